@@ -1,0 +1,2 @@
+//! The `jurat` binary.
+fn main() {}

@@ -1,0 +1,57 @@
+//! Who asks, already authenticated, on behalf of an account.
+
+use std::{collections::BTreeSet, str::FromStr};
+
+use crate::id::AccountId;
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Everything, on every account of the installation.
+    Admin,
+    /// Start rounds.
+    RoundsCreate,
+    /// Read the account's rounds.
+    RoundsRead,
+}
+
+impl Scope {
+    pub const ALL: [Self; 3] = [Self::Admin, Self::RoundsCreate, Self::RoundsRead];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::RoundsCreate => "rounds:create",
+            Self::RoundsRead => "rounds:read",
+        }
+    }
+}
+
+impl FromStr for Scope {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == text).ok_or(())
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Caller {
+    account: AccountId,
+    scopes: BTreeSet<Scope>,
+}
+
+impl Caller {
+    /// Only `server::auth` and the testkit may call this; clippy keeps it so.
+    pub fn authenticated(account: AccountId, scopes: BTreeSet<Scope>) -> Self {
+        Self { account, scopes }
+    }
+
+    pub fn account(&self) -> &AccountId {
+        &self.account
+    }
+
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.contains(&Scope::Admin) || self.scopes.contains(&scope)
+    }
+}

@@ -1,0 +1,75 @@
+//! What the replicas agree on, with agreement and confidence.
+
+mod confidence;
+mod equivalence;
+mod numeric;
+mod tally;
+
+use std::str::FromStr;
+
+use serde_json::Value;
+
+pub use self::{
+    confidence::{effective_votes, reliability_prior},
+    tally::{agree, is_settled},
+};
+use crate::{job::words, replica::Label};
+
+words!(
+    /// What came of a round.
+    Outcome {
+        /// One side has the majority it needs, or the best effort was taken.
+        Agreed => "agreed",
+        /// No side has.
+        Split => "split",
+        /// Those that declined to decide are more than any side.
+        Abstained => "abstained",
+        /// No replica gave an answer that counts.
+        Failed => "failed",
+    }
+);
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Consensus {
+    pub outcome: Outcome,
+    /// The winning verdict of validate and factcheck, or `OK` for delegate.
+    pub verdict: Option<Label>,
+    /// The merged output of the winning group.
+    pub output: Option<Value>,
+    /// One label per replica asked, in the order of choice.
+    pub verdicts: Vec<Label>,
+    /// The group of each replica; `None` where it has no vote.
+    pub groups: Vec<Option<usize>>,
+    pub winner: Option<usize>,
+    pub asked: usize,
+    pub started: usize,
+    pub answered: usize,
+    pub cancelled: usize,
+    /// Size of the largest group ÷ asked.
+    pub agreement: f64,
+    /// Size of the largest group ÷ answered.
+    pub agreement_answered: f64,
+    pub strategy: String,
+    /// The relation by which outputs were compared.
+    pub equivalence: String,
+    pub score: Option<ScoreSummary>,
+    /// Probability that the winning answer is right; without a winner, that of the leading one.
+    pub confidence: f64,
+    /// How many independent votes the votes are worth.
+    pub effective_votes: f64,
+    /// Whether there is significant disagreement, whatever was done about it.
+    pub disagreed: bool,
+    /// Whether a tie was broken to name a winner.
+    pub tie_broken: bool,
+}
+
+/// The executors' scores in the winning group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoreSummary {
+    /// `mean` or `median`.
+    pub method: String,
+    pub value: f64,
+    pub min: f64,
+    pub max: f64,
+    pub deviation: f64,
+}

@@ -1,0 +1,153 @@
+//! A job: what a caller asks for, and on which terms replicas must agree on it.
+
+use std::{collections::BTreeSet, str::FromStr};
+
+use serde_json::Value;
+
+use crate::{candidate::Evidence, policy::PolicyBinding, session::Tier};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    pub work: Work,
+    /// What decides a candidate.
+    pub policy: PolicyBinding,
+    /// The schema a candidate must match; `{}` when the caller gave none.
+    pub output_schema: Value,
+    /// Whether the caller gave that schema.
+    pub has_schema: bool,
+    pub context: Option<Value>,
+    pub tier: Option<Tier>,
+    /// Labels that a session must all carry.
+    pub labels: BTreeSet<String>,
+    pub terms: Terms,
+    pub timeout_ms: u64,
+    pub max_steps: Option<u32>,
+    /// Digest of the canonical request.
+    pub request_digest: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    Delegate { objective: String, input: Value, task_type: String },
+    Validate { output: Value, evidence: Evidence },
+    Factcheck { claim: Value, prompt: String, mode: FactcheckMode },
+}
+
+impl Work {
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Delegate { .. } => Kind::Delegate,
+            Self::Validate { .. } => Kind::Validate,
+            Self::Factcheck { .. } => Kind::Factcheck,
+        }
+    }
+
+    /// The task type an executor must take; validation needs none.
+    pub fn task_type(&self) -> Option<&str> {
+        match self {
+            Self::Delegate { task_type, .. } => Some(task_type),
+            Self::Validate { .. } => None,
+            Self::Factcheck { .. } => Some("factcheck"),
+        }
+    }
+}
+
+/// Declares an enum whose variants have one fixed name each, for wire, store and documents alike.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $name {
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<Self, ()> {
+                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or(())
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words!(Kind { Delegate => "delegate", Validate => "validate", Factcheck => "factcheck" });
+words!(FactcheckMode { Standard => "standard", Realtime => "realtime" });
+words!(Aggregation { Majority => "majority", Mean => "mean", Median => "median" });
+words!(
+    /// What to answer when the replicas do not agree.
+    Disagreement { ReturnAll => "return_all", FailHard => "fail_hard", BestEffort => "best_effort" }
+);
+words!(
+    /// What a replica without an answer does to the count.
+    TimeoutPolicy { Count => "count", Ignore => "ignore", Negative => "negative" }
+);
+words!(Merge { Medoid => "medoid", Fields => "fields" });
+words!(Toggle { Off => "off", On => "on" });
+
+/// The terms of agreement: the `consensus` block of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    pub replicas: u8,
+    pub pool: Vec<PoolEntry>,
+    pub aggregation: Aggregation,
+    pub disagreement: Disagreement,
+    pub min_agreement: Option<f64>,
+    pub timeout_policy: TimeoutPolicy,
+    /// `None`: the default relation, which depends on the outputs.
+    pub equivalence: Option<Equivalence>,
+    pub merge: Merge,
+    pub early_stop: Toggle,
+    /// Whether inline evidence and traces go into the answer.
+    pub traces: Toggle,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PoolEntry {
+    Session(String),
+    Label(String),
+    Profile(String),
+}
+
+/// When two outputs say the same.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Equivalence {
+    /// The same canonical JSON.
+    Canonical,
+    /// The same values at these JSON Pointers.
+    Fields(Vec<String>),
+    /// Numbers may differ by the tolerance, all else is canonical.
+    Numeric { tolerance: f64 },
+    /// Numbers in the same range between these ascending bounds are the same, all else is canonical.
+    Buckets(Vec<f64>),
+    /// Lists are compared without order.
+    Unordered,
+    /// Text is compared without case, white space and closing punctuation.
+    Text,
+}
+
+impl Equivalence {
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Canonical => "canonical",
+            Self::Fields(_) => "fields",
+            Self::Numeric { .. } => "numeric",
+            Self::Buckets(_) => "buckets",
+            Self::Unordered => "unordered",
+            Self::Text => "text",
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The domain of Jurat. Pure: no I/O, no clock, no randomness, never `async`.
+
+pub mod caller;
+pub mod candidate;
+pub mod canonical;
+pub mod code;
+pub mod consensus;
+pub mod decision;
+pub mod executor;
+pub mod id;
+pub mod job;
+pub mod key;
+pub mod policy;
+pub mod reason;
+pub mod replica;
+pub mod round;
+pub mod schema;
+pub mod select;
+pub mod session;
+pub mod time;

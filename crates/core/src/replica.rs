@@ -1,0 +1,168 @@
+//! A replica: one session's try within a round, and what came of it.
+
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use crate::{candidate::Evidence, executor::Independence, job::words};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replica {
+    /// Position in the order of choice.
+    pub index: usize,
+    pub session_id: String,
+    pub executor: String,
+    pub independence: Independence,
+    /// Probability that this session is right, as assumed or measured beforehand.
+    pub reliability: f64,
+    pub answer: Answer,
+    pub latency_ms: u64,
+    pub cost_micros: u64,
+}
+
+/// What a replica said. Only a `Vote` ever counts for a side.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    Vote(Vote),
+    /// The executor answered and declined to decide: `RETRY` or `NEEDS_SPEC`.
+    Abstained { label: Label, said: Said },
+    /// There is no verdict, for the reason given.
+    Nothing { label: Label, failure: Failure, said: Option<Said> },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vote {
+    pub label: Label,
+    pub said: Said,
+}
+
+/// The content of an executor's answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Said {
+    /// The output of a delegate or factcheck replica.
+    pub output: Option<Value>,
+    /// The executor's own confidence in what it says, between 0 and 1.
+    pub score: Option<f64>,
+    pub reason_codes: Vec<u16>,
+    pub evidence: Evidence,
+    /// The verifier result hash as we computed it.
+    pub result_hash: Option<String>,
+    /// Remarks on the answer, such as a hash that was left out.
+    pub notes: Vec<String>,
+}
+
+impl Answer {
+    pub const fn label(&self) -> Label {
+        match self {
+            Self::Vote(Vote { label, .. })
+            | Self::Abstained { label, .. }
+            | Self::Nothing { label, .. } => *label,
+        }
+    }
+
+    pub const fn said(&self) -> Option<&Said> {
+        match self {
+            Self::Vote(vote) => Some(&vote.said),
+            Self::Abstained { said, .. } => Some(said),
+            Self::Nothing { said, .. } => said.as_ref(),
+        }
+    }
+
+    pub const fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Nothing { failure, .. } => Some(failure),
+            Self::Vote(_) | Self::Abstained { .. } => None,
+        }
+    }
+
+    pub const fn has_answered(&self) -> bool {
+        !matches!(self.label(), Label::Timeout | Label::Error | Label::Cancelled)
+    }
+
+    /// A replica without a verdict; the label follows from the reason.
+    pub fn nothing(code: FailureCode, detail: impl Into<String>) -> Self {
+        let label = match code {
+            FailureCode::Timeout => Label::Timeout,
+            FailureCode::Cancelled => Label::Cancelled,
+            FailureCode::InvalidOutput | FailureCode::OutputUnchecked => Label::InvalidOutput,
+            FailureCode::Unreachable
+            | FailureCode::Disconnected
+            | FailureCode::HttpStatus
+            | FailureCode::Redirect
+            | FailureCode::NotJson
+            | FailureCode::BadShape
+            | FailureCode::TooLarge
+            | FailureCode::EncodedReply
+            | FailureCode::HashMismatch
+            | FailureCode::StatusContradicts
+            | FailureCode::PolicyContradicted
+            | FailureCode::NodeStopped
+            | FailureCode::Internal => Label::Error,
+        };
+        Self::Nothing { label, failure: Failure { code, detail: detail.into() }, said: None }
+    }
+}
+
+words!(
+    /// What a replica, or a round, says in one word.
+    Label {
+        Valid => "VALID",
+        Invalid => "INVALID",
+        Retry => "RETRY",
+        NeedsSpec => "NEEDS_SPEC",
+        True => "TRUE",
+        False => "FALSE",
+        Unsure => "UNSURE",
+        Ok => "OK",
+        InvalidOutput => "INVALID_OUTPUT",
+        Timeout => "TIMEOUT",
+        Error => "ERROR",
+        Cancelled => "CANCELLED",
+    }
+);
+
+words!(
+    /// Why a replica has no verdict.
+    FailureCode {
+        /// The deadline of the round passed.
+        Timeout => "timeout",
+        /// No connection, or the address did not resolve.
+        Unreachable => "unreachable",
+        /// The connection ended before the answer did.
+        Disconnected => "disconnected",
+        /// A status other than 2xx.
+        HttpStatus => "http_status",
+        /// Redirects are never followed.
+        Redirect => "redirect",
+        /// The answer is not JSON, or has two readings.
+        NotJson => "not_json",
+        /// The JSON lacks a required field or has one of a wrong type.
+        BadShape => "bad_shape",
+        /// The answer exceeds the size limit.
+        TooLarge => "too_large",
+        /// The answer is compressed although that was not asked for.
+        EncodedReply => "encoded_reply",
+        /// `verifier_result_hash` is well formed and wrong.
+        HashMismatch => "hash_mismatch",
+        /// `verification_status` contradicts `passed`.
+        StatusContradicts => "status_contradicts",
+        /// The executor passed what our own evaluation of the same policy fails.
+        PolicyContradicted => "policy_contradicted",
+        /// The candidate fails the policy.
+        InvalidOutput => "invalid_output",
+        /// The candidate could not be checked under the policy.
+        OutputUnchecked => "output_unchecked",
+        /// The round was decided without this replica.
+        Cancelled => "cancelled",
+        /// The node stopped before the round was closed.
+        NodeStopped => "node_stopped",
+        /// A defect of ours.
+        Internal => "internal",
+    }
+);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub code: FailureCode,
+    pub detail: String,
+}

@@ -1,0 +1,72 @@
+//! A round: one walk of a job, from the moment it is opened to its decision.
+
+use std::str::FromStr;
+
+use crate::{
+    consensus::Consensus,
+    id::{AccountId, NodeId, RoundId},
+    job::{Disagreement, Kind, Toggle, words},
+    replica::Replica,
+    time::Timestamp,
+};
+
+/// What is recorded before anyone is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenRound {
+    pub id: RoundId,
+    pub account: AccountId,
+    pub kind: Kind,
+    pub node: NodeId,
+    /// Fences the close: another node that takes the round over draws a new token.
+    pub lease_token: u64,
+    pub lease_until: Timestamp,
+    pub request_digest: String,
+    pub policy_id: String,
+    pub policy_hash: String,
+    pub disagreement: Disagreement,
+    pub traces: Toggle,
+    /// The sessions that are about to be asked, in the order of choice.
+    pub seats: Vec<Seat>,
+    pub opened_at: Timestamp,
+    pub deadline_at: Timestamp,
+}
+
+/// A place in a round that one session takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seat {
+    pub session_id: String,
+    pub executor: String,
+    pub independence: crate::executor::Independence,
+    pub reliability: f64,
+}
+
+words!(
+    /// How a round ended.
+    Ending {
+        /// The node that opened it closed it.
+        Closed => "closed",
+        /// Its node stopped, and its lease ran out.
+        Expired => "expired",
+    }
+);
+
+/// What closing adds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closing {
+    pub ending: Ending,
+    pub replicas: Vec<Replica>,
+    pub consensus: Consensus,
+    pub closed_at: Timestamp,
+    /// Digest of the canonical decision entry.
+    pub receipt_id: String,
+    /// The canonical decision entry.
+    pub entry: String,
+}
+
+/// A round as it is read back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    pub open: OpenRound,
+    /// `None` while it runs.
+    pub closing: Option<Closing>,
+}

@@ -1,0 +1,1 @@
+//! JSON Schemas from callers, compiled within bounds.

@@ -1,0 +1,1 @@
+//! Which sessions answer.

@@ -1,0 +1,72 @@
+//! A session: a named lane to one executor with a profile, a tier and a price.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+};
+
+use crate::{executor::Executor, time::Timestamp};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub id: String,
+    pub executor: String,
+    pub profile: String,
+    pub tier: Option<Tier>,
+    pub labels: BTreeSet<String>,
+    /// What a job's task type is called at the executor: `delegate` → `swarm`; the key `*` takes any.
+    pub task_types: BTreeMap<String, String>,
+    /// Price of one call in micro-credits.
+    pub price_micros: u64,
+    pub created_at: Timestamp,
+}
+
+impl Session {
+    /// The executor's name for a task type.
+    pub fn task_type<'a>(&'a self, wanted: &'a str) -> &'a str {
+        self.task_types.get(wanted).or_else(|| self.task_types.get("*")).map_or(wanted, String::as_str)
+    }
+}
+
+/// How much is expected of a session, and asked for by a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    Fast,
+    Safe,
+    Oracle,
+}
+
+impl Tier {
+    pub const ALL: [Self; 3] = [Self::Fast, Self::Safe, Self::Oracle];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Safe => "safe",
+            Self::Oracle => "oracle",
+        }
+    }
+
+    pub const fn replicas(self) -> u8 {
+        match self {
+            Self::Fast => 1,
+            Self::Safe => 3,
+            Self::Oracle => 5,
+        }
+    }
+}
+
+impl FromStr for Tier {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|tier| tier.as_str() == text).ok_or(())
+    }
+}
+
+/// Everything a selection needs to know of the installation, at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Pool {
+    pub executors: BTreeMap<String, Executor>,
+    pub sessions: BTreeMap<String, Session>,
+}
