@@ -96,22 +96,40 @@ impl Code {
     /// What to try next, in one sentence.
     pub const fn hint(self) -> &'static str {
         match self {
-            Self::AuthRequired => "Send `Authorization: Bearer <key>`; the first start writes an admin key to `admin.key` in the state folder.",
+            Self::AuthRequired => {
+                "Send `Authorization: Bearer <key>`; the first start writes an admin key to `admin.key` in the state folder."
+            }
             Self::Forbidden => "Use a key with the scope that the message names.",
             Self::InvalidJson => "Send one JSON document in UTF-8 without duplicate keys.",
-            Self::ValidationError | Self::RequestInvalid => "Correct the field that the message names and send the request again.",
+            Self::ValidationError | Self::RequestInvalid => {
+                "Correct the field that the message names and send the request again."
+            }
             Self::NotSupported => "Leave the option out, or choose one that the message names.",
-            Self::SchemaRefused => "Make the schema smaller, and keep every `$ref` within the document.",
-            Self::PolicyInvalid => "Leave `policy_hash` out, and check `policy_id` and `policy_params` against the policy's page.",
+            Self::SchemaRefused => {
+                "Make the schema smaller, and keep every `$ref` within the document."
+            }
+            Self::PolicyInvalid => {
+                "Leave `policy_hash` out, and check `policy_id` and `policy_params` against the policy's page."
+            }
             Self::NotFound => "Check the address and the identifier.",
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
-            Self::Conflict => "Read the current state, then choose another name or remove the old one.",
+            Self::Conflict => {
+                "Read the current state, then choose another name or remove the old one."
+            }
             Self::SessionUnknown => "List the sessions with `jurat sessions list`.",
-            Self::SessionPoolTooSmall => "Name at least as many sessions as replicas, or ask for fewer replicas.",
-            Self::SessionsUnavailable => "Look at `jurat executors list`, mend what is down, and try again.",
-            Self::ConsensusDisagreement => "Read `consensus` and `replicas`, or ask with `disagreement_policy` `return_all`.",
+            Self::SessionPoolTooSmall => {
+                "Name at least as many sessions as replicas, or ask for fewer replicas."
+            }
+            Self::SessionsUnavailable => {
+                "Look at `jurat executors list`, mend what is down, and try again."
+            }
+            Self::ConsensusDisagreement => {
+                "Read `consensus` and `replicas`, or ask with `disagreement_policy` `return_all`."
+            }
             Self::PayloadTooLarge => "Send a smaller body.",
-            Self::UnsupportedMediaType => "Send `Content-Type: application/json` and no `Content-Encoding`.",
+            Self::UnsupportedMediaType => {
+                "Send `Content-Type: application/json` and no `Content-Encoding`."
+            }
             Self::Overloaded => "Try again after the seconds in `Retry-After`.",
             Self::StoreUnavailable => "Check that the database is up, then try again.",
             Self::Internal => "Report the request id to the operator; the log has the cause.",

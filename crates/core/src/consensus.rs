@@ -11,16 +11,17 @@ use serde_json::Value;
 
 pub use self::{
     confidence::{effective_votes, reliability_prior},
-    tally::{agree, is_settled},
+    equivalence::equivalent,
+    tally::{Ballot, agree, is_settled},
 };
 use crate::{job::words, replica::Label};
 
 words!(
     /// What came of a round.
     Outcome {
-        /// One side has the majority it needs, or the best effort was taken.
+        /// One side has the majority it needs.
         Agreed => "agreed",
-        /// No side has.
+        /// No side has; the best effort may still name a leading one.
         Split => "split",
         /// Those that declined to decide are more than any side.
         Abstained => "abstained",
@@ -53,7 +54,7 @@ pub struct Consensus {
     /// The relation by which outputs were compared.
     pub equivalence: String,
     pub score: Option<ScoreSummary>,
-    /// Probability that the winning answer is right; without a winner, that of the leading one.
+    /// Probability that the winning answer is right; zero when there is none.
     pub confidence: f64,
     /// How many independent votes the votes are worth.
     pub effective_votes: f64,

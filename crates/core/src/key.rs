@@ -1,1 +1,94 @@
 //! The form of API keys: `jrt_live_<id>_<secret><checksum>`.
+//!
+//! The prefix tells scanners what it is, the checksum lets them drop false hits offline,
+//! and the identifier finds the row whose hash the secret must have.
+
+use sha2::{Digest as _, Sha256};
+
+const PREFIX: &str = "jrt_live_";
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const WORD: usize = 22;
+const CHECKSUM: usize = 6;
+
+/// A key in clear text. Shown once, never stored.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    id: String,
+    secret: String,
+}
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl ApiKey {
+    /// Makes a key from random bits.
+    pub fn new(id: u128, secret: [u128; 2]) -> Self {
+        let secret = format!("{}{}", base62(secret[0], WORD), base62(secret[1], WORD));
+        Self { id: base62(id, WORD), secret }
+    }
+
+    /// Reads a key; `None` when it does not have the form or the checksum.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (id, rest) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        let is_formed = text.is_ascii() && id.len() == WORD && rest.len() == 2 * WORD + CHECKSUM;
+        if !is_formed {
+            return None;
+        }
+        let (secret, checksum) = rest.split_at(2 * WORD);
+        let key = Self { id: id.to_owned(), secret: secret.to_owned() };
+        (key.checksum() == checksum).then_some(key)
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The text to hand to the caller.
+    pub fn reveal(&self) -> String {
+        format!("{PREFIX}{}_{}{}", self.id, self.secret, self.checksum())
+    }
+
+    /// What is stored: 256 random bits need no slow hash.
+    pub fn secret_hash(&self) -> [u8; 32] {
+        Sha256::digest(self.secret.as_bytes()).into()
+    }
+
+    fn checksum(&self) -> String {
+        let sum = crc32fast::hash(format!("{}_{}", self.id, self.secret).as_bytes());
+        base62(u128::from(sum), CHECKSUM)
+    }
+}
+
+fn base62(mut number: u128, width: usize) -> String {
+    let mut digits = vec![b'0'; width];
+    for digit in digits.iter_mut().rev() {
+        *digit = ALPHABET[usize::try_from(number % 62).unwrap_or_default()];
+        number /= 62;
+    }
+    digits.into_iter().map(char::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_reads_back_and_a_typo_does_not() {
+        let key = ApiKey::new(7, [u128::MAX, 1]);
+        let text = key.reveal();
+        assert_eq!(ApiKey::parse(&text), Some(key));
+        let typo = text.replace("_0", "_1");
+        assert_eq!(ApiKey::parse(&typo), None);
+        assert_eq!(ApiKey::parse("jrt_live_"), None);
+        assert_eq!(ApiKey::parse("good_live_é"), None);
+    }
+
+    #[test]
+    fn debug_output_hides_the_secret() {
+        let key = ApiKey::new(7, [8, 9]);
+        assert!(!format!("{key:?}").contains(&key.secret));
+    }
+}

@@ -40,7 +40,7 @@ reasons! {
 
 /// Whether these codes make an unstated status inconclusive.
 pub fn is_inconclusive(codes: &[u16]) -> bool {
-    codes.iter().any(|code| {
-        matches!(*code, EVIDENCE_UNREACHABLE | EVIDENCE_TIMEOUT | EVIDENCE_AUTH_DENIED)
-    })
+    codes
+        .iter()
+        .any(|code| matches!(*code, EVIDENCE_UNREACHABLE | EVIDENCE_TIMEOUT | EVIDENCE_AUTH_DENIED))
 }

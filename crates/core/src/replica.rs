@@ -25,9 +25,16 @@ pub struct Replica {
 pub enum Answer {
     Vote(Vote),
     /// The executor answered and declined to decide: `RETRY` or `NEEDS_SPEC`.
-    Abstained { label: Label, said: Said },
+    Abstained {
+        label: Label,
+        said: Said,
+    },
     /// There is no verdict, for the reason given.
-    Nothing { label: Label, failure: Failure, said: Option<Said> },
+    Nothing {
+        label: Label,
+        failure: Failure,
+        said: Option<Said>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -1,1 +1,201 @@
-//! Which sessions answer.
+//! Which sessions answer: distinct, live, capable, and as independent as the pool allows.
+
+use std::{cmp::Ordering, collections::BTreeSet};
+
+use crate::{
+    canonical::sha256_hex,
+    executor::{Capabilities, Independence},
+    job::{Job, PoolEntry},
+    session::Session,
+};
+
+/// A session with what is known of its executor at this moment.
+#[derive(Debug, Clone)]
+pub struct Lane<'a> {
+    pub session: &'a Session,
+    pub host: &'a str,
+    /// What the executor declares, or why it cannot be used now.
+    pub standing: Result<&'a Capabilities, String>,
+    pub reliability: f64,
+}
+
+impl Lane<'_> {
+    /// What this lane shares with others.
+    pub fn independence(&self) -> Independence {
+        let (family, model) = match &self.standing {
+            Ok(capabilities) => {
+                (capabilities.provider_family.as_str(), capabilities.model_id.as_str())
+            }
+            Err(_) => ("unknown", "unknown"),
+        };
+        Independence {
+            provider_family: family.to_owned(),
+            model_id: model.to_owned(),
+            host: self.host.to_owned(),
+            executor: self.session.executor.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    #[error("there is no session `{0}`")]
+    Unknown(String),
+    #[error("the session `{0}` stands in the pool twice")]
+    Twice(String),
+    #[error("no session carries the label or profile `{0}`")]
+    Empty(String),
+    #[error("the pool has {have} sessions and {want} replicas were asked for")]
+    TooSmall { have: usize, want: usize },
+    #[error("{want} replicas were asked for and {have} sessions can answer now")]
+    Unavailable { have: usize, want: usize, problems: Vec<Problem> },
+}
+
+/// What is wrong with one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub session_id: String,
+    pub problem: String,
+}
+
+/// Chooses the sessions of a job. The same inputs give the same choice on every machine.
+pub fn select(job: &Job, lanes: &[Lane<'_>], seed: u64) -> Result<Vec<usize>, SelectError> {
+    let want = usize::from(job.terms.replicas);
+    let is_routed = job.terms.pool.is_empty();
+    let candidates = if is_routed { routed(job, lanes) } else { pooled(&job.terms.pool, lanes)? };
+    if !is_routed && candidates.len() < want {
+        return Err(SelectError::TooSmall { have: candidates.len(), want });
+    }
+    let mut able = Vec::new();
+    let mut problems = Vec::new();
+    for index in candidates {
+        match obstacle(job, &lanes[index]) {
+            None => able.push(index),
+            Some(problem) => {
+                problems.push(Problem { session_id: lanes[index].session.id.clone(), problem });
+            }
+        }
+    }
+    if able.len() < want {
+        return Err(SelectError::Unavailable { have: able.len(), want, problems });
+    }
+    let mut chosen = spread(lanes, &able, want, seed);
+    if !is_routed {
+        // The caller named an order; the replicas keep it.
+        chosen.sort_by_key(|index| able.iter().position(|other| other == index));
+    }
+    Ok(chosen)
+}
+
+fn routed(job: &Job, lanes: &[Lane<'_>]) -> Vec<usize> {
+    let fits = |lane: &Lane<'_>| {
+        let tier_fits = match (job.tier, lane.session.tier) {
+            (None, _) | (Some(_), None) => true,
+            (Some(wanted), Some(has)) => wanted <= has,
+        };
+        tier_fits && job.labels.is_subset(&lane.session.labels)
+    };
+    (0..lanes.len()).filter(|index| fits(&lanes[*index])).collect()
+}
+
+fn pooled(pool: &[PoolEntry], lanes: &[Lane<'_>]) -> Result<Vec<usize>, SelectError> {
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut named: BTreeSet<&str> = BTreeSet::new();
+    for entry in pool {
+        let matching: Vec<usize> = (0..lanes.len())
+            .filter(|index| {
+                let session = lanes[*index].session;
+                match entry {
+                    PoolEntry::Session(id) => session.id == *id,
+                    PoolEntry::Label(label) => session.labels.contains(label),
+                    PoolEntry::Profile(profile) => session.profile == *profile,
+                }
+            })
+            .collect();
+        match entry {
+            PoolEntry::Session(id) if matching.is_empty() => {
+                return Err(SelectError::Unknown(id.clone()));
+            }
+            PoolEntry::Session(id) if !named.insert(id) => {
+                return Err(SelectError::Twice(id.clone()));
+            }
+            PoolEntry::Label(name) | PoolEntry::Profile(name) if matching.is_empty() => {
+                return Err(SelectError::Empty(name.clone()));
+            }
+            PoolEntry::Session(_) | PoolEntry::Label(_) | PoolEntry::Profile(_) => {}
+        }
+        chosen.extend(
+            matching.into_iter().filter(|index| !chosen.contains(index)).collect::<Vec<_>>(),
+        );
+    }
+    Ok(chosen)
+}
+
+/// Why a session cannot take this job now.
+fn obstacle(job: &Job, lane: &Lane<'_>) -> Option<String> {
+    let capabilities = match &lane.standing {
+        Ok(capabilities) => capabilities,
+        Err(problem) => return Some(problem.clone()),
+    };
+    let session = lane.session;
+    if let Some(wanted) = job.work.task_type() {
+        let task_type = session.task_type(wanted);
+        if !capabilities.takes_task_type(task_type) {
+            return Some(format!(
+                "executor `{}` does not declare the task type `{task_type}`; map it with `jurat sessions add --task-type {wanted}=NAME`",
+                session.executor
+            ));
+        }
+        if !capabilities.has_profile(&session.profile) {
+            return Some(format!(
+                "executor `{}` does not declare the profile `{}`",
+                session.executor, session.profile
+            ));
+        }
+    }
+    None
+}
+
+/// Takes, one after the other, the session that shares least with those already taken.
+fn spread(lanes: &[Lane<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usize> {
+    let keys: Vec<Independence> = able.iter().map(|index| lanes[*index].independence()).collect();
+    let draws: Vec<String> = able
+        .iter()
+        .map(|index| sha256_hex(format!("{seed}|{}", lanes[*index].session.id).as_bytes()))
+        .collect();
+    let mut taken: Vec<usize> = Vec::new();
+    while taken.len() < want {
+        let next = (0..able.len()).filter(|slot| !taken.contains(slot)).min_by(|left, right| {
+            shared(&keys, &taken, *left)
+                .cmp(&shared(&keys, &taken, *right))
+                .then_with(|| worth(&lanes[able[*right]]).total_cmp(&worth(&lanes[able[*left]])))
+                .then_with(|| draws[*left].cmp(&draws[*right]))
+                .then(Ordering::Equal)
+        });
+        let Some(next) = next else { break };
+        taken.push(next);
+    }
+    taken.into_iter().map(|slot| able[slot]).collect()
+}
+
+/// How often a lane repeats an executor, a provider, a model, a host of those taken.
+fn shared(keys: &[Independence], taken: &[usize], slot: usize) -> [usize; 4] {
+    let key = &keys[slot];
+    let count = |same: &dyn Fn(&Independence) -> bool| {
+        taken.iter().filter(|other| same(&keys[**other])).count()
+    };
+    [
+        count(&|other| other.executor == key.executor),
+        count(&|other| other.provider_family == key.provider_family),
+        count(&|other| {
+            other.provider_family == key.provider_family && other.model_id == key.model_id
+        }),
+        count(&|other| other.host == key.host),
+    ]
+}
+
+/// Reliability per cost; a free session costs as little as one micro-credit.
+#[expect(clippy::cast_precision_loss, reason = "an order, not a sum of money")]
+fn worth(lane: &Lane<'_>) -> f64 {
+    lane.reliability / lane.session.price_micros.max(1) as f64
+}

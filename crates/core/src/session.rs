@@ -24,7 +24,10 @@ pub struct Session {
 impl Session {
     /// The executor's name for a task type.
     pub fn task_type<'a>(&'a self, wanted: &'a str) -> &'a str {
-        self.task_types.get(wanted).or_else(|| self.task_types.get("*")).map_or(wanted, String::as_str)
+        self.task_types
+            .get(wanted)
+            .or_else(|| self.task_types.get("*"))
+            .map_or(wanted, String::as_str)
     }
 }
 

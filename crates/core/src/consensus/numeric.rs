@@ -1,1 +1,108 @@
-//! numeric
+//! Numbers of a group: averages, medians and their spread.
+
+use serde_json::{Map, Number, Value};
+
+use super::ScoreSummary;
+use crate::job::Aggregation;
+
+/// What one number several stand for.
+pub(super) fn combine(method: Aggregation, numbers: &[f64]) -> f64 {
+    match method {
+        Aggregation::Median => median(numbers),
+        Aggregation::Majority | Aggregation::Mean => mean(numbers),
+    }
+}
+
+/// The executors' scores; `None` when nobody gave one.
+pub(super) fn summary(method: Aggregation, scores: &[f64]) -> Option<ScoreSummary> {
+    if scores.is_empty() {
+        return None;
+    }
+    let average = mean(scores);
+    let squares: Vec<f64> = scores.iter().map(|score| (score - average).powi(2)).collect();
+    let method_name = if method == Aggregation::Median { "median" } else { "mean" };
+    Some(ScoreSummary {
+        method: method_name.to_owned(),
+        value: combine(method, scores),
+        min: scores.iter().copied().fold(f64::INFINITY, f64::min),
+        max: scores.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        deviation: mean(&squares).sqrt(),
+    })
+}
+
+/// One output of many: numbers at the same place are combined, all else is the first's.
+pub(super) fn combine_outputs(method: Aggregation, outputs: &[&Value]) -> Value {
+    let Some(first) = outputs.first() else { return Value::Null };
+    match first {
+        Value::Number(_) => {
+            let numbers: Vec<f64> = outputs.iter().filter_map(|value| value.as_f64()).collect();
+            if numbers.len() == outputs.len() {
+                number(combine(method, &numbers))
+            } else {
+                (*first).clone()
+            }
+        }
+        Value::Array(items) => Value::Array(
+            (0..items.len())
+                .map(|index| {
+                    let at: Vec<&Value> = outputs.iter().filter_map(|o| o.get(index)).collect();
+                    combine_outputs(method, &at)
+                })
+                .collect(),
+        ),
+        Value::Object(members) => {
+            let merged: Map<String, Value> = members
+                .keys()
+                .map(|name| {
+                    let at: Vec<&Value> = outputs.iter().filter_map(|o| o.get(name)).collect();
+                    (name.clone(), combine_outputs(method, &at))
+                })
+                .collect();
+            Value::Object(merged)
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => (*first).clone(),
+    }
+}
+
+fn number(value: f64) -> Value {
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a round has at most five numbers")]
+fn mean(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len() as f64
+}
+
+fn median(numbers: &[f64]) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_median_resists_an_outlier_and_a_mean_does_not() {
+        assert!((median(&[1.0, 100.0, 2.0]) - 2.0).abs() < 1e-9);
+        assert!((median(&[1.0, 2.0]) - 1.5).abs() < 1e-9);
+        let outputs = [json!({"total": 10, "unit": "EUR"}), json!({"total": 20, "unit": "EUR"})];
+        let merged = combine_outputs(Aggregation::Mean, &outputs.iter().collect::<Vec<_>>());
+        assert_eq!(merged, json!({"total": 15.0, "unit": "EUR"}));
+    }
+
+    #[test]
+    fn the_spread_is_given() {
+        let summary = summary(Aggregation::Majority, &[0.5, 1.0]).unwrap();
+        assert!((summary.value - 0.75).abs() < 1e-9 && (summary.deviation - 0.25).abs() < 1e-9);
+        assert!((summary.min - 0.5).abs() < 1e-9 && (summary.max - 1.0).abs() < 1e-9);
+    }
+}
