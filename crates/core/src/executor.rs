@@ -98,8 +98,9 @@ impl Breaker {
         }
     }
 
+    /// What a success leaves behind: nothing.
     #[must_use]
-    pub fn after_success(self) -> Self {
+    pub fn closed() -> Self {
         Self::default()
     }
 
@@ -136,7 +137,7 @@ mod tests {
         // The probe in the half-open state fails: the pause doubles.
         breaker = breaker.after_failure(at(5));
         assert_eq!(breaker.state(at(14)), BreakerState::Open(at(15)));
-        assert_eq!(breaker.after_success().state(at(14)), BreakerState::Closed);
+        assert_eq!(Breaker::closed().state(at(14)), BreakerState::Closed);
     }
 
     #[test]

@@ -1,1 +1,182 @@
-//! 
+//! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
+
+mod error;
+mod key;
+mod migrations;
+mod postgres;
+mod rows;
+mod sql;
+mod sqlite;
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use jurat_core::{
+    consensus::Outcome,
+    executor::{Executor, Probe},
+    id::{AccountId, NodeId, RoundId},
+    job::Kind,
+    round::{Closing, OpenRound, Round},
+    session::{Pool, Session},
+    time::Timestamp,
+};
+
+pub use self::{
+    error::{StoreError, StoreErrorKind},
+    key::KeyRecord,
+    postgres::Postgres,
+    sqlite::Sqlite,
+};
+
+type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// What Jurat remembers. Each method is one transaction, and a write that returns `Ok` is on disk.
+#[async_trait]
+pub trait Store: fmt::Debug + Send + Sync {
+    /// Adds an executor and, where given, a session to it: both or nothing.
+    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added>;
+    async fn executor_get(&self, name: &str) -> Result<Option<Executor>>;
+    /// Executors by name.
+    async fn executor_list(&self, page: &Page) -> Result<Vec<Executor>>;
+    /// Keeps what the last probe found; `false` when there is no such executor.
+    async fn executor_probed(&self, name: &str, probe: &Probe) -> Result<bool>;
+    /// Removes an executor and its sessions, and returns the sessions' identifiers.
+    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>>;
+
+    async fn session_add(&self, session: &Session) -> Result<SessionAdded>;
+    async fn session_get(&self, id: &str) -> Result<Option<Session>>;
+    /// Sessions by identifier.
+    async fn session_list(&self, page: &Page) -> Result<Vec<Session>>;
+    /// `false` when there is no such session.
+    async fn session_remove(&self, id: &str) -> Result<bool>;
+
+    /// All executors and sessions, at one moment.
+    async fn pool(&self) -> Result<Pool>;
+    /// A number that every change of executors or sessions increases; probes do not.
+    async fn pool_version(&self) -> Result<i64>;
+
+    /// Makes the account if it is not there.
+    async fn account_ensure(&self, account: &AccountId, now: Timestamp) -> Result<()>;
+    /// Adds a key, or replaces the one of the same account with the same identifier.
+    async fn key_put(&self, key: &KeyRecord) -> Result<()>;
+    /// Finds a key before anyone knows whose it is, which is why it names no account.
+    async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>>;
+
+    /// Records a round before anyone is asked. PostgreSQL keeps the length of the lease
+    /// (`lease_until` − `opened_at`) and lets it begin now by its own clock.
+    async fn round_open(&self, round: &OpenRound) -> Result<()>;
+    /// Ends a round with its replicas, its decision and its entry, if it is open and the lease
+    /// token of `round` still holds; otherwise nothing changes.
+    async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed>;
+    async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>>;
+    /// The account's rounds, newest first.
+    async fn round_list(&self, account: &AccountId, filter: &RoundFilter) -> Result<Vec<Round>>;
+    /// Takes over open rounds that their nodes left behind; a late close by such a node is lost.
+    async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>>;
+
+    /// The canonical decision entry with this digest.
+    async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>>;
+
+    /// Whether the store can be written to.
+    async fn ping(&self) -> Result<()>;
+    /// Finishes what is queued and lets go of the database. Later calls are `Unavailable`.
+    async fn close(&self);
+}
+
+/// A part of a list in ascending order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Starts behind this name or identifier.
+    pub after: Option<String>,
+    pub limit: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    Added,
+    ExecutorExists,
+    SessionExists,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionAdded {
+    Added,
+    Exists,
+    ExecutorUnknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    Closed,
+    /// Someone else ended the round or took it over.
+    Lost,
+}
+
+/// Which rounds to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundFilter {
+    pub kind: Option<Kind>,
+    pub outcome: Option<Outcome>,
+    pub limit: u32,
+    /// Starts behind this round, towards older ones.
+    pub before: Option<RoundId>,
+}
+
+/// Who takes over which rounds, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub node: NodeId,
+    /// Fences out the former holders.
+    pub lease_token: u64,
+    pub lease_until: Timestamp,
+    pub now: Timestamp,
+    pub limit: u32,
+    pub orphans: Orphans,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orphans {
+    /// Rounds whose lease is over.
+    LeaseOver,
+    /// Every open round of another node. Only for SQLite under the exclusive lock, where no other
+    /// node can be alive; PostgreSQL takes it as `LeaseOver`.
+    All,
+}
+
+/// Where the store is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Location {
+    /// Gone with the process; for tests and demonstrations.
+    Memory,
+    File(PathBuf),
+    /// `migrate_url` names the role that owns the tables; without one, `url` migrates too.
+    Postgres { url: String, migrate_url: Option<String> },
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("Memory"),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            // The addresses may hold passwords.
+            Self::Postgres { .. } => f.debug_struct("Postgres").finish_non_exhaustive(),
+        }
+    }
+}
+
+/// Opens the store, makes or migrates its tables, and checks that this program can serve them.
+pub async fn open(location: &Location) -> Result<Arc<dyn Store>> {
+    Ok(match location {
+        Location::Memory => Arc::new(Sqlite::in_memory()?),
+        Location::File(path) => Arc::new(Sqlite::open(path).await?),
+        Location::Postgres { url, migrate_url: None } => {
+            Postgres::migrate(url, None).await?;
+            Arc::new(Postgres::connect(url).await?)
+        }
+        Location::Postgres { url, migrate_url: Some(migrate_url) } => {
+            let role = postgres::role_of(url)?;
+            Postgres::migrate(migrate_url, Some(&role)).await?;
+            Arc::new(Postgres::connect(url).await?)
+        }
+    })
+}

@@ -171,11 +171,10 @@ fn differs_in_one_text(left: &Value, right: &Value) -> bool {
                 .iter()
                 .filter(|(name, value)| right.get(*name).is_none_or(|other| !same(value, other)));
             match (differing.next(), differing.next()) {
-                (None, _) => false,
                 (Some((name, value)), None) => {
                     value.is_string() && right.get(name).is_some_and(Value::is_string)
                 }
-                (Some(_), Some(_)) => false,
+                (None, _) | (Some(_), Some(_)) => false,
             }
         }
         _ => false,

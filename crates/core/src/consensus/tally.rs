@@ -72,6 +72,7 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
             .map(|(_, vote)| *vote)
             .collect()
     });
+    let sure = confidence(ballot, &votes, &groups_of_votes, groups.len(), winner);
     let scores: Vec<f64> = winning_votes.iter().filter_map(|vote| vote.said.score).collect();
     let outputs: Vec<&Value> = votes.iter().filter_map(|(_, v)| v.said.output.as_ref()).collect();
 
@@ -95,7 +96,7 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
             Kind::Validate | Kind::Factcheck => "label".to_owned(),
         },
         score: numeric::summary(ballot.terms.aggregation, &scores),
-        confidence: confidence(ballot, &votes, &groups_of_votes, groups.len(), winner, tie_broken),
+        confidence: if tie_broken { sure.min(TIE_CEILING) } else { sure },
         effective_votes: effective_votes(&voters),
         disagreed: !is_agreed,
         tie_broken,
@@ -245,7 +246,6 @@ fn confidence(
     of_votes: &[usize],
     groups: usize,
     winner: Option<usize>,
-    tie_broken: bool,
 ) -> f64 {
     let Some(winner) = winner else { return 0.0 };
     let weighed: Vec<Weighed<'_>> = votes
@@ -258,15 +258,14 @@ fn confidence(
         })
         .collect();
     let sure = posterior(&weighed, groups, possible_answers(ballot.kind))[winner];
-    let sure = match ballot.terms.timeout_policy {
+    match ballot.terms.timeout_policy {
         TimeoutPolicy::Negative => {
             let silent = ballot.replicas.iter().filter(|r| !r.answer.has_answered()).count()
                 - count_label(ballot.replicas, Label::Cancelled);
             sure * (1.0 - ratio(silent, ballot.replicas.len()))
         }
         TimeoutPolicy::Count | TimeoutPolicy::Ignore => sure,
-    };
-    if tie_broken { sure.min(TIE_CEILING) } else { sure }
+    }
 }
 
 /// What the winners say together: for numbers that are averaged, the average; else the member
