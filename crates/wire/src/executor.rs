@@ -1,0 +1,286 @@
+//! The executor contract: the JSON of `/health`, `/capabilities`, `/execute` and `/verify`.
+
+mod contract;
+mod shape;
+mod verify;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use jurat_core::{candidate, canonical, executor, policy};
+
+pub use contract::{
+    Acceptance, Assignment, BadPenalty, Budget, Claim, DiminishingReturns, EvidencePolicy, Explore,
+    ExploreStop, Feedback, Finalize, JobContract, MaxConcurrency, Settlement, TaskContract, Verify,
+    Vote,
+};
+pub use shape::ShapeError;
+pub use verify::{VerificationStatus, VerifyRequest, VerifyResponse};
+
+/// What `GET /health` says. Any 2xx means well; the body is for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthResponse {
+    pub status: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapabilitiesResponse {
+    pub task_types: Vec<String>,
+    pub profiles: Vec<String>,
+    pub provider_family: String,
+    pub model_id: String,
+    /// Policies beyond the built-in ones. An addition of Jurat; other kernels ignore it.
+    #[serde(
+        default,
+        deserialize_with = "shape::null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub policies: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecuteRequest {
+    pub task_id: String,
+    /// Makes the call idempotent: the same id gets the same answer.
+    pub execution_id: String,
+    pub task_type: String,
+    pub inputs: Value,
+    pub profile: String,
+    pub task_contract: TaskContract,
+    pub stage: Stage,
+    pub attempt_id: String,
+    /// Earlier decisions on the same and on similar tasks, or null.
+    #[serde(default)]
+    pub seed_bundle: Option<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecuteResponse {
+    pub candidate_output: Value,
+    #[serde(default, deserialize_with = "shape::null_is_default")]
+    pub evidence_inline: Vec<InlineEvidence>,
+    #[serde(default, deserialize_with = "shape::null_is_default")]
+    pub evidence_refs: Vec<ArtifactRef>,
+}
+
+/// Where in its life a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Explore,
+    Verify,
+    Finalize,
+}
+
+impl Stage {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Explore => "explore",
+            Self::Verify => "verify",
+            Self::Finalize => "finalize",
+        }
+    }
+
+    /// Reads a stage in any case; WattSwarm's own two words mean explore.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "explore" | "decide" | "diverge_mode" => Some(Self::Explore),
+            "verify" => Some(Self::Verify),
+            "finalize" => Some(Self::Finalize),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for Stage {
+    fn serialize<S: serde::Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        writer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Stage {
+    fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(reader)?;
+        Self::parse(&text).ok_or_else(|| {
+            let text: String = text.chars().take(40).collect();
+            serde::de::Error::custom(format!(
+                "`{text}` is no stage; use `explore`, `verify` or `finalize`"
+            ))
+        })
+    }
+}
+
+/// An output under verification, as it travels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    pub candidate_id: String,
+    pub execution_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_ref: Option<ArtifactRef>,
+    #[serde(default)]
+    pub output: Value,
+    #[serde(default, deserialize_with = "shape::null_is_default")]
+    pub evidence_inline: Vec<InlineEvidence>,
+    #[serde(default, deserialize_with = "shape::null_is_default")]
+    pub evidence_refs: Vec<ArtifactRef>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlineEvidence {
+    pub mime: String,
+    pub content: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactRef {
+    pub uri: String,
+    pub digest: String,
+    pub size_bytes: u64,
+    pub mime: String,
+    /// Milliseconds since 1970.
+    pub created_at: u64,
+    pub producer: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PolicyBinding {
+    pub policy_id: String,
+    pub policy_version: String,
+    pub policy_hash: String,
+    pub policy_params: Value,
+}
+
+/// Reads the body of `POST /execute`.
+///
+/// Of the task contract an executor needs the output schema and the budget. What else a request
+/// written by hand leaves out of it is filled in; what it holds must be right.
+pub fn decode_execute_request(mut body: Value) -> Result<ExecuteRequest, ShapeError> {
+    contract::complete(&mut body);
+    shape::decode(body)
+}
+
+pub fn decode_execute_response(body: Value) -> Result<ExecuteResponse, ShapeError> {
+    shape::decode(body)
+}
+
+pub fn decode_verify_request(body: Value) -> Result<VerifyRequest, ShapeError> {
+    shape::decode(body)
+}
+
+/// Reads the answer of `POST /verify`. Whether its status and hash are sound is asked separately.
+pub fn decode_verify_response(body: Value) -> Result<VerifyResponse, ShapeError> {
+    let response: VerifyResponse = shape::decode(body)?;
+    if (0.0..=1.0).contains(&response.score) {
+        Ok(response)
+    } else {
+        Err(ShapeError::new("score", format!("{} is not between 0 and 1", response.score)))
+    }
+}
+
+pub fn decode_capabilities(body: Value) -> Result<CapabilitiesResponse, ShapeError> {
+    let read: CapabilitiesResponse = shape::decode(body)?;
+    for (field, text) in [("provider_family", &read.provider_family), ("model_id", &read.model_id)]
+    {
+        if text.trim().is_empty() {
+            return Err(ShapeError::new(field, "must not be blank"));
+        }
+    }
+    Ok(read)
+}
+
+impl ArtifactRef {
+    /// The reference by which a candidate names its own output.
+    pub fn to_output(output: &Value, created_at_ms: u64, producer: &str) -> Self {
+        let bytes = canonical::canonical(output);
+        let digest = canonical::digest(&bytes);
+        Self {
+            uri: format!("artifact://reference/{digest}"),
+            digest,
+            size_bytes: bytes.len() as u64,
+            mime: "application/json".to_owned(),
+            created_at: created_at_ms,
+            producer: producer.to_owned(),
+        }
+    }
+}
+
+impl Candidate {
+    /// Clothes a candidate for the wire.
+    pub fn new(candidate: candidate::Candidate, created_at_ms: u64, producer: &str) -> Self {
+        let output_ref = ArtifactRef::to_output(&candidate.output, created_at_ms, producer);
+        let (evidence_inline, evidence_refs) = split(candidate.evidence);
+        Self {
+            candidate_id: candidate.candidate_id,
+            execution_id: candidate.execution_id,
+            output_ref: Some(output_ref),
+            output: candidate.output,
+            evidence_inline,
+            evidence_refs,
+        }
+    }
+}
+
+impl From<Candidate> for candidate::Candidate {
+    fn from(outer: Candidate) -> Self {
+        Self {
+            candidate_id: outer.candidate_id,
+            execution_id: outer.execution_id,
+            output: outer.output,
+            evidence: join(outer.evidence_inline, outer.evidence_refs),
+        }
+    }
+}
+
+impl ExecuteResponse {
+    pub fn new(output: Value, evidence: candidate::Evidence) -> Self {
+        let (evidence_inline, evidence_refs) = split(evidence);
+        Self { candidate_output: output, evidence_inline, evidence_refs }
+    }
+
+    /// The output and its evidence.
+    pub fn into_parts(self) -> (Value, candidate::Evidence) {
+        (self.candidate_output, join(self.evidence_inline, self.evidence_refs))
+    }
+}
+
+fn split(evidence: candidate::Evidence) -> (Vec<InlineEvidence>, Vec<ArtifactRef>) {
+    let inline = evidence.inline.into_iter().map(InlineEvidence::from).collect();
+    (inline, evidence.refs.into_iter().map(ArtifactRef::from).collect())
+}
+
+fn join(inline: Vec<InlineEvidence>, refs: Vec<ArtifactRef>) -> candidate::Evidence {
+    candidate::Evidence {
+        inline: inline.into_iter().map(Into::into).collect(),
+        refs: refs.into_iter().map(Into::into).collect(),
+    }
+}
+
+/// Writes the conversions between an outer type and the domain type with the same fields.
+macro_rules! same_fields {
+    ($outer:ty, $inner:ty { $($field:ident),+ }) => {
+        impl From<$outer> for $inner {
+            fn from(outer: $outer) -> Self {
+                Self { $($field: outer.$field),+ }
+            }
+        }
+
+        impl From<$inner> for $outer {
+            fn from(inner: $inner) -> Self {
+                Self { $($field: inner.$field),+ }
+            }
+        }
+    };
+}
+
+same_fields!(InlineEvidence, candidate::InlineEvidence { mime, content });
+same_fields!(
+    ArtifactRef,
+    candidate::ArtifactRef { uri, digest, size_bytes, mime, created_at, producer }
+);
+same_fields!(
+    PolicyBinding,
+    policy::PolicyBinding { policy_id, policy_version, policy_hash, policy_params }
+);
+same_fields!(
+    CapabilitiesResponse,
+    executor::Capabilities { task_types, profiles, provider_family, model_id, policies }
+);

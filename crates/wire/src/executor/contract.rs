@@ -1,0 +1,344 @@
+//! The task contract: under which terms an executor works.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use jurat_core::policy;
+
+use super::PolicyBinding;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskContract {
+    pub protocol_version: String,
+    pub task_id: String,
+    pub task_type: String,
+    pub inputs: Value,
+    pub output_schema: Value,
+    pub budget: Budget,
+    pub assignment: Assignment,
+    pub acceptance: Acceptance,
+    #[serde(default = "one_shot")]
+    pub task_mode: String,
+    /// A point in time, in milliseconds since 1970.
+    pub expiry_ms: u64,
+    pub evidence_policy: EvidencePolicy,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    pub time_ms: u64,
+    pub max_steps: u32,
+    pub cost_units: u64,
+    #[serde(default = "lifetime")]
+    pub mode: String,
+    #[serde(default)]
+    pub explore_cost_units: u64,
+    #[serde(default)]
+    pub verify_cost_units: u64,
+    #[serde(default)]
+    pub finalize_cost_units: u64,
+    pub reuse_verify_time_ms: u64,
+    pub reuse_verify_cost_units: u64,
+    pub reuse_max_attempts: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assignment {
+    pub mode: String,
+    pub claim: Claim,
+    #[serde(default)]
+    pub explore: Explore,
+    #[serde(default)]
+    pub verify: Verify,
+    #[serde(default)]
+    pub finalize: Finalize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    pub lease_ms: u64,
+    pub max_concurrency: MaxConcurrency,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaxConcurrency {
+    pub propose: u32,
+    pub verify: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Explore {
+    pub max_proposers: u32,
+    pub topk: u32,
+    pub stop: ExploreStop,
+}
+
+impl Default for Explore {
+    fn default() -> Self {
+        Self { max_proposers: 1, topk: 3, stop: ExploreStop::default() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExploreStop {
+    pub no_new_evidence_rounds: u32,
+}
+
+impl Default for ExploreStop {
+    fn default() -> Self {
+        Self { no_new_evidence_rounds: 3 }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Verify {
+    pub max_verifiers: u32,
+}
+
+impl Default for Verify {
+    fn default() -> Self {
+        Self { max_verifiers: 1 }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Finalize {
+    pub max_finalizers: u32,
+}
+
+impl Default for Finalize {
+    fn default() -> Self {
+        Self { max_finalizers: 1 }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Acceptance {
+    pub quorum_threshold: u32,
+    pub verifier_policy: PolicyBinding,
+    pub vote: Vote,
+    pub settlement: Settlement,
+    #[serde(default = "one")]
+    pub da_quorum_threshold: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vote {
+    pub commit_reveal: bool,
+    pub reveal_deadline_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settlement {
+    pub window_ms: u64,
+    pub implicit_weight: f64,
+    pub implicit_diminishing_returns: DiminishingReturns,
+    pub bad_penalty: BadPenalty,
+    pub feedback: Feedback,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiminishingReturns {
+    #[serde(rename = "W")]
+    pub w: u32,
+    #[serde(rename = "K")]
+    pub k: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BadPenalty {
+    #[serde(rename = "P")]
+    pub p: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    pub mode: String,
+    pub authority_pubkey: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidencePolicy {
+    pub max_inline_evidence_bytes: u64,
+    pub max_inline_media_bytes: u64,
+    pub inline_mime_allowlist: Vec<String>,
+    #[serde(default = "snippet_bytes")]
+    pub max_snippet_bytes: u64,
+    #[serde(default = "snippet_tokens")]
+    pub max_snippet_tokens: u64,
+}
+
+/// What a job says about its contract; the rest is the same for every job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobContract {
+    pub task_id: String,
+    pub task_type: String,
+    pub inputs: Value,
+    pub output_schema: Value,
+    pub timeout_ms: u64,
+    pub max_steps: u32,
+    pub policy: policy::PolicyBinding,
+    /// A point in time, in milliseconds since 1970.
+    pub expiry_ms: u64,
+}
+
+impl TaskContract {
+    /// A full contract for one job, such as the real kernel makes.
+    pub fn for_job(job: JobContract) -> Self {
+        Self {
+            protocol_version: "v0.1".to_owned(),
+            task_id: job.task_id,
+            task_type: job.task_type,
+            inputs: job.inputs,
+            output_schema: job.output_schema,
+            budget: Budget::within(job.timeout_ms, job.max_steps),
+            assignment: Assignment::single(),
+            acceptance: Acceptance::under(job.policy.into()),
+            task_mode: one_shot(),
+            expiry_ms: job.expiry_ms,
+            evidence_policy: EvidencePolicy::standard(),
+        }
+    }
+}
+
+impl Budget {
+    fn within(time_ms: u64, max_steps: u32) -> Self {
+        Self {
+            time_ms,
+            max_steps,
+            cost_units: 1_000,
+            mode: lifetime(),
+            explore_cost_units: 350,
+            verify_cost_units: 450,
+            finalize_cost_units: 200,
+            // A kernel refuses a contract that gives reuse more time than the whole.
+            reuse_verify_time_ms: time_ms.min(20_000),
+            reuse_verify_cost_units: 200,
+            reuse_max_attempts: 1,
+        }
+    }
+}
+
+impl Assignment {
+    fn single() -> Self {
+        let max_concurrency = MaxConcurrency { propose: 1, verify: 1 };
+        Self {
+            mode: "CLAIM".to_owned(),
+            claim: Claim { lease_ms: 5_000, max_concurrency },
+            explore: Explore::default(),
+            verify: Verify::default(),
+            finalize: Finalize::default(),
+        }
+    }
+}
+
+impl Acceptance {
+    fn under(verifier_policy: PolicyBinding) -> Self {
+        Self {
+            quorum_threshold: 1,
+            verifier_policy,
+            vote: Vote { commit_reveal: true, reveal_deadline_ms: 10_000 },
+            settlement: Settlement {
+                window_ms: 86_400_000,
+                implicit_weight: 0.1,
+                implicit_diminishing_returns: DiminishingReturns { w: 10, k: 50 },
+                bad_penalty: BadPenalty { p: 3 },
+                feedback: Feedback {
+                    mode: "CAPABILITY".to_owned(),
+                    authority_pubkey: "ed25519:placeholder".to_owned(),
+                },
+            },
+            da_quorum_threshold: 1,
+        }
+    }
+}
+
+impl EvidencePolicy {
+    fn standard() -> Self {
+        let mimes = ["application/json", "text/plain", "text/markdown", "text/csv"];
+        Self {
+            max_inline_evidence_bytes: 65_536,
+            max_inline_media_bytes: 0,
+            inline_mime_allowlist: mimes.map(str::to_owned).to_vec(),
+            max_snippet_bytes: snippet_bytes(),
+            max_snippet_tokens: snippet_tokens(),
+        }
+    }
+}
+
+/// Fills what the `task_contract` of an execute request leaves out.
+///
+/// Nothing is filled when there is no contract, or where a member has the wrong type: the decoder
+/// then names it.
+pub(super) fn complete(request: &mut Value) {
+    let Some(request) = request.as_object_mut() else { return };
+    let Some(contract @ Value::Object(_)) = request.get_mut("task_contract") else { return };
+    let Value::Object(mut given) = contract.take() else { return };
+    for name in ["task_id", "task_type", "inputs"] {
+        if let (None, Some(value)) = (given.get(name), request.get(name)) {
+            given.insert(name.to_owned(), value.clone());
+        }
+    }
+    if let Ok(Value::Object(sample)) = serde_json::to_value(sample()) {
+        fill(&mut given, sample);
+    }
+    request.insert("task_contract".to_owned(), Value::Object(given));
+}
+
+fn sample() -> TaskContract {
+    TaskContract::for_job(JobContract {
+        task_id: String::new(),
+        task_type: String::new(),
+        inputs: json!({}),
+        output_schema: json!({}),
+        timeout_ms: 30_000,
+        max_steps: 10,
+        policy: policy::PolicyBinding {
+            policy_id: "vp.schema_only.v1".to_owned(),
+            policy_version: "1".to_owned(),
+            policy_hash: String::new(),
+            policy_params: json!({}),
+        },
+        expiry_ms: 0,
+    })
+}
+
+fn fill(given: &mut Map<String, Value>, sample: Map<String, Value>) {
+    for (name, value) in sample {
+        // The schema and the inputs are the caller's documents, not part of the form.
+        let is_document = matches!(name.as_str(), "output_schema" | "inputs" | "policy_params");
+        match (given.get_mut(&name), value) {
+            (None, value) => {
+                given.insert(name, value);
+            }
+            (Some(Value::Object(inner)), Value::Object(sample)) if !is_document => {
+                fill(inner, sample);
+            }
+            (Some(_), _) => {}
+        }
+    }
+}
+
+fn one_shot() -> String {
+    "ONE_SHOT".to_owned()
+}
+
+fn lifetime() -> String {
+    "LIFETIME".to_owned()
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn snippet_bytes() -> u64 {
+    8_192
+}
+
+const fn snippet_tokens() -> u64 {
+    2_048
+}

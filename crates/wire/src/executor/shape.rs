@@ -1,0 +1,51 @@
+//! Says which field of a document is wrong.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A field that does not have the shape it must have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct ShapeError {
+    /// The way to the field, such as `candidate.evidence_refs[0].digest`; `body` for the whole.
+    pub field: String,
+    pub problem: String,
+}
+
+impl ShapeError {
+    pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+}
+
+pub(super) fn decode<T: DeserializeOwned>(body: Value) -> Result<T, ShapeError> {
+    if !body.is_object() {
+        return Err(ShapeError::new("body", "must be a JSON object"));
+    }
+    serde_path_to_error::deserialize(body).map_err(|error| {
+        let path = error.path().to_string();
+        named(&path, error.inner().to_string())
+    })
+}
+
+/// Moves the name of a missing field from serde's text into the path, for people to read.
+fn named(path: &str, problem: String) -> ShapeError {
+    let root = path.is_empty() || path == ".";
+    let missing = problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    match missing {
+        Some(name) if root => ShapeError::new(name, "is missing"),
+        Some(name) => ShapeError::new(format!("{path}.{name}"), "is missing"),
+        None if root => ShapeError::new("body", problem),
+        None => ShapeError::new(path, problem),
+    }
+}
+
+/// Reads null like an absent member.
+pub(super) fn null_is_default<'de, D, T>(reader: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(reader)?.unwrap_or_default())
+}
