@@ -1,0 +1,84 @@
+# Every command a developer needs. `scripts/test` calls these recipes and nothing else.
+
+# Lists the recipes.
+default:
+    @just --list --unsorted
+
+# What must be green before you push. Needs no database.
+verify: check test doc
+
+# What must be green before a merge; `scripts/test` does the same with its own set-up.
+ci: check test-all generate-check doc
+
+# Format, lints, house rules, dependencies, spelling.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+    cargo xtask tidy
+    typos
+
+# Repairs what can be repaired.
+fix:
+    cargo fmt --all
+    cargo clippy --workspace --all-targets --all-features --fix --allow-dirty
+    typos --write-changes
+
+# Unit, conformance (SQLite) and HTTP tests. Needs nothing but cargo.
+test *args:
+    cargo nextest run --workspace --locked {{ args }}
+
+# The PostgreSQL half of the conformance suite, on a private server.
+test-pg *args:
+    JURAT_TEST_POSTGRES="${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" cargo nextest run --workspace --locked --profile pg {{ args }}
+
+# The real binary, and two nodes on one PostgreSQL.
+e2e *args:
+    JURAT_TEST_POSTGRES="${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" cargo nextest run --workspace --locked --profile e2e {{ args }}
+
+# Every test there is, in one run.
+test-all *args:
+    JURAT_TEST_POSTGRES="${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" cargo nextest run --workspace --locked --profile ci {{ args }}
+
+# Stops the private PostgreSQL server that the recipes above leave running.
+pg-stop:
+    scripts/postgres stop
+
+# Shows changed snapshots one by one. Needs cargo-insta.
+snap:
+    cargo insta review
+
+# Writes the generated pages of docs/reference.
+generate:
+    cargo xtask generate
+
+# Fails if a generated page is stale.
+generate-check:
+    cargo xtask generate --check
+
+# Builds the documentation of the code; a broken link is an error.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+
+# What tidy checks of the dependencies, and the advisories. Needs cargo-deny and a network.
+deny:
+    cargo deny check
+
+# The server on its default port with a SQLite file.
+run *args:
+    cargo run --package jurat -- serve {{ args }}
+
+# Executors, one liar, one that hangs, the server, two rounds.
+demo *args:
+    cargo run --release --package jurat -- demo {{ args }}
+
+# A new pair of migrations: just migration add_runs
+migration name:
+    cargo xtask migration {{ name }}
+
+# How long a round takes. Each folder under bench/ says what it measures.
+bench-round *args:
+    cargo run --release --package jurat-bench-round -- {{ args }}
+
+# How fast candidates are checked under a policy.
+bench-verify *args:
+    cargo run --release --package jurat-bench-verify -- {{ args }}

@@ -1,0 +1,76 @@
+//! The reference of the command line, from the help of the program itself.
+
+use std::{fmt::Write as _, path::Path, process::Command};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::pages::NOTICE;
+
+/// Deeper than any command, so that a program that answers every name with help ends too.
+const DEEPEST: usize = 4;
+
+pub(super) fn page(program: &Path) -> Result<String> {
+    let mut text = format!("{NOTICE}# Command line\n");
+    add(&mut text, program, &mut Vec::new())?;
+    Ok(text)
+}
+
+fn add(text: &mut String, program: &Path, command: &mut Vec<String>) -> Result<()> {
+    let help = help(program, command)?;
+    let title = ["jurat"].into_iter().chain(command.iter().map(String::as_str)).collect::<Vec<_>>();
+    let _ = write!(text, "\n## `{}`\n\n```text\n{}\n```\n", title.join(" "), help.trim_end());
+    if command.len() < DEEPEST {
+        for name in subcommands(&help) {
+            command.push(name);
+            add(text, program, command)?;
+            command.pop();
+        }
+    }
+    Ok(())
+}
+
+fn help(program: &Path, command: &[String]) -> Result<String> {
+    let output = Command::new(program)
+        .args(command)
+        .arg("--help")
+        .env("COLUMNS", "100")
+        .env("NO_COLOR", "1")
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    if !output.status.success() {
+        bail!(
+            "`{} --help` failed: {}",
+            command.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    let text = String::from_utf8(output.stdout).context("the help is not UTF-8")?;
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    Ok(lines.join("\n"))
+}
+
+/// The names under `Commands:`, as clap prints them; `help` itself is left out.
+fn subcommands(help: &str) -> Vec<String> {
+    let section = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    section
+        .take_while(|line| line.is_empty() || line.starts_with(' '))
+        // A longer indent continues the text of the command above.
+        .filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subcommands_are_read_from_the_help() {
+        let help = "Usage: jurat\n\nCommands:\n  serve  Starts\n         the server\n  demo   Shows it\n  \
+                    help   Print this\n\nOptions:\n  -h, --help  Print help\n";
+        assert_eq!(subcommands(help), ["serve", "demo"]);
+        assert_eq!(subcommands("Usage: jurat serve\n"), [] as [&str; 0]);
+    }
+}

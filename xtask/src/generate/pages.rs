@@ -1,0 +1,91 @@
+//! The tables of codes.
+
+use std::fmt::Write as _;
+
+use jurat_core::{code::Code, reason};
+
+/// Stands at the head of each page.
+pub(super) const NOTICE: &str = "<!-- Written by `just generate`. Do not edit. -->\n\n";
+
+pub(super) fn reason_codes() -> String {
+    let mut text = format!(
+        "{NOTICE}# Reason codes\n\n\
+         A policy says with reason codes why it decided as it did.\n\
+         Codes below 1000 are those of the executor contract; codes from 1000 on are Jurat's own.\n\
+         Codes 200, 201 and 202 make a verdict inconclusive when the executor states no status.\n\n\
+         | code | name | meaning |\n|---:|---|---|\n"
+    );
+    for (code, name, meaning) in reason::ALL {
+        row(&mut text, &[&code.to_string(), &quoted(&name.to_lowercase()), meaning]);
+    }
+    text
+}
+
+pub(super) fn error_codes() -> String {
+    let mut text = format!(
+        "{NOTICE}# Error codes\n\n\
+         Every error has a stable code, in the member `code` of the body.\n\
+         The exit code is that of the command line when a command ends in the error.\n\n\
+         | code | HTTP status | exit code | what to try |\n|---|---:|---:|---|\n"
+    );
+    for code in Code::ALL {
+        let link = format!("[`{code}`](errors/{code}.md)");
+        row(
+            &mut text,
+            &[&link, &code.http_status().to_string(), &code.exit_code().to_string(), code.hint()],
+        );
+    }
+    text
+}
+
+pub(super) fn exit_codes() -> String {
+    let mut text = format!(
+        "{NOTICE}# Exit codes\n\n\
+         | exit code | meaning | error codes |\n|---:|---|---|\n"
+    );
+    let meanings = [
+        (0, "Done."),
+        (1, "An error."),
+        (2, "Wrong usage: a flag, a file or a field that must be corrected first."),
+        (11, "Only with `--gate`: the answer is negative."),
+        (12, "Only with `--gate`: inconclusive, or no consensus."),
+    ];
+    for (exit, meaning) in meanings {
+        let codes: Vec<String> = Code::ALL
+            .iter()
+            .filter(|code| code.exit_code() == exit)
+            .map(|code| format!("[`{code}`](errors/{code}.md)"))
+            .collect();
+        row(&mut text, &[&exit.to_string(), meaning, &codes.join(", ")]);
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    format!("`{text}`")
+}
+
+fn row(text: &mut String, cells: &[&str]) {
+    // A bar would end the cell. Writing to a string cannot fail.
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    let _ = writeln!(text, "| {} |", cells.join(" | "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_row_with_its_numbers() {
+        let text = error_codes();
+        for code in Code::ALL {
+            let start = format!(
+                "| [`{code}`](errors/{code}.md) | {} | {} | ",
+                code.http_status(),
+                code.exit_code()
+            );
+            assert!(text.lines().any(|line| line.starts_with(&start)), "{start}");
+        }
+        assert_eq!(exit_codes().matches("](errors/").count(), Code::ALL.len());
+    }
+}

@@ -1,0 +1,54 @@
+//! The rules of the house that a machine can check.
+
+mod dependencies;
+mod documents;
+mod layers;
+mod metadata;
+mod numbering;
+mod sources;
+
+use std::{fmt, path::Path};
+
+use anyhow::Result;
+
+use self::{dependencies::Rules, metadata::Metadata};
+use crate::{Report, tree};
+
+/// One broken rule: where, and a sentence that says what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Violation {
+    path: String,
+    line: usize,
+    text: String,
+}
+
+impl Violation {
+    fn new(path: impl Into<String>, line: usize, text: impl Into<String>) -> Self {
+        Self { path: path.into(), line, text: text.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.text)
+    }
+}
+
+/// Checks everything and reports every violation, not only the first.
+pub(crate) fn run(root: &Path) -> Result<Report> {
+    let files = tree::files(root)?;
+    let metadata = Metadata::read(root)?;
+    let rules = Rules::parse(&tree::read(&root.join("deny.toml"))?)?;
+
+    let mut found = layers::check(root, &metadata)?;
+    found.extend(dependencies::check(&metadata, &rules));
+    found.extend(sources::check(root, &files)?);
+    found.extend(documents::check(root)?);
+    found.extend(numbering::check(root)?);
+
+    let mut lines: Vec<String> = found.iter().map(Violation::to_string).collect();
+    if !found.is_empty() {
+        lines.push(format!("tidy: {} broken rules", found.len()));
+    }
+    Ok(Report { lines, is_good: found.is_empty() })
+}

@@ -1,0 +1,141 @@
+//! Licences, bans and sources of every package in the lock file, as `deny.toml` has them.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+use spdx::{Expression, ParseMode};
+
+use super::{
+    Violation,
+    metadata::{Metadata, Package},
+};
+
+/// The part of `deny.toml` that can be checked without a network.
+#[derive(Debug, Deserialize)]
+pub(super) struct Rules {
+    licenses: Licenses,
+    bans: Bans,
+}
+
+#[derive(Debug, Deserialize)]
+struct Licenses {
+    allow: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Bans {
+    deny: Vec<Ban>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Ban {
+    #[serde(rename = "crate")]
+    name: String,
+    reason: String,
+}
+
+impl Rules {
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        toml::from_str(text).context("cannot read deny.toml")
+    }
+
+    fn allows(&self, license: &str) -> Result<bool, String> {
+        // Older packages write `MIT/Apache-2.0`.
+        let expression = Expression::parse_mode(license, ParseMode::LAX)
+            .map_err(|error| format!("the licence `{license}` cannot be read: {}", error.reason))?;
+        Ok(expression
+            .evaluate(|requirement| self.licenses.allow.contains(&requirement.to_string())))
+    }
+}
+
+pub(super) fn check(metadata: &Metadata, rules: &Rules) -> Vec<Violation> {
+    let bans: BTreeMap<&str, &str> =
+        rules.bans.deny.iter().map(|ban| (ban.name.as_str(), ban.reason.as_str())).collect();
+    let mut texts = Vec::new();
+    for package in &metadata.packages {
+        let name = format!("`{} {}`", package.name, package.version);
+        texts.extend(licence_objection(package, rules).map(|text| format!("{name}: {text}")));
+        texts.extend(source_objection(package).map(|text| format!("{name}: {text}")));
+        texts.extend(
+            bans.get(package.name.as_str()).map(|reason| format!("{name} is banned: {reason}")),
+        );
+    }
+    for member in metadata.members() {
+        let wild = member.dependencies.iter().filter(|it| it.req == "*" && it.path.is_none());
+        texts.extend(
+            wild.map(|it| format!("`{}` uses any version of `{}`: name one", member.name, it.name)),
+        );
+    }
+    texts.into_iter().map(|text| Violation::new("Cargo.lock", 1, text)).collect()
+}
+
+fn licence_objection(package: &Package, rules: &Rules) -> Option<String> {
+    let Some(license) = package.license.as_deref() else {
+        return Some("no licence is declared".to_owned());
+    };
+    match rules.allows(license) {
+        Ok(true) => None,
+        Ok(false) => Some(format!("the licence `{license}` is not on the list in deny.toml")),
+        Err(text) => Some(text),
+    }
+}
+
+/// Packages come from this checkout or from the public registry, by whatever mirror it is reached.
+fn source_objection(package: &Package) -> Option<String> {
+    let source = package.source.as_deref()?;
+    let is_known =
+        source.starts_with("registry+") && source.ends_with("/rust-lang/crates.io-index");
+    (!is_known).then(|| format!("the source `{source}` is not the public registry"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: &str = r#"
+        [licenses]
+        allow = ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception"]
+        [bans]
+        deny = [{ crate = "openssl", reason = "TLS is rustls" }]
+    "#;
+
+    #[track_caller]
+    fn check_package(json: &str, expected: &[&str]) {
+        let package = serde_json::from_str(json).unwrap();
+        let metadata = Metadata { packages: vec![package], workspace_members: Vec::new() };
+        let found = check(&metadata, &Rules::parse(RULES).unwrap());
+        let texts: Vec<&str> = found.iter().map(|violation| violation.text.as_str()).collect();
+        assert_eq!(texts, expected);
+    }
+
+    fn json(name: &str, license: &str, source: &str) -> String {
+        format!(
+            r#"{{"id":"x","name":"{name}","version":"1.0.0","license":{license},"source":{source},
+                "manifest_path":"Cargo.toml","dependencies":[]}}"#
+        )
+    }
+
+    #[test]
+    fn one_side_of_an_or_is_enough_and_both_of_an_and_are_needed() {
+        check_package(&json("a", r#""GPL-3.0 OR MIT""#, "null"), &[]);
+        check_package(&json("a", r#""MIT/Apache-2.0""#, "null"), &[]);
+        check_package(&json("a", r#""Apache-2.0 WITH LLVM-exception""#, "null"), &[]);
+        check_package(
+            &json("a", r#""MIT AND ISC""#, "null"),
+            &["`a 1.0.0`: the licence `MIT AND ISC` is not on the list in deny.toml"],
+        );
+        check_package(&json("a", "null", "null"), &["`a 1.0.0`: no licence is declared"]);
+    }
+
+    #[test]
+    fn a_ban_and_a_foreign_source_are_named() {
+        check_package(
+            &json("openssl", r#""MIT""#, r#""git+ssh://elsewhere/openssl""#),
+            &[
+                "`openssl 1.0.0`: the source `git+ssh://elsewhere/openssl` is not the public registry",
+                "`openssl 1.0.0` is banned: TLS is rustls",
+            ],
+        );
+    }
+}

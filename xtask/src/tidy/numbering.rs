@@ -1,0 +1,76 @@
+//! Numbered files: decision records without gaps, and migrations in pairs without gaps.
+
+use std::{collections::BTreeSet, path::Path};
+
+use anyhow::Result;
+
+use super::Violation;
+use crate::{migration, tree};
+
+const ADRS: &str = "docs/adr";
+
+pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
+    let mut found = gaps(ADRS, '-', &tree::names(&root.join(ADRS))?);
+    let [first, second] = migration::FOLDERS;
+    let left = tree::names(&root.join(first))?;
+    let right = tree::names(&root.join(second))?;
+    found.extend(gaps(first, '_', &left));
+    found.extend(gaps(second, '_', &right));
+    found.extend(unpaired(first, &left, second, &right));
+    Ok(found)
+}
+
+/// Names must begin with 0001, 0002 and so on, each once.
+fn gaps(folder: &str, separator: char, names: &[String]) -> Vec<Violation> {
+    let wrong = names.iter().enumerate().find_map(|(index, name)| {
+        let expected = format!("{:04}{separator}", index + 1);
+        (!name.starts_with(&expected)).then_some((name, expected))
+    });
+    wrong
+        .map(|(name, expected)| {
+            let text = format!(
+                "the numbers of {folder} have a gap or a double: `{expected}…` was expected here"
+            );
+            Violation::new(format!("{folder}/{name}"), 1, text)
+        })
+        .into_iter()
+        .collect()
+}
+
+fn unpaired(first: &str, left: &[String], second: &str, right: &[String]) -> Vec<Violation> {
+    let left: BTreeSet<&String> = left.iter().collect();
+    let right: BTreeSet<&String> = right.iter().collect();
+    let lonely = |folder: &str, other: &str, name: &str| {
+        Violation::new(
+            format!("{folder}/{name}"),
+            1,
+            format!("the migration has no counterpart in {other}"),
+        )
+    };
+    let lonely_left = left.difference(&right).map(|name| lonely(first, second, name));
+    let lonely_right = right.difference(&left).map(|name| lonely(second, first, name));
+    lonely_left.chain(lonely_right).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_gap_and_a_double_are_found() {
+        assert_eq!(gaps("adr", '-', &names(&["0001-a.md", "0002-b.md"])), []);
+        assert_eq!(gaps("adr", '-', &names(&["0001-a.md", "0003-b.md"]))[0].path, "adr/0003-b.md");
+        assert_eq!(gaps("adr", '-', &names(&["0001-a.md", "0001-b.md"]))[0].path, "adr/0001-b.md");
+    }
+
+    #[test]
+    fn a_migration_without_its_counterpart_is_found_on_either_side() {
+        let found = unpaired("l", &names(&["0001_a.sql"]), "r", &names(&["0001_b.sql"]));
+        let paths: Vec<&str> = found.iter().map(|violation| violation.path.as_str()).collect();
+        assert_eq!(paths, ["l/0001_a.sql", "r/0001_b.sql"]);
+    }
+}
