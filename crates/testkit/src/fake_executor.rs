@@ -1,0 +1,180 @@
+//! Executors that speak real HTTP on a loopback port, well or badly, as a test wants them to.
+
+mod answer;
+mod behaviour;
+mod canary;
+mod fault;
+mod gate;
+mod gzip;
+mod http;
+mod serve;
+mod words;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ::http::HeaderMap;
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+pub use self::answer::{Answer, ResultHash, Verdict, result_hash};
+pub use self::behaviour::{Behaviour, Health, Pace};
+pub use self::canary::{Canary, canary};
+pub use self::fault::Fault;
+pub use self::gate::Gate;
+pub use self::words::*;
+
+/// A running executor; it stops, with all its connections, when it is dropped.
+#[derive(Debug)]
+pub struct FakeExecutor {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    /// Holds the accept loop, which in turn holds the connections; dropping it ends them all.
+    tasks: JoinSet<()>,
+}
+
+/// A request that the fake received, in the order of arrival.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub method: String,
+    /// The request target as it was sent, with its query.
+    pub path: String,
+    pub headers: HeaderMap,
+    /// The body as JSON; `null` when there was none, a string when it was no JSON.
+    pub body: Value,
+    /// The body as it was sent, for whoever checks a digest or a signature.
+    pub raw: Bytes,
+}
+
+impl Call {
+    /// The value of a header that is there and readable.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The last segment of the path: `execute`, `verify`, `health` or `capabilities`.
+    pub fn endpoint(&self) -> &str {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.rsplit('/').next().unwrap_or_default()
+    }
+
+    fn is_work(&self) -> bool {
+        matches!(self.endpoint(), "execute" | "verify")
+    }
+}
+
+impl FakeExecutor {
+    pub async fn start(behaviour: Behaviour) -> Self {
+        Self::start_at("127.0.0.1", behaviour).await
+    }
+
+    /// Starts on another loopback address, for tests in which executors must not share a host.
+    ///
+    /// # Panics
+    /// When there is no free port at that address.
+    #[expect(clippy::expect_used, reason = "without a loopback port no test can go on")]
+    pub async fn start_at(host: &str, behaviour: Behaviour) -> Self {
+        let listener = TcpListener::bind((host, 0)).await.expect("a free loopback port");
+        let address = listener.local_addr().expect("the address of a bound listener");
+        let shared = Arc::new(Shared::new(behaviour));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(serve::accept(listener, Arc::clone(&shared)));
+        Self { address, shared, tasks }
+    }
+
+    /// The base address without a trailing slash.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Everything that was asked so far, `/health` and `/capabilities` included.
+    pub fn calls(&self) -> Vec<Call> {
+        lock(&self.shared.calls).clone()
+    }
+
+    /// Waits until `n` calls of `/execute` or `/verify` have arrived in all.
+    pub async fn called(&self, n: usize) {
+        reach(&self.shared.work, n).await;
+    }
+
+    /// Waits until the client has left `n` calls in all before it had a whole answer.
+    pub async fn abandoned(&self, n: usize) {
+        reach(&self.shared.abandoned, n).await;
+    }
+
+    /// Behaves so from the next request on; requests under way keep the earlier behaviour.
+    pub fn set(&self, behaviour: Behaviour) {
+        self.shared.install(behaviour);
+    }
+
+    /// Lets the `gated` answers go, those that wait and those still to come, until the next `set`.
+    pub fn release(&self) {
+        lock(&self.shared.gates).iter().for_each(Gate::release);
+    }
+
+    /// Stops, and returns when the port refuses connections.
+    pub async fn stop(mut self) {
+        self.tasks.shutdown().await;
+    }
+}
+
+/// What the server's tasks and the test's handle both see.
+#[derive(Debug)]
+struct Shared {
+    current: Mutex<Arc<Installed>>,
+    calls: Mutex<Vec<Call>>,
+    work: watch::Sender<usize>,
+    abandoned: watch::Sender<usize>,
+    /// The own gates of all behaviours so far: calls may still wait under an earlier one.
+    gates: Mutex<Vec<Gate>>,
+}
+
+/// A behaviour in force, with the gate that belongs to this fake alone.
+#[derive(Debug)]
+struct Installed {
+    behaviour: Behaviour,
+    own_gate: Gate,
+}
+
+impl Shared {
+    fn new(behaviour: Behaviour) -> Self {
+        let own_gate = Gate::new();
+        Self {
+            gates: Mutex::new(vec![own_gate.clone()]),
+            current: Mutex::new(Arc::new(Installed { behaviour, own_gate })),
+            calls: Mutex::default(),
+            work: watch::Sender::new(0),
+            abandoned: watch::Sender::new(0),
+        }
+    }
+
+    fn install(&self, behaviour: Behaviour) {
+        let own_gate = Gate::new();
+        lock(&self.gates).push(own_gate.clone());
+        *lock(&self.current) = Arc::new(Installed { behaviour, own_gate });
+    }
+
+    fn record(&self, call: &Call) {
+        lock(&self.calls).push(call.clone());
+        if call.is_work() {
+            self.work.send_modify(|count| *count += 1);
+        }
+    }
+
+    fn current(&self) -> Arc<Installed> {
+        Arc::clone(&lock(&self.current))
+    }
+}
+
+/// The lock even if another test thread panicked with it: what it guards is whole at any time.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn reach(counter: &watch::Sender<usize>, n: usize) {
+    // The sender outlives the wait, so that the only way out is the number.
+    let _ = counter.subscribe().wait_for(|count| n <= *count).await;
+}

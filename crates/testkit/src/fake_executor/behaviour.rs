@@ -1,0 +1,173 @@
+//! What a fake executor is and does, put together by a builder.
+
+use jurat_core::executor::Capabilities;
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Verdict};
+use super::fault::Fault;
+use super::gate::Gate;
+
+/// The whole of a fake: what it declares, how it feels, what it answers.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Behaviour {
+    pub capabilities: Capabilities,
+    /// Done instead of answering `/capabilities`.
+    pub capabilities_fault: Option<Fault>,
+    pub health: Health,
+    pub answer: Answer,
+    /// Done instead of answering `/execute` and `/verify`.
+    pub fault: Option<Fault>,
+    pub pace: Pace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    Well,
+    Status(u16),
+    /// Closes the connection without an answer.
+    HangsUp,
+    /// Keeps the connection open without an answer.
+    Hangs,
+}
+
+/// When `/execute` and `/verify` are answered.
+#[derive(Debug, Clone)]
+pub enum Pace {
+    AtOnce,
+    /// After `FakeExecutor::release`; each fake has a gate of its own.
+    Gated,
+    /// After `Gate::release`; several fakes may share the gate.
+    Late(Gate),
+}
+
+impl Default for Behaviour {
+    /// Well, able to do everything, and of the opinion that everything is valid.
+    fn default() -> Self {
+        Self {
+            capabilities: Capabilities {
+                task_types: vec!["*".to_owned()],
+                profiles: vec!["default".to_owned(), "careful".to_owned()],
+                provider_family: "fake".to_owned(),
+                model_id: "fake-1".to_owned(),
+                policies: Vec::new(),
+            },
+            capabilities_fault: None,
+            health: Health::Well,
+            answer: Answer::default(),
+            fault: None,
+            pace: Pace::AtOnce,
+        }
+    }
+}
+
+impl Behaviour {
+    pub fn provider_family(mut self, family: &str) -> Self {
+        family.clone_into(&mut self.capabilities.provider_family);
+        self
+    }
+
+    pub fn model_id(mut self, model: &str) -> Self {
+        model.clone_into(&mut self.capabilities.model_id);
+        self
+    }
+
+    pub fn task_types(mut self, task_types: &[&str]) -> Self {
+        self.capabilities.task_types = owned(task_types);
+        self
+    }
+
+    pub fn profiles(mut self, profiles: &[&str]) -> Self {
+        self.capabilities.profiles = owned(profiles);
+        self
+    }
+
+    pub fn policies(mut self, policies: &[&str]) -> Self {
+        self.capabilities.policies = owned(policies);
+        self
+    }
+
+    pub fn health(mut self, health: Health) -> Self {
+        self.health = health;
+        self
+    }
+
+    /// Does this instead of telling its capabilities.
+    pub fn capabilities_fault(mut self, fault: Fault) -> Self {
+        self.capabilities_fault = Some(fault);
+        self
+    }
+
+    /// Does this instead of answering `/execute` and `/verify`.
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.fault = Some(fault);
+        self
+    }
+
+    pub fn verdict(mut self, verdict: Verdict) -> Self {
+        self.answer.verdict = verdict;
+        self
+    }
+
+    /// The `candidate_output` of `/execute`.
+    pub fn output(mut self, output: Value) -> Self {
+        self.answer.output = output;
+        self
+    }
+
+    /// The score of `/verify`, and the `confidence` of an output of `/execute` that is an object.
+    pub fn score(mut self, score: f64) -> Self {
+        self.answer.verdict.score = json!(score);
+        if let Value::Object(output) = &mut self.answer.output {
+            output.insert("confidence".to_owned(), json!(score));
+        }
+        self
+    }
+
+    /// The score of `/verify` exactly as given: `1` instead of `1.0`, or no number at all.
+    pub fn score_as(mut self, score: Value) -> Self {
+        self.answer.verdict.score = score;
+        self
+    }
+
+    pub fn reason_codes(mut self, codes: &[u16]) -> Self {
+        self.answer.verdict.reason_codes = codes.to_vec();
+        self
+    }
+
+    /// Leaves `verification_status` out.
+    pub fn without_status(mut self) -> Self {
+        self.answer.verdict.status = None;
+        self
+    }
+
+    /// Adds to `evidence_inline` of `/execute`.
+    pub fn evidence(mut self, mime: &str, content: &str) -> Self {
+        self.answer.evidence_inline.push(json!({ "mime": mime, "content": content }));
+        self
+    }
+
+    /// Adds to `evidence_refs` of `/execute`.
+    pub fn evidence_ref(mut self, reference: Value) -> Self {
+        self.answer.evidence_refs.push(reference);
+        self
+    }
+
+    pub(super) fn capabilities_json(&self) -> Value {
+        let declared = &self.capabilities;
+        let mut body = json!({
+            "task_types": declared.task_types,
+            "profiles": declared.profiles,
+            "provider_family": declared.provider_family,
+            "model_id": declared.model_id,
+        });
+        if !declared.policies.is_empty() {
+            body["policies"] = json!(declared.policies);
+        }
+        body
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}

@@ -1,0 +1,154 @@
+//! The ways in which a fake executor misbehaves on the wire.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::time::interval;
+
+use super::gzip;
+use super::http::{Connection, JSON, head};
+use super::serve::Next;
+
+/// What is done in place of the right answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// Never answers.
+    Hangs,
+    /// Headers, then a byte now and then, for ever.
+    Drips,
+    /// Closes the connection before any header.
+    HangsUp,
+    /// Closes the connection before the end of the body.
+    HangsUpMidBody,
+    /// Another answer, whole and readable.
+    Replies {
+        status: u16,
+        content_type: String,
+        body: String,
+    },
+    /// A JSON text of a little more than this many bytes.
+    Huge(u64),
+    /// The first half of the right body.
+    TruncatedJson,
+    /// The right body with one key twice.
+    DuplicateKeys,
+    RedirectsTo(String),
+    /// A small body that unpacks to a large one.
+    Gzipped,
+    /// Header after header.
+    EndlessHeaders,
+}
+
+const DRIP: Duration = Duration::from_millis(20);
+/// The size of a chunk, and how HTTP writes it.
+const CHUNK: usize = 0x1_0000;
+const CHUNKED: (&str, &str) = ("transfer-encoding", "chunked");
+
+impl Fault {
+    /// Does it, given the body that would have been right.
+    ///
+    /// An I/O error means that the client went first.
+    pub(super) async fn commit(
+        &self,
+        connection: &mut Connection,
+        right: &str,
+    ) -> io::Result<Next> {
+        match self {
+            Self::Hangs => {
+                connection.closed().await;
+                return Ok(Next::Abandoned);
+            }
+            Self::HangsUp => return Ok(Next::Close),
+            Self::HangsUpMidBody => return hang_up_mid_body(&mut connection.stream, right).await,
+            Self::Drips => return drip(&mut connection.stream).await,
+            Self::EndlessHeaders => return head_for_ever(&mut connection.stream).await,
+            Self::Huge(bytes) => huge(&mut connection.stream, *bytes).await?,
+            Self::Replies { status, content_type, body } => {
+                let headers = [("content-type", content_type.as_str())];
+                connection.reply(*status, &headers, body.as_bytes()).await?;
+            }
+            Self::TruncatedJson => {
+                let half = &right.as_bytes()[..right.len() / 2];
+                connection.reply(200, &[JSON], half).await?;
+            }
+            Self::DuplicateKeys => {
+                connection.reply(200, &[JSON], with_a_key_twice(right).as_bytes()).await?;
+            }
+            Self::RedirectsTo(url) => {
+                connection.reply(307, &[("location", url.as_str())], b"").await?;
+            }
+            Self::Gzipped => {
+                let headers = [JSON, ("content-encoding", "gzip")];
+                connection.reply(200, &headers, &gzip::bomb(right.as_bytes())).await?;
+            }
+        }
+        Ok(Next::KeepAlive)
+    }
+}
+
+async fn hang_up_mid_body(stream: &mut TcpStream, right: &str) -> io::Result<Next> {
+    let mut text = head(200, &[JSON]);
+    text.push_str(&format_length(right.len() + 1_000));
+    text.push_str(right);
+    stream.write_all(text.as_bytes()).await?;
+    stream.shutdown().await?;
+    Ok(Next::Close)
+}
+
+async fn drip(stream: &mut TcpStream) -> io::Result<Next> {
+    let mut text = head(200, &[JSON, CHUNKED]);
+    text.push_str("\r\n");
+    stream.write_all(text.as_bytes()).await?;
+    let mut ticks = interval(DRIP);
+    loop {
+        ticks.tick().await;
+        // White space, so that no parser can refuse it before the end that never comes.
+        stream.write_all(b"1\r\n \r\n").await?;
+    }
+}
+
+async fn head_for_ever(stream: &mut TcpStream) -> io::Result<Next> {
+    stream.write_all(head(200, &[JSON]).as_bytes()).await?;
+    let filler = "a".repeat(1_000);
+    for number in 0_u64.. {
+        stream.write_all(format!("x-filler-{number}: {filler}\r\n").as_bytes()).await?;
+    }
+    Ok(Next::Close)
+}
+
+/// Streams one JSON object whose only member is as long as asked, from one buffer.
+async fn huge(stream: &mut TcpStream, bytes: u64) -> io::Result<()> {
+    let mut text = head(200, &[JSON, CHUNKED]);
+    text.push_str("\r\nb\r\n{\"filler\":\"\r\n");
+    stream.write_all(text.as_bytes()).await?;
+    let filler = "a".repeat(CHUNK);
+    let chunk = format!("{CHUNK:x}\r\n{filler}\r\n");
+    for _ in 0..bytes / CHUNK as u64 {
+        stream.write_all(chunk.as_bytes()).await?;
+    }
+    let rest = usize::try_from(bytes % CHUNK as u64).unwrap_or_default();
+    if 0 < rest {
+        stream.write_all(format!("{rest:x}\r\n{}\r\n", &filler[..rest]).as_bytes()).await?;
+    }
+    stream.write_all(b"2\r\n\"}\r\n0\r\n\r\n").await
+}
+
+/// Puts a second value for a key of the contract in front of the right one.
+fn with_a_key_twice(right: &str) -> String {
+    let (key, value) = if right.contains("\"candidate_output\"") {
+        ("candidate_output", r#"{"answer":"another"}"#)
+    } else if right.contains("\"passed\":true") {
+        ("passed", "false")
+    } else if right.contains("\"passed\"") {
+        ("passed", "true")
+    } else {
+        ("model_id", r#""another""#)
+    };
+    right.replacen('{', &format!("{{\"{key}\":{value},"), 1)
+}
+
+fn format_length(length: usize) -> String {
+    format!("content-length: {length}\r\n\r\n")
+}

@@ -1,0 +1,162 @@
+//! One word for each behaviour, so that a test says it in one line.
+
+use serde_json::{Value, json};
+
+use super::answer::{ResultHash, Verdict};
+use super::behaviour::{Behaviour, Pace};
+use super::fault::Fault;
+use super::gate::Gate;
+
+/// Passes every candidate, with the score 1.0 and no reason codes.
+pub fn says_valid() -> Behaviour {
+    Behaviour::default()
+}
+
+/// Fails every candidate, with the score 1.0 and the reason code 101.
+pub fn says_invalid() -> Behaviour {
+    Behaviour::default().verdict(Verdict::invalid())
+}
+
+/// Decides no candidate, with the reason code 200.
+pub fn says_inconclusive() -> Behaviour {
+    Behaviour::default().verdict(Verdict::inconclusive())
+}
+
+/// Refuses `/verify` with 422, as an executor does that does not know the policy.
+pub fn needs_spec() -> Behaviour {
+    let refusal = Some((422, json!({ "error": "policy_unsupported" })));
+    Behaviour::default().verdict(Verdict { refusal, ..Verdict::invalid() })
+}
+
+/// Answers `/execute` with this `candidate_output`, and passes every candidate.
+pub fn answers(output: Value) -> Behaviour {
+    Behaviour::default().output(output)
+}
+
+/// Answers `/execute` with the verdict of a fact check: TRUE, FALSE or UNSURE.
+pub fn fact(verdict: &str) -> Behaviour {
+    answers(json!({ "verdict": verdict }))
+}
+
+/// Passes with this score; `says_invalid().score(x)` fails with it.
+pub fn score(score: f64) -> Behaviour {
+    says_valid().score(score)
+}
+
+/// Passes with a score that is out of its range.
+pub fn wrong_score() -> Behaviour {
+    score(1.7)
+}
+
+/// Says that the candidate passed and, in the same breath, that its status is failed.
+pub fn contradicts() -> Behaviour {
+    says_valid().verdict(Verdict { status: Some("failed".to_owned()), ..Verdict::valid() })
+}
+
+/// Passes, with a well-formed `verifier_result_hash` of something else.
+pub fn wrong_hash() -> Behaviour {
+    hashes(ResultHash::Wrong)
+}
+
+/// Passes, with `sha256:placeholder` for a hash.
+pub fn placeholder_hash() -> Behaviour {
+    hashes(ResultHash::Placeholder)
+}
+
+/// Passes, and leaves `verifier_result_hash` out.
+pub fn no_hash() -> Behaviour {
+    hashes(ResultHash::Absent)
+}
+
+/// Passes, with the right hash but without `sha256:` in front.
+pub fn bare_hash() -> Behaviour {
+    hashes(ResultHash::Bare)
+}
+
+/// Takes the request and never answers.
+pub fn hangs() -> Behaviour {
+    Behaviour::default().fault(Fault::Hangs)
+}
+
+/// Sends the headers, then a byte now and then, for ever.
+pub fn drips() -> Behaviour {
+    Behaviour::default().fault(Fault::Drips)
+}
+
+/// Takes the request and closes the connection.
+pub fn disconnects_before_headers() -> Behaviour {
+    Behaviour::default().fault(Fault::HangsUp)
+}
+
+/// Sends less than `Content-Length` promises and closes the connection.
+pub fn disconnects_mid_body() -> Behaviour {
+    Behaviour::default().fault(Fault::HangsUpMidBody)
+}
+
+/// Answers 200 with a web page.
+pub fn html() -> Behaviour {
+    replies(200, "text/html", "<!doctype html><html><body><h1>It works!</h1></body></html>")
+}
+
+/// Answers this status with a small JSON body.
+pub fn status(status: u16) -> Behaviour {
+    replies(status, "application/json", r#"{"error":"fake_refusal"}"#)
+}
+
+/// Streams a JSON text of a little more than this many bytes until the client goes.
+pub fn huge(bytes: u64) -> Behaviour {
+    Behaviour::default().fault(Fault::Huge(bytes))
+}
+
+/// Answers valid JSON that is neither an answer of `/execute` nor one of `/verify`.
+pub fn wrong_json() -> Behaviour {
+    replies(200, "application/json", r#"{"passed":"maybe","score":"high","reason_codes":{}}"#)
+}
+
+/// Answers the first half of what would be right.
+pub fn truncated_json() -> Behaviour {
+    Behaviour::default().fault(Fault::TruncatedJson)
+}
+
+/// Answers what would be right, with one key twice and a different value for it.
+pub fn duplicate_keys() -> Behaviour {
+    Behaviour::default().fault(Fault::DuplicateKeys)
+}
+
+/// Answers 307 and this address.
+pub fn redirects_to(url: &str) -> Behaviour {
+    Behaviour::default().fault(Fault::RedirectsTo(url.to_owned()))
+}
+
+/// Answers with `Content-Encoding: gzip` and a small body that unpacks to 100 MiB.
+pub fn gzipped() -> Behaviour {
+    Behaviour::default().fault(Fault::Gzipped)
+}
+
+/// Sends header after header until the client goes.
+pub fn endless_headers() -> Behaviour {
+    Behaviour::default().fault(Fault::EndlessHeaders)
+}
+
+/// Answers exactly this.
+pub fn replies(status: u16, content_type: &str, body: &str) -> Behaviour {
+    Behaviour::default().fault(Fault::Replies {
+        status,
+        content_type: content_type.to_owned(),
+        body: body.to_owned(),
+    })
+}
+
+/// Does the inner behaviour's work only after `FakeExecutor::release`.
+pub fn gated(inner: Behaviour) -> Behaviour {
+    Behaviour { pace: Pace::Gated, ..inner }
+}
+
+/// Does the inner behaviour's work only after the gate was released.
+pub fn late(gate: &Gate, inner: Behaviour) -> Behaviour {
+    Behaviour { pace: Pace::Late(gate.clone()), ..inner }
+}
+
+fn hashes(hash: ResultHash) -> Behaviour {
+    says_valid().verdict(Verdict { hash, ..Verdict::valid() })
+}

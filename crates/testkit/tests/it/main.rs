@@ -1,0 +1,7 @@
+//! Tests of the fakes themselves: each does what its name says.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod canary;
+mod client;
+mod misbehaves;
+mod speaks;
