@@ -94,10 +94,10 @@ mod tests {
 
     #[test]
     fn an_unknown_option_is_named() {
-        let error = Options::parse(&["--chek"]).unwrap_err();
+        let error = Options::parse(&["--verify"]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`--chek` is no option of generate: use --check or --cli PATH"
+            "`--verify` is no option of generate: use --check or --cli PATH"
         );
     }
 }

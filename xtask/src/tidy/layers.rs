@@ -56,6 +56,8 @@ const CORE_ALLOWED: &[&str] = &[
     "crc32fast",
     "hex",
     "jsonschema",
+    "jsonschema-regex",
+    "referencing",
     "regex-automata",
     "serde",
     "serde_json",
