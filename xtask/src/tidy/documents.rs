@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Result;
 use jurat_core::{code::Code, reason};
+use serde_json::{Value, json};
 
 use super::Violation;
 use crate::tree;
@@ -30,14 +31,16 @@ fn error_pages(root: &Path) -> Result<Vec<Violation>> {
     for code in Code::ALL {
         let name = format!("{code}.md");
         if pages.contains(&name) {
-            found.extend(check_page(*code, &tree::read(&root.join(ERRORS).join(name))?));
+            let text = tree::read(&root.join(ERRORS).join(name))?;
+            found.extend(check_opening(*code, &text));
+            found.extend(check_example(*code, &text));
         }
     }
     Ok(found)
 }
 
 /// A page opens with the code's name and says the same numbers as the code.
-fn check_page(code: Code, text: &str) -> Option<Violation> {
+fn check_opening(code: Code, text: &str) -> Option<Violation> {
     let expected = [
         format!("# `{code}`"),
         String::new(),
@@ -47,6 +50,28 @@ fn check_page(code: Code, text: &str) -> Option<Violation> {
         expected.iter().zip(text.lines().chain([""; 3])).position(|(left, right)| left != right)?;
     let text = format!("the page must open with the lines {expected:?}");
     Some(Violation::new(format!("{ERRORS}/{code}.md"), differs + 1, text))
+}
+
+/// The example on a page is a body that this code could really have.
+fn check_example(code: Code, text: &str) -> Option<Violation> {
+    let path = format!("{ERRORS}/{code}.md");
+    let Some((before, rest)) = text.split_once("```json\n") else {
+        return Some(Violation::new(path, 1, "the page has no example in a block marked `json`"));
+    };
+    let line = before.lines().count() + 1;
+    let body: Value = match serde_json::from_str(rest.split("```").next().unwrap_or_default()) {
+        Ok(body) => body,
+        Err(error) => {
+            return Some(Violation::new(path, line, format!("the example is not JSON: {error}")));
+        }
+    };
+    let expected = [
+        ("code", json!(code.as_str())),
+        ("status", json!(code.http_status())),
+        ("hint", json!(code.hint())),
+    ];
+    let (name, value) = expected.iter().find(|(name, value)| body[*name] != *value)?;
+    Some(Violation::new(path, line, format!("the example's `{name}` must be {value}")))
 }
 
 fn unlisted_reasons(text: &str) -> Vec<Violation> {
@@ -66,10 +91,21 @@ mod tests {
     #[test]
     fn a_page_says_the_numbers_of_its_code() {
         let good = "# `not_found`\n\nHTTP status 404, exit code 1.\n\n## What happened\n";
-        assert_eq!(check_page(Code::NotFound, good), None);
+        assert_eq!(check_opening(Code::NotFound, good), None);
         let stale = good.replace("404", "410");
-        assert_eq!(check_page(Code::NotFound, &stale).unwrap().line, 3);
-        assert_eq!(check_page(Code::NotFound, "").unwrap().line, 1);
+        assert_eq!(check_opening(Code::NotFound, &stale).unwrap().line, 3);
+        assert_eq!(check_opening(Code::NotFound, "").unwrap().line, 1);
+    }
+
+    #[test]
+    fn an_example_says_what_the_code_says() {
+        let body = json!({ "code": "not_found", "status": 404, "hint": Code::NotFound.hint() });
+        let page = format!("# Page\n\n```json\n{body}\n```\n");
+        assert_eq!(check_example(Code::NotFound, &page), None);
+        let stale = check_example(Code::NotFound, &page.replace("404", "410")).unwrap();
+        assert_eq!((stale.line, stale.text.as_str()), (3, "the example's `status` must be 404"));
+        assert!(check_example(Code::NotFound, "# Page\n").is_some());
+        assert!(check_example(Code::NotFound, "```json\n{\n```\n").is_some());
     }
 
     #[test]
