@@ -75,10 +75,10 @@ demo *args:
 migration name:
     cargo xtask migration {{ name }}
 
-# How long a round takes. Each folder under bench/ says what it measures.
+# What a round costs. Each folder under bench/ says what it measures.
 bench-round *args:
-    cargo run --release --package jurat-bench-round -- {{ args }}
+    cargo run --profile dist --package jurat-bench-round -- {{ args }}
 
-# How fast candidates are checked under a policy.
+# What a verification costs.
 bench-verify *args:
-    cargo run --release --package jurat-bench-verify -- {{ args }}
+    cargo run --profile dist --package jurat-bench-verify -- {{ args }}
