@@ -1,0 +1,132 @@
+//! Puts the same load on several subjects in turns, and sets each against the first.
+
+use anyhow::{Result, ensure};
+
+use crate::load::{self, Plan, Sample, Target};
+
+/// What is measured: who answers, and who works for it.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    pub name: String,
+    pub target: Target,
+    pub pid: u32,
+    /// Processes that the subject calls, such as the executors.
+    pub peers: Vec<u32>,
+}
+
+/// The figures of one turn, or a summary of several, in the order of [`METRICS`].
+pub type Figures = [f64; 5];
+
+pub const METRICS: [&str; 5] =
+    ["requests_per_second", "p50_us", "p99_us", "cpu_us_per_request", "peers_cpu_us_per_request"];
+
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    pub plan: Plan,
+    pub subjects: Vec<Measured>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Measured {
+    pub name: String,
+    pub turns: Vec<Figures>,
+}
+
+/// A subject divided by the baseline, turn by turn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    pub median: f64,
+    pub least: f64,
+    pub most: f64,
+}
+
+/// Gives every subject its turn, as often as asked; the first is the baseline.
+pub async fn compare(subjects: &[Subject], plan: Plan, rounds: usize) -> Result<Comparison> {
+    ensure!(!subjects.is_empty(), "there is nothing to measure");
+    ensure!(0 < rounds, "`--rounds` must be at least 1");
+    let mut measured: Vec<Measured> = subjects
+        .iter()
+        .map(|subject| Measured { name: subject.name.clone(), turns: Vec::new() })
+        .collect();
+    for _ in 0..rounds {
+        for (subject, measured) in subjects.iter().zip(&mut measured) {
+            measured.turns.push(turn(subject, &plan).await?);
+        }
+    }
+    Ok(Comparison { plan, subjects: measured })
+}
+
+async fn turn(subject: &Subject, plan: &Plan) -> Result<Figures> {
+    let mut watched = vec![subject.pid];
+    watched.extend(&subject.peers);
+    let sample = load::run(&subject.target, plan, &watched).await?;
+    Ok(figures(&sample))
+}
+
+fn figures(sample: &Sample) -> Figures {
+    let peers = (1..sample.cpu.len()).map(|place| sample.cpu_us_per_request(place));
+    // A sum would begin at minus zero, and say so when there are no peers.
+    let peers = peers.fold(0.0, |sum, peer| sum + peer);
+    [
+        sample.per_second(),
+        sample.percentile_us(0.50),
+        sample.percentile_us(0.99),
+        sample.cpu_us_per_request(0),
+        peers,
+    ]
+}
+
+impl Measured {
+    /// The middle of each figure over the turns.
+    pub fn medians(&self) -> Figures {
+        std::array::from_fn(|metric| {
+            median(self.turns.iter().map(|turn| turn[metric]).collect()).unwrap_or(0.0)
+        })
+    }
+
+    /// This subject over the baseline; `None` where the baseline is zero.
+    pub fn over(&self, baseline: &Self) -> [Option<Ratio>; 5] {
+        std::array::from_fn(|metric| {
+            let pairs = self.turns.iter().zip(&baseline.turns);
+            ratio(pairs.map(|(own, base)| (own[metric], base[metric])))
+        })
+    }
+}
+
+fn ratio(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Ratio> {
+    let ratios: Vec<f64> =
+        pairs.map(|(own, base)| (0.0 < base).then(|| own / base)).collect::<Option<_>>()?;
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    Some(Ratio { median: median(ratios)?, least, most })
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[middle - 1], upper) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(first: &[f64]) -> Measured {
+        let turns = first.iter().map(|value| [*value, 1.0, 1.0, 1.0, 0.0]).collect();
+        Measured { name: "x".to_owned(), turns }
+    }
+
+    #[test]
+    fn turns_are_divided_pair_by_pair() {
+        let ratios = measured(&[50.0, 20.0, 90.0]).over(&measured(&[100.0, 10.0, 30.0]));
+        assert_eq!(ratios[0], Some(Ratio { median: 2.0, least: 0.5, most: 3.0 }));
+        assert_eq!(ratios[4], None, "nothing is divided by zero");
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_two() {
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 10.0]), Some(3.0));
+        assert_eq!(median(vec![]), None);
+    }
+}

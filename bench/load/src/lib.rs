@@ -1,0 +1,18 @@
+//! What the measurements share: roles in processes of their own, load, CPU time, and the report.
+//!
+//! A measurement is one program that starts itself again once for each role, so that the CPU time
+//! of each is counted apart, and puts the same load on the subjects in turns, so that what else
+//! happens on the machine hits all of them alike.
+
+pub mod compare;
+pub mod cpu;
+pub mod load;
+pub mod options;
+pub mod report;
+pub mod role;
+
+pub use self::compare::{Comparison, Subject, compare};
+pub use self::load::{Plan, Sample, Stop, Target};
+pub use self::options::Options;
+pub use self::report::print;
+pub use self::role::{Running, announce, spawn, until_parent_goes};

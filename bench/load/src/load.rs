@@ -1,0 +1,245 @@
+//! A closed loop of requests over kept-alive connections: as many under way as there are of these.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use http::request::Parts;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::cpu;
+
+/// What is asked, and how to know a right answer.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub address: SocketAddr,
+    pub path: String,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Sent as JSON with every request.
+    pub body: Bytes,
+    /// Stands in every right answer; looked for during the warm-up.
+    pub marker: String,
+}
+
+/// How much is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub connections: usize,
+    /// Requests per connection that are not counted.
+    pub warm_up: u64,
+    pub stop: Stop,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Stop {
+    After(Duration),
+    /// As many in all, over all connections.
+    Requests(u64),
+}
+
+/// What one run measured.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    pub requests: u64,
+    pub elapsed: Duration,
+    /// CPU time of the processes that were watched, in their order.
+    pub cpu: Vec<Duration>,
+    /// Nanoseconds, ascending.
+    latencies: Vec<u64>,
+}
+
+impl Sample {
+    #[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 52 bits")]
+    pub fn per_second(&self) -> f64 {
+        self.requests as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// The latency in microseconds that this share of the requests did not exceed.
+    pub fn percentile_us(&self, share: f64) -> f64 {
+        percentile(&self.latencies, share)
+    }
+
+    /// Microseconds of the CPU for each request, in the process at this place of `watched`.
+    #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 52 bits")]
+    pub fn cpu_us_per_request(&self, place: usize) -> f64 {
+        let time = self.cpu.get(place).copied().unwrap_or_default();
+        time.as_secs_f64() * 1e6 / self.requests.max(1) as f64
+    }
+}
+
+/// Puts the load on the target, and reads the CPU time of the processes around the counted part.
+///
+/// An answer that is not 2xx, or has no marker during the warm-up, ends the run with an error:
+/// the speed of wrong answers is of no interest.
+pub async fn run(target: &Target, plan: &Plan, watched: &[u32]) -> Result<Sample> {
+    let mut drivers = JoinSet::new();
+    let mut warming = JoinSet::new();
+    for _ in 0..plan.connections {
+        let mut lane = Lane::connect(target, &mut drivers).await?;
+        let (warm_up, marker) = (plan.warm_up, target.marker.clone());
+        warming.spawn(async move {
+            lane.warm_up(warm_up, &marker).await?;
+            anyhow::Ok(lane)
+        });
+    }
+    let mut lanes = Vec::new();
+    while let Some(lane) = warming.join_next().await {
+        lanes.push(lane??);
+    }
+
+    let before = read(watched)?;
+    let start = now();
+    let end = End::new(plan.stop, start);
+    let mut counting = JoinSet::new();
+    for mut lane in lanes {
+        let end = end.clone();
+        counting.spawn(async move { lane.count(&end).await });
+    }
+    let mut latencies = Vec::new();
+    while let Some(counted) = counting.join_next().await {
+        latencies.append(&mut counted??);
+    }
+    let elapsed = now() - start;
+    let after = read(watched)?;
+
+    ensure!(!latencies.is_empty(), "no request was counted: measure longer");
+    latencies.sort_unstable();
+    let cpu = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before));
+    Ok(Sample { requests: latencies.len() as u64, elapsed, cpu: cpu.collect(), latencies })
+}
+
+fn read(watched: &[u32]) -> Result<Vec<Duration>> {
+    watched.iter().map(|pid| cpu::of_process(*pid)).collect()
+}
+
+/// When a connection stops; shared by all, so that requests are counted over all of them.
+#[derive(Debug, Clone)]
+enum End {
+    At(Instant),
+    Taken { left: Arc<AtomicU64> },
+}
+
+impl End {
+    fn new(stop: Stop, start: Instant) -> Self {
+        match stop {
+            Stop::After(duration) => Self::At(start + duration),
+            Stop::Requests(requests) => Self::Taken { left: Arc::new(AtomicU64::new(requests)) },
+        }
+    }
+
+    fn is_reached(&self, now: Instant) -> bool {
+        match self {
+            Self::At(end) => *end <= now,
+            Self::Taken { left } => left
+                .try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+                .is_err(),
+        }
+    }
+}
+
+/// One connection and the request that goes over it again and again.
+struct Lane {
+    sender: SendRequest<Full<Bytes>>,
+    parts: Parts,
+    body: Bytes,
+}
+
+impl Lane {
+    async fn connect(target: &Target, drivers: &mut JoinSet<()>) -> Result<Self> {
+        let stream = TcpStream::connect(target.address)
+            .await
+            .with_context(|| format!("cannot connect to {}", target.address))?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        drivers.spawn(async move {
+            // A failure of the connection shows in the request that it interrupts.
+            let _ = connection.await;
+        });
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(&target.path)
+            .header(HOST, target.address.to_string())
+            .header(CONTENT_TYPE, "application/json");
+        for (name, value) in &target.headers {
+            request = request.header(name, value);
+        }
+        let (parts, ()) = request.body(())?.into_parts();
+        Ok(Self { sender, parts, body: target.body.clone() })
+    }
+
+    async fn warm_up(&mut self, requests: u64, marker: &str) -> Result<()> {
+        // At least one, so that the marker was looked for.
+        for _ in 0..requests.max(1) {
+            let answer = self.ask().await?;
+            let text = String::from_utf8_lossy(&answer);
+            ensure!(text.contains(marker), "the answer has no `{marker}`: {text}");
+        }
+        Ok(())
+    }
+
+    async fn count(&mut self, end: &End) -> Result<Vec<u64>> {
+        let mut latencies = Vec::new();
+        let mut start = now();
+        while !end.is_reached(start) {
+            self.ask().await?;
+            let done = now();
+            latencies.push(u64::try_from((done - start).as_nanos()).unwrap_or(u64::MAX));
+            start = done;
+        }
+        Ok(latencies)
+    }
+
+    async fn ask(&mut self) -> Result<Bytes> {
+        self.sender.ready().await?;
+        let request = Request::from_parts(self.parts.clone(), Full::new(self.body.clone()));
+        let answer = self.sender.send_request(request).await?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await?.to_bytes();
+        if !status.is_success() {
+            bail!("{} answered {status}: {}", self.parts.uri, String::from_utf8_lossy(&body));
+        }
+        Ok(body)
+    }
+}
+
+/// The smallest value that at least this share of the sorted values does not exceed.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts and nanoseconds are far below 2^52, and the rank is within the slice"
+)]
+fn percentile(sorted: &[u64], share: f64) -> f64 {
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    let place = rank.clamp(1, sorted.len().max(1)) - 1;
+    sorted.get(place).map_or(0.0, |nanos| *nanos as f64 / 1_000.0)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a measurement is about the real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_a_value_that_occurred() {
+        let nanos: Vec<u64> = (1..=200).map(|n| n * 1_000).collect();
+        for (share, us) in [(0.0, 1.0), (0.5, 100.0), (0.99, 198.0), (1.0, 200.0)] {
+            assert!((percentile(&nanos, share) - us).abs() < 1e-9, "{share}");
+        }
+        assert!((percentile(&[7_000], 0.5) - 7.0).abs() < 1e-9);
+        assert!(percentile(&[], 0.5).abs() < 1e-9);
+    }
+}

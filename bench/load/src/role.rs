@@ -1,0 +1,74 @@
+//! Roles: this program again, each in a process of its own that ends with its parent.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+/// A role that said that it is ready; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    pub address: SocketAddr,
+    /// What the role said after its port: a key, more ports.
+    pub note: String,
+    pub pid: u32,
+    _child: Child,
+}
+
+/// Starts this program with these arguments and waits for its line `ready <port> [note]`.
+pub async fn spawn(arguments: &[String]) -> Result<Running> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        // The role reads to the end of this, which comes when the parent goes, however it goes.
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("cannot start the role {arguments:?}"))?;
+    let (Some(pid), Some(stdout)) = (child.id(), child.stdout.take()) else {
+        bail!("the role {arguments:?} ended at once");
+    };
+    let mut lines = BufReader::new(stdout).lines();
+    while let Some(line) = lines.next_line().await? {
+        if let Some((port, note)) = parse(&line) {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            return Ok(Running { address, note, pid, _child: child });
+        }
+    }
+    bail!("the role {arguments:?} ended before it was ready");
+}
+
+/// Tells the parent that the role listens.
+#[expect(clippy::print_stdout, reason = "the parent reads this line")]
+pub fn announce(port: u16, note: &str) {
+    println!("ready {port} {note}");
+}
+
+/// Returns when the process that started this role is gone.
+pub async fn until_parent_goes() {
+    let mut ignored = [0; 64];
+    let mut stdin = tokio::io::stdin();
+    while let Ok(1..) = stdin.read(&mut ignored).await {}
+}
+
+fn parse(line: &str) -> Option<(u16, String)> {
+    let rest = line.strip_prefix("ready ")?;
+    let (port, note) = rest.split_once(' ').unwrap_or((rest, ""));
+    Some((port.parse().ok()?, note.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ready_line_has_a_port_and_maybe_a_note() {
+        assert_eq!(parse("ready 80"), Some((80, String::new())));
+        assert_eq!(parse("ready 80 a b"), Some((80, "a b".to_owned())));
+        assert_eq!(parse("ready soon"), None);
+        assert_eq!(parse("listening on 80"), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! The load generator against a small server in the same process.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::post;
+use bytes::Bytes;
+use jurat_bench_load::load::{Plan, Stop, Target, run};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+/// Serves until the set is dropped.
+async fn serve(router: Router) -> (Target, JoinSet<()>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let target = Target {
+        address: listener.local_addr().unwrap(),
+        path: "/echo".to_owned(),
+        headers: Vec::new(),
+        body: Bytes::from_static(b"{\"marker\":1}"),
+        marker: "marker".to_owned(),
+    };
+    let mut server = JoinSet::new();
+    server.spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (target, server)
+}
+
+fn echo(count: Arc<AtomicU64>) -> Router {
+    let handler = async move |body: Bytes| {
+        count.fetch_add(1, Ordering::SeqCst);
+        body
+    };
+    Router::new().route("/echo", post(handler))
+}
+
+#[tokio::test]
+async fn as_many_requests_are_sent_as_were_asked_for_and_the_warm_up_is_not_counted() {
+    let count = Arc::new(AtomicU64::new(0));
+    let (target, _server) = serve(echo(Arc::clone(&count))).await;
+    let plan = Plan { connections: 3, warm_up: 5, stop: Stop::Requests(100) };
+    let sample = run(&target, &plan, &[std::process::id()]).await.unwrap();
+    assert_eq!(sample.requests, 100);
+    assert_eq!(count.load(Ordering::SeqCst), 115);
+    assert_eq!(sample.cpu.len(), 1);
+    assert!(0.0 < sample.percentile_us(0.5));
+    assert!(sample.percentile_us(0.5) <= sample.percentile_us(0.99));
+    assert!(0.0 < sample.per_second());
+}
+
+#[tokio::test]
+async fn a_run_by_time_ends() {
+    let (target, _server) = serve(echo(Arc::default())).await;
+    let stop = Stop::After(Duration::from_millis(50));
+    let sample = run(&target, &Plan { connections: 2, warm_up: 1, stop }, &[]).await.unwrap();
+    assert!(0 < sample.requests);
+    assert!(Duration::from_millis(50) <= sample.elapsed);
+}
+
+#[tokio::test]
+async fn wrong_answers_are_not_measured() {
+    let refuse = async || (StatusCode::BAD_GATEWAY, "marker: no");
+    let (target, _server) = serve(Router::new().route("/echo", post(refuse))).await;
+    let plan = Plan { connections: 1, warm_up: 1, stop: Stop::Requests(1) };
+    let error = run(&target, &plan, &[]).await.unwrap_err();
+    assert_eq!(error.to_string(), "/echo answered 502 Bad Gateway: marker: no");
+
+    let other = async || "{}";
+    let (target, _server) = serve(Router::new().route("/echo", post(other))).await;
+    let error = run(&target, &plan, &[]).await.unwrap_err();
+    assert_eq!(error.to_string(), "the answer has no `marker`: {}");
+}

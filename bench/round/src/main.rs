@@ -1,0 +1,95 @@
+//! What does a round cost beside a bare fan-out to the same executors?
+
+mod bare;
+mod executors;
+mod jurat;
+mod request;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use jurat_bench_load::{Options, Running, Subject, Target, compare, print, spawn};
+use mimalloc::MiMalloc;
+use tokio::runtime::Builder;
+
+/// The allocator that is shipped, for every role alike.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+#[derive(Debug, Parser)]
+#[command(about = "Measures a round beside a bare fan-out to the same executors.")]
+struct Arguments {
+    #[command(flatten)]
+    options: Options,
+    /// How many executors are asked: 1, 3 or 5.
+    #[arg(long, default_value_t = 3, value_parser = replicas)]
+    replicas: usize,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+/// What this program does when it is started by itself.
+#[derive(Debug, Clone, Subcommand)]
+#[command(hide = true)]
+enum Role {
+    /// Executors that answer at once, all in one process.
+    Executors { count: usize },
+    /// A handler that asks the executors, takes the majority and stores nothing.
+    Bare { executors: Vec<String> },
+    /// The real server, with the executors registered.
+    Jurat { executors: Vec<String> },
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match arguments.role.clone() {
+        // The load comes from one thread, so that the roles have the other cores.
+        None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
+        Some(role) => Builder::new_multi_thread().enable_all().build()?.block_on(serve(role)),
+    }
+}
+
+async fn serve(role: Role) -> Result<()> {
+    match role {
+        Role::Executors { count } => executors::serve(count).await,
+        Role::Bare { executors } => bare::serve(executors).await,
+        Role::Jurat { executors } => jurat::serve(executors).await,
+    }
+}
+
+async fn measure(arguments: &Arguments) -> Result<()> {
+    let executors = spawn(&["executors".to_owned(), arguments.replicas.to_string()]).await?;
+    let urls = executors::urls(&executors);
+    let mut running = Vec::new();
+    let mut subjects = Vec::new();
+    for name in jurat::SUBJECTS {
+        let mut words = vec![name.to_owned()];
+        words.extend(urls.clone());
+        let role = spawn(&words).await?;
+        subjects.push(subject(name, &role, &executors, arguments.replicas)?);
+        running.push(role);
+    }
+    let options = &arguments.options;
+    let comparison = compare(&subjects, options.plan(), options.rounds).await?;
+    print(&comparison, options);
+    Ok(())
+}
+
+fn subject(name: &str, role: &Running, executors: &Running, replicas: usize) -> Result<Subject> {
+    let target = Target {
+        address: role.address,
+        path: "/api/v3/validate".to_owned(),
+        headers: request::headers(&role.note)?,
+        body: request::body(replicas),
+        marker: r#""verdict":"VALID""#.to_owned(),
+    };
+    Ok(Subject { name: name.to_owned(), target, pid: role.pid, peers: vec![executors.pid] })
+}
+
+fn replicas(text: &str) -> Result<usize, String> {
+    match text {
+        "1" => Ok(1),
+        "3" => Ok(3),
+        "5" => Ok(5),
+        other => Err(format!("a round has 1, 3 or 5 replicas, not `{other}`")),
+    }
+}

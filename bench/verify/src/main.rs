@@ -1,0 +1,71 @@
+//! What does the runtime's `/verify` with a schema it has seen cost beside an echo of the same body?
+
+mod echo;
+mod request;
+mod runtime;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use jurat_bench_load::{Options, Subject, Target, compare, print, spawn};
+use mimalloc::MiMalloc;
+use tokio::runtime::Builder;
+
+/// The allocator that is shipped, for every role alike.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+#[derive(Debug, Parser)]
+#[command(about = "Measures /verify of the runtime beside an echo of the same body.")]
+struct Arguments {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+/// What this program does when it is started by itself.
+#[derive(Debug, Clone, Copy, Subcommand)]
+#[command(hide = true)]
+enum Role {
+    /// A handler that sends back what it gets.
+    Echo,
+    /// The runtime, with an executor that checks schemas.
+    Runtime,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match arguments.role {
+        // The load comes from one thread, so that the roles have the other cores.
+        None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
+        Some(role) => Builder::new_multi_thread().enable_all().build()?.block_on(serve(role)),
+    }
+}
+
+async fn serve(role: Role) -> Result<()> {
+    match role {
+        Role::Echo => echo::serve().await,
+        Role::Runtime => runtime::serve().await,
+    }
+}
+
+async fn measure(arguments: &Arguments) -> Result<()> {
+    let mut running = Vec::new();
+    let mut subjects = Vec::new();
+    for (name, marker) in runtime::SUBJECTS {
+        let role = spawn(&[name.to_owned()]).await?;
+        let target = Target {
+            address: role.address,
+            path: "/verify".to_owned(),
+            headers: Vec::new(),
+            body: request::body(),
+            marker: marker.to_owned(),
+        };
+        subjects.push(Subject { name: name.to_owned(), target, pid: role.pid, peers: Vec::new() });
+        running.push(role);
+    }
+    let options = &arguments.options;
+    let comparison = compare(&subjects, options.plan(), options.rounds).await?;
+    print(&comparison, options);
+    Ok(())
+}

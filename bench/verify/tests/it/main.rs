@@ -1,0 +1,16 @@
+//! The measurement runs from end to end and says what it measured.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+#[test]
+fn a_short_run_reports_every_subject_with_its_figures() {
+    let words = "--requests 40 --warm-up 1 --rounds 2 --connections 2 --json";
+    let mut program = Command::new(env!("CARGO_BIN_EXE_jurat-bench-verify"));
+    let run = program.args(words.split(' ')).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let report: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(report["subjects"][0]["name"], "echo");
+    assert!(0.0 < report["subjects"][0]["median"]["requests_per_second"].as_f64().unwrap());
+}
