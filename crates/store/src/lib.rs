@@ -150,7 +150,10 @@ pub enum Location {
     Memory,
     File(PathBuf),
     /// `migrate_url` names the role that owns the tables; without one, `url` migrates too.
-    Postgres { url: String, migrate_url: Option<String> },
+    Postgres {
+        url: String,
+        migrate_url: Option<String>,
+    },
 }
 
 impl fmt::Debug for Location {

@@ -1,0 +1,84 @@
+//! What can go wrong in the store. Not found is no error.
+
+use std::{error::Error, fmt};
+
+type Source = Box<dyn Error + Send + Sync>;
+
+#[derive(Debug)]
+pub struct StoreError {
+    pub kind: StoreErrorKind,
+    source: Option<Source>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// The database cannot be reached, cannot write, or is not the one this program needs.
+    /// A write that ends so was not acknowledged.
+    Unavailable,
+    /// The write contradicts what is stored.
+    Conflict,
+    /// A row does not read back as what it should be.
+    Corrupt { table: &'static str, column: &'static str, row: String },
+}
+
+impl StoreError {
+    pub(crate) fn unavailable(source: impl Into<Source>) -> Self {
+        Self { kind: StoreErrorKind::Unavailable, source: Some(source.into()) }
+    }
+
+    pub(crate) fn conflict(source: impl Into<Source>) -> Self {
+        Self { kind: StoreErrorKind::Conflict, source: Some(source.into()) }
+    }
+
+    pub(crate) fn corrupt(
+        (table, column): (&'static str, &'static str),
+        row: &str,
+        source: impl Into<Source>,
+    ) -> Self {
+        let kind = StoreErrorKind::Corrupt { table, column, row: row.to_owned() };
+        Self { kind, source: Some(source.into()) }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            StoreErrorKind::Unavailable => f.write_str("the store is unavailable"),
+            StoreErrorKind::Conflict => f.write_str("the write contradicts what is stored"),
+            StoreErrorKind::Corrupt { table, column, row } => {
+                write!(f, "column `{column}` of row `{row}` in table `{table}` is corrupt")
+            }
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn Error + 'static))
+    }
+}
+
+/// Why a database is not served although it is there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error(
+        "the database has schema version {found} and this program needs {needed}; start it once with a role that may migrate"
+    )]
+    SchemaOld { found: i64, needed: i64 },
+    #[error(
+        "the database has schema version {found} and this program knows versions up to {known}; use a newer program"
+    )]
+    SchemaNew { found: i64, known: i64 },
+    #[error("migration `{name}` was applied in another form than this program has")]
+    MigrationChanged { name: String },
+    #[error("the store is closed")]
+    Closed,
+    #[error(
+        "the disk did not confirm an earlier write, so nothing more is written until a restart"
+    )]
+    DiskUnsure,
+    #[error("the database undid a group of writes because one of them failed")]
+    Undone,
+    #[error("the database takes no writes")]
+    ReadOnly,
+}

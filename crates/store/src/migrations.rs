@@ -1,0 +1,58 @@
+//! The numbered migrations, embedded, and which schema versions this program serves.
+
+use crate::error::Refusal;
+
+pub(crate) struct Migration {
+    pub(crate) version: i64,
+    pub(crate) name: &'static str,
+    pub(crate) sqlite: &'static str,
+    pub(crate) postgres: &'static str,
+}
+
+/// Never edit one after a release: add another.
+pub(crate) const ALL: &[Migration] = &[Migration {
+    version: 1,
+    name: "0001_first",
+    sqlite: include_str!("../migrations/sqlite/0001_first.sql"),
+    postgres: include_str!("../migrations/postgres/0001_first.sql"),
+}];
+
+/// The schema version that this program is written for.
+pub(crate) const NEEDED: i64 = 1;
+
+/// Each migration lets the previous program run on, so one step ahead is served as well:
+/// while nodes are replaced one by one, an old one may restart.
+const NEWEST_SERVED: i64 = NEEDED + 1;
+
+pub(crate) fn check_served(found: i64) -> Result<(), Refusal> {
+    if found < NEEDED {
+        return Err(Refusal::SchemaOld { found, needed: NEEDED });
+    }
+    if NEWEST_SERVED < found {
+        return Err(Refusal::SchemaNew { found, known: NEWEST_SERVED });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_migration_is_the_one_needed() {
+        let versions: Vec<i64> = ALL.iter().map(|migration| migration.version).collect();
+        let expected: Vec<i64> = (1..=NEEDED).collect();
+        assert_eq!(versions, expected);
+    }
+
+    #[test]
+    fn an_older_schema_and_one_far_ahead_are_refused() {
+        assert_eq!(
+            check_served(NEEDED - 1).unwrap_err().to_string(),
+            "the database has schema version 0 and this program needs 1; start it once with a role that may migrate"
+        );
+        assert_eq!(check_served(NEEDED), Ok(()));
+        assert_eq!(check_served(NEEDED + 1), Ok(()));
+        assert!(check_served(NEEDED + 2).is_err());
+    }
+}

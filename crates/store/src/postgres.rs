@@ -1,0 +1,213 @@
+//! The store in PostgreSQL, shared by any number of nodes.
+
+mod installation;
+mod migrate;
+mod rounds;
+
+use std::{str::FromStr as _, time::Duration};
+
+use async_trait::async_trait;
+use jurat_core::{
+    executor::{Executor, Probe},
+    id::{AccountId, RoundId},
+    round::{Closing, OpenRound, Round},
+    session::{Pool, Session},
+    time::Timestamp,
+};
+use sqlx::{
+    Connection as _, Executor as _, PgPool, Row as _,
+    postgres::{PgConnectOptions, PgPoolOptions, PgRow},
+};
+
+use crate::{
+    Added, Claim, Closed, KeyRecord, Page, Result, RoundFilter, SessionAdded, Store, StoreError,
+    error::Refusal,
+    migrations,
+    rows::{
+        Cells,
+        installation::{ExecutorRow, KeyRow, SessionRow, probe_text},
+        rounds::{ClosingRow, RoundRow},
+    },
+};
+
+const CONNECTIONS: u32 = 16;
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that was idle for longer is tried before it is used.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+/// No statement of ours takes long; one that does must not hold its connection for ever.
+const STATEMENT_TIMEOUT: &str = "set statement_timeout = '10s'";
+
+#[derive(Debug)]
+pub struct Postgres {
+    pool: PgPool,
+}
+
+impl Postgres {
+    /// Serves a database whose schema is the one this program needs. The role needs no right to
+    /// change the schema. `options[search_path]` in the address chooses the schema.
+    pub async fn connect(url: &str) -> Result<Self> {
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    if TRUSTED_IDLE < meta.idle_for {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .after_connect(|connection, _| {
+                Box::pin(async move { connection.execute(STATEMENT_TIMEOUT).await.map(drop) })
+            })
+            .connect_with(options(url)?)
+            .await?;
+        let found = migrate::version(&pool).await?;
+        migrations::check_served(found).map_err(StoreError::unavailable)?;
+        Ok(Self { pool })
+    }
+
+    /// Makes or migrates the tables with a role that may, and lets the serving role use them.
+    /// Any number of nodes may do this at once.
+    pub async fn migrate(url: &str, serving_role: Option<&str>) -> Result<()> {
+        migrate::run(&options(url)?, serving_role).await
+    }
+}
+
+/// The role that an address logs in with.
+pub(crate) fn role_of(url: &str) -> Result<String> {
+    Ok(options(url)?.get_username().to_owned())
+}
+
+fn options(url: &str) -> Result<PgConnectOptions> {
+    Ok(PgConnectOptions::from_str(url)?.application_name("jurat"))
+}
+
+#[async_trait]
+impl Store for Postgres {
+    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added> {
+        let session = session.map(SessionRow::new).transpose()?;
+        installation::executor_add(&self.pool, &ExecutorRow::new(executor)?, session.as_ref()).await
+    }
+
+    async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
+        installation::executor_get(&self.pool, name).await
+    }
+
+    async fn executor_list(&self, page: &Page) -> Result<Vec<Executor>> {
+        installation::executor_list(&self.pool, page).await
+    }
+
+    async fn executor_probed(&self, name: &str, probe: &Probe) -> Result<bool> {
+        installation::executor_probed(&self.pool, name, &probe_text(probe)?).await
+    }
+
+    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>> {
+        installation::executor_remove(&self.pool, name).await
+    }
+
+    async fn session_add(&self, session: &Session) -> Result<SessionAdded> {
+        installation::session_add(&self.pool, &SessionRow::new(session)?).await
+    }
+
+    async fn session_get(&self, id: &str) -> Result<Option<Session>> {
+        installation::session_get(&self.pool, id).await
+    }
+
+    async fn session_list(&self, page: &Page) -> Result<Vec<Session>> {
+        installation::session_list(&self.pool, page).await
+    }
+
+    async fn session_remove(&self, id: &str) -> Result<bool> {
+        installation::session_remove(&self.pool, id).await
+    }
+
+    async fn pool(&self) -> Result<Pool> {
+        installation::pool(&self.pool).await
+    }
+
+    async fn pool_version(&self) -> Result<i64> {
+        installation::pool_version(&self.pool).await
+    }
+
+    async fn account_ensure(&self, account: &AccountId, now: Timestamp) -> Result<()> {
+        installation::account_ensure(&self.pool, account, now).await
+    }
+
+    async fn key_put(&self, key: &KeyRecord) -> Result<()> {
+        installation::key_put(&self.pool, &KeyRow::new(key)?).await
+    }
+
+    async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>> {
+        installation::key_get(&self.pool, id).await
+    }
+
+    async fn round_open(&self, round: &OpenRound) -> Result<()> {
+        rounds::open(&self.pool, &RoundRow::new(round)?).await
+    }
+
+    async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
+        rounds::close(&self.pool, &ClosingRow::new(round, closing)?).await
+    }
+
+    async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
+        rounds::get(&self.pool, account, id).await
+    }
+
+    async fn round_list(&self, account: &AccountId, filter: &RoundFilter) -> Result<Vec<Round>> {
+        rounds::list(&self.pool, account, filter).await
+    }
+
+    async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
+        rounds::claim(&self.pool, claim).await
+    }
+
+    async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
+        rounds::entry(&self.pool, account, receipt_id).await
+    }
+
+    async fn ping(&self) -> Result<()> {
+        let read_only: String =
+            sqlx::query_scalar("select current_setting('transaction_read_only')")
+                .fetch_one(&self.pool)
+                .await?;
+        // A standby answers too, and takes no writes.
+        if read_only == "on" {
+            return Err(StoreError::unavailable(Refusal::ReadOnly));
+        }
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+impl Cells for PgRow {
+    fn text(
+        &self,
+        column: &str,
+    ) -> Result<Option<String>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.try_get(column)?)
+    }
+
+    fn number(
+        &self,
+        column: &str,
+    ) -> Result<Option<i64>, Box<dyn std::error::Error + Send + Sync>> {
+        // Unchecked, because it reads small and big integers alike.
+        Ok(self.try_get_unchecked(column)?)
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        let contradicts = error.as_database_error().is_some_and(|error| {
+            error.is_unique_violation()
+                || error.is_foreign_key_violation()
+                || error.is_check_violation()
+        });
+        if contradicts { Self::conflict(error) } else { Self::unavailable(error) }
+    }
+}

@@ -1,0 +1,193 @@
+//! Executors, sessions, accounts and keys in PostgreSQL.
+
+use jurat_core::{
+    executor::Executor,
+    id::AccountId,
+    session::{Pool, Session},
+    time::Timestamp,
+};
+use sqlx::{PgConnection, PgPool};
+
+use crate::{
+    Added, KeyRecord, Page, Result, SessionAdded, StoreError,
+    rows::installation::{
+        ExecutorRow, KeyRow, SessionRow, pool_of, read_executor, read_key, read_session,
+    },
+    sql,
+};
+
+pub(super) async fn executor_add(
+    pool: &PgPool,
+    executor: &ExecutorRow,
+    session: Option<&SessionRow>,
+) -> Result<Added> {
+    let mut tx = pool.begin().await?;
+    pool_changed(&mut tx).await?;
+    let added = sqlx::query(sql::EXECUTOR_ADD)
+        .bind(&executor.name)
+        .bind(&executor.url)
+        .bind(&executor.token_env)
+        .bind(&executor.agent_events_url)
+        .bind(executor.created_at)
+        .bind(&executor.probe)
+        .execute(&mut *tx)
+        .await?;
+    if added.rows_affected() == 0 {
+        tx.rollback().await?;
+        return Ok(Added::ExecutorExists);
+    }
+    if let Some(session) = session
+        && insert_session(&mut tx, session).await? == 0
+    {
+        tx.rollback().await?;
+        return Ok(Added::SessionExists);
+    }
+    tx.commit().await?;
+    Ok(Added::Added)
+}
+
+pub(super) async fn executor_get(pool: &PgPool, name: &str) -> Result<Option<Executor>> {
+    let row = sqlx::query(sql::EXECUTOR_GET).bind(name).fetch_optional(pool).await?;
+    row.as_ref().map(read_executor).transpose()
+}
+
+pub(super) async fn executor_list(pool: &PgPool, page: &Page) -> Result<Vec<Executor>> {
+    let rows = sqlx::query(sql::EXECUTOR_LIST)
+        .bind(page.after.as_deref().unwrap_or_default())
+        .bind(i64::from(page.limit))
+        .fetch_all(pool)
+        .await?;
+    rows.iter().map(read_executor).collect()
+}
+
+pub(super) async fn executor_probed(pool: &PgPool, name: &str, probe: &str) -> Result<bool> {
+    let probed = sqlx::query(sql::EXECUTOR_PROBED).bind(probe).bind(name).execute(pool).await?;
+    Ok(probed.rows_affected() == 1)
+}
+
+pub(super) async fn executor_remove(pool: &PgPool, name: &str) -> Result<Option<Vec<String>>> {
+    let mut tx = pool.begin().await?;
+    pool_changed(&mut tx).await?;
+    let mut sessions: Vec<String> =
+        sqlx::query_scalar(sql::SESSIONS_REMOVE).bind(name).fetch_all(&mut *tx).await?;
+    let removed = sqlx::query(sql::EXECUTOR_REMOVE).bind(name).execute(&mut *tx).await?;
+    if removed.rows_affected() == 0 {
+        tx.rollback().await?;
+        return Ok(None);
+    }
+    tx.commit().await?;
+    sessions.sort_unstable();
+    Ok(Some(sessions))
+}
+
+pub(super) async fn session_add(pool: &PgPool, session: &SessionRow) -> Result<SessionAdded> {
+    let mut tx = pool.begin().await?;
+    pool_changed(&mut tx).await?;
+    let executor =
+        sqlx::query(sql::EXECUTOR_GET).bind(&session.executor).fetch_optional(&mut *tx).await?;
+    if executor.is_none() {
+        tx.rollback().await?;
+        return Ok(SessionAdded::ExecutorUnknown);
+    }
+    if insert_session(&mut tx, session).await? == 0 {
+        tx.rollback().await?;
+        return Ok(SessionAdded::Exists);
+    }
+    tx.commit().await?;
+    Ok(SessionAdded::Added)
+}
+
+pub(super) async fn session_get(pool: &PgPool, id: &str) -> Result<Option<Session>> {
+    let row = sqlx::query(sql::SESSION_GET).bind(id).fetch_optional(pool).await?;
+    row.as_ref().map(read_session).transpose()
+}
+
+pub(super) async fn session_list(pool: &PgPool, page: &Page) -> Result<Vec<Session>> {
+    let rows = sqlx::query(sql::SESSION_LIST)
+        .bind(page.after.as_deref().unwrap_or_default())
+        .bind(i64::from(page.limit))
+        .fetch_all(pool)
+        .await?;
+    rows.iter().map(read_session).collect()
+}
+
+pub(super) async fn session_remove(pool: &PgPool, id: &str) -> Result<bool> {
+    let mut tx = pool.begin().await?;
+    pool_changed(&mut tx).await?;
+    let removed = sqlx::query(sql::SESSION_REMOVE).bind(id).execute(&mut *tx).await?;
+    if removed.rows_affected() == 0 {
+        tx.rollback().await?;
+        return Ok(false);
+    }
+    tx.commit().await?;
+    Ok(true)
+}
+
+pub(super) async fn pool(pool: &PgPool) -> Result<Pool> {
+    // Both lists from the same moment.
+    let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
+    let executors = sqlx::query(sql::EXECUTOR_ALL).fetch_all(&mut *tx).await?;
+    let sessions = sqlx::query(sql::SESSION_ALL).fetch_all(&mut *tx).await?;
+    tx.commit().await?;
+    let executors = executors.iter().map(read_executor).collect::<Result<_>>()?;
+    let sessions = sessions.iter().map(read_session).collect::<Result<_>>()?;
+    Ok(pool_of(executors, sessions))
+}
+
+pub(super) async fn pool_version(pool: &PgPool) -> Result<i64> {
+    Ok(sqlx::query_scalar(sql::POOL_VERSION).fetch_one(pool).await?)
+}
+
+pub(super) async fn account_ensure(
+    pool: &PgPool,
+    account: &AccountId,
+    now: Timestamp,
+) -> Result<()> {
+    let ensure = sqlx::query(sql::ACCOUNT_ENSURE).bind(account.as_str()).bind(now.micros());
+    ensure.execute(pool).await?;
+    Ok(())
+}
+
+pub(super) async fn key_put(pool: &PgPool, key: &KeyRow) -> Result<()> {
+    let written = sqlx::query(sql::KEY_PUT)
+        .bind(&key.id)
+        .bind(&key.account_id)
+        .bind(&key.secret_hash)
+        .bind(&key.scopes)
+        .bind(&key.name)
+        .bind(key.created_at)
+        .bind(key.revoked_at)
+        .execute(pool)
+        .await?;
+    if written.rows_affected() == 0 {
+        return Err(StoreError::conflict("the key belongs to another account"));
+    }
+    Ok(())
+}
+
+pub(super) async fn key_get(pool: &PgPool, id: &str) -> Result<Option<KeyRecord>> {
+    let row = sqlx::query(sql::KEY_GET).bind(id).fetch_optional(pool).await?;
+    row.as_ref().map(read_key).transpose()
+}
+
+async fn insert_session(tx: &mut PgConnection, session: &SessionRow) -> Result<u64> {
+    let added = sqlx::query(sql::SESSION_ADD)
+        .bind(&session.id)
+        .bind(&session.executor)
+        .bind(&session.profile)
+        .bind(session.tier)
+        .bind(&session.labels)
+        .bind(&session.task_types)
+        .bind(session.price_micros)
+        .bind(session.created_at)
+        .execute(tx)
+        .await?;
+    Ok(added.rows_affected())
+}
+
+/// Comes first in a transaction: the lock on this row lets changes of the pool happen one after
+/// another, so that what is looked up stays true until the commit.
+async fn pool_changed(tx: &mut PgConnection) -> Result<()> {
+    sqlx::query(sql::POOL_CHANGED).execute(tx).await?;
+    Ok(())
+}

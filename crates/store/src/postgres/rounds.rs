@@ -1,0 +1,186 @@
+//! Rounds and decision entries in PostgreSQL.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{
+    id::{AccountId, RoundId},
+    replica::Replica,
+    round::{OpenRound, Round},
+};
+use sqlx::{PgPool, Row as _};
+
+use crate::{
+    Claim, Closed, Result, RoundFilter,
+    rows::rounds::{AFTER_ALL, ClosingRow, RoundRow, read_open, read_replica, read_round},
+    sql::{self, open_columns, replica_columns},
+};
+
+/// The clocks of nodes may differ, so the database measures the leases of them all.
+/// As a subquery it is read once for each statement.
+macro_rules! clock {
+    () => {
+        "(select (extract(epoch from clock_timestamp()) * 1000000)::bigint)"
+    };
+}
+
+const OPEN: &str = concat!(
+    "insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
+     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at) \
+     values ($1, $2, $3, 'open', $4, $5, ",
+    clock!(),
+    " + $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+);
+
+/// One statement, one round trip: whoever does not end the round writes nothing.
+const CLOSE: &str = concat!(
+    "with ended as ( \
+     update rounds set state = $4, closed_at = $5, outcome = $6, consensus = $7, receipt_id = $8 \
+     where account_id = $1 and id = $2 and state = 'open' and lease_token = $3 \
+     returning account_id, id \
+     ), answered as ( \
+     insert into replicas (account_id, ",
+    replica_columns!(),
+    ") select ended.account_id, ended.id, answer.* from ended, unnest( \
+     $10::smallint[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[], \
+     $16::bigint[], $17::text[]) as answer \
+     ), recorded as ( \
+     insert into entries (account_id, round_id, receipt_id, entry, recorded_at) \
+     select account_id, id, $8, $9, $5 from ended \
+     ) select count(*) from ended"
+);
+
+const REPLICAS: &str = concat!(
+    "select ",
+    replica_columns!(),
+    " from replicas where account_id = $1 and round_id = any($2) order by round_id, position"
+);
+
+/// Rounds that another node is just claiming are left to it.
+const CLAIM: &str = concat!(
+    "with late as materialized ( \
+     select account_id, id from rounds where state = 'open' and lease_until <= ",
+    clock!(),
+    " order by lease_until limit $4 for update skip locked \
+     ) update rounds set node_id = $1, lease_token = $2, lease_until = ",
+    clock!(),
+    " + $3 from late where rounds.account_id = late.account_id and rounds.id = late.id returning ",
+    open_columns!()
+);
+
+pub(super) async fn open(pool: &PgPool, row: &RoundRow) -> Result<()> {
+    sqlx::query(OPEN)
+        .bind(&row.account_id)
+        .bind(&row.id)
+        .bind(row.kind)
+        .bind(&row.node_id)
+        .bind(row.lease_token)
+        .bind(row.lease_until.saturating_sub(row.opened_at))
+        .bind(&row.request_digest)
+        .bind(&row.policy_id)
+        .bind(&row.policy_hash)
+        .bind(row.disagreement)
+        .bind(row.traces)
+        .bind(&row.seats)
+        .bind(row.opened_at)
+        .bind(row.deadline_at)
+        .execute(pool)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn close(pool: &PgPool, row: &ClosingRow) -> Result<Closed> {
+    let replicas = &row.replicas;
+    let ended: i64 = sqlx::query_scalar(CLOSE)
+        .bind(&row.account_id)
+        .bind(&row.id)
+        .bind(row.lease_token)
+        .bind(row.state)
+        .bind(row.closed_at)
+        .bind(row.outcome)
+        .bind(&row.consensus)
+        .bind(&row.receipt_id)
+        .bind(&row.entry)
+        .bind(replicas.iter().map(|replica| replica.position).collect::<Vec<_>>())
+        .bind(replicas.iter().map(|replica| replica.session_id.as_str()).collect::<Vec<_>>())
+        .bind(replicas.iter().map(|replica| replica.executor.as_str()).collect::<Vec<_>>())
+        .bind(replicas.iter().map(|replica| replica.label).collect::<Vec<_>>())
+        .bind(replicas.iter().map(|replica| replica.failure).collect::<Vec<_>>())
+        .bind(replicas.iter().map(|replica| replica.latency_ms).collect::<Vec<_>>())
+        .bind(replicas.iter().map(|replica| replica.cost_micros).collect::<Vec<_>>())
+        .bind(replicas.iter().map(|replica| replica.document.as_str()).collect::<Vec<_>>())
+        .fetch_one(pool)
+        .await?;
+    Ok(if ended == 0 { Closed::Lost } else { Closed::Closed })
+}
+
+pub(super) async fn get(pool: &PgPool, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
+    let row = sqlx::query(sql::ROUND_GET)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(pool)
+        .await?;
+    let round = row.as_ref().map(read_round).transpose()?;
+    Ok(with_replicas(pool, account, round.into_iter().collect()).await?.pop())
+}
+
+pub(super) async fn list(
+    pool: &PgPool,
+    account: &AccountId,
+    filter: &RoundFilter,
+) -> Result<Vec<Round>> {
+    let rows = sqlx::query(sql::ROUND_LIST)
+        .bind(account.as_str())
+        .bind(filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str))
+        .bind(filter.kind.map(|kind| kind.as_str()))
+        .bind(filter.outcome.map(|outcome| outcome.as_str()))
+        .bind(i64::from(filter.limit))
+        .fetch_all(pool)
+        .await?;
+    let rounds = rows.iter().map(read_round).collect::<Result<_>>()?;
+    with_replicas(pool, account, rounds).await
+}
+
+pub(super) async fn claim(pool: &PgPool, claim: &Claim) -> Result<Vec<OpenRound>> {
+    let rows = sqlx::query(CLAIM)
+        .bind(claim.node.as_str())
+        .bind(claim.lease_token.cast_signed())
+        .bind(claim.lease_until.micros().saturating_sub(claim.now.micros()))
+        .bind(i64::from(claim.limit))
+        .fetch_all(pool)
+        .await?;
+    rows.iter().map(read_open).collect()
+}
+
+pub(super) async fn entry(
+    pool: &PgPool,
+    account: &AccountId,
+    receipt_id: &str,
+) -> Result<Option<String>> {
+    let entry = sqlx::query_scalar(sql::ENTRY_GET).bind(account.as_str()).bind(receipt_id);
+    Ok(entry.fetch_optional(pool).await?)
+}
+
+/// Needs no transaction with the read of the rounds: what a round that has ended says, its
+/// replicas included, never changes again.
+async fn with_replicas(
+    pool: &PgPool,
+    account: &AccountId,
+    mut rounds: Vec<Round>,
+) -> Result<Vec<Round>> {
+    let ended = rounds.iter().filter(|round| round.closing.is_some());
+    let ended: Vec<&str> = ended.map(|round| round.open.id.as_str()).collect();
+    if ended.is_empty() {
+        return Ok(rounds);
+    }
+    let rows = sqlx::query(REPLICAS).bind(account.as_str()).bind(ended).fetch_all(pool).await?;
+    let mut replicas: BTreeMap<String, Vec<Replica>> = BTreeMap::new();
+    for row in &rows {
+        replicas.entry(row.try_get("round_id")?).or_default().push(read_replica(row)?);
+    }
+    for round in &mut rounds {
+        if let Some(closing) = &mut round.closing {
+            closing.replicas = replicas.remove(round.open.id.as_str()).unwrap_or_default();
+        }
+    }
+    Ok(rounds)
+}

@@ -1,0 +1,106 @@
+//! Between rows and domain types: what is bound when writing, and what is checked when reading.
+
+pub(crate) mod documents;
+pub(crate) mod installation;
+pub(crate) mod rounds;
+
+use std::{error::Error, str::FromStr};
+
+use jurat_core::{id::IdError, time::Timestamp};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{Result, StoreError};
+
+type Source = Box<dyn Error + Send + Sync>;
+
+/// A row of either database.
+pub(crate) trait Cells {
+    fn text(&self, column: &str) -> Result<Option<String>, Source>;
+    fn number(&self, column: &str) -> Result<Option<i64>, Source>;
+}
+
+/// Reads the columns of one row and names the one that is corrupt.
+pub(crate) struct Columns<'a, C> {
+    cells: &'a C,
+    table: &'static str,
+    row: String,
+}
+
+impl<'a, C: Cells> Columns<'a, C> {
+    /// `key` is the column that names the row in an error.
+    pub(crate) fn new(cells: &'a C, table: &'static str, key: &'static str) -> Result<Self> {
+        let mut columns = Self { cells, table, row: "?".to_owned() };
+        columns.row = columns.text(key)?;
+        Ok(columns)
+    }
+
+    pub(crate) fn bad(&self, column: &'static str, why: impl Into<Source>) -> StoreError {
+        StoreError::corrupt((self.table, column), &self.row, why)
+    }
+
+    pub(crate) fn maybe_text(&self, column: &'static str) -> Result<Option<String>> {
+        self.cells.text(column).map_err(|why| self.bad(column, why))
+    }
+
+    pub(crate) fn text(&self, column: &'static str) -> Result<String> {
+        self.maybe_text(column)?.ok_or_else(|| self.bad(column, "it is null"))
+    }
+
+    pub(crate) fn maybe_number(&self, column: &'static str) -> Result<Option<i64>> {
+        self.cells.number(column).map_err(|why| self.bad(column, why))
+    }
+
+    pub(crate) fn number(&self, column: &'static str) -> Result<i64> {
+        self.maybe_number(column)?.ok_or_else(|| self.bad(column, "it is null"))
+    }
+
+    pub(crate) fn count<N: TryFrom<i64, Error: Error + Send + Sync + 'static>>(
+        &self,
+        column: &'static str,
+    ) -> Result<N> {
+        N::try_from(self.number(column)?).map_err(|why| self.bad(column, why))
+    }
+
+    pub(crate) fn maybe_time(&self, column: &'static str) -> Result<Option<Timestamp>> {
+        Ok(self.maybe_number(column)?.map(Timestamp::from_micros))
+    }
+
+    pub(crate) fn time(&self, column: &'static str) -> Result<Timestamp> {
+        Ok(Timestamp::from_micros(self.number(column)?))
+    }
+
+    pub(crate) fn maybe_word<W: FromStr>(&self, column: &'static str) -> Result<Option<W>> {
+        self.maybe_text(column)?.map(|text| self.parse(column, &text)).transpose()
+    }
+
+    pub(crate) fn word<W: FromStr>(&self, column: &'static str) -> Result<W> {
+        self.parse(column, &self.text(column)?)
+    }
+
+    /// Reads a word that stands in a column or within its document.
+    pub(crate) fn parse<W: FromStr>(&self, column: &'static str, text: &str) -> Result<W> {
+        text.parse().map_err(|_| self.bad(column, format!("`{text}` is not a known word")))
+    }
+
+    pub(crate) fn id<I>(
+        &self,
+        column: &'static str,
+        parse: fn(&str) -> Result<I, IdError>,
+    ) -> Result<I> {
+        parse(&self.text(column)?).map_err(|why| self.bad(column, why))
+    }
+
+    pub(crate) fn document<D: DeserializeOwned>(&self, column: &'static str) -> Result<D> {
+        serde_json::from_str(&self.text(column)?).map_err(|why| self.bad(column, why))
+    }
+}
+
+/// The text of a document.
+pub(crate) fn json(document: &impl Serialize) -> Result<String> {
+    serde_json::to_string(document).map_err(StoreError::unavailable)
+}
+
+/// Numbers above the largest that the databases hold are kept as that.
+pub(crate) fn to_bigint(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,333 @@
+//! The JSON documents within rows. They borrow when they are written and own when they are read.
+
+use std::borrow::Cow;
+
+use jurat_core::{
+    candidate::{ArtifactRef, Evidence, InlineEvidence},
+    consensus::{Consensus, ScoreSummary},
+    executor::{Capabilities, Independence, Probe},
+    replica::{Answer, Said, Vote},
+    round::Seat,
+    time::Timestamp,
+};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+type Text<'a> = Cow<'a, str>;
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ProbeDocument<'a> {
+    at: i64,
+    health_error: Option<Text<'a>>,
+    capabilities: Result<CapabilitiesDocument<'a>, Text<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CapabilitiesDocument<'a> {
+    task_types: Cow<'a, [String]>,
+    profiles: Cow<'a, [String]>,
+    provider_family: Text<'a>,
+    model_id: Text<'a>,
+    policies: Cow<'a, [String]>,
+}
+
+impl<'a> From<&'a Probe> for ProbeDocument<'a> {
+    fn from(probe: &'a Probe) -> Self {
+        let capabilities = probe.capabilities.as_ref();
+        Self {
+            at: probe.at.micros(),
+            health_error: borrowed(probe.health_error.as_ref()),
+            capabilities: capabilities
+                .map(|known| CapabilitiesDocument {
+                    task_types: Cow::Borrowed(&known.task_types),
+                    profiles: Cow::Borrowed(&known.profiles),
+                    provider_family: Cow::Borrowed(&known.provider_family),
+                    model_id: Cow::Borrowed(&known.model_id),
+                    policies: Cow::Borrowed(&known.policies),
+                })
+                .map_err(|error| Cow::Borrowed(error.as_str())),
+        }
+    }
+}
+
+impl From<ProbeDocument<'_>> for Probe {
+    fn from(document: ProbeDocument<'_>) -> Self {
+        Self {
+            at: Timestamp::from_micros(document.at),
+            health_error: document.health_error.map(Cow::into_owned),
+            capabilities: document
+                .capabilities
+                .map(|known| Capabilities {
+                    task_types: known.task_types.into_owned(),
+                    profiles: known.profiles.into_owned(),
+                    provider_family: known.provider_family.into_owned(),
+                    model_id: known.model_id.into_owned(),
+                    policies: known.policies.into_owned(),
+                })
+                .map_err(Cow::into_owned),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct IndependenceDocument<'a> {
+    provider_family: Text<'a>,
+    model_id: Text<'a>,
+    host: Text<'a>,
+    executor: Text<'a>,
+}
+
+impl<'a> From<&'a Independence> for IndependenceDocument<'a> {
+    fn from(key: &'a Independence) -> Self {
+        Self {
+            provider_family: Cow::Borrowed(&key.provider_family),
+            model_id: Cow::Borrowed(&key.model_id),
+            host: Cow::Borrowed(&key.host),
+            executor: Cow::Borrowed(&key.executor),
+        }
+    }
+}
+
+impl From<IndependenceDocument<'_>> for Independence {
+    fn from(document: IndependenceDocument<'_>) -> Self {
+        Self {
+            provider_family: document.provider_family.into_owned(),
+            model_id: document.model_id.into_owned(),
+            host: document.host.into_owned(),
+            executor: document.executor.into_owned(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SeatDocument<'a> {
+    session_id: Text<'a>,
+    executor: Text<'a>,
+    independence: IndependenceDocument<'a>,
+    reliability: f64,
+}
+
+impl<'a> From<&'a Seat> for SeatDocument<'a> {
+    fn from(seat: &'a Seat) -> Self {
+        Self {
+            session_id: Cow::Borrowed(&seat.session_id),
+            executor: Cow::Borrowed(&seat.executor),
+            independence: (&seat.independence).into(),
+            reliability: seat.reliability,
+        }
+    }
+}
+
+impl From<SeatDocument<'_>> for Seat {
+    fn from(document: SeatDocument<'_>) -> Self {
+        Self {
+            session_id: document.session_id.into_owned(),
+            executor: document.executor.into_owned(),
+            independence: document.independence.into(),
+            reliability: document.reliability,
+        }
+    }
+}
+
+/// What the columns of a replica do not say.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ReplicaDocument<'a> {
+    pub(crate) independence: IndependenceDocument<'a>,
+    pub(crate) reliability: f64,
+    pub(crate) answer: AnswerDocument<'a>,
+}
+
+/// The label and the code of a failure are columns.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AnswerDocument<'a> {
+    Vote(SaidDocument<'a>),
+    Abstained(SaidDocument<'a>),
+    Nothing { detail: Text<'a>, said: Option<SaidDocument<'a>> },
+}
+
+impl<'a> From<&'a Answer> for AnswerDocument<'a> {
+    fn from(answer: &'a Answer) -> Self {
+        match answer {
+            Answer::Vote(Vote { said, .. }) => Self::Vote(said.into()),
+            Answer::Abstained { said, .. } => Self::Abstained(said.into()),
+            Answer::Nothing { failure, said, .. } => Self::Nothing {
+                detail: Cow::Borrowed(&failure.detail),
+                said: said.as_ref().map(Into::into),
+            },
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SaidDocument<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    output: Option<Cow<'a, Value>>,
+    score: Option<f64>,
+    reason_codes: Cow<'a, [u16]>,
+    evidence_inline: Vec<InlineDocument<'a>>,
+    evidence_refs: Vec<ReferenceDocument<'a>>,
+    result_hash: Option<Text<'a>>,
+    notes: Cow<'a, [String]>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct InlineDocument<'a> {
+    mime: Text<'a>,
+    content: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReferenceDocument<'a> {
+    uri: Text<'a>,
+    digest: Text<'a>,
+    size_bytes: u64,
+    mime: Text<'a>,
+    created_at: u64,
+    producer: Text<'a>,
+}
+
+impl<'a> From<&'a Said> for SaidDocument<'a> {
+    fn from(said: &'a Said) -> Self {
+        let inline = said.evidence.inline.iter().map(|inline| InlineDocument {
+            mime: Cow::Borrowed(&inline.mime),
+            content: Cow::Borrowed(&inline.content),
+        });
+        let refs = said.evidence.refs.iter().map(|artifact| ReferenceDocument {
+            uri: Cow::Borrowed(&artifact.uri),
+            digest: Cow::Borrowed(&artifact.digest),
+            size_bytes: artifact.size_bytes,
+            mime: Cow::Borrowed(&artifact.mime),
+            created_at: artifact.created_at,
+            producer: Cow::Borrowed(&artifact.producer),
+        });
+        Self {
+            output: said.output.as_ref().map(Cow::Borrowed),
+            score: said.score,
+            reason_codes: Cow::Borrowed(&said.reason_codes),
+            evidence_inline: inline.collect(),
+            evidence_refs: refs.collect(),
+            result_hash: borrowed(said.result_hash.as_ref()),
+            notes: Cow::Borrowed(&said.notes),
+        }
+    }
+}
+
+impl From<SaidDocument<'_>> for Said {
+    fn from(document: SaidDocument<'_>) -> Self {
+        let inline = document.evidence_inline.into_iter().map(|inline| InlineEvidence {
+            mime: inline.mime.into_owned(),
+            content: inline.content.into_owned(),
+        });
+        let refs = document.evidence_refs.into_iter().map(|artifact| ArtifactRef {
+            uri: artifact.uri.into_owned(),
+            digest: artifact.digest.into_owned(),
+            size_bytes: artifact.size_bytes,
+            mime: artifact.mime.into_owned(),
+            created_at: artifact.created_at,
+            producer: artifact.producer.into_owned(),
+        });
+        Self {
+            output: document.output.map(Cow::into_owned),
+            score: document.score,
+            reason_codes: document.reason_codes.into_owned(),
+            evidence: Evidence { inline: inline.collect(), refs: refs.collect() },
+            result_hash: document.result_hash.map(Cow::into_owned),
+            notes: document.notes.into_owned(),
+        }
+    }
+}
+
+/// A consensus without its outcome, which is a column.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ConsensusDocument<'a> {
+    pub(crate) verdict: Option<Text<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub(crate) output: Option<Cow<'a, Value>>,
+    pub(crate) verdicts: Vec<Text<'a>>,
+    pub(crate) groups: Cow<'a, [Option<usize>]>,
+    pub(crate) winner: Option<usize>,
+    pub(crate) asked: usize,
+    pub(crate) started: usize,
+    pub(crate) answered: usize,
+    pub(crate) cancelled: usize,
+    pub(crate) agreement: f64,
+    pub(crate) agreement_answered: f64,
+    pub(crate) strategy: Text<'a>,
+    pub(crate) equivalence: Text<'a>,
+    pub(crate) score: Option<ScoreDocument<'a>>,
+    pub(crate) confidence: f64,
+    pub(crate) effective_votes: f64,
+    pub(crate) disagreed: bool,
+    pub(crate) tie_broken: bool,
+}
+
+impl<'a> From<&'a Consensus> for ConsensusDocument<'a> {
+    fn from(consensus: &'a Consensus) -> Self {
+        let verdicts = consensus.verdicts.iter().map(|label| Cow::Borrowed(label.as_str()));
+        Self {
+            verdict: consensus.verdict.map(|label| Cow::Borrowed(label.as_str())),
+            output: consensus.output.as_ref().map(Cow::Borrowed),
+            verdicts: verdicts.collect(),
+            groups: Cow::Borrowed(&consensus.groups),
+            winner: consensus.winner,
+            asked: consensus.asked,
+            started: consensus.started,
+            answered: consensus.answered,
+            cancelled: consensus.cancelled,
+            agreement: consensus.agreement,
+            agreement_answered: consensus.agreement_answered,
+            strategy: Cow::Borrowed(&consensus.strategy),
+            equivalence: Cow::Borrowed(&consensus.equivalence),
+            score: consensus.score.as_ref().map(Into::into),
+            confidence: consensus.confidence,
+            effective_votes: consensus.effective_votes,
+            disagreed: consensus.disagreed,
+            tie_broken: consensus.tie_broken,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ScoreDocument<'a> {
+    method: Text<'a>,
+    value: f64,
+    min: f64,
+    max: f64,
+    deviation: f64,
+}
+
+impl<'a> From<&'a ScoreSummary> for ScoreDocument<'a> {
+    fn from(score: &'a ScoreSummary) -> Self {
+        Self {
+            method: Cow::Borrowed(&score.method),
+            value: score.value,
+            min: score.min,
+            max: score.max,
+            deviation: score.deviation,
+        }
+    }
+}
+
+impl From<ScoreDocument<'_>> for ScoreSummary {
+    fn from(document: ScoreDocument<'_>) -> Self {
+        Self {
+            method: document.method.into_owned(),
+            value: document.value,
+            min: document.min,
+            max: document.max,
+            deviation: document.deviation,
+        }
+    }
+}
+
+fn borrowed(text: Option<&String>) -> Option<Text<'_>> {
+    text.map(|text| Cow::Borrowed(text.as_str()))
+}
+
+/// An output may be `null`, which is not the same as no output.
+fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Cow<'static, Value>>, D::Error> {
+    Value::deserialize(deserializer).map(|value| Some(Cow::Owned(value)))
+}

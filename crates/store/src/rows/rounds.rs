@@ -1,0 +1,221 @@
+//! Rows of rounds and their replicas.
+
+use std::borrow::Cow;
+
+use jurat_core::{
+    consensus::{Consensus, Outcome},
+    id::{AccountId, NodeId, RoundId},
+    job::Toggle,
+    replica::{Answer, Failure, FailureCode, Label, Replica, Vote},
+    round::{Closing, OpenRound, Round},
+};
+
+use super::{
+    Cells, Columns,
+    documents::{AnswerDocument, ConsensusDocument, ReplicaDocument, SeatDocument},
+    json, to_bigint,
+};
+use crate::Result;
+
+/// The state of a round that has not ended; every other state is how it ended.
+pub(crate) const OPEN: &str = "open";
+
+/// Greater than any identifier, so that a list without a start begins at its end.
+pub(crate) const AFTER_ALL: &str = "\u{7f}";
+
+pub(crate) struct RoundRow {
+    pub(crate) account_id: String,
+    pub(crate) id: String,
+    pub(crate) kind: &'static str,
+    pub(crate) node_id: String,
+    pub(crate) lease_token: i64,
+    pub(crate) lease_until: i64,
+    pub(crate) request_digest: String,
+    pub(crate) policy_id: String,
+    pub(crate) policy_hash: String,
+    pub(crate) disagreement: &'static str,
+    pub(crate) traces: i16,
+    pub(crate) seats: String,
+    pub(crate) opened_at: i64,
+    pub(crate) deadline_at: i64,
+}
+
+impl RoundRow {
+    pub(crate) fn new(round: &OpenRound) -> Result<Self> {
+        let seats: Vec<SeatDocument<'_>> = round.seats.iter().map(Into::into).collect();
+        Ok(Self {
+            account_id: round.account.to_string(),
+            id: round.id.to_string(),
+            kind: round.kind.as_str(),
+            node_id: round.node.to_string(),
+            lease_token: round.lease_token.cast_signed(),
+            lease_until: round.lease_until.micros(),
+            request_digest: round.request_digest.clone(),
+            policy_id: round.policy_id.clone(),
+            policy_hash: round.policy_hash.clone(),
+            disagreement: round.disagreement.as_str(),
+            traces: i16::from(round.traces == Toggle::On),
+            seats: json(&seats)?,
+            opened_at: round.opened_at.micros(),
+            deadline_at: round.deadline_at.micros(),
+        })
+    }
+}
+
+pub(crate) fn read_open(cells: &impl Cells) -> Result<OpenRound> {
+    open_of(&Columns::new(cells, "rounds", "id")?)
+}
+
+fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
+    let seats: Vec<SeatDocument<'_>> = columns.document("seats")?;
+    Ok(OpenRound {
+        id: columns.id("id", RoundId::parse)?,
+        account: columns.id("account_id", AccountId::parse)?,
+        kind: columns.word("kind")?,
+        node: columns.id("node_id", NodeId::parse)?,
+        lease_token: columns.number("lease_token")?.cast_unsigned(),
+        lease_until: columns.time("lease_until")?,
+        request_digest: columns.text("request_digest")?,
+        policy_id: columns.text("policy_id")?,
+        policy_hash: columns.text("policy_hash")?,
+        disagreement: columns.word("disagreement")?,
+        traces: if columns.number("traces")? == 0 { Toggle::Off } else { Toggle::On },
+        seats: seats.into_iter().map(Into::into).collect(),
+        opened_at: columns.time("opened_at")?,
+        deadline_at: columns.time("deadline_at")?,
+    })
+}
+
+pub(crate) struct ClosingRow {
+    pub(crate) account_id: String,
+    pub(crate) id: String,
+    pub(crate) lease_token: i64,
+    pub(crate) state: &'static str,
+    pub(crate) closed_at: i64,
+    pub(crate) outcome: &'static str,
+    pub(crate) consensus: String,
+    pub(crate) receipt_id: String,
+    pub(crate) entry: String,
+    pub(crate) replicas: Vec<ReplicaRow>,
+}
+
+impl ClosingRow {
+    pub(crate) fn new(round: &OpenRound, closing: &Closing) -> Result<Self> {
+        Ok(Self {
+            account_id: round.account.to_string(),
+            id: round.id.to_string(),
+            lease_token: round.lease_token.cast_signed(),
+            state: closing.ending.as_str(),
+            closed_at: closing.closed_at.micros(),
+            outcome: closing.consensus.outcome.as_str(),
+            consensus: json(&ConsensusDocument::from(&closing.consensus))?,
+            receipt_id: closing.receipt_id.clone(),
+            entry: closing.entry.clone(),
+            replicas: closing.replicas.iter().map(ReplicaRow::new).collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// A round, of which the replicas are still to be read if it has ended.
+pub(crate) fn read_round(cells: &impl Cells) -> Result<Round> {
+    let columns = Columns::new(cells, "rounds", "id")?;
+    let open = open_of(&columns)?;
+    if columns.text("state")? == OPEN {
+        return Ok(Round { open, closing: None });
+    }
+    let closing = Closing {
+        ending: columns.word("state")?,
+        replicas: Vec::with_capacity(open.seats.len()),
+        consensus: consensus_of(&columns)?,
+        closed_at: columns.time("closed_at")?,
+        receipt_id: columns.text("receipt_id")?,
+        entry: columns.text("entry")?,
+    };
+    Ok(Round { open, closing: Some(closing) })
+}
+
+fn consensus_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Consensus> {
+    let outcome: Outcome = columns.word("outcome")?;
+    let document: ConsensusDocument<'_> = columns.document("consensus")?;
+    let label = |text: &Cow<'_, str>| columns.parse::<Label>("consensus", text);
+    Ok(Consensus {
+        outcome,
+        verdict: document.verdict.as_ref().map(label).transpose()?,
+        output: document.output.map(Cow::into_owned),
+        verdicts: document.verdicts.iter().map(label).collect::<Result<_>>()?,
+        groups: document.groups.into_owned(),
+        winner: document.winner,
+        asked: document.asked,
+        started: document.started,
+        answered: document.answered,
+        cancelled: document.cancelled,
+        agreement: document.agreement,
+        agreement_answered: document.agreement_answered,
+        strategy: document.strategy.into_owned(),
+        equivalence: document.equivalence.into_owned(),
+        score: document.score.map(Into::into),
+        confidence: document.confidence,
+        effective_votes: document.effective_votes,
+        disagreed: document.disagreed,
+        tie_broken: document.tie_broken,
+    })
+}
+
+pub(crate) struct ReplicaRow {
+    pub(crate) position: i16,
+    pub(crate) session_id: String,
+    pub(crate) executor: String,
+    pub(crate) label: &'static str,
+    pub(crate) failure: Option<&'static str>,
+    pub(crate) latency_ms: i64,
+    pub(crate) cost_micros: i64,
+    pub(crate) document: String,
+}
+
+impl ReplicaRow {
+    fn new(replica: &Replica) -> Result<Self> {
+        let document = ReplicaDocument {
+            independence: (&replica.independence).into(),
+            reliability: replica.reliability,
+            answer: (&replica.answer).into(),
+        };
+        Ok(Self {
+            position: i16::try_from(replica.index).unwrap_or(i16::MAX),
+            session_id: replica.session_id.clone(),
+            executor: replica.executor.clone(),
+            label: replica.answer.label().as_str(),
+            failure: replica.answer.failure().map(|failure| failure.code.as_str()),
+            latency_ms: to_bigint(replica.latency_ms),
+            cost_micros: to_bigint(replica.cost_micros),
+            document: json(&document)?,
+        })
+    }
+}
+
+pub(crate) fn read_replica(cells: &impl Cells) -> Result<Replica> {
+    let columns = Columns::new(cells, "replicas", "round_id")?;
+    let document: ReplicaDocument<'_> = columns.document("document")?;
+    Ok(Replica {
+        index: columns.count("position")?,
+        session_id: columns.text("session_id")?,
+        executor: columns.text("executor")?,
+        independence: document.independence.into(),
+        reliability: document.reliability,
+        answer: answer_of(&columns, document.answer)?,
+        latency_ms: columns.count("latency_ms")?,
+        cost_micros: columns.count("cost_micros")?,
+    })
+}
+
+fn answer_of<C: Cells>(columns: &Columns<'_, C>, document: AnswerDocument<'_>) -> Result<Answer> {
+    let label = columns.word("label")?;
+    Ok(match document {
+        AnswerDocument::Vote(said) => Answer::Vote(Vote { label, said: said.into() }),
+        AnswerDocument::Abstained(said) => Answer::Abstained { label, said: said.into() },
+        AnswerDocument::Nothing { detail, said } => {
+            let code: FailureCode = columns.word("failure")?;
+            let failure = Failure { code, detail: detail.into_owned() };
+            Answer::Nothing { label, failure, said: said.map(Into::into) }
+        }
+    })
+}

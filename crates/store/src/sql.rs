@@ -1,0 +1,100 @@
+//! The SQL that both databases understand. In each text `$1`, `$2`, … first appear in ascending
+//! order, because SQLite numbers them by appearance.
+
+/// Columns are named one by one: a `*` would break statements that PostgreSQL has prepared when a
+/// migration adds a column.
+macro_rules! executor_columns {
+    () => {
+        "name, url, token_env, agent_events_url, created_at, probe"
+    };
+}
+
+macro_rules! session_columns {
+    () => {
+        "id, executor, profile, tier, labels, task_types, price_micros, created_at"
+    };
+}
+
+/// What an open round has.
+macro_rules! open_columns {
+    () => {
+        "rounds.account_id, rounds.id, rounds.kind, rounds.node_id, rounds.lease_token, \
+         rounds.lease_until, rounds.request_digest, rounds.policy_id, rounds.policy_hash, \
+         rounds.disagreement, rounds.traces, rounds.seats, rounds.opened_at, rounds.deadline_at"
+    };
+}
+pub(crate) use open_columns;
+
+macro_rules! replica_columns {
+    () => {
+        "round_id, position, session_id, executor, label, failure, latency_ms, cost_micros, document"
+    };
+}
+pub(crate) use replica_columns;
+
+/// Rounds with what closing added; the replicas are read beside them.
+macro_rules! rounds {
+    () => {
+        concat!(
+            "select ",
+            open_columns!(),
+            ", rounds.state, rounds.closed_at, rounds.outcome, rounds.consensus, \
+             rounds.receipt_id, entries.entry from rounds left join entries \
+             on entries.account_id = rounds.account_id and entries.round_id = rounds.id "
+        )
+    };
+}
+
+pub(crate) const POOL_CHANGED: &str =
+    "update installation set pool_version = pool_version + 1 where id = 1";
+pub(crate) const POOL_VERSION: &str = "select pool_version from installation where id = 1";
+
+pub(crate) const EXECUTOR_ADD: &str = "\
+    insert into executors (name, url, token_env, agent_events_url, created_at, probe) \
+    values ($1, $2, $3, $4, $5, $6) on conflict do nothing";
+pub(crate) const EXECUTOR_GET: &str =
+    concat!("select ", executor_columns!(), " from executors where name = $1");
+pub(crate) const EXECUTOR_LIST: &str = concat!(
+    "select ",
+    executor_columns!(),
+    " from executors where name > $1 order by name limit $2"
+);
+pub(crate) const EXECUTOR_ALL: &str = concat!("select ", executor_columns!(), " from executors");
+pub(crate) const EXECUTOR_PROBED: &str = "update executors set probe = $1 where name = $2";
+pub(crate) const EXECUTOR_REMOVE: &str = "delete from executors where name = $1";
+
+pub(crate) const SESSION_ADD: &str = "\
+    insert into sessions (id, executor, profile, tier, labels, task_types, price_micros, created_at) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing";
+pub(crate) const SESSION_GET: &str =
+    concat!("select ", session_columns!(), " from sessions where id = $1");
+pub(crate) const SESSION_LIST: &str =
+    concat!("select ", session_columns!(), " from sessions where id > $1 order by id limit $2");
+pub(crate) const SESSION_ALL: &str = concat!("select ", session_columns!(), " from sessions");
+pub(crate) const SESSION_REMOVE: &str = "delete from sessions where id = $1";
+pub(crate) const SESSIONS_REMOVE: &str = "delete from sessions where executor = $1 returning id";
+
+pub(crate) const ACCOUNT_ENSURE: &str =
+    "insert into accounts (id, created_at) values ($1, $2) on conflict do nothing";
+
+pub(crate) const KEY_PUT: &str = "\
+    insert into api_keys (id, account_id, secret_hash, scopes, name, created_at, revoked_at) \
+    values ($1, $2, $3, $4, $5, $6, $7) \
+    on conflict (id) do update set secret_hash = excluded.secret_hash, scopes = excluded.scopes, \
+    name = excluded.name, created_at = excluded.created_at, revoked_at = excluded.revoked_at \
+    where api_keys.account_id = excluded.account_id";
+pub(crate) const KEY_GET: &str = "\
+    select id, account_id, secret_hash, scopes, name, created_at, revoked_at \
+    from api_keys where id = $1";
+
+pub(crate) const ROUND_GET: &str =
+    concat!(rounds!(), "where rounds.account_id = $1 and rounds.id = $2");
+pub(crate) const ROUND_LIST: &str = concat!(
+    rounds!(),
+    "where rounds.account_id = $1 and rounds.id < $2 \
+     and ($3 is null or rounds.kind = $3) and ($4 is null or rounds.outcome = $4) \
+     order by rounds.id desc limit $5"
+);
+
+pub(crate) const ENTRY_GET: &str =
+    "select entry from entries where account_id = $1 and receipt_id = $2";

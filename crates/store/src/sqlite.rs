@@ -1,0 +1,236 @@
+//! The store in one SQLite file, or in memory. One thread writes, a few connections read.
+
+mod installation;
+mod readers;
+mod rounds;
+mod setup;
+mod writer;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use jurat_core::{
+    executor::{Executor, Probe},
+    id::{AccountId, RoundId},
+    round::{Closing, OpenRound, Round},
+    session::{Pool, Session},
+    time::Timestamp,
+};
+use rusqlite::{Connection, ErrorCode, Params, Row};
+
+use self::{readers::Readers, writer::Writer};
+use crate::{
+    Added, Claim, Closed, KeyRecord, Page, Result, RoundFilter, SessionAdded, Store, StoreError,
+    rows::{
+        Cells,
+        installation::{ExecutorRow, KeyRow, SessionRow, probe_text},
+        rounds::{ClosingRow, RoundRow},
+    },
+};
+
+#[derive(Debug)]
+pub struct Sqlite {
+    writer: Writer,
+    /// `None` in memory: there the writer's connection is the only one that has the tables.
+    readers: Option<Readers>,
+}
+
+impl Sqlite {
+    /// Opens the file, makes it with mode 0600 if it is not there, and migrates it.
+    pub async fn open(path: &Path) -> Result<Self> {
+        let path = path.to_owned();
+        let opening = tokio::task::spawn_blocking(move || {
+            let writing = setup::open_file(&path)?;
+            let readers = Readers::open(&path)?;
+            Ok(Self { writer: Writer::start(writing)?, readers: Some(readers) })
+        });
+        opening.await.map_err(StoreError::unavailable)?
+    }
+
+    /// A store that is gone when it is dropped.
+    pub fn in_memory() -> Result<Self> {
+        Ok(Self { writer: Writer::start(setup::open_memory()?)?, readers: None })
+    }
+
+    async fn write<T, W>(&self, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.writer.write(work).await
+    }
+
+    async fn read<T, W>(&self, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        match &self.readers {
+            Some(readers) => readers.read(work).await,
+            None => self.writer.write(work).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added> {
+        let executor = ExecutorRow::new(executor)?;
+        let session = session.map(SessionRow::new).transpose()?;
+        self.write(move |tx| installation::executor_add(tx, &executor, session.as_ref())).await
+    }
+
+    async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
+        let name = name.to_owned();
+        self.read(move |tx| installation::executor_get(tx, &name)).await
+    }
+
+    async fn executor_list(&self, page: &Page) -> Result<Vec<Executor>> {
+        let page = page.clone();
+        self.read(move |tx| installation::executor_list(tx, &page)).await
+    }
+
+    async fn executor_probed(&self, name: &str, probe: &Probe) -> Result<bool> {
+        let (name, probe) = (name.to_owned(), probe_text(probe)?);
+        self.write(move |tx| installation::executor_probed(tx, &name, &probe)).await
+    }
+
+    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>> {
+        let name = name.to_owned();
+        self.write(move |tx| installation::executor_remove(tx, &name)).await
+    }
+
+    async fn session_add(&self, session: &Session) -> Result<SessionAdded> {
+        let session = SessionRow::new(session)?;
+        self.write(move |tx| installation::session_add(tx, &session)).await
+    }
+
+    async fn session_get(&self, id: &str) -> Result<Option<Session>> {
+        let id = id.to_owned();
+        self.read(move |tx| installation::session_get(tx, &id)).await
+    }
+
+    async fn session_list(&self, page: &Page) -> Result<Vec<Session>> {
+        let page = page.clone();
+        self.read(move |tx| installation::session_list(tx, &page)).await
+    }
+
+    async fn session_remove(&self, id: &str) -> Result<bool> {
+        let id = id.to_owned();
+        self.write(move |tx| installation::session_remove(tx, &id)).await
+    }
+
+    async fn pool(&self) -> Result<Pool> {
+        self.read(installation::pool).await
+    }
+
+    async fn pool_version(&self) -> Result<i64> {
+        self.read(installation::pool_version).await
+    }
+
+    async fn account_ensure(&self, account: &AccountId, now: Timestamp) -> Result<()> {
+        let account = account.clone();
+        self.write(move |tx| installation::account_ensure(tx, &account, now)).await
+    }
+
+    async fn key_put(&self, key: &KeyRecord) -> Result<()> {
+        let key = KeyRow::new(key)?;
+        self.write(move |tx| installation::key_put(tx, &key)).await
+    }
+
+    async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>> {
+        let id = id.to_owned();
+        self.read(move |tx| installation::key_get(tx, &id)).await
+    }
+
+    async fn round_open(&self, round: &OpenRound) -> Result<()> {
+        let row = RoundRow::new(round)?;
+        self.write(move |tx| rounds::open(tx, &row)).await
+    }
+
+    async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
+        let row = ClosingRow::new(round, closing)?;
+        self.write(move |tx| rounds::close(tx, &row)).await
+    }
+
+    async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
+        let (account, id) = (account.clone(), id.clone());
+        self.read(move |tx| rounds::get(tx, &account, &id)).await
+    }
+
+    async fn round_list(&self, account: &AccountId, filter: &RoundFilter) -> Result<Vec<Round>> {
+        let (account, filter) = (account.clone(), filter.clone());
+        self.read(move |tx| rounds::list(tx, &account, &filter)).await
+    }
+
+    async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
+        let claim = claim.clone();
+        self.write(move |tx| rounds::claim(tx, &claim)).await
+    }
+
+    async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
+        let (account, receipt_id) = (account.clone(), receipt_id.to_owned());
+        self.read(move |tx| rounds::entry(tx, &account, &receipt_id)).await
+    }
+
+    async fn ping(&self) -> Result<()> {
+        // Through the writer, because a store that only reads is of no use.
+        self.write(|tx| installation::pool_version(tx).map(drop)).await
+    }
+
+    async fn close(&self) {
+        if let Some(readers) = &self.readers {
+            readers.close().await;
+        }
+        self.writer.close().await;
+    }
+}
+
+impl Cells for Row<'_> {
+    fn text(
+        &self,
+        column: &str,
+    ) -> Result<Option<String>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.get(column)?)
+    }
+
+    fn number(
+        &self,
+        column: &str,
+    ) -> Result<Option<i64>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.get(column)?)
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) {
+            Self::conflict(error)
+        } else {
+            Self::unavailable(error)
+        }
+    }
+}
+
+/// Runs a statement and returns how many rows it changed.
+fn execute(tx: &Connection, sql: &str, params: impl Params) -> Result<usize> {
+    Ok(tx.prepare_cached(sql)?.execute(params)?)
+}
+
+fn first<T>(
+    tx: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: fn(&Row<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    tx.prepare_cached(sql)?.query_and_then(params, read)?.next().transpose()
+}
+
+fn all<T>(
+    tx: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: fn(&Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    tx.prepare_cached(sql)?.query_and_then(params, read)?.collect()
+}

@@ -1,0 +1,161 @@
+//! Executors, sessions, accounts and keys in SQLite.
+
+use jurat_core::{
+    executor::Executor,
+    id::AccountId,
+    session::{Pool, Session},
+    time::Timestamp,
+};
+use rusqlite::{Connection, params};
+
+use super::{all, execute, first};
+use crate::{
+    Added, KeyRecord, Page, Result, SessionAdded, StoreError,
+    rows::installation::{
+        ExecutorRow, KeyRow, SessionRow, pool_of, read_executor, read_key, read_session,
+    },
+    sql,
+};
+
+pub(super) fn executor_add(
+    tx: &Connection,
+    executor: &ExecutorRow,
+    session: Option<&SessionRow>,
+) -> Result<Added> {
+    // Looked up first, so that nothing has to be undone.
+    if executor_get(tx, &executor.name)?.is_some() {
+        return Ok(Added::ExecutorExists);
+    }
+    if let Some(session) = session
+        && session_get(tx, &session.id)?.is_some()
+    {
+        return Ok(Added::SessionExists);
+    }
+    execute(
+        tx,
+        sql::EXECUTOR_ADD,
+        params![
+            executor.name,
+            executor.url,
+            executor.token_env,
+            executor.agent_events_url,
+            executor.created_at,
+            executor.probe
+        ],
+    )?;
+    if let Some(session) = session {
+        insert_session(tx, session)?;
+    }
+    pool_changed(tx)?;
+    Ok(Added::Added)
+}
+
+pub(super) fn executor_get(tx: &Connection, name: &str) -> Result<Option<Executor>> {
+    first(tx, sql::EXECUTOR_GET, params![name], |row| read_executor(row))
+}
+
+pub(super) fn executor_list(tx: &Connection, page: &Page) -> Result<Vec<Executor>> {
+    let after = page.after.as_deref().unwrap_or_default();
+    all(tx, sql::EXECUTOR_LIST, params![after, page.limit], |row| read_executor(row))
+}
+
+pub(super) fn executor_probed(tx: &Connection, name: &str, probe: &str) -> Result<bool> {
+    Ok(execute(tx, sql::EXECUTOR_PROBED, params![probe, name])? == 1)
+}
+
+pub(super) fn executor_remove(tx: &Connection, name: &str) -> Result<Option<Vec<String>>> {
+    let mut sessions = all(tx, sql::SESSIONS_REMOVE, params![name], |row| Ok(row.get(0)?))?;
+    if execute(tx, sql::EXECUTOR_REMOVE, params![name])? == 0 {
+        return Ok(None);
+    }
+    pool_changed(tx)?;
+    sessions.sort_unstable();
+    Ok(Some(sessions))
+}
+
+pub(super) fn session_add(tx: &Connection, session: &SessionRow) -> Result<SessionAdded> {
+    if executor_get(tx, &session.executor)?.is_none() {
+        return Ok(SessionAdded::ExecutorUnknown);
+    }
+    if insert_session(tx, session)? == 0 {
+        return Ok(SessionAdded::Exists);
+    }
+    pool_changed(tx)?;
+    Ok(SessionAdded::Added)
+}
+
+pub(super) fn session_get(tx: &Connection, id: &str) -> Result<Option<Session>> {
+    first(tx, sql::SESSION_GET, params![id], |row| read_session(row))
+}
+
+pub(super) fn session_list(tx: &Connection, page: &Page) -> Result<Vec<Session>> {
+    let after = page.after.as_deref().unwrap_or_default();
+    all(tx, sql::SESSION_LIST, params![after, page.limit], |row| read_session(row))
+}
+
+pub(super) fn session_remove(tx: &Connection, id: &str) -> Result<bool> {
+    if execute(tx, sql::SESSION_REMOVE, params![id])? == 0 {
+        return Ok(false);
+    }
+    pool_changed(tx)?;
+    Ok(true)
+}
+
+pub(super) fn pool(tx: &Connection) -> Result<Pool> {
+    let executors = all(tx, sql::EXECUTOR_ALL, [], |row| read_executor(row))?;
+    let sessions = all(tx, sql::SESSION_ALL, [], |row| read_session(row))?;
+    Ok(pool_of(executors, sessions))
+}
+
+pub(super) fn pool_version(tx: &Connection) -> Result<i64> {
+    Ok(tx.prepare_cached(sql::POOL_VERSION)?.query_row([], |row| row.get(0))?)
+}
+
+pub(super) fn account_ensure(tx: &Connection, account: &AccountId, now: Timestamp) -> Result<()> {
+    execute(tx, sql::ACCOUNT_ENSURE, params![account.as_str(), now.micros()]).map(drop)
+}
+
+pub(super) fn key_put(tx: &Connection, key: &KeyRow) -> Result<()> {
+    let written = execute(
+        tx,
+        sql::KEY_PUT,
+        params![
+            key.id,
+            key.account_id,
+            key.secret_hash,
+            key.scopes,
+            key.name,
+            key.created_at,
+            key.revoked_at
+        ],
+    )?;
+    if written == 0 {
+        return Err(StoreError::conflict("the key belongs to another account"));
+    }
+    Ok(())
+}
+
+pub(super) fn key_get(tx: &Connection, id: &str) -> Result<Option<KeyRecord>> {
+    first(tx, sql::KEY_GET, params![id], |row| read_key(row))
+}
+
+fn insert_session(tx: &Connection, session: &SessionRow) -> Result<usize> {
+    execute(
+        tx,
+        sql::SESSION_ADD,
+        params![
+            session.id,
+            session.executor,
+            session.profile,
+            session.tier,
+            session.labels,
+            session.task_types,
+            session.price_micros,
+            session.created_at
+        ],
+    )
+}
+
+fn pool_changed(tx: &Connection) -> Result<()> {
+    execute(tx, sql::POOL_CHANGED, []).map(drop)
+}

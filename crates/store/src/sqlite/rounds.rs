@@ -1,0 +1,165 @@
+//! Rounds and decision entries in SQLite.
+
+use jurat_core::{
+    id::{AccountId, RoundId},
+    round::{OpenRound, Round},
+};
+use rusqlite::{Connection, params};
+
+use super::{all, execute, first};
+use crate::{
+    Claim, Closed, Orphans, Result, RoundFilter,
+    rows::rounds::{AFTER_ALL, ClosingRow, RoundRow, read_open, read_replica, read_round},
+    sql::{self, open_columns, replica_columns},
+};
+
+const OPEN: &str = "\
+    insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
+    request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at) \
+    values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+
+// PostgreSQL closes a round in one statement; here three cost less than one that does it all.
+const END: &str = "\
+    update rounds set state = ?4, closed_at = ?5, outcome = ?6, consensus = ?7, receipt_id = ?8 \
+    where account_id = ?1 and id = ?2 and state = 'open' and lease_token = ?3";
+const REPLICA: &str = concat!(
+    "insert into replicas (account_id, ",
+    replica_columns!(),
+    ") values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+);
+const ENTRY: &str = "\
+    insert into entries (account_id, round_id, receipt_id, entry, recorded_at) \
+    values (?1, ?2, ?3, ?4, ?5)";
+const REPLICAS: &str = concat!(
+    "select ",
+    replica_columns!(),
+    " from replicas where account_id = ?1 and round_id = ?2 order by position"
+);
+
+// One process has the file, so its own clock measures the leases.
+const CLAIM_OVER: &str = concat!(
+    "update rounds set node_id = ?1, lease_token = ?2, lease_until = ?3 where rowid in ( \
+     select rowid from rounds where state = 'open' and lease_until <= ?5 \
+     order by lease_until limit ?4) returning ",
+    open_columns!()
+);
+const CLAIM_ALL: &str = concat!(
+    "update rounds set node_id = ?1, lease_token = ?2, lease_until = ?3 where rowid in ( \
+     select rowid from rounds where state = 'open' and node_id <> ?1 \
+     order by lease_until limit ?4) returning ",
+    open_columns!()
+);
+
+pub(super) fn open(tx: &Connection, row: &RoundRow) -> Result<()> {
+    execute(
+        tx,
+        OPEN,
+        params![
+            row.account_id,
+            row.id,
+            row.kind,
+            row.node_id,
+            row.lease_token,
+            row.lease_until,
+            row.request_digest,
+            row.policy_id,
+            row.policy_hash,
+            row.disagreement,
+            row.traces,
+            row.seats,
+            row.opened_at,
+            row.deadline_at
+        ],
+    )
+    .map(drop)
+}
+
+pub(super) fn close(tx: &Connection, row: &ClosingRow) -> Result<Closed> {
+    let ended = execute(
+        tx,
+        END,
+        params![
+            row.account_id,
+            row.id,
+            row.lease_token,
+            row.state,
+            row.closed_at,
+            row.outcome,
+            row.consensus,
+            row.receipt_id
+        ],
+    )?;
+    if ended == 0 {
+        return Ok(Closed::Lost);
+    }
+    for replica in &row.replicas {
+        execute(
+            tx,
+            REPLICA,
+            params![
+                row.account_id,
+                row.id,
+                replica.position,
+                replica.session_id,
+                replica.executor,
+                replica.label,
+                replica.failure,
+                replica.latency_ms,
+                replica.cost_micros,
+                replica.document
+            ],
+        )?;
+    }
+    execute(tx, ENTRY, params![row.account_id, row.id, row.receipt_id, row.entry, row.closed_at])?;
+    Ok(Closed::Closed)
+}
+
+pub(super) fn get(tx: &Connection, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
+    let params = params![account.as_str(), id.as_str()];
+    let round = first(tx, sql::ROUND_GET, params, |row| read_round(row))?;
+    round.map(|round| with_replicas(tx, round)).transpose()
+}
+
+pub(super) fn list(
+    tx: &Connection,
+    account: &AccountId,
+    filter: &RoundFilter,
+) -> Result<Vec<Round>> {
+    let before = filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str);
+    let kind = filter.kind.map(|kind| kind.as_str());
+    let outcome = filter.outcome.map(|outcome| outcome.as_str());
+    let params = params![account.as_str(), before, kind, outcome, filter.limit];
+    let rounds = all(tx, sql::ROUND_LIST, params, |row| read_round(row))?;
+    rounds.into_iter().map(|round| with_replicas(tx, round)).collect()
+}
+
+pub(super) fn claim(tx: &Connection, claim: &Claim) -> Result<Vec<OpenRound>> {
+    let node = claim.node.as_str();
+    let token = claim.lease_token.cast_signed();
+    let until = claim.lease_until.micros();
+    match claim.orphans {
+        Orphans::LeaseOver => {
+            let params = params![node, token, until, claim.limit, claim.now.micros()];
+            all(tx, CLAIM_OVER, params, |row| read_open(row))
+        }
+        Orphans::All => {
+            all(tx, CLAIM_ALL, params![node, token, until, claim.limit], |row| read_open(row))
+        }
+    }
+}
+
+pub(super) fn entry(
+    tx: &Connection,
+    account: &AccountId,
+    receipt_id: &str,
+) -> Result<Option<String>> {
+    first(tx, sql::ENTRY_GET, params![account.as_str(), receipt_id], |row| Ok(row.get(0)?))
+}
+
+fn with_replicas(tx: &Connection, mut round: Round) -> Result<Round> {
+    if let Some(closing) = &mut round.closing {
+        let params = params![round.open.account.as_str(), round.open.id.as_str()];
+        closing.replicas = all(tx, REPLICAS, params, |row| read_replica(row))?;
+    }
+    Ok(round)
+}

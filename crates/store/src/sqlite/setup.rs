@@ -1,0 +1,74 @@
+//! Connections with the settings that durability needs, and the migrations.
+
+use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt as _, path::Path, time::Duration};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{Result, StoreError, migrations};
+
+/// How long a connection waits for a lock that another process holds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// More than there are statements, so that none is ever compiled twice.
+const STATEMENTS: usize = 64;
+/// The write-ahead log shrinks to this after a checkpoint.
+const LOG_LIMIT_BYTES: i64 = 64 * 1024 * 1024;
+
+/// The connection of the writer.
+pub(super) fn open_file(path: &Path) -> Result<Connection> {
+    // SQLite gives its other files the mode of this one.
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(StoreError::unavailable)?;
+    let mut connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    prepare(&connection)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // With less, a power cut may undo what was acknowledged.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "journal_size_limit", LOG_LIMIT_BYTES)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+pub(super) fn open_reader(path: &Path) -> Result<Connection> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    prepare(&connection)?;
+    Ok(connection)
+}
+
+pub(super) fn open_memory() -> Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    prepare(&connection)?;
+    connection.pragma_update(None, "synchronous", "off")?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection) -> Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "foreign_keys", "on")?;
+    Ok(())
+}
+
+fn migrate(connection: &mut Connection) -> Result<()> {
+    let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let mut found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for migration in migrations::ALL.iter().filter(|migration| found < migration.version) {
+        tx.execute_batch(migration.sqlite)?;
+    }
+    found = found.max(migrations::NEEDED);
+    migrations::check_served(found).map_err(StoreError::unavailable)?;
+    tx.pragma_update(None, "user_version", found)?;
+    tx.commit()?;
+    Ok(())
+}

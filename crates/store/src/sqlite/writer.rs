@@ -1,0 +1,307 @@
+//! The one thread that writes: it takes all that is queued, commits it at once, then answers.
+
+use std::{fmt, sync::Arc, thread};
+
+use rusqlite::{Connection, ffi};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{Result, StoreError, error::Refusal};
+
+/// Writes that may wait; those who come later wait to be queued.
+const QUEUE: usize = 1_024;
+/// The most writes that share one commit.
+const BATCH: usize = 256;
+
+pub(super) struct Writer {
+    queue: mpsc::Sender<Message>,
+}
+
+enum Message {
+    Write(Box<dyn Write>),
+    Close(oneshot::Sender<()>),
+}
+
+/// A write that waits for its turn.
+trait Write: Send {
+    /// Does the work within the transaction; says whether it is to be kept.
+    fn run(&mut self, tx: &Connection) -> Ran;
+    /// Tells the caller, after the commit.
+    fn answer(self: Box<Self>, commit: &Commit);
+}
+
+#[derive(PartialEq, Eq)]
+enum Ran {
+    Keep,
+    Undo,
+}
+
+enum Commit {
+    Done,
+    Failed(Arc<rusqlite::Error>),
+    /// SQLite undid the whole transaction when one write failed, as it does on a full disk.
+    Undone,
+    /// An earlier commit may or may not be on disk. Trying again could acknowledge what is lost.
+    DiskUnsure,
+}
+
+struct Pending<T, W> {
+    work: Option<W>,
+    outcome: Option<Result<T>>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection) -> Result<Self> {
+        let (queue, messages) = mpsc::channel(QUEUE);
+        thread::Builder::new()
+            .name("jurat-store".to_owned())
+            .spawn(move || work_off(connection, messages))
+            .map_err(StoreError::unavailable)?;
+        Ok(Self { queue })
+    }
+
+    /// Returns when the work is committed.
+    pub(super) async fn write<T, W>(&self, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let pending = Pending { work: Some(work), outcome: None, reply };
+        self.queue.send(Message::Write(Box::new(pending))).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    /// Returns when all that was queued before is done and the connection is closed.
+    pub(super) async fn close(&self) {
+        let (done, closing) = oneshot::channel();
+        if self.queue.send(Message::Close(done)).await.is_ok() {
+            // An error means that the thread ended before it saw the message.
+            closing.await.ok();
+        }
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+/// The body of the thread; ends when it is told to, or when nobody can write any more.
+fn work_off(connection: Connection, mut messages: mpsc::Receiver<Message>) {
+    let mut is_disk_unsure = false;
+    let mut batch: Vec<Box<dyn Write>> = Vec::with_capacity(BATCH);
+    let mut closing = None;
+    while closing.is_none()
+        && let Some(message) = messages.blocking_recv()
+    {
+        let mut next = Some(message);
+        while let Some(message) = next {
+            match message {
+                Message::Write(write) => batch.push(write),
+                Message::Close(done) => closing = Some(done),
+            }
+            let is_full = batch.len() == BATCH || closing.is_some();
+            next = if is_full { None } else { messages.try_recv().ok() };
+        }
+        let commit =
+            if is_disk_unsure { Commit::DiskUnsure } else { commit(&connection, &mut batch) };
+        is_disk_unsure = is_disk_unsure || commit.leaves_disk_unsure();
+        for write in batch.drain(..) {
+            write.answer(&commit);
+        }
+    }
+    // What is still queued is refused before the last lock is let go.
+    drop(messages);
+    if let Err((_, error)) = connection.close() {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "The database did not close cleanly."
+        );
+    }
+    if let Some(done) = closing {
+        done.send(()).ok();
+    }
+}
+
+fn commit(connection: &Connection, batch: &mut [Box<dyn Write>]) -> Commit {
+    if batch.is_empty() {
+        return Commit::Done;
+    }
+    let error = match try_commit(connection, batch) {
+        Ok(commit) => return commit,
+        Err(error) => error,
+    };
+    tracing::error!(
+        error = &error as &dyn std::error::Error,
+        store.writes = batch.len(),
+        "The database did not take a group of writes."
+    );
+    if !connection.is_autocommit()
+        && let Err(error) = connection.execute_batch("rollback")
+    {
+        tracing::error!(error = &error as &dyn std::error::Error, "A failed write was not undone.");
+    }
+    Commit::Failed(Arc::new(error))
+}
+
+fn try_commit(connection: &Connection, batch: &mut [Box<dyn Write>]) -> rusqlite::Result<Commit> {
+    run(connection, "begin immediate")?;
+    for write in batch {
+        run(connection, "savepoint one_write")?;
+        if write.run(connection) == Ran::Undo {
+            // Without this the next write would run by itself, outside any transaction.
+            if connection.is_autocommit() {
+                return Ok(Commit::Undone);
+            }
+            run(connection, "rollback to one_write")?;
+        }
+        run(connection, "release one_write")?;
+    }
+    run(connection, "commit")?;
+    Ok(Commit::Done)
+}
+
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+impl<T, W> Write for Pending<T, W>
+where
+    T: Send,
+    W: FnOnce(&Connection) -> Result<T> + Send,
+{
+    fn run(&mut self, tx: &Connection) -> Ran {
+        self.outcome = self.work.take().map(|work| work(tx));
+        if matches!(self.outcome, Some(Ok(_))) { Ran::Keep } else { Ran::Undo }
+    }
+
+    fn answer(self: Box<Self>, commit: &Commit) {
+        let outcome = match (self.outcome, commit) {
+            (Some(outcome), Commit::Done) => outcome,
+            // What failed by itself keeps its own reason.
+            (Some(Err(error)), _) => Err(error),
+            (_, Commit::Failed(error)) => Err(StoreError::unavailable(Arc::clone(error))),
+            (_, Commit::Undone) => Err(StoreError::unavailable(Refusal::Undone)),
+            (_, Commit::DiskUnsure) => Err(StoreError::unavailable(Refusal::DiskUnsure)),
+            (None, Commit::Done) => Err(closed()),
+        };
+        // The caller may have stopped waiting.
+        self.reply.send(outcome).ok();
+    }
+}
+
+impl Commit {
+    fn leaves_disk_unsure(&self) -> bool {
+        let Self::Failed(error) = self else { return false };
+        let code = error.sqlite_error().map(|error| error.extended_code);
+        matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::unavailable(Refusal::Closed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::StoreErrorKind;
+
+    fn writer() -> Writer {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("create table notes (id integer primary key, text text)").unwrap();
+        Writer::start(connection).unwrap()
+    }
+
+    fn insert(id: i64, bytes: usize) -> impl FnOnce(&Connection) -> Result<()> + Send + 'static {
+        move |tx| {
+            tx.execute("insert into notes (id, text) values (?1, ?2)", (id, "x".repeat(bytes)))?;
+            Ok(())
+        }
+    }
+
+    async fn kept(writer: &Writer) -> i64 {
+        let count =
+            |tx: &Connection| Ok(tx.query_row("select count(*) from notes", [], |row| row.get(0))?);
+        writer.write(count).await.unwrap()
+    }
+
+    /// Holds the writer up until the others have queued, so that they share one commit.
+    fn hold() -> (mpsc::Sender<()>, impl FnOnce(&Connection) -> Result<()> + Send + 'static) {
+        let (open, gate) = mpsc::channel();
+        (open, move |_: &Connection| gate.recv().map_err(StoreError::unavailable))
+    }
+
+    #[tokio::test]
+    async fn one_failing_write_does_not_undo_its_neighbours() {
+        let writer = writer();
+        let (open, held) = hold();
+        let (_, first, again, other, last, ()) = tokio::join!(
+            writer.write(held),
+            writer.write(insert(1, 10)),
+            writer.write(insert(1, 10)),
+            writer.write(|tx| {
+                tx.execute("insert into notes (id) values (7)", [])?;
+                Err::<(), _>(closed())
+            }),
+            writer.write(insert(2, 10)),
+            async { open.send(()).unwrap() },
+        );
+        first.unwrap();
+        last.unwrap();
+        assert_eq!(again.unwrap_err().kind, StoreErrorKind::Conflict);
+        assert!(other.is_err());
+        assert_eq!(kept(&writer).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_acknowledges_nothing_that_is_lost_and_recovers() {
+        let writer = writer();
+        let limit = |pages: i64| {
+            move |tx: &Connection| Ok(tx.pragma_update(None, "max_page_count", pages)?)
+        };
+        writer.write(insert(1, 10)).await.unwrap();
+        writer.write(limit(4)).await.unwrap();
+        let (open, held) = hold();
+        let (_, before, large, after, ()) = tokio::join!(
+            writer.write(held),
+            writer.write(insert(2, 10)),
+            writer.write(insert(3, 100_000)),
+            writer.write(insert(4, 10)),
+            async { open.send(()).unwrap() },
+        );
+        // All three shared the transaction that SQLite undid.
+        for refused in [before, large, after] {
+            assert_eq!(refused.unwrap_err().kind, StoreErrorKind::Unavailable);
+        }
+        assert_eq!(kept(&writer).await, 1);
+        writer.write(limit(1_000)).await.unwrap();
+        writer.write(insert(3, 100_000)).await.unwrap();
+        assert_eq!(kept(&writer).await, 2);
+    }
+
+    #[tokio::test]
+    async fn what_was_queued_before_the_close_is_done() {
+        let writer = writer();
+        let (written, ()) = tokio::join!(writer.write(insert(1, 10)), writer.close());
+        written.unwrap();
+        let late = writer.write(insert(2, 10)).await.unwrap_err();
+        assert_eq!(late.kind, StoreErrorKind::Unavailable);
+        writer.close().await;
+    }
+
+    #[test]
+    fn only_an_fsync_that_failed_leaves_the_disk_unsure() {
+        let failed = |code| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            Commit::Failed(Arc::new(error)).leaves_disk_unsure()
+        };
+        assert!(failed(ffi::SQLITE_IOERR_FSYNC));
+        assert!(!failed(ffi::SQLITE_FULL));
+        assert!(!failed(ffi::SQLITE_BUSY));
+    }
+}

@@ -1,0 +1,85 @@
+//! The suite that every store passes. Each story is a module of functions that take the store.
+
+pub(crate) mod installation;
+pub(crate) mod rounds;
+pub(crate) mod takeover;
+pub(crate) mod trust;
+
+/// Makes one test of each story for a database.
+macro_rules! conformance {
+    ($start:expr) => {
+        $crate::conformance::stories!(
+            $start,
+            installation,
+            an_executor_reads_back_as_it_was_added,
+            a_name_is_taken_only_once,
+            an_executor_and_its_session_are_added_together_or_not_at_all,
+            a_session_of_another_executor_adds_nothing,
+            executors_are_listed_by_name_in_pages,
+            a_probe_is_kept_and_does_not_change_the_pool,
+            removing_an_executor_removes_its_sessions,
+            a_session_reads_back_as_it_was_added,
+            a_session_needs_an_executor_and_a_free_name,
+            sessions_are_listed_by_identifier_in_pages,
+            a_session_is_removed_once,
+            the_pool_holds_everything,
+            every_change_of_the_pool_raises_its_version,
+            two_nodes_cannot_add_the_same_executor,
+            an_account_may_be_ensured_again,
+            a_key_reads_back_and_can_be_revoked,
+            a_key_of_another_account_is_not_replaced,
+            a_key_needs_an_account,
+        );
+        $crate::conformance::stories!(
+            $start,
+            rounds,
+            an_open_round_reads_back,
+            a_closed_round_reads_back_with_all_that_was_said,
+            a_round_is_opened_once,
+            a_round_ends_once,
+            an_unknown_round_cannot_be_closed,
+            a_close_that_fails_changes_nothing,
+            a_receipt_belongs_to_one_round,
+            rounds_are_listed_newest_first_in_pages,
+            rounds_are_filtered_by_kind_and_outcome,
+            many_rounds_at_once_are_all_kept,
+            of_two_closes_at_once_one_is_lost,
+        );
+        $crate::conformance::stories!(
+            $start,
+            takeover,
+            a_round_whose_lease_is_over_is_claimed_as_it_was,
+            a_round_whose_lease_holds_is_left_alone,
+            an_ended_round_is_never_claimed,
+            a_late_close_after_a_takeover_is_lost_and_changes_nothing,
+            a_claim_takes_no_more_than_it_asks_for,
+            two_nodes_never_claim_the_same_round,
+        );
+        $crate::conformance::stories!(
+            $start,
+            trust,
+            another_account_sees_nothing,
+            another_account_cannot_close,
+            two_accounts_may_have_a_round_of_the_same_identifier,
+            an_entry_is_found_by_its_receipt,
+            entries_cannot_be_changed_or_removed,
+            a_corrupt_row_is_named,
+            a_store_answers_until_it_is_closed,
+        );
+    };
+}
+pub(crate) use conformance;
+
+macro_rules! stories {
+    ($start:expr, $module:ident, $($story:ident),+ $(,)?) => {
+        $(
+            #[tokio::test]
+            async fn $story() {
+                let backend = $start.await;
+                $crate::conformance::$module::$story(&backend).await;
+                backend.end().await;
+            }
+        )+
+    };
+}
+pub(crate) use stories;

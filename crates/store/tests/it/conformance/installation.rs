@@ -1,0 +1,240 @@
+//! Executors, sessions, accounts and keys.
+
+use jurat_store::{Added, SessionAdded, StoreErrorKind};
+
+use crate::{
+    backend::Backend,
+    samples::{account, at, executor, key, page, session, unwell, well},
+};
+
+pub(crate) async fn an_executor_reads_back_as_it_was_added(backend: &Backend) {
+    let store = &backend.store;
+    let mut full = executor("full");
+    full.token_env = Some("TOKEN".to_owned());
+    full.agent_events_url = Some("https://example.org/events".to_owned());
+    full.probe = Some(well(5));
+    let bare = executor("bare");
+    assert_eq!(store.executor_add(&full, None).await.unwrap(), Added::Added);
+    assert_eq!(store.executor_add(&bare, None).await.unwrap(), Added::Added);
+    assert_eq!(store.executor_get("full").await.unwrap(), Some(full));
+    assert_eq!(store.executor_get("bare").await.unwrap(), Some(bare));
+    assert_eq!(store.executor_get("other").await.unwrap(), None);
+}
+
+pub(crate) async fn a_name_is_taken_only_once(backend: &Backend) {
+    let store = &backend.store;
+    let first = executor("e1");
+    store.executor_add(&first, None).await.unwrap();
+    let mut again = executor("e1");
+    again.url = "http://elsewhere".to_owned();
+    let lane = session("s1", "e1");
+    assert_eq!(store.executor_add(&again, Some(&lane)).await.unwrap(), Added::ExecutorExists);
+    assert_eq!(store.executor_get("e1").await.unwrap(), Some(first));
+    assert_eq!(store.session_get("s1").await.unwrap(), None);
+}
+
+pub(crate) async fn an_executor_and_its_session_are_added_together_or_not_at_all(
+    backend: &Backend,
+) {
+    let store = &backend.store;
+    let lane = session("s1", "e1");
+    assert_eq!(store.executor_add(&executor("e1"), Some(&lane)).await.unwrap(), Added::Added);
+    assert_eq!(store.session_get("s1").await.unwrap(), Some(lane));
+    let version = store.pool_version().await.unwrap();
+    let taken = session("s1", "e2");
+    let added = store.executor_add(&executor("e2"), Some(&taken)).await.unwrap();
+    assert_eq!(added, Added::SessionExists);
+    assert_eq!(store.executor_get("e2").await.unwrap(), None);
+    assert_eq!(store.session_get("s1").await.unwrap().unwrap().executor, "e1");
+    assert_eq!(store.pool_version().await.unwrap(), version);
+}
+
+pub(crate) async fn a_session_of_another_executor_adds_nothing(backend: &Backend) {
+    let store = &backend.store;
+    let stray = session("s1", "nobody");
+    let error = store.executor_add(&executor("e1"), Some(&stray)).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Conflict);
+    assert_eq!(store.executor_get("e1").await.unwrap(), None);
+    assert_eq!(store.pool_version().await.unwrap(), 0);
+}
+
+pub(crate) async fn executors_are_listed_by_name_in_pages(backend: &Backend) {
+    let store = &backend.store;
+    // By bytes, whatever the language of the database.
+    let ordered = ["B", "a", "a-b", "aB", "a_b", "ab", "é"];
+    for name in ["ab", "é", "a_b", "B", "aB", "a", "a-b"] {
+        store.executor_add(&executor(name), None).await.unwrap();
+    }
+    let names = async |after, limit| {
+        let listed = store.executor_list(&page(after, limit)).await.unwrap();
+        listed.into_iter().map(|executor| executor.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(None, 100).await, ordered);
+    assert_eq!(names(None, 3).await, ordered[..3]);
+    assert_eq!(names(Some("a-b"), 3).await, ordered[3..6]);
+    assert_eq!(names(Some("ab"), 3).await, ordered[6..]);
+    assert_eq!(names(Some("é"), 3).await, Vec::<String>::new());
+}
+
+pub(crate) async fn a_probe_is_kept_and_does_not_change_the_pool(backend: &Backend) {
+    let store = &backend.store;
+    store.executor_add(&executor("e1"), None).await.unwrap();
+    let version = store.pool_version().await.unwrap();
+    for probe in [well(10), unwell(20)] {
+        assert!(store.executor_probed("e1", &probe).await.unwrap());
+        assert_eq!(store.executor_get("e1").await.unwrap().unwrap().probe, Some(probe));
+    }
+    assert!(!store.executor_probed("e2", &well(30)).await.unwrap());
+    assert_eq!(store.pool_version().await.unwrap(), version);
+}
+
+pub(crate) async fn removing_an_executor_removes_its_sessions(backend: &Backend) {
+    let store = &backend.store;
+    store.executor_add(&executor("e1"), Some(&session("s2", "e1"))).await.unwrap();
+    store.session_add(&session("s1", "e1")).await.unwrap();
+    store.executor_add(&executor("e2"), Some(&session("s3", "e2"))).await.unwrap();
+    let removed = store.executor_remove("e1").await.unwrap();
+    assert_eq!(removed, Some(vec!["s1".to_owned(), "s2".to_owned()]));
+    assert_eq!(store.executor_get("e1").await.unwrap(), None);
+    let left = store.session_list(&page(None, 10)).await.unwrap();
+    assert_eq!(left, [session("s3", "e2")]);
+    let version = store.pool_version().await.unwrap();
+    assert_eq!(store.executor_remove("e1").await.unwrap(), None);
+    assert_eq!(store.pool_version().await.unwrap(), version);
+}
+
+pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
+    let store = &backend.store;
+    store.executor_add(&executor("e1"), None).await.unwrap();
+    let full = session("s1", "e1");
+    let mut bare = session("s2", "e1");
+    bare.tier = None;
+    bare.labels.clear();
+    bare.task_types.clear();
+    bare.price_micros = 0;
+    for lane in [full, bare] {
+        assert_eq!(store.session_add(&lane).await.unwrap(), SessionAdded::Added);
+        assert_eq!(store.session_get(&lane.id).await.unwrap(), Some(lane));
+    }
+    assert_eq!(store.session_get("s3").await.unwrap(), None);
+}
+
+pub(crate) async fn a_session_needs_an_executor_and_a_free_name(backend: &Backend) {
+    let store = &backend.store;
+    let lane = session("s1", "e1");
+    assert_eq!(store.session_add(&lane).await.unwrap(), SessionAdded::ExecutorUnknown);
+    store.executor_add(&executor("e1"), None).await.unwrap();
+    assert_eq!(store.session_add(&lane).await.unwrap(), SessionAdded::Added);
+    let version = store.pool_version().await.unwrap();
+    let mut again = lane.clone();
+    again.price_micros = 9;
+    assert_eq!(store.session_add(&again).await.unwrap(), SessionAdded::Exists);
+    assert_eq!(store.session_get("s1").await.unwrap(), Some(lane));
+    assert_eq!(store.pool_version().await.unwrap(), version);
+}
+
+pub(crate) async fn sessions_are_listed_by_identifier_in_pages(backend: &Backend) {
+    let store = &backend.store;
+    store.executor_add(&executor("e1"), None).await.unwrap();
+    for id in ["203", "201", "202"] {
+        store.session_add(&session(id, "e1")).await.unwrap();
+    }
+    let first = store.session_list(&page(None, 2)).await.unwrap();
+    assert_eq!(first, [session("201", "e1"), session("202", "e1")]);
+    let rest = store.session_list(&page(Some("202"), 2)).await.unwrap();
+    assert_eq!(rest, [session("203", "e1")]);
+}
+
+pub(crate) async fn a_session_is_removed_once(backend: &Backend) {
+    let store = &backend.store;
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
+    assert!(store.session_remove("s1").await.unwrap());
+    assert!(!store.session_remove("s1").await.unwrap());
+    assert_eq!(store.session_get("s1").await.unwrap(), None);
+    assert!(store.executor_get("e1").await.unwrap().is_some());
+}
+
+pub(crate) async fn the_pool_holds_everything(backend: &Backend) {
+    let store = &backend.store;
+    assert!(store.pool().await.unwrap().executors.is_empty());
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
+    store.executor_add(&executor("e2"), None).await.unwrap();
+    store.executor_probed("e2", &well(5)).await.unwrap();
+    let pool = store.pool().await.unwrap();
+    let names: Vec<&String> = pool.executors.keys().collect();
+    assert_eq!(names, ["e1", "e2"]);
+    assert_eq!(pool.executors["e2"].probe, Some(well(5)));
+    assert_eq!(pool.sessions["s1"], session("s1", "e1"));
+}
+
+pub(crate) async fn every_change_of_the_pool_raises_its_version(backend: &Backend) {
+    let store = &backend.store;
+    let mut versions = vec![store.pool_version().await.unwrap()];
+    store.executor_add(&executor("e1"), None).await.unwrap();
+    versions.push(store.pool_version().await.unwrap());
+    store.session_add(&session("s1", "e1")).await.unwrap();
+    versions.push(store.pool_version().await.unwrap());
+    store.session_remove("s1").await.unwrap();
+    versions.push(store.pool_version().await.unwrap());
+    store.executor_remove("e1").await.unwrap();
+    // What one node changes, another sees.
+    let second = backend.second().await;
+    versions.push(second.pool_version().await.unwrap());
+    second.close().await;
+    assert_eq!(versions, [0, 1, 2, 3, 4]);
+}
+
+pub(crate) async fn two_nodes_cannot_add_the_same_executor(backend: &Backend) {
+    let second = backend.second().await;
+    let (first_lane, second_lane) = (session("s1", "e1"), session("s2", "e1"));
+    let name = executor("e1");
+    let (one, other) = tokio::join!(
+        backend.store.executor_add(&name, Some(&first_lane)),
+        second.executor_add(&name, Some(&second_lane)),
+    );
+    let mut added = [one.unwrap(), other.unwrap()];
+    added.sort_by_key(|added| *added != Added::Added);
+    assert_eq!(added, [Added::Added, Added::ExecutorExists]);
+    assert_eq!(second.session_list(&page(None, 10)).await.unwrap().len(), 1);
+    assert_eq!(second.pool_version().await.unwrap(), 1);
+    second.close().await;
+}
+
+pub(crate) async fn an_account_may_be_ensured_again(backend: &Backend) {
+    let alice = account("alice");
+    backend.store.account_ensure(&alice, at(0)).await.unwrap();
+    backend.store.account_ensure(&alice, at(1)).await.unwrap();
+}
+
+pub(crate) async fn a_key_reads_back_and_can_be_revoked(backend: &Backend) {
+    let store = &backend.store;
+    let alice = account("alice");
+    store.account_ensure(&alice, at(0)).await.unwrap();
+    let mut record = key("k1", &alice);
+    store.key_put(&record).await.unwrap();
+    assert_eq!(store.key_get("k1").await.unwrap(), Some(record.clone()));
+    record.revoked_at = Some(at(9));
+    record.scopes.clear();
+    store.key_put(&record).await.unwrap();
+    assert_eq!(store.key_get("k1").await.unwrap(), Some(record));
+    assert_eq!(store.key_get("k2").await.unwrap(), None);
+}
+
+pub(crate) async fn a_key_of_another_account_is_not_replaced(backend: &Backend) {
+    let store = &backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    for account in [&alice, &bob] {
+        store.account_ensure(account, at(0)).await.unwrap();
+    }
+    let hers = key("k1", &alice);
+    store.key_put(&hers).await.unwrap();
+    let error = store.key_put(&key("k1", &bob)).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Conflict);
+    assert_eq!(store.key_get("k1").await.unwrap(), Some(hers));
+}
+
+pub(crate) async fn a_key_needs_an_account(backend: &Backend) {
+    let error = backend.store.key_put(&key("k1", &account("nobody"))).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Conflict);
+    assert_eq!(backend.store.key_get("k1").await.unwrap(), None);
+}

@@ -1,0 +1,192 @@
+//! Rounds from open to closed, and how they are listed.
+
+use futures::future::join_all;
+use jurat_core::{
+    consensus::Outcome,
+    id::RoundId,
+    job::Kind,
+    round::{Ending, OpenRound, Round},
+};
+use jurat_store::{Closed, RoundFilter, StoreErrorKind};
+
+use crate::{
+    backend::Backend,
+    samples::{account, closing, ended, newest, replicas, round},
+};
+
+/// The round as it reads back; where a lease ends by the clock of the database is its own matter.
+pub(crate) async fn read(backend: &Backend, written: &OpenRound) -> Round {
+    let mut read = backend.store.round_get(&written.account, &written.id).await.unwrap().unwrap();
+    read.open.lease_until = written.lease_until;
+    read
+}
+
+pub(crate) async fn an_open_round_reads_back(backend: &Backend) {
+    let open = round(&account("alice"), 1);
+    backend.store.round_open(&open).await.unwrap();
+    assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: None });
+    let unknown = RoundId::parse("rnd_unknown").unwrap();
+    assert_eq!(backend.store.round_get(&open.account, &unknown).await.unwrap(), None);
+}
+
+pub(crate) async fn a_closed_round_reads_back_with_all_that_was_said(backend: &Backend) {
+    let open = round(&account("alice"), 1);
+    let end = closing(&open);
+    backend.store.round_open(&open).await.unwrap();
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
+}
+
+pub(crate) async fn a_round_is_opened_once(backend: &Backend) {
+    let open = round(&account("alice"), 1);
+    backend.store.round_open(&open).await.unwrap();
+    let mut again = open.clone();
+    again.lease_token = 1;
+    let error = backend.store.round_open(&again).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Conflict);
+    assert_eq!(read(backend, &open).await.open, open);
+}
+
+pub(crate) async fn a_round_ends_once(backend: &Backend) {
+    let open = round(&account("alice"), 1);
+    let end = closing(&open);
+    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_close(&open, &end).await.unwrap();
+    let other = ended(&open, Ending::Expired, Outcome::Failed, replicas());
+    assert_eq!(backend.store.round_close(&open, &other).await.unwrap(), Closed::Lost);
+    assert_eq!(read(backend, &open).await.closing, Some(end));
+    let entry = backend.store.entry_get(&open.account, &other.receipt_id).await.unwrap();
+    assert_eq!(entry, None);
+}
+
+pub(crate) async fn an_unknown_round_cannot_be_closed(backend: &Backend) {
+    let open = round(&account("alice"), 1);
+    let end = closing(&open);
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(backend.store.round_get(&open.account, &open.id).await.unwrap(), None);
+    assert_eq!(backend.store.entry_get(&open.account, &end.receipt_id).await.unwrap(), None);
+}
+
+pub(crate) async fn a_close_that_fails_changes_nothing(backend: &Backend) {
+    let open = round(&account("alice"), 1);
+    backend.store.round_open(&open).await.unwrap();
+    let mut broken = closing(&open);
+    broken.replicas[2].index = 0;
+    let error = backend.store.round_close(&open, &broken).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Conflict);
+    assert_eq!(read(backend, &open).await.closing, None);
+    assert_eq!(backend.store.entry_get(&open.account, &broken.receipt_id).await.unwrap(), None);
+    let end = closing(&open);
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(read(backend, &open).await.closing, Some(end));
+}
+
+pub(crate) async fn a_receipt_belongs_to_one_round(backend: &Backend) {
+    let alice = account("alice");
+    let (first, second) = (round(&alice, 1), round(&alice, 2));
+    for open in [&first, &second] {
+        backend.store.round_open(open).await.unwrap();
+    }
+    let end = closing(&first);
+    backend.store.round_close(&first, &end).await.unwrap();
+    let error = backend.store.round_close(&second, &end).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Conflict);
+    assert_eq!(read(backend, &second).await.closing, None);
+}
+
+pub(crate) async fn rounds_are_listed_newest_first_in_pages(backend: &Backend) {
+    let alice = account("alice");
+    for number in [2, 5, 1, 4, 3] {
+        let open = round(&alice, number);
+        backend.store.round_open(&open).await.unwrap();
+        if number == 4 {
+            backend.store.round_close(&open, &closing(&open)).await.unwrap();
+        }
+    }
+    let ids = |numbers: &[u32]| -> Vec<RoundId> {
+        numbers.iter().map(|number| round(&alice, *number).id).collect()
+    };
+    let listed = async |before: Option<u32>, limit| {
+        let before = before.map(|number| round(&alice, number).id);
+        let filter = RoundFilter { before, ..newest(limit) };
+        let rounds = backend.store.round_list(&alice, &filter).await.unwrap();
+        rounds.into_iter().map(|round| round.open.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(None, 100).await, ids(&[5, 4, 3, 2, 1]));
+    assert_eq!(listed(None, 2).await, ids(&[5, 4]));
+    assert_eq!(listed(Some(4), 2).await, ids(&[3, 2]));
+    assert_eq!(listed(Some(2), 2).await, ids(&[1]));
+    assert_eq!(listed(Some(1), 2).await, ids(&[]));
+    // Each is complete, as if it had been read by itself.
+    let two = backend.store.round_list(&alice, &newest(2)).await.unwrap();
+    assert_eq!(two[0].closing, None);
+    assert_eq!(two[1].closing, Some(closing(&round(&alice, 4))));
+}
+
+pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
+    let alice = account("alice");
+    let plan = [
+        (1, Kind::Validate, Some(Outcome::Agreed)),
+        (2, Kind::Delegate, Some(Outcome::Split)),
+        (3, Kind::Validate, Some(Outcome::Split)),
+        (4, Kind::Delegate, None),
+    ];
+    for (number, kind, outcome) in plan {
+        let open = OpenRound { kind, ..round(&alice, number) };
+        backend.store.round_open(&open).await.unwrap();
+        if let Some(outcome) = outcome {
+            let end = ended(&open, Ending::Closed, outcome, replicas());
+            backend.store.round_close(&open, &end).await.unwrap();
+        }
+    }
+    let listed = async |kind, outcome| {
+        let filter = RoundFilter { kind, outcome, ..newest(10) };
+        let rounds = backend.store.round_list(&alice, &filter).await.unwrap();
+        let ids = rounds.into_iter().map(|round| round.open.id);
+        let number = |id| plan.iter().map(|plan| plan.0).find(|n| round(&alice, *n).id == id);
+        ids.map(|id| number(id).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(Some(Kind::Delegate), None).await, [4, 2]);
+    assert_eq!(listed(None, Some(Outcome::Split)).await, [3, 2]);
+    assert_eq!(listed(Some(Kind::Validate), Some(Outcome::Split)).await, [3]);
+    assert_eq!(listed(Some(Kind::Factcheck), None).await, Vec::<u32>::new());
+}
+
+pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {
+    const ROUNDS: u32 = 300;
+    let alice = account("alice");
+    let walks = (0..ROUNDS).map(async |number| {
+        let open = round(&alice, number);
+        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_close(&open, &closing(&open)).await.unwrap()
+    });
+    let closed = join_all(walks).await;
+    assert!(closed.iter().all(|closed| *closed == Closed::Closed));
+    let listed = backend.store.round_list(&alice, &newest(1_000)).await.unwrap();
+    assert_eq!(listed.len(), usize::try_from(ROUNDS).unwrap());
+    for (round, number) in listed.iter().zip((0..ROUNDS).rev()) {
+        assert_eq!(round.closing, Some(closing(&super::super::samples::round(&alice, number))));
+    }
+}
+
+pub(crate) async fn of_two_closes_at_once_one_is_lost(backend: &Backend) {
+    let second = backend.second().await;
+    let alice = account("alice");
+    for number in 0..20 {
+        let open = round(&alice, number);
+        backend.store.round_open(&open).await.unwrap();
+        let ours = closing(&open);
+        let theirs = ended(&open, Ending::Expired, Outcome::Failed, replicas());
+        let (one, other) = tokio::join!(
+            backend.store.round_close(&open, &ours),
+            second.round_close(&open, &theirs)
+        );
+        let kept = match (one.unwrap(), other.unwrap()) {
+            (Closed::Closed, Closed::Lost) => ours,
+            (Closed::Lost, Closed::Closed) => theirs,
+            both => panic!("one of two closes holds, not {both:?}"),
+        };
+        assert_eq!(read(backend, &open).await.closing, Some(kept));
+    }
+    second.close().await;
+}

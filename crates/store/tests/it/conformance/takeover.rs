@@ -1,0 +1,103 @@
+//! Rounds that their nodes left behind.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use jurat_core::round::{Ending, OpenRound};
+use jurat_store::{Claim, Closed, Orphans};
+
+use super::rounds::read;
+use crate::{
+    backend::Backend,
+    samples::{abandoned, account, claim, closing, expiry, node, round},
+};
+
+pub(crate) async fn a_round_whose_lease_is_over_is_claimed_as_it_was(backend: &Backend) {
+    let left = abandoned(&account("alice"), 1);
+    backend.store.round_open(&left).await.unwrap();
+    let claimed = backend.store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
+    let [taken] = claimed.as_slice() else { panic!("one round is claimed, not {claimed:?}") };
+    let expected = OpenRound {
+        node: node("second"),
+        lease_token: 7,
+        lease_until: taken.lease_until,
+        ..left.clone()
+    };
+    assert_eq!(*taken, expected);
+    // It has a new lease now.
+    let again = backend.store.round_claim(&claim("third", Orphans::LeaseOver)).await.unwrap();
+    assert_eq!(again, []);
+}
+
+pub(crate) async fn a_round_whose_lease_holds_is_left_alone(backend: &Backend) {
+    let open = round(&account("alice"), 1);
+    backend.store.round_open(&open).await.unwrap();
+    let claimed = backend.store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
+    assert_eq!(claimed, []);
+    let end = closing(&open);
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+}
+
+pub(crate) async fn an_ended_round_is_never_claimed(backend: &Backend) {
+    let open = abandoned(&account("alice"), 1);
+    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_close(&open, &closing(&open)).await.unwrap();
+    for orphans in [Orphans::LeaseOver, Orphans::All] {
+        let claimed = backend.store.round_claim(&claim("second", orphans)).await.unwrap();
+        assert_eq!(claimed, []);
+    }
+}
+
+pub(crate) async fn a_late_close_after_a_takeover_is_lost_and_changes_nothing(backend: &Backend) {
+    let store = &backend.store;
+    let late = abandoned(&account("alice"), 1);
+    store.round_open(&late).await.unwrap();
+    let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
+    let end = closing(&late);
+    assert_eq!(store.round_close(&late, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(read(backend, &taken).await.open, taken);
+    assert_eq!(read(backend, &taken).await.closing, None);
+    assert_eq!(store.entry_get(&late.account, &end.receipt_id).await.unwrap(), None);
+
+    let expired = expiry(&taken);
+    assert_eq!(store.round_close(&taken, &expired).await.unwrap(), Closed::Closed);
+    assert_eq!(store.round_close(&late, &end).await.unwrap(), Closed::Lost);
+    let kept = read(backend, &taken).await.closing.unwrap();
+    assert_eq!(kept.ending, Ending::Expired);
+    assert_eq!(kept, expired);
+}
+
+pub(crate) async fn a_claim_takes_no_more_than_it_asks_for(backend: &Backend) {
+    let alice = account("alice");
+    for number in 0..5 {
+        backend.store.round_open(&abandoned(&alice, number)).await.unwrap();
+    }
+    let two = Claim { limit: 2, ..claim("second", Orphans::LeaseOver) };
+    let mut sizes = Vec::new();
+    for _ in 0..4 {
+        sizes.push(backend.store.round_claim(&two).await.unwrap().len());
+    }
+    assert_eq!(sizes, [2, 2, 1, 0]);
+}
+
+pub(crate) async fn two_nodes_never_claim_the_same_round(backend: &Backend) {
+    const ROUNDS: u32 = 40;
+    let second = backend.second().await;
+    let alice = account("alice");
+    for number in 0..ROUNDS {
+        backend.store.round_open(&abandoned(&alice, number)).await.unwrap();
+    }
+    let claims = (0..10).map(async |turn| {
+        let (store, name) =
+            if turn % 2 == 0 { (&backend.store, "second") } else { (&second, "third") };
+        let few = Claim { limit: 5, ..claim(name, Orphans::LeaseOver) };
+        store.round_claim(&few).await.unwrap()
+    });
+    let mut claimed: Vec<OpenRound> = join_all(claims).await.into_iter().flatten().collect();
+    // A claim passes over rounds that another one holds at that moment, so some may be left.
+    claimed.extend(second.round_claim(&claim("third", Orphans::LeaseOver)).await.unwrap());
+    let distinct: BTreeSet<_> = claimed.iter().map(|round| &round.id).collect();
+    assert_eq!(claimed.len(), distinct.len());
+    assert_eq!(claimed.len(), usize::try_from(ROUNDS).unwrap());
+    second.close().await;
+}

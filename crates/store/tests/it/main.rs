@@ -1,0 +1,8 @@
+//! One suite for both databases, and what only one of them has.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod backend;
+mod conformance;
+mod postgres;
+mod samples;
+mod sqlite;

@@ -1,0 +1,145 @@
+//! The suite on PostgreSQL, and what only a server has: roles, nodes and a clock of its own.
+
+use std::error::Error as _;
+
+use futures::future::join_all;
+use jurat_store::{Claim, Closed, Location, Orphans, Postgres, StoreErrorKind};
+
+use crate::{
+    backend::{self, Backend, Schema},
+    conformance::conformance,
+    samples::{HOUR_MS, account, at, claim, closing, executor, round, session},
+};
+
+conformance!(Backend::postgres());
+
+#[tokio::test]
+async fn the_serving_role_writes_rounds_and_cannot_change_entries() {
+    let schema = Schema::new().await;
+    // A name that has to be quoted.
+    let role = format!("Serving-{}", schema.name);
+    schema.execute(&format!("create role \"{role}\" login")).await.unwrap();
+    let serving = schema.url_of(&role);
+    let location = Location::Postgres { url: serving.clone(), migrate_url: Some(schema.url()) };
+    let store = jurat_store::open(&location).await.unwrap();
+
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
+    assert!(store.session_remove("s1").await.unwrap());
+    let open = round(&account("alice"), 1);
+    store.round_open(&open).await.unwrap();
+    assert_eq!(store.round_close(&open, &closing(&open)).await.unwrap(), Closed::Closed);
+    for sql in [
+        "update entries set entry = '{}'",
+        "delete from entries",
+        "truncate entries",
+        "drop trigger entries_never_change on entries",
+        "alter table entries disable trigger all",
+        "update migrations set version = 2",
+        "create table mine (id text)",
+    ] {
+        let refusal = backend::execute(&serving, sql).await.unwrap_err();
+        assert!(
+            refusal.contains("permission denied") || refusal.contains("must be owner"),
+            "{sql}: {refusal}"
+        );
+    }
+    // Migrating again changes nothing.
+    Postgres::migrate(&schema.url(), Some(&role)).await.unwrap();
+    store.ping().await.unwrap();
+    store.close().await;
+    schema.execute(&format!("drop owned by \"{role}\"; drop role \"{role}\"")).await.unwrap();
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn nodes_that_start_at_once_migrate_once() {
+    let schema = Schema::new().await;
+    let location = schema.location();
+    let stores = join_all((0..6).map(|_| jurat_store::open(&location))).await;
+    for store in stores {
+        let store = store.unwrap();
+        store.ping().await.unwrap();
+        store.close().await;
+    }
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn a_schema_without_tables_is_refused() {
+    let schema = Schema::new().await;
+    let error = Postgres::connect(&schema.url()).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable);
+    assert_eq!(
+        error.source().unwrap().to_string(),
+        "the database has schema version 0 and this program needs 1; start it once with a role that may migrate"
+    );
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn a_schema_of_a_far_newer_program_is_refused() {
+    let schema = Schema::new().await;
+    Postgres::migrate(&schema.url(), None).await.unwrap();
+    schema.execute("insert into migrations values (99, '0099', '', 0)").await.unwrap();
+    let error = Postgres::connect(&schema.url()).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable);
+    assert_eq!(
+        error.source().unwrap().to_string(),
+        "the database has schema version 99 and this program knows versions up to 2; use a newer program"
+    );
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn a_migration_that_was_edited_is_refused() {
+    let schema = Schema::new().await;
+    Postgres::migrate(&schema.url(), None).await.unwrap();
+    schema.execute("update migrations set digest = 'sha256:00'").await.unwrap();
+    let error = Postgres::migrate(&schema.url(), None).await.unwrap_err();
+    assert_eq!(
+        error.source().unwrap().to_string(),
+        "migration `0001_first` was applied in another form than this program has"
+    );
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn the_search_path_may_come_as_a_command_line_option() {
+    let schema = Schema::new().await;
+    let url = schema.url().replace(
+        &format!("options%5Bsearch_path%5D={}", schema.name),
+        &format!("options=-csearch_path%3D{}", schema.name),
+    );
+    assert_ne!(url, schema.url());
+    let location = Location::Postgres { url, migrate_url: None };
+    let store = jurat_store::open(&location).await.unwrap();
+    store.executor_add(&executor("e1"), None).await.unwrap();
+    store.close().await;
+    schema.execute(&format!("select name from {}.executors", schema.name)).await.unwrap();
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn the_clock_of_a_node_does_not_matter_to_leases() {
+    let backend = Backend::postgres().await;
+    // Opened by a node whose clock is off by years, with an hour of lease.
+    let open = round(&account("alice"), 1);
+    backend.store.round_open(&open).await.unwrap();
+    for orphans in [Orphans::LeaseOver, Orphans::All] {
+        for now in [at(-1_000_000_000_000), at(1_000_000_000_000)] {
+            let claim =
+                Claim { now, lease_until: now.plus_millis(HOUR_MS), ..claim("second", orphans) };
+            assert_eq!(backend.store.round_claim(&claim).await.unwrap(), []);
+        }
+    }
+    assert_eq!(backend.store.round_close(&open, &closing(&open)).await.unwrap(), Closed::Closed);
+    backend.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_unavailable() {
+    let error = Postgres::connect("postgres://jurat@127.0.0.1:1/none").await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable);
+    let error = Postgres::connect("no address").await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable);
+}

@@ -1,0 +1,133 @@
+//! The suite on SQLite, and what only a file has.
+
+use std::{error::Error as _, fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use jurat_core::round::{OpenRound, Round};
+use jurat_store::{Claim, Closed, Location, Orphans, Sqlite, Store as _, StoreErrorKind};
+use rusqlite::Connection;
+
+use crate::{
+    backend::Backend,
+    conformance::conformance,
+    samples::{account, claim, closing, executor, expiry, newest, node, page, round, session},
+};
+
+conformance!(Backend::sqlite());
+
+#[tokio::test]
+async fn a_round_that_a_crash_left_open_is_found_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let left = round(&account("alice"), 1);
+    let before = Sqlite::open(&path).await.unwrap();
+    before.round_open(&left).await.unwrap();
+    drop(before);
+
+    let after = Sqlite::open(&path).await.unwrap();
+    // Its lease holds for an hour, but its node is gone.
+    assert_eq!(after.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap(), []);
+    let claimed = after.round_claim(&claim("second", Orphans::All)).await.unwrap();
+    let taken = OpenRound {
+        node: node("second"),
+        lease_token: 7,
+        lease_until: claim("second", Orphans::All).lease_until,
+        ..left.clone()
+    };
+    assert_eq!(claimed, [taken.clone()]);
+    assert_eq!(after.round_close(&taken, &expiry(&taken)).await.unwrap(), Closed::Closed);
+    let read = after.round_get(&left.account, &left.id).await.unwrap().unwrap();
+    assert_eq!(read, Round { closing: Some(expiry(&taken)), open: taken });
+    after.close().await;
+}
+
+#[tokio::test]
+async fn a_node_does_not_take_its_own_rounds_for_orphans() {
+    let store = Sqlite::in_memory().unwrap();
+    let alice = account("alice");
+    for number in 0..3 {
+        store.round_open(&round(&alice, number)).await.unwrap();
+    }
+    let own = claim("first", Orphans::All);
+    assert_eq!(store.round_claim(&own).await.unwrap(), []);
+    // So a start that claims a few at a time comes to an end.
+    let few = Claim { limit: 2, ..claim("second", Orphans::All) };
+    let mut sizes = Vec::new();
+    for _ in 0..3 {
+        sizes.push(store.round_claim(&few).await.unwrap().len());
+    }
+    assert_eq!(sizes, [2, 1, 0]);
+}
+
+#[tokio::test]
+async fn a_store_in_memory_reads_what_it_writes() {
+    let store = jurat_store::open(&Location::Memory).await.unwrap();
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
+    let open = round(&account("alice"), 1);
+    store.round_open(&open).await.unwrap();
+    store.round_close(&open, &closing(&open)).await.unwrap();
+    assert_eq!(store.session_list(&page(None, 10)).await.unwrap(), [session("s1", "e1")]);
+    let closed = Round { closing: Some(closing(&open)), open };
+    assert_eq!(store.round_list(&account("alice"), &newest(10)).await.unwrap(), [closed]);
+    // Another one shares nothing with it.
+    let other = jurat_store::open(&Location::Memory).await.unwrap();
+    assert_eq!(other.session_list(&page(None, 10)).await.unwrap(), []);
+    store.close().await;
+    assert_eq!(store.ping().await.unwrap_err().kind, StoreErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn only_the_owner_may_read_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).await.unwrap();
+    store.round_open(&round(&account("alice"), 1)).await.unwrap();
+    let mut names: Vec<String> = Vec::new();
+    for file in fs::read_dir(folder.path()).unwrap() {
+        let file = file.unwrap();
+        names.push(file.file_name().into_string().unwrap());
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{names:?}");
+    }
+    names.sort();
+    assert_eq!(names, ["store.db", "store.db-shm", "store.db-wal"]);
+    // A clean end leaves one file, which can be copied.
+    store.close().await;
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn writes_are_synced_before_they_are_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).await.unwrap();
+    let mode: String = Connection::open(&path)
+        .unwrap()
+        .pragma_query_value(None, "journal_mode", |row| row.get(0))
+        .unwrap();
+    assert_eq!(mode, "wal");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_file_of_a_far_newer_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    Sqlite::open(&path).await.unwrap().close().await;
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let error = Sqlite::open(&path).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable);
+    assert_eq!(
+        error.source().unwrap().to_string(),
+        "the database has schema version 99 and this program knows versions up to 2; use a newer program"
+    );
+}
+
+#[tokio::test]
+async fn a_place_that_cannot_be_written_is_unavailable() {
+    let error = Sqlite::open(Path::new("/proc/nowhere/store.db")).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    fs::write(&path, "this is no database, and never was one".repeat(100)).unwrap();
+    let error = Sqlite::open(&path).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable);
+}
