@@ -1,1 +1,138 @@
-//! 
+//! The operations of Jurat. Each exists once, here; every surface is a way to say it.
+
+mod ask;
+mod clock;
+mod error;
+mod executors;
+mod fan_out;
+mod keys;
+mod pool;
+mod probe;
+mod progress;
+mod recover;
+mod round;
+mod rounds;
+mod sessions;
+mod signature;
+mod tasks;
+
+use std::{fmt, sync::Arc};
+
+use jurat_core::id::NodeId;
+use jurat_guard::{bounded::Bounded, client::Client};
+use jurat_store::Store;
+use tokio::sync::Semaphore;
+
+pub use jurat_store::Page as EnginePage;
+
+pub use self::{
+    clock::{Clock, SystemClock},
+    error::EngineError,
+    keys::KeyOwner,
+    probe::ExecutorView,
+    progress::{Progress, Watcher},
+    recover::Alone,
+    rounds::RoundQuery,
+    signature::NodeKey,
+};
+use self::{keys::KeyCache, pool::PoolCache, tasks::Tasks};
+
+/// Finds the value of a named secret, such as an environment variable.
+pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What an engine is made of.
+pub struct Parts {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub client: Client,
+    pub bounded: Bounded,
+    pub node_key: NodeKey,
+    pub secrets: Secrets,
+    pub limits: Limits,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// How much is done at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Rounds in flight on this node; more are refused.
+    pub rounds: usize,
+    /// Calls in flight to one executor; more wait for their turn.
+    pub calls_per_executor: usize,
+    /// How long a probe is believed.
+    pub probe_fresh_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000 }
+    }
+}
+
+/// The engine. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    client: Client,
+    bounded: Bounded,
+    node: NodeId,
+    node_key: NodeKey,
+    secrets: Secrets,
+    limits: Limits,
+    rounds: Arc<Semaphore>,
+    pool: PoolCache,
+    keys: KeyCache,
+    tasks: Tasks,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("node", &self.inner.node).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    pub fn new(parts: Parts) -> Self {
+        let node = NodeId::new(parts.clock.now(), parts.clock.bits());
+        let inner = Inner {
+            store: parts.store,
+            clock: parts.clock,
+            client: parts.client,
+            bounded: parts.bounded,
+            node,
+            node_key: parts.node_key,
+            secrets: parts.secrets,
+            rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
+            limits: parts.limits,
+            pool: PoolCache::default(),
+            keys: KeyCache::new(),
+            tasks: Tasks::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.inner.clock
+    }
+
+    /// Whether the store answers.
+    pub async fn ready(&self) -> Result<(), EngineError> {
+        Ok(self.inner.store.ping().await?)
+    }
+
+    /// Waits for what is under way, then closes the store.
+    pub async fn shutdown(&self) {
+        self.inner.tasks.shutdown().await;
+        self.inner.store.close().await;
+    }
+}

@@ -1,1 +1,4 @@
-//! 
+//! What touches the untrusted: the one HTTP client, and bounded evaluation of policies.
+
+pub mod bounded;
+pub mod client;

@@ -1,4 +1,6 @@
 //! Every type of Jurat that crosses a boundary as JSON, with its conversions.
 
+pub mod api;
 pub mod executor;
+pub mod problem;
 pub mod strict;

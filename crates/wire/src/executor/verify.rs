@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use jurat_core::policy::Status;
 use jurat_core::reason;
 
 use super::{Candidate, PolicyBinding, ShapeError};
@@ -64,6 +65,26 @@ impl VerificationStatus {
             Self::Passed => "passed",
             Self::Failed => "failed",
             Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+impl From<VerificationStatus> for Status {
+    fn from(outer: VerificationStatus) -> Self {
+        match outer {
+            VerificationStatus::Passed => Self::Passed,
+            VerificationStatus::Failed => Self::Failed,
+            VerificationStatus::Inconclusive => Self::Inconclusive,
+        }
+    }
+}
+
+impl From<Status> for VerificationStatus {
+    fn from(inner: Status) -> Self {
+        match inner {
+            Status::Passed => Self::Passed,
+            Status::Failed => Self::Failed,
+            Status::Inconclusive => Self::Inconclusive,
         }
     }
 }

@@ -1,0 +1,182 @@
+//! Asks one session: the request it gets, and what its reply amounts to.
+
+mod check;
+mod execute;
+mod verify;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use jurat_core::{
+    id::RoundId,
+    job::{Job, Work},
+    replica::{Answer, FailureCode},
+    round::OpenRound,
+    time::Timestamp,
+};
+use jurat_guard::client::{CallError, Reply};
+use jurat_wire::strict;
+use serde_json::Value;
+use tokio::time::Instant;
+
+pub(crate) use self::check::Checks;
+use crate::{
+    Engine,
+    probe::headers,
+    round::Place,
+    signature::{Covered, content_digest},
+};
+
+const ROUND: HeaderName = HeaderName::from_static("x-jurat-round");
+const REPLICA: HeaderName = HeaderName::from_static("x-jurat-replica");
+const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
+const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
+const SIGNATURE: HeaderName = HeaderName::from_static("signature");
+
+/// What every replica of a round is sent out with.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    pub(crate) round: RoundId,
+    pub(crate) job: Job,
+    pub(crate) checks: Checks,
+    pub(crate) places: Vec<Place>,
+    pub(crate) opened_at: Timestamp,
+    deadline: Instant,
+    /// The body of `/verify`, the same for all replicas.
+    verify: Option<Letter>,
+}
+
+/// A body with its digest.
+#[derive(Debug, Clone)]
+struct Letter {
+    body: Bytes,
+    digest: String,
+}
+
+impl Letter {
+    fn new(body: Vec<u8>) -> Self {
+        let digest = content_digest(&body);
+        Self { body: body.into(), digest }
+    }
+}
+
+impl Errand {
+    pub(crate) fn new(
+        open: &OpenRound,
+        job: Job,
+        checks: Checks,
+        places: Vec<Place>,
+        deadline: Instant,
+    ) -> Self {
+        let verify = match &job.work {
+            Work::Validate { .. } => Some(Letter::new(verify::request(open, &job, &checks))),
+            Work::Delegate { .. } | Work::Factcheck { .. } => None,
+        };
+        Self {
+            round: open.id.clone(),
+            job,
+            checks,
+            places,
+            opened_at: open.opened_at,
+            deadline,
+            verify,
+        }
+    }
+}
+
+impl Engine {
+    /// What one session says. Never fails: whatever goes wrong is the answer.
+    pub(crate) async fn ask(&self, errand: &Arc<Errand>, index: usize) -> Answer {
+        let (path, letter) = match &errand.verify {
+            Some(letter) => ("/verify", letter.clone()),
+            None => ("/execute", Letter::new(execute::request(errand, index))),
+        };
+        let place = &errand.places[index];
+        let permit = tokio::time::timeout_at(errand.deadline, place.address.calls.acquire());
+        let Ok(Ok(_permit)) = permit.await else {
+            return Answer::nothing(
+                FailureCode::Timeout,
+                "the executor was busy until the deadline",
+            );
+        };
+        let headers = self.letter_heads(errand, index, path, &letter);
+        let url = format!("{}{path}", place.address.url);
+        let left = errand.deadline.saturating_duration_since(Instant::now());
+        match self.inner.client.post_json(&url, headers, letter.body, left).await {
+            Ok(reply) if errand.verify.is_some() => verify::read(errand, index, &reply),
+            Ok(reply) => execute::read(self, errand, index, &reply).await,
+            Err(error) => failed_call(&error, errand.job.timeout_ms),
+        }
+    }
+
+    fn letter_heads(
+        &self,
+        errand: &Errand,
+        index: usize,
+        path: &str,
+        letter: &Letter,
+    ) -> HeaderMap {
+        let address = &errand.places[index].address;
+        let replica = index.to_string();
+        let full_path = format!("{}{path}", address.prefix);
+        let signed = self.inner.node_key.sign(&Covered {
+            authority: &address.authority,
+            path: &full_path,
+            content_digest: &letter.digest,
+            round: errand.round.as_str(),
+            replica: &replica,
+            created: errand.opened_at,
+        });
+        let mut heads = headers(address);
+        let correlation = format!("{}-{replica}", errand.round);
+        for (name, value) in [
+            (ROUND, errand.round.as_str()),
+            (REPLICA, &replica),
+            (CORRELATION, &correlation),
+            (CONTENT_DIGEST, &letter.digest),
+            (SIGNATURE_INPUT, &signed.input),
+            (SIGNATURE, &signed.signature),
+        ] {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                heads.insert(name, value);
+            }
+        }
+        heads
+    }
+}
+
+/// The JSON of a reply that went well, or why there is none.
+fn content(reply: &Reply) -> Result<Value, Answer> {
+    if !reply.status.is_success() {
+        let detail = format!("the executor answered {}: {}", reply.status, beginning(&reply.body));
+        return Err(Answer::nothing(FailureCode::HttpStatus, detail));
+    }
+    strict::parse(&reply.body)
+        .map_err(|error| Answer::nothing(FailureCode::NotJson, error.to_string()))
+}
+
+/// The first words of a body, for people who look for the cause.
+fn beginning(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
+    let plain: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
+    if plain.is_empty() { "(no text)".to_owned() } else { plain }
+}
+
+fn failed_call(error: &CallError, timeout_ms: u64) -> Answer {
+    let code = match error {
+        CallError::Timeout => {
+            let seconds = Duration::from_millis(timeout_ms).as_secs_f64();
+            let detail = format!("no answer within the {seconds} s of the round");
+            return Answer::nothing(FailureCode::Timeout, detail);
+        }
+        CallError::Unreachable(_) => FailureCode::Unreachable,
+        CallError::Disconnected(_) => FailureCode::Disconnected,
+        CallError::TooLarge { .. } => FailureCode::TooLarge,
+        CallError::Encoded { .. } => FailureCode::EncodedReply,
+        CallError::Redirect { .. } => FailureCode::Redirect,
+        CallError::Request(_) => FailureCode::Internal,
+    };
+    Answer::nothing(code, error.to_string())
+}

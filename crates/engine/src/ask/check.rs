@@ -1,0 +1,105 @@
+//! Prepares a job's policy and schema once per round, before anyone is asked.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    candidate::{Candidate, InlineEvidence},
+    canonical::canonical,
+    id::RoundId,
+    job::{Job, Work},
+    policy::{BindError, Evaluation, Policy},
+    schema::Schema,
+};
+use jurat_guard::bounded::RefusedSchema;
+use serde_json::json;
+
+use crate::{Engine, EngineError, pool::PoolView};
+
+/// A policy that can be evaluated, and what it says of the caller's own candidate.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    /// `None` for a policy that only executors know.
+    pub(crate) policy: Option<Arc<Policy>>,
+    pub(crate) schema: Schema,
+    /// The candidate under validation; delegate and factcheck have none yet.
+    pub(crate) candidate: Option<Arc<Candidate>>,
+    /// Our own evaluation of that candidate, where the policy needs no judge.
+    pub(crate) own: Option<Evaluation>,
+}
+
+impl Engine {
+    pub(crate) async fn prepare(
+        &self,
+        round: &RoundId,
+        job: &Job,
+        view: &PoolView,
+    ) -> Result<Checks, EngineError> {
+        let policy = self.bind(job, view)?;
+        let schema =
+            self.inner.bounded.schema(&job.output_schema).await.map_err(|error| match error {
+                RefusedSchema::Schema(error) => EngineError::Schema(error),
+                RefusedSchema::Busy => EngineError::SchemaBusy,
+                RefusedSchema::Crashed => EngineError::Bug("a schema could not be compiled"),
+            })?;
+        let candidate = candidate(round, job).map(Arc::new);
+        let mut own = None;
+        if let (Some(policy), Some(candidate)) = (&policy, &candidate)
+            && !policy.needs_judge()
+        {
+            let (policy, candidate) = (Arc::clone(policy), Arc::clone(candidate));
+            own = Some(self.inner.bounded.evaluate(policy, candidate, schema.clone()).await);
+        }
+        Ok(Checks { policy, schema, candidate, own })
+    }
+
+    fn bind(&self, job: &Job, view: &PoolView) -> Result<Option<Arc<Policy>>, EngineError> {
+        let binding = &job.policy;
+        if Policy::is_known(&binding.policy_id) {
+            let policy = Policy::bind(binding).map_err(EngineError::Policy)?;
+            if policy.needs_judge() && !matches!(job.work, Work::Validate { .. }) {
+                let reason =
+                    format!("`{}` needs a judge and works with validate only", binding.policy_id);
+                return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
+            }
+            return Ok(Some(Arc::new(policy)));
+        }
+        let is_declared = view.pool.executors.keys().any(|name| {
+            let standing = self.inner.pool.standing(name);
+            let capabilities =
+                standing.probe.as_ref().and_then(|probe| probe.capabilities.as_ref().ok());
+            capabilities.is_some_and(|known| known.policies.contains(&binding.policy_id))
+        });
+        match (is_declared, &job.work) {
+            (true, Work::Validate { .. }) => Ok(None),
+            (true, Work::Delegate { .. } | Work::Factcheck { .. }) => {
+                let reason = format!(
+                    "`{}` is known to executors only and works with validate only",
+                    binding.policy_id
+                );
+                Err(EngineError::NotSupported { field: "policy.policy_id", reason })
+            }
+            (false, _) => Err(EngineError::Policy(BindError::Unknown {
+                policy_id: binding.policy_id.clone(),
+            })),
+        }
+    }
+}
+
+/// The candidate of a validate job. Context travels as evidence that is marked as such.
+fn candidate(round: &RoundId, job: &Job) -> Option<Candidate> {
+    let Work::Validate { output, evidence } = &job.work else { return None };
+    let mut evidence = evidence.clone();
+    if let Some(context) = &job.context {
+        let content = canonical(&json!({ "kind": "context", "context": context }));
+        evidence.inline.push(InlineEvidence {
+            mime: "application/json".to_owned(),
+            content: String::from_utf8_lossy(&content).into_owned(),
+        });
+    }
+    Some(Candidate {
+        candidate_id: format!("cand-{round}"),
+        execution_id: format!("exec-{round}"),
+        output: output.clone(),
+        evidence,
+    })
+}

@@ -1,0 +1,142 @@
+//! `/execute`: the request of a delegate or factcheck job, and what its reply amounts to.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    candidate::Candidate,
+    job::Work,
+    policy::Status,
+    replica::{Answer, Failure, FailureCode, Label, Said, Vote},
+};
+use jurat_guard::client::Reply;
+use jurat_wire::executor::{
+    ExecuteRequest, JobContract, Stage, TaskContract, decode_execute_response,
+};
+use serde_json::{Value, json};
+
+use super::{Errand, content};
+use crate::Engine;
+
+const DEFAULT_MAX_STEPS: u32 = 10;
+
+pub(super) fn request(errand: &Errand, index: usize) -> Vec<u8> {
+    let place = &errand.places[index];
+    let task_type = place.task_type.clone().unwrap_or_default();
+    let execution_id = execution_id(errand, index);
+    let inputs = inputs(errand);
+    let timeout_ms = errand.job.timeout_ms;
+    let task_contract = TaskContract::for_job(JobContract {
+        task_id: errand.round.to_string(),
+        task_type: task_type.clone(),
+        inputs: inputs.clone(),
+        output_schema: errand.job.output_schema.clone(),
+        timeout_ms,
+        max_steps: errand.job.max_steps.unwrap_or(DEFAULT_MAX_STEPS),
+        policy: errand.job.policy.clone(),
+        expiry_ms: errand.opened_at.plus_millis(timeout_ms).millis().unsigned_abs(),
+    });
+    let body = ExecuteRequest {
+        task_id: errand.round.to_string(),
+        attempt_id: execution_id.clone(),
+        execution_id,
+        task_type,
+        inputs,
+        profile: place.profile.clone(),
+        task_contract,
+        stage: Stage::Explore,
+        seed_bundle: None,
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+pub(super) async fn read(engine: &Engine, errand: &Errand, index: usize, reply: &Reply) -> Answer {
+    let response = match content(reply) {
+        Ok(value) => decode_execute_response(value),
+        Err(answer) => return answer,
+    };
+    let (output, evidence) = match response {
+        Ok(response) => response.into_parts(),
+        Err(error) => return Answer::nothing(FailureCode::BadShape, error.to_string()),
+    };
+    let Some(policy) = &errand.checks.policy else {
+        return Answer::nothing(FailureCode::OutputUnchecked, "the policy is not known here");
+    };
+    let execution_id = execution_id(errand, index);
+    let candidate_id = format!("cand-{execution_id}");
+    let candidate = Arc::new(Candidate { candidate_id, execution_id, output, evidence });
+    let schema = errand.checks.schema.clone();
+    let verdict =
+        engine.inner.bounded.evaluate(Arc::clone(policy), Arc::clone(&candidate), schema).await;
+    let candidate = Arc::unwrap_or_clone(candidate);
+    let said = Said {
+        score: own_confidence(&candidate.output),
+        output: Some(candidate.output),
+        reason_codes: verdict.reason_codes,
+        evidence: candidate.evidence,
+        result_hash: None,
+        notes: verdict.notes,
+    };
+    match verdict.status {
+        Status::Passed => Answer::Vote(Vote { label: label(&errand.job.work, &said), said }),
+        Status::Failed => refused(&errand.job.work, FailureCode::InvalidOutput, said),
+        Status::Inconclusive => refused(&errand.job.work, FailureCode::OutputUnchecked, said),
+    }
+}
+
+fn execution_id(errand: &Errand, index: usize) -> String {
+    format!("exec-{}-{index}", errand.round)
+}
+
+fn inputs(errand: &Errand) -> Value {
+    match &errand.job.work {
+        Work::Delegate { objective, input, .. } => {
+            let mut inputs = match input {
+                Value::Object(members) => members.clone(),
+                other => serde_json::Map::from_iter([("input".to_owned(), other.clone())]),
+            };
+            inputs.insert("objective".to_owned(), json!(objective));
+            inputs.entry("prompt").or_insert_with(|| json!(objective));
+            if let Some(context) = &errand.job.context {
+                inputs.entry("context").or_insert_with(|| context.clone());
+            }
+            Value::Object(inputs)
+        }
+        Work::Factcheck { claim, prompt, mode } => json!({
+            "claim": claim,
+            "prompt": prompt,
+            "mode": mode.as_str(),
+            "context": errand.job.context,
+        }),
+        Work::Validate { .. } => Value::Null,
+    }
+}
+
+fn label(work: &Work, said: &Said) -> Label {
+    let verdict =
+        said.output.as_ref().and_then(|output| output.get("verdict")).and_then(Value::as_str);
+    match (work, verdict) {
+        (Work::Factcheck { .. }, Some("TRUE")) => Label::True,
+        (Work::Factcheck { .. }, Some("FALSE")) => Label::False,
+        (Work::Factcheck { .. }, _) => Label::Unsure,
+        (Work::Delegate { .. } | Work::Validate { .. }, _) => Label::Ok,
+    }
+}
+
+/// A candidate that is no vote: for delegate it says so, for factcheck it is an answer of a wrong shape.
+fn refused(work: &Work, code: FailureCode, said: Said) -> Answer {
+    let detail = if said.notes.is_empty() {
+        "the output does not pass the policy".to_owned()
+    } else {
+        said.notes.join("; ")
+    };
+    let (label, code) = match work {
+        Work::Factcheck { .. } => (Label::Error, FailureCode::BadShape),
+        Work::Delegate { .. } | Work::Validate { .. } => (Label::InvalidOutput, code),
+    };
+    Answer::Nothing { label, failure: Failure { code, detail }, said: Some(said) }
+}
+
+/// The executor's own confidence, where the output states one.
+fn own_confidence(output: &Value) -> Option<f64> {
+    output.get("confidence").and_then(Value::as_f64).filter(|score| (0.0..=1.0).contains(score))
+}

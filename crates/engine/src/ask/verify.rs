@@ -1,0 +1,112 @@
+//! `/verify`: the request of a validate job, and what its reply amounts to.
+
+use http::StatusCode;
+use jurat_core::{
+    job::Job,
+    policy::{HashCheck, ResultFields, Status, check_result_hash, result_hash},
+    replica::{Answer, FailureCode, Label, Said, Vote},
+    round::OpenRound,
+};
+use jurat_guard::client::Reply;
+use jurat_wire::executor::{
+    Candidate, VerificationStatus, VerifyRequest, VerifyResponse, decode_verify_response,
+};
+
+use super::{Checks, Errand, beginning, content};
+
+/// The bytes that every replica gets.
+pub(super) fn request(open: &OpenRound, job: &Job, checks: &Checks) -> Vec<u8> {
+    let Some(candidate) = &checks.candidate else { return Vec::new() };
+    let created_at = open.opened_at.millis().unsigned_abs();
+    let body = VerifyRequest {
+        candidate: Candidate::new((**candidate).clone(), created_at, open.account.as_str()),
+        output_schema: job.output_schema.clone(),
+        policy: job.policy.clone().into(),
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+pub(super) fn read(errand: &Errand, index: usize, reply: &Reply) -> Answer {
+    if matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY) {
+        // The executor refuses the binding: it cannot decide under this policy.
+        let said = Said { notes: vec![beginning(&reply.body)], ..Said::default() };
+        return Answer::Abstained { label: Label::NeedsSpec, said };
+    }
+    let response = match content(reply) {
+        Ok(value) => decode_verify_response(value),
+        Err(answer) => return answer,
+    };
+    match response {
+        Ok(response) => judge(errand, index, response),
+        Err(error) => Answer::nothing(FailureCode::BadShape, error.to_string()),
+    }
+}
+
+fn judge(errand: &Errand, index: usize, response: VerifyResponse) -> Answer {
+    let status = match response.status() {
+        Ok(status) => status,
+        Err(error) => return Answer::nothing(FailureCode::StatusContradicts, error.to_string()),
+    };
+    let said = match said(errand, index, response) {
+        Ok(said) => said,
+        Err(answer) => return answer,
+    };
+    match status {
+        VerificationStatus::Inconclusive => Answer::Abstained { label: Label::Retry, said },
+        VerificationStatus::Failed => Answer::Vote(Vote { label: Label::Invalid, said }),
+        VerificationStatus::Passed => match &errand.checks.own {
+            // A pass that our own evaluation of the same policy contradicts is no vote.
+            Some(own) if own.status == Status::Failed => {
+                let detail =
+                    format!("the executor passed what the policy fails: {}", own.notes.join("; "));
+                match Answer::nothing(FailureCode::PolicyContradicted, detail) {
+                    Answer::Nothing { label, failure, .. } => {
+                        Answer::Nothing { label, failure, said: Some(said) }
+                    }
+                    other @ (Answer::Vote(_) | Answer::Abstained { .. }) => other,
+                }
+            }
+            Some(_) | None => Answer::Vote(Vote { label: Label::Valid, said }),
+        },
+    }
+}
+
+/// The content of the reply, if its hash is right or was left out.
+fn said(errand: &Errand, index: usize, response: VerifyResponse) -> Result<Said, Answer> {
+    let Some(candidate) = &errand.checks.candidate else {
+        return Err(Answer::nothing(FailureCode::Internal, "there is no candidate"));
+    };
+    let declared = &errand.places[index].declared;
+    let fields = ResultFields {
+        candidate_id: &candidate.candidate_id,
+        execution_id: &candidate.execution_id,
+        passed: response.passed,
+        score: response.score,
+        reason_codes: &response.reason_codes,
+        provider_family: response.provider_family.as_deref().unwrap_or(&declared.provider_family),
+        model_id: response.model_id.as_deref().unwrap_or(&declared.model_id),
+        policy_hash: &errand.job.policy.policy_hash,
+    };
+    let mut notes = Vec::new();
+    match check_result_hash(response.verifier_result_hash.as_deref().unwrap_or_default(), &fields) {
+        HashCheck::Right => {}
+        HashCheck::Missing => {
+            notes.push(
+                "verifier_result_hash was absent or malformed and was computed here".to_owned(),
+            );
+        }
+        HashCheck::Wrong => {
+            let detail = "verifier_result_hash does not fit the answer";
+            return Err(Answer::nothing(FailureCode::HashMismatch, detail));
+        }
+    }
+    let result_hash = result_hash(&fields);
+    Ok(Said {
+        output: None,
+        score: Some(response.score),
+        reason_codes: response.reason_codes,
+        evidence: jurat_core::candidate::Evidence::default(),
+        result_hash: Some(result_hash),
+        notes,
+    })
+}

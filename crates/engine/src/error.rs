@@ -1,0 +1,78 @@
+//! What the engine cannot do. What an executor does wrong is not in here: that is data.
+
+use jurat_core::{
+    caller::Scope, code::Code, policy::BindError, schema::SchemaError, select::SelectError,
+};
+use jurat_store::StoreError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("the key lacks the scope `{}`", .0.as_str())]
+    Forbidden(Scope),
+    #[error("there is no {what} `{id}`")]
+    NotFound { what: &'static str, id: String },
+    #[error("{0}")]
+    Conflict(String),
+    #[error("`{field}` {reason}")]
+    Invalid { field: &'static str, reason: String },
+    #[error("`{field}` {reason}")]
+    NotSupported { field: &'static str, reason: String },
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    #[error("the output schema is refused: {0}")]
+    Schema(SchemaError),
+    #[error("the schema could not be checked now")]
+    SchemaBusy,
+    #[error("the policy is refused: {0}")]
+    Policy(BindError),
+    #[error("too many rounds are under way")]
+    Overloaded,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("a defect: {0}")]
+    Bug(&'static str),
+}
+
+impl EngineError {
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Forbidden(_) => Code::Forbidden,
+            Self::NotFound { .. } => Code::NotFound,
+            Self::Conflict(_) => Code::Conflict,
+            Self::Invalid { .. } => Code::ValidationError,
+            Self::NotSupported { .. } => Code::NotSupported,
+            Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
+            Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
+            Self::Select(SelectError::TooSmall { .. }) => Code::SessionPoolTooSmall,
+            Self::Select(SelectError::Unavailable { .. }) => Code::SessionsUnavailable,
+            Self::Schema(_) => Code::SchemaRefused,
+            Self::Policy(_) => Code::PolicyInvalid,
+            Self::SchemaBusy | Self::Overloaded => Code::Overloaded,
+            Self::Store(_) => Code::StoreUnavailable,
+            Self::Bug(_) => Code::Internal,
+        }
+    }
+
+    /// The field of the request that is wrong, where there is one.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(field),
+            Self::Select(
+                SelectError::Unknown(_)
+                | SelectError::Empty(_)
+                | SelectError::Twice(_)
+                | SelectError::TooSmall { .. },
+            ) => Some("consensus.session_pool"),
+            Self::Schema(_) => Some("output_schema"),
+            Self::Policy(_) => Some("policy"),
+            Self::Forbidden(_)
+            | Self::NotFound { .. }
+            | Self::Conflict(_)
+            | Self::Select(SelectError::Unavailable { .. })
+            | Self::SchemaBusy
+            | Self::Overloaded
+            | Self::Store(_)
+            | Self::Bug(_) => None,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Asks all chosen sessions at once. Each ends by the deadline, and none gets lost.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jurat_core::{
+    consensus::{Ballot, is_settled},
+    executor::Breaker,
+    job::Toggle,
+    replica::{Answer, FailureCode, Label, Replica},
+    round::OpenRound,
+    time::Timestamp,
+};
+use tokio::task::{Id, JoinSet};
+
+use crate::{Engine, Progress, Watcher, ask::Errand, round::Ended};
+
+impl Engine {
+    pub(crate) async fn fan_out(
+        &self,
+        open: &OpenRound,
+        errand: Arc<Errand>,
+        watcher: &Watcher,
+    ) -> Ended {
+        let started_at = self.inner.clock.now();
+        let mut calls = JoinSet::new();
+        let mut indexes: BTreeMap<Id, usize> = BTreeMap::new();
+        for (index, seat) in open.seats.iter().enumerate() {
+            watcher.tell(|| Progress::ReplicaStarted {
+                round: open.id.clone(),
+                index,
+                seat: seat.clone(),
+            });
+            let (engine, errand) = (self.clone(), Arc::clone(&errand));
+            let call = calls.spawn(async move { engine.ask(&errand, index).await });
+            indexes.insert(call.id(), index);
+        }
+        let mut replicas: Vec<Replica> = Vec::with_capacity(open.seats.len());
+        while let Some(ended) = calls.join_next_with_id().await {
+            let (id, answer) = match ended {
+                Ok((id, answer)) => (id, answer),
+                Err(error) => (
+                    error.id(),
+                    Answer::nothing(FailureCode::Internal, "the call ended in a panic"),
+                ),
+            };
+            let Some(index) = indexes.remove(&id) else { continue };
+            let replica = self.replica(open, &errand, index, answer, started_at);
+            self.note_call(&replica);
+            watcher.tell(|| Progress::ReplicaDone {
+                round: open.id.clone(),
+                kind: open.kind,
+                replica: Box::new(replica.clone()),
+            });
+            replicas.push(replica);
+            if errand.job.terms.early_stop == Toggle::On
+                && self.is_decided(open, &errand, &replicas)
+            {
+                break;
+            }
+        }
+        // Dropping the set cancels what is still under way.
+        drop(calls);
+        for index in indexes.into_values() {
+            let answer = Answer::nothing(
+                FailureCode::Cancelled,
+                "the round was decided without this replica",
+            );
+            replicas.push(self.replica(open, &errand, index, answer, started_at));
+        }
+        // The order is that of choice, never of arrival.
+        replicas.sort_by_key(|replica| replica.index);
+        let job =
+            Arc::try_unwrap(errand).map_or_else(|shared| shared.job.clone(), |errand| errand.job);
+        Ended { job, replicas }
+    }
+
+    fn is_decided(&self, open: &OpenRound, errand: &Errand, ended: &[Replica]) -> bool {
+        let mut ended: Vec<Replica> = ended.to_vec();
+        ended.sort_by_key(|replica| replica.index);
+        let ballot = Ballot {
+            kind: open.kind,
+            has_schema: errand.job.has_schema,
+            terms: &errand.job.terms,
+            replicas: &ended,
+        };
+        is_settled(&ballot, open.seats.len())
+    }
+
+    fn replica(
+        &self,
+        open: &OpenRound,
+        errand: &Errand,
+        index: usize,
+        answer: Answer,
+        started_at: Timestamp,
+    ) -> Replica {
+        let seat = &open.seats[index];
+        Replica {
+            index,
+            session_id: seat.session_id.clone(),
+            executor: seat.executor.clone(),
+            independence: seat.independence.clone(),
+            reliability: seat.reliability,
+            answer,
+            latency_ms: self.inner.clock.now().millis_since(started_at),
+            cost_micros: errand.places[index].price_micros,
+        }
+    }
+
+    /// Lets the circuit breaker see how the call went.
+    fn note_call(&self, replica: &Replica) {
+        let now = self.inner.clock.now();
+        let is_failure = match replica.answer.label() {
+            Label::Timeout | Label::Error => true,
+            Label::Cancelled => return,
+            Label::Valid
+            | Label::Invalid
+            | Label::Retry
+            | Label::NeedsSpec
+            | Label::True
+            | Label::False
+            | Label::Unsure
+            | Label::Ok
+            | Label::InvalidOutput => false,
+        };
+        self.inner.pool.update(&replica.executor, |standing| {
+            standing.breaker =
+                if is_failure { standing.breaker.after_failure(now) } else { Breaker::closed() };
+        });
+    }
+}

@@ -1,0 +1,179 @@
+//! The sessions and executors as this node knows them, and how each executor stands.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwapOption;
+use jurat_core::{
+    consensus::reliability_prior,
+    executor::{Breaker, BreakerState, Probe},
+    select::Lane,
+    session::Pool,
+    time::Timestamp,
+};
+use tokio::sync::Semaphore;
+
+use crate::{Engine, EngineError};
+
+/// One executor's address, taken apart once.
+#[derive(Debug)]
+pub(crate) struct Address {
+    pub(crate) url: String,
+    pub(crate) host: String,
+    /// Host and port, as signatures cover them.
+    pub(crate) authority: String,
+    /// The path before `/execute`, usually empty.
+    pub(crate) prefix: String,
+    pub(crate) token: Option<String>,
+    pub(crate) calls: Arc<Semaphore>,
+}
+
+/// The pool at one version.
+#[derive(Debug)]
+pub(crate) struct PoolView {
+    pub(crate) pool: Pool,
+    pub(crate) addresses: BTreeMap<String, Arc<Address>>,
+    version: i64,
+}
+
+/// What this node has seen of an executor.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Standing {
+    pub(crate) probe: Option<Probe>,
+    pub(crate) breaker: Breaker,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct PoolCache {
+    view: ArcSwapOption<PoolView>,
+    standings: Mutex<BTreeMap<String, Arc<Standing>>>,
+}
+
+impl PoolCache {
+    /// The next look goes to the store.
+    pub(crate) fn forget(&self) {
+        self.view.store(None);
+    }
+
+    pub(crate) fn standing(&self, executor: &str) -> Arc<Standing> {
+        let standings = self.standings.lock().unwrap_or_else(PoisonError::into_inner);
+        standings.get(executor).cloned().unwrap_or_default()
+    }
+
+    /// Changes what is known of an executor; the lock is never held across an await.
+    pub(crate) fn update(&self, executor: &str, change: impl FnOnce(&mut Standing)) {
+        let mut standings = self.standings.lock().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(standings.entry(executor.to_owned()).or_default()));
+    }
+
+    pub(crate) fn drop_standing(&self, executor: &str) {
+        let mut standings = self.standings.lock().unwrap_or_else(PoisonError::into_inner);
+        standings.remove(executor);
+    }
+
+    fn standings(&self) -> BTreeMap<String, Arc<Standing>> {
+        self.standings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Engine {
+    pub(crate) async fn pool_view(&self) -> Result<Arc<PoolView>, EngineError> {
+        if let Some(view) = self.inner.pool.view.load_full() {
+            return Ok(view);
+        }
+        // The version is read first: a change in between only costs another look.
+        let version = self.inner.store.pool_version().await?;
+        let pool = self.inner.store.pool().await?;
+        let addresses = pool
+            .executors
+            .values()
+            .filter_map(|executor| {
+                let token =
+                    executor.token_env.as_deref().and_then(|name| (self.inner.secrets)(name));
+                let address = address(&executor.url, token, self.inner.limits.calls_per_executor)?;
+                Some((executor.name.clone(), Arc::new(address)))
+            })
+            .collect();
+        for executor in pool.executors.values() {
+            self.inner.pool.update(&executor.name, |standing| {
+                if standing.probe.is_none() {
+                    standing.probe.clone_from(&executor.probe);
+                }
+            });
+        }
+        let view = Arc::new(PoolView { pool, addresses, version });
+        self.inner.pool.view.store(Some(Arc::clone(&view)));
+        Ok(view)
+    }
+
+    /// Drops the view when another node changed executors or sessions.
+    pub(crate) async fn pool_refresh(&self) -> Result<(), EngineError> {
+        let Some(view) = self.inner.pool.view.load_full() else { return Ok(()) };
+        if self.inner.store.pool_version().await? != view.version {
+            self.inner.pool.forget();
+        }
+        Ok(())
+    }
+
+    /// All sessions with how they stand now.
+    pub(crate) fn lanes<'a>(&self, view: &'a PoolView, standings: &'a Standings) -> Vec<Lane<'a>> {
+        view.pool
+            .sessions
+            .values()
+            .filter_map(|session| {
+                let address = view.addresses.get(&session.executor)?;
+                let standing = standings.0.get(&session.executor).map(|standing| &**standing);
+                Some(Lane {
+                    session,
+                    host: &address.host,
+                    standing: judge_standing(standing, &session.executor, standings.1),
+                    reliability: reliability_prior(session.tier),
+                })
+            })
+            .collect()
+    }
+
+    pub(crate) fn standings(&self) -> Standings {
+        Standings(self.inner.pool.standings(), self.inner.clock.now())
+    }
+}
+
+/// How all executors stand at one moment.
+#[derive(Debug)]
+pub(crate) struct Standings(BTreeMap<String, Arc<Standing>>, Timestamp);
+
+fn judge_standing<'a>(
+    standing: Option<&'a Standing>,
+    executor: &str,
+    now: Timestamp,
+) -> Result<&'a jurat_core::executor::Capabilities, String> {
+    let unchecked = || format!("executor `{executor}` has not been checked yet");
+    let standing = standing.ok_or_else(unchecked)?;
+    if let BreakerState::Open(until) = standing.breaker.state(now) {
+        let seconds = until.millis_since(now).div_ceil(1_000);
+        return Err(format!(
+            "executor `{executor}` failed repeatedly and rests for {seconds} s more"
+        ));
+    }
+    let probe = standing.probe.as_ref().ok_or_else(unchecked)?;
+    if let Some(error) = &probe.health_error {
+        return Err(format!("executor `{executor}` is not healthy: {error}"));
+    }
+    probe.capabilities.as_ref().map_err(|error| format!("executor `{executor}`: {error}"))
+}
+
+fn address(text: &str, token: Option<String>, calls: usize) -> Option<Address> {
+    let url = url::Url::parse(text).ok()?;
+    let host = url.host_str()?.to_owned();
+    let authority = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+    Some(Address {
+        url: text.to_owned(),
+        host,
+        authority,
+        prefix: url.path().trim_end_matches('/').to_owned(),
+        token,
+        calls: Arc::new(Semaphore::new(calls)),
+    })
+}

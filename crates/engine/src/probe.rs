@@ -1,0 +1,157 @@
+//! Asks executors how they are and what they can do, and keeps the answer current.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt as _, stream};
+use http::{HeaderMap, HeaderValue, header};
+use jurat_core::{
+    executor::{BreakerState, Capabilities, Executor, Probe},
+    job::{Job, PoolEntry},
+};
+use jurat_guard::client::CallError;
+use jurat_wire::{executor::decode_capabilities, strict};
+
+use crate::{
+    Engine, EngineError,
+    pool::{Address, PoolView},
+};
+
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+const PROBES_AT_ONCE: usize = 16;
+
+/// An executor with how it stands on this node.
+#[derive(Debug, Clone)]
+pub struct ExecutorView {
+    pub executor: Executor,
+    pub circuit: BreakerState,
+}
+
+impl Engine {
+    /// Probes one executor and remembers what was found.
+    pub(crate) async fn probe(&self, name: &str, address: &Address) -> Probe {
+        let probe = self.ask_how_it_is(address).await;
+        self.inner.pool.update(name, |standing| standing.probe = Some(probe.clone()));
+        if let Err(error) = self.inner.store.executor_probed(name, &probe).await {
+            tracing::warn!(executor.name = name, error = %error, "could not keep the result of a probe");
+        }
+        probe
+    }
+
+    /// Probes what the job may need and was not probed lately.
+    pub(crate) async fn probe_stale(&self, job: &Job, view: &PoolView) {
+        let now = self.inner.clock.now();
+        let is_stale = |name: &str| {
+            let standing = self.inner.pool.standing(name);
+            standing
+                .probe
+                .as_ref()
+                .is_none_or(|probe| self.inner.limits.probe_fresh_ms < now.millis_since(probe.at))
+        };
+        let mut names: Vec<&str> = view
+            .pool
+            .sessions
+            .values()
+            .filter(|session| {
+                job.terms.pool.is_empty()
+                    || job.terms.pool.iter().any(|entry| match entry {
+                        PoolEntry::Session(id) => *id == session.id,
+                        PoolEntry::Label(label) => session.labels.contains(label),
+                        PoolEntry::Profile(profile) => *profile == session.profile,
+                    })
+            })
+            .map(|session| session.executor.as_str())
+            .filter(|name| is_stale(name))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        self.probe_all(view, names).await;
+    }
+
+    /// Probes every executor; called again and again in the background.
+    pub(crate) async fn probe_every(&self) {
+        match self.pool_view().await {
+            Ok(view) => {
+                let names = view.pool.executors.keys().map(String::as_str).collect();
+                self.probe_all(&view, names).await;
+            }
+            Err(error) => {
+                tracing::warn!(error = %error, "could not read the executors to probe them")
+            }
+        }
+    }
+
+    async fn probe_all(&self, view: &PoolView, names: Vec<&str>) {
+        let addresses: Vec<(String, Arc<Address>)> = names
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), Arc::clone(view.addresses.get(name)?))))
+            .collect();
+        stream::iter(addresses)
+            .for_each_concurrent(PROBES_AT_ONCE, |(name, address)| async move {
+                self.probe(&name, &address).await;
+            })
+            .await;
+    }
+
+    async fn ask_how_it_is(&self, address: &Address) -> Probe {
+        let at = self.inner.clock.now();
+        let (health, capabilities) =
+            futures::join!(self.ask_health(address), self.ask_capabilities(address));
+        Probe { at, health_error: health.err(), capabilities }
+    }
+
+    async fn ask_health(&self, address: &Address) -> Result<(), String> {
+        let url = format!("{}/health", address.url);
+        let reply =
+            self.inner.client.get(&url, headers(address), PROBE_TIMEOUT).await.map_err(said)?;
+        if reply.status.is_success() {
+            Ok(())
+        } else {
+            Err(format!("GET /health answered {}", reply.status))
+        }
+    }
+
+    async fn ask_capabilities(&self, address: &Address) -> Result<Capabilities, String> {
+        let url = format!("{}/capabilities", address.url);
+        let reply =
+            self.inner.client.get(&url, headers(address), PROBE_TIMEOUT).await.map_err(said)?;
+        if !reply.status.is_success() {
+            return Err(format!("GET /capabilities answered {}", reply.status));
+        }
+        let value = strict::parse(&reply.body)
+            .map_err(|error| format!("GET /capabilities did not answer JSON: {error}"))?;
+        let capabilities =
+            decode_capabilities(value).map_err(|error| format!("GET /capabilities: {error}"))?;
+        Ok(capabilities.into())
+    }
+
+    pub(crate) fn executor_view(&self, mut executor: Executor) -> ExecutorView {
+        let standing = self.inner.pool.standing(&executor.name);
+        if standing.probe.is_some() {
+            executor.probe.clone_from(&standing.probe);
+        }
+        let circuit = standing.breaker.state(self.inner.clock.now());
+        ExecutorView { executor, circuit }
+    }
+
+    pub(crate) async fn address_of(&self, name: &str) -> Result<Option<Arc<Address>>, EngineError> {
+        Ok(self.pool_view().await?.addresses.get(name).cloned())
+    }
+}
+
+/// The bearer token of an executor, where it has one.
+pub(crate) fn headers(address: &Address) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let value = address.token.as_ref().and_then(|token| {
+        let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    });
+    if let Some(value) = value {
+        headers.insert(header::AUTHORIZATION, value);
+    }
+    headers
+}
+
+fn said(error: CallError) -> String {
+    error.to_string()
+}

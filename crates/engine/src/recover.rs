@@ -1,0 +1,151 @@
+//! Ends rounds that a stopped node left open, and keeps the node's view of the world current.
+
+use std::time::Duration;
+
+use jurat_core::{
+    consensus::{Consensus, Outcome},
+    decision::DecisionEntry,
+    replica::{Answer, FailureCode, Label, Replica},
+    round::{Closing, Ending, OpenRound},
+};
+use jurat_store::{Claim, Orphans};
+
+use crate::{Engine, EngineError};
+
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
+const PROBE_EVERY: Duration = Duration::from_secs(15);
+const REFRESH_EVERY: Duration = Duration::from_secs(2);
+const CLAIM_LEASE_MS: u64 = 30_000;
+const CLAIMED_AT_ONCE: u32 = 100;
+
+/// Whether another node may share the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alone {
+    /// This process holds the exclusive lock: every open round is an orphan.
+    Yes,
+    /// Other nodes may be at work: only rounds whose lease is over are.
+    No,
+}
+
+impl Engine {
+    /// Ends what an earlier process left open, then keeps watch in the background.
+    pub async fn start(&self, alone: Alone) -> Result<(), EngineError> {
+        let orphans = match alone {
+            Alone::Yes => Orphans::All,
+            Alone::No => Orphans::LeaseOver,
+        };
+        self.expire_orphans(orphans).await?;
+        let engine = self.clone();
+        self.inner.tasks.every(PROBE_EVERY, move || {
+            let engine = engine.clone();
+            async move { engine.probe_every().await }
+        });
+        let engine = self.clone();
+        self.inner.tasks.every(SWEEP_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.expire_orphans(Orphans::LeaseOver).await {
+                    tracing::warn!(error = %error, "could not look for rounds that were left open");
+                }
+            }
+        });
+        if alone == Alone::No {
+            let engine = self.clone();
+            self.inner.tasks.every(REFRESH_EVERY, move || {
+                let engine = engine.clone();
+                async move {
+                    if let Err(error) = engine.pool_refresh().await {
+                        tracing::warn!(error = %error, "could not look for changed executors");
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Closes orphaned rounds as expired and returns how many there were.
+    pub async fn expire_orphans(&self, orphans: Orphans) -> Result<usize, EngineError> {
+        let mut ended = 0;
+        loop {
+            let now = self.inner.clock.now();
+            let claim = Claim {
+                node: self.inner.node.clone(),
+                lease_token: crate::round::seed(self.inner.clock.bits()),
+                lease_until: now.plus_millis(CLAIM_LEASE_MS),
+                now,
+                limit: CLAIMED_AT_ONCE,
+                orphans,
+            };
+            let rounds = self.inner.store.round_claim(&claim).await?;
+            if rounds.is_empty() {
+                return Ok(ended);
+            }
+            for open in rounds {
+                self.expire(&open).await?;
+                ended += 1;
+            }
+        }
+    }
+
+    async fn expire(&self, open: &OpenRound) -> Result<(), EngineError> {
+        tracing::warn!(round.id = %open.id, "a round was left open by a node that stopped; it is expired");
+        let replicas: Vec<Replica> = open
+            .seats
+            .iter()
+            .enumerate()
+            .map(|(index, seat)| Replica {
+                index,
+                session_id: seat.session_id.clone(),
+                executor: seat.executor.clone(),
+                independence: seat.independence.clone(),
+                reliability: seat.reliability,
+                answer: Answer::nothing(
+                    FailureCode::NodeStopped,
+                    "the node stopped before the round was closed",
+                ),
+                latency_ms: 0,
+                cost_micros: 0,
+            })
+            .collect();
+        let consensus = undecided(replicas.len());
+        let closed_at = self.inner.clock.now();
+        let entry =
+            DecisionEntry::new(open, Ending::Expired, &replicas, &consensus, closed_at).seal();
+        let closing = Closing {
+            ending: Ending::Expired,
+            replicas,
+            consensus,
+            closed_at,
+            receipt_id: entry.digest,
+            entry: entry.text,
+        };
+        // Another node may have been quicker; then the round has ended all the same.
+        self.inner.store.round_close(open, &closing).await?;
+        Ok(())
+    }
+}
+
+/// Nothing was counted, so there is no strategy and no relation to name.
+fn undecided(asked: usize) -> Consensus {
+    Consensus {
+        outcome: Outcome::Failed,
+        verdict: None,
+        output: None,
+        verdicts: vec![Label::Error; asked],
+        groups: vec![None; asked],
+        winner: None,
+        asked,
+        started: asked,
+        answered: 0,
+        cancelled: 0,
+        agreement: 0.0,
+        agreement_answered: 0.0,
+        strategy: "none".to_owned(),
+        equivalence: "none".to_owned(),
+        score: None,
+        confidence: 0.0,
+        effective_votes: 0.0,
+        disagreed: true,
+        tie_broken: false,
+    }
+}

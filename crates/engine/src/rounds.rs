@@ -1,0 +1,45 @@
+//! Reading rounds.
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    consensus::Outcome,
+    id::RoundId,
+    job::Kind,
+    round::Round,
+};
+use jurat_store::RoundFilter;
+
+use crate::{Engine, EngineError, executors::require};
+
+/// Which rounds to list.
+#[derive(Debug, Clone, Default)]
+pub struct RoundQuery {
+    pub kind: Option<Kind>,
+    pub outcome: Option<Outcome>,
+    pub before: Option<RoundId>,
+    pub limit: u32,
+}
+
+impl Engine {
+    pub async fn round_show(&self, caller: &Caller, id: &RoundId) -> Result<Round, EngineError> {
+        require(caller, Scope::RoundsRead)?;
+        let round = self.inner.store.round_get(caller.account(), id).await?;
+        round.ok_or_else(|| EngineError::NotFound { what: "round", id: id.to_string() })
+    }
+
+    /// The caller's rounds, newest first.
+    pub async fn round_list(
+        &self,
+        caller: &Caller,
+        query: RoundQuery,
+    ) -> Result<Vec<Round>, EngineError> {
+        require(caller, Scope::RoundsRead)?;
+        let filter = RoundFilter {
+            kind: query.kind,
+            outcome: query.outcome,
+            limit: query.limit,
+            before: query.before,
+        };
+        Ok(self.inner.store.round_list(caller.account(), &filter).await?)
+    }
+}

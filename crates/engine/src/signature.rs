@@ -1,0 +1,71 @@
+//! Signs requests to executors with the node's key (HTTP message signatures, RFC 9421).
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use ed25519_dalek::{Signer as _, SigningKey};
+use jurat_core::time::Timestamp;
+use sha2::{Digest as _, Sha256};
+
+/// The key by which executors know this node.
+#[derive(Clone)]
+pub struct NodeKey {
+    key: SigningKey,
+    id: String,
+}
+
+impl fmt::Debug for NodeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// The parts of a request that its signature covers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Covered<'a> {
+    pub(crate) authority: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) content_digest: &'a str,
+    pub(crate) round: &'a str,
+    pub(crate) replica: &'a str,
+    pub(crate) created: Timestamp,
+}
+
+/// The values of `Signature-Input` and `Signature`.
+#[derive(Debug, Clone)]
+pub(crate) struct Signed {
+    pub(crate) input: String,
+    pub(crate) signature: String,
+}
+
+impl NodeKey {
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        let key = SigningKey::from_bytes(seed);
+        let id = hex::encode(key.verifying_key().as_bytes());
+        Self { key, id }
+    }
+
+    /// The public key in hex, which is also the `keyid` of signatures.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn sign(&self, covered: &Covered<'_>) -> Signed {
+        let params = format!(
+            "(\"@method\" \"@authority\" \"@path\" \"content-digest\" \"x-jurat-round\" \"x-jurat-replica\");created={};keyid=\"{}\";alg=\"ed25519\"",
+            covered.created.millis().div_euclid(1_000),
+            self.id
+        );
+        let base = format!(
+            "\"@method\": POST\n\"@authority\": {}\n\"@path\": {}\n\"content-digest\": {}\n\"x-jurat-round\": {}\n\"x-jurat-replica\": {}\n\"@signature-params\": {params}",
+            covered.authority, covered.path, covered.content_digest, covered.round, covered.replica
+        );
+        let signature = STANDARD.encode(self.key.sign(base.as_bytes()).to_bytes());
+        Signed { input: format!("sig1={params}"), signature: format!("sig1=:{signature}:") }
+    }
+}
+
+/// The value of `Content-Digest` (RFC 9530).
+pub(crate) fn content_digest(body: &[u8]) -> String {
+    format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)))
+}

@@ -1,0 +1,51 @@
+//! Background work. Nothing is detached: shutdown tells it to stop and waits.
+
+use std::future::Future;
+
+use tokio::task::JoinHandle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tasks {
+    tracker: TaskTracker,
+    stopping: CancellationToken,
+}
+
+impl Tasks {
+    /// Runs work that shutdown waits for.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.tracker.spawn(work)
+    }
+
+    /// Repeats work until shutdown.
+    pub(crate) fn every<F: Future<Output = ()> + Send>(
+        &self,
+        period: std::time::Duration,
+        mut work: impl FnMut() -> F + Send + 'static,
+    ) {
+        let stopping = self.stopping.clone();
+        self.tracker.spawn(async move {
+            let mut ticks = tokio::time::interval(period);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    () = stopping.cancelled() => return,
+                    _ = ticks.tick() => {}
+                }
+                tokio::select! {
+                    () = stopping.cancelled() => return,
+                    () = work() => {}
+                }
+            }
+        });
+    }
+
+    pub(crate) async fn shutdown(&self) {
+        self.stopping.cancel();
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}

@@ -1,0 +1,224 @@
+//! Bounded evaluation: schemas and policies from callers never take a node's threads or stack.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+};
+
+use jurat_core::{
+    candidate::Candidate,
+    canonical,
+    policy::{Evaluation, Policy},
+    reason,
+    schema::{self, Schema, SchemaError},
+};
+use moka::sync::Cache;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// What a check may need of stack at the bounds of schema and instance, with a wide margin.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+const QUEUED: usize = 256;
+const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// About what an entry takes that says no more than why a schema is refused.
+const REFUSAL_BYTES: u32 = 1024;
+
+/// Why there is no compiled schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefusedSchema {
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    #[error("too many checks are waiting; try again later")]
+    Busy,
+    #[error("the schema could not be compiled; this is a defect of this program")]
+    Crashed,
+}
+
+impl RefusedSchema {
+    /// A short stable name.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Schema(error) => error.slug(),
+            Self::Busy => "schema_busy",
+            Self::Crashed => "schema_crashed",
+        }
+    }
+}
+
+/// Threads with large stacks for what callers want checked, and the schemas compiled so far.
+#[derive(Debug, Clone)]
+pub struct Bounded {
+    queue: SyncSender<Errand>,
+    /// By the digest of the schema as it is written.
+    schemas: Cache<String, Result<Schema, RefusedSchema>>,
+}
+
+type Errand = Box<dyn FnOnce() + Send>;
+
+/// Why an errand has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NotDone {
+    Busy,
+    Crashed,
+}
+
+impl Default for Bounded {
+    fn default() -> Self {
+        Self::new(2)
+    }
+}
+
+impl Bounded {
+    /// Starts the threads. They end when the last clone is gone.
+    pub fn new(threads: usize) -> Self {
+        Self::with_queue(threads, QUEUED)
+    }
+
+    fn with_queue(threads: usize, queued: usize) -> Self {
+        let (queue, errands) = sync_channel(queued);
+        let errands = Arc::new(Mutex::new(errands));
+        for number in 0..threads.max(1) {
+            let errands = Arc::clone(&errands);
+            let thread = std::thread::Builder::new()
+                .name(format!("bounded-{number}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || work(&errands));
+            // Without any thread the queue is closed, and every errand is refused as not done.
+            drop(thread);
+        }
+        let schemas = Cache::builder()
+            .max_capacity(CACHE_BYTES)
+            .weigher(|_: &String, held: &Result<Schema, RefusedSchema>| match held {
+                Ok(schema) => u32::try_from(schema.footprint()).unwrap_or(u32::MAX),
+                Err(_) => REFUSAL_BYTES,
+            })
+            .build();
+        Self { queue, schemas }
+    }
+
+    /// The compiled schema, from the cache or from one of the threads.
+    pub async fn schema(&self, schema: &Value) -> Result<Schema, RefusedSchema> {
+        // Writing a value is recursive, so its depth is looked at first.
+        schema::check_limits(schema)?;
+        let key = canonical::sha256_hex(&serde_json::to_vec(schema).unwrap_or_default());
+        if let Some(known) = self.schemas.get(&key) {
+            return known;
+        }
+        let schema = schema.clone();
+        let compiled = match self.run(move || Schema::compile(&schema)).await {
+            Ok(compiled) => compiled.map_err(RefusedSchema::from),
+            // What is busy now may not be later.
+            Err(NotDone::Busy) => return Err(RefusedSchema::Busy),
+            Err(NotDone::Crashed) => Err(RefusedSchema::Crashed),
+        };
+        self.schemas.insert(key, compiled.clone());
+        compiled
+    }
+
+    /// Decides a candidate: at once when that is little work, on one of the threads otherwise.
+    pub async fn evaluate(
+        &self,
+        policy: Arc<Policy>,
+        candidate: Arc<Candidate>,
+        schema: Schema,
+    ) -> Evaluation {
+        if policy.estimate(&candidate, &schema).is_small() {
+            let inline = || policy.evaluate(&candidate, &schema);
+            return catch_unwind(AssertUnwindSafe(inline)).unwrap_or_else(|_| crashed());
+        }
+        self.decide(move || policy.evaluate(&candidate, &schema)).await
+    }
+
+    async fn decide(&self, errand: impl FnOnce() -> Evaluation + Send + 'static) -> Evaluation {
+        match self.run(errand).await {
+            Ok(evaluation) => evaluation,
+            Err(NotDone::Busy) => Evaluation::inconclusive(
+                reason::EVALUATION_REFUSED,
+                "Too many checks are waiting, so this one was not made.",
+            ),
+            Err(NotDone::Crashed) => crashed(),
+        }
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        errand: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NotDone> {
+        let (done, result) = oneshot::channel();
+        let errand = Box::new(move || {
+            // Whoever waited may have given up, and then nobody needs the result.
+            if !done.is_closed() {
+                drop(done.send(errand()));
+            }
+        });
+        self.queue.try_send(errand).map_err(|_| NotDone::Busy)?;
+        // A panic drops the sender before anything is sent.
+        result.await.map_err(|_| NotDone::Crashed)
+    }
+}
+
+fn crashed() -> Evaluation {
+    let note = "The check ended by a defect of this program.";
+    Evaluation::inconclusive(reason::EVALUATION_REFUSED, note)
+}
+
+/// Does errands until nobody can send one any more. A panic ends an errand, never the thread.
+fn work(errands: &Mutex<Receiver<Errand>>) {
+    loop {
+        let next = errands.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(errand) = next else { return };
+        drop(catch_unwind(AssertUnwindSafe(errand)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_core::policy::Status;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_no_verdict_and_the_threads_survive_it() {
+        let bounded = Bounded::new(1);
+        for _ in 0..3 {
+            let evaluation = bounded.decide(|| panic!("a defect")).await;
+            assert_eq!(evaluation.status, Status::Inconclusive);
+            assert_eq!(evaluation.reason_codes, [reason::EVALUATION_REFUSED]);
+        }
+        assert_eq!(bounded.run(|| 7).await, Ok(7));
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_is_no_verdict() {
+        let bounded = Bounded::with_queue(1, 1);
+        let (started, has_started) = oneshot::channel();
+        let (release, is_released) = std::sync::mpsc::channel::<()>();
+        let errand = Box::new(move || {
+            drop(started.send(()));
+            drop(is_released.recv());
+        });
+        bounded.queue.try_send(errand).unwrap();
+        has_started.await.unwrap();
+        bounded.queue.try_send(Box::new(|| ())).unwrap();
+
+        let evaluation = bounded.decide(|| Evaluation::passed(Vec::new())).await;
+        assert_eq!(evaluation.status, Status::Inconclusive);
+        assert_eq!(evaluation.reason_codes, [reason::EVALUATION_REFUSED]);
+        let refused = bounded.schema(&serde_json::json!({"type": "object"})).await;
+        assert_eq!(refused, Err(RefusedSchema::Busy));
+        drop(release);
+    }
+
+    #[tokio::test]
+    async fn a_thread_has_room_for_deep_recursion() {
+        fn descend(left: u32) -> u64 {
+            let room = std::hint::black_box([u64::from(left); 64]);
+            if left == 0 { room[0] } else { room[1] + descend(left - 1) }
+        }
+        let bounded = Bounded::new(1);
+        assert!(bounded.run(|| descend(20_000)).await.is_ok());
+    }
+}

@@ -1,0 +1,162 @@
+//! The one HTTP client: bounded in time and size, without redirects, proxies or decompression.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Method, StatusCode, header};
+
+/// Limits of every call. The deadline comes with the call itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub connect: Duration,
+    pub body_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(5), body_bytes: 2 * 1024 * 1024 }
+    }
+}
+
+/// Sends requests to addresses that an operator registered.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    limits: Limits,
+}
+
+/// A whole reply within the limits.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// Why there is no reply. Typed, so that nobody has to read the text.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    #[error("no answer before the deadline")]
+    Timeout,
+    #[error("no connection")]
+    Unreachable(#[source] reqwest::Error),
+    #[error("the connection ended before the answer did")]
+    Disconnected(#[source] reqwest::Error),
+    #[error("the answer is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the answer is encoded as `{encoding}` although that was not asked for")]
+    Encoded { encoding: String },
+    #[error("a redirect to `{location}` was not followed")]
+    Redirect { location: String },
+    #[error("the request could not be made")]
+    Request(#[source] reqwest::Error),
+}
+
+impl Client {
+    /// Builds the client; fails only when the TLS set-up of the machine is broken.
+    pub fn new(limits: Limits) -> Result<Self, CallError> {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place that builds a client")]
+        let http = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .connect_timeout(limits.connect)
+            .pool_idle_timeout(Duration::from_secs(30))
+            .tcp_nodelay(true)
+            .user_agent(concat!("jurat/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(CallError::Request)?;
+        Ok(Self { http, limits })
+    }
+
+    /// Sends one request and reads the whole reply within `timeout`.
+    ///
+    /// Dropping the future cancels the call.
+    pub async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        match tokio::time::timeout(timeout, self.exchange(method, url, headers, body)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(CallError::Timeout),
+        }
+    }
+
+    pub async fn get(
+        &self,
+        url: &str,
+        headers: HeaderMap,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        self.send(Method::GET, url, headers, Bytes::new(), timeout).await
+    }
+
+    /// Posts a JSON document.
+    pub async fn post_json(
+        &self,
+        url: &str,
+        mut headers: HeaderMap,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        headers.insert(header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+        self.send(Method::POST, url, headers, body, timeout).await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, CallError> {
+        let mut request = self.http.request(method, url).headers(headers);
+        if !body.is_empty() {
+            request = request.body(body);
+        }
+        let mut response = request.send().await.map_err(send_error)?;
+        let status = response.status();
+        if status.is_redirection() {
+            let location = response.headers().get(header::LOCATION);
+            let location = location.and_then(|value| value.to_str().ok()).unwrap_or_default();
+            return Err(CallError::Redirect { location: location.chars().take(200).collect() });
+        }
+        if let Some(encoding) = response.headers().get(header::CONTENT_ENCODING)
+            && encoding.as_bytes() != b"identity"
+        {
+            let encoding = String::from_utf8_lossy(encoding.as_bytes()).chars().take(40).collect();
+            return Err(CallError::Encoded { encoding });
+        }
+        let limit = self.limits.body_bytes;
+        let declared =
+            usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
+        if limit < declared {
+            return Err(CallError::TooLarge { limit });
+        }
+        let headers = std::mem::take(response.headers_mut());
+        let mut body = BytesMut::with_capacity(declared);
+        // Counted while it arrives, so that a body without a declared length is bounded too.
+        while let Some(chunk) = response.chunk().await.map_err(CallError::Disconnected)? {
+            if limit < body.len() + chunk.len() {
+                return Err(CallError::TooLarge { limit });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Reply { status, headers, body: body.freeze() })
+    }
+}
+
+fn send_error(error: reqwest::Error) -> CallError {
+    if error.is_timeout() && !error.is_connect() {
+        CallError::Timeout
+    } else if error.is_connect() {
+        CallError::Unreachable(error)
+    } else if error.is_builder() {
+        CallError::Request(error)
+    } else {
+        CallError::Disconnected(error)
+    }
+}

@@ -1,0 +1,65 @@
+//! Reads bodies strictly and pages politely.
+
+use axum::{
+    body::{Body, to_bytes},
+    extract::{FromRequest, Request},
+    http::{HeaderMap, header},
+    response::Response,
+};
+use jurat_core::code::Code;
+use jurat_wire::{problem::Problem, strict};
+use serde_json::Value;
+
+use crate::encode;
+
+/// The largest body that is read.
+pub(crate) const BODY_LIMIT: usize = 1024 * 1024;
+
+/// A JSON body that has exactly one reading.
+#[derive(Debug)]
+pub(crate) struct Json(pub(crate) Value);
+
+impl<S: Send + Sync> FromRequest<S> for Json {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
+        check_headers(request.headers()).map_err(|problem| encode::problem(&problem))?;
+        read(request.into_body()).await.map(Self).map_err(|problem| encode::problem(&problem))
+    }
+}
+
+async fn read(body: Body) -> Result<Value, Problem> {
+    let bytes = to_bytes(body, BODY_LIMIT).await.map_err(|error| {
+        let is_too_large = std::error::Error::source(&error)
+            .is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>);
+        if is_too_large {
+            Problem::new(
+                Code::PayloadTooLarge,
+                format!("the body is larger than {BODY_LIMIT} bytes"),
+            )
+        } else {
+            Problem::new(Code::InvalidJson, "the body did not arrive whole")
+        }
+    })?;
+    strict::parse(&bytes).map_err(|error| {
+        let problem = Problem::new(Code::InvalidJson, error.to_string());
+        if error.path.is_empty() { problem } else { problem.at(error.path) }
+    })
+}
+
+fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
+    let refuse = |detail: &str| Err(Problem::new(Code::UnsupportedMediaType, detail));
+    if headers.get(header::CONTENT_ENCODING).is_some_and(|value| value.as_bytes() != b"identity") {
+        return refuse("the body is compressed; send it as it is");
+    }
+    match headers.get(header::CONTENT_TYPE).map(axum::http::HeaderValue::to_str) {
+        None => Ok(()),
+        Some(Ok(text)) if is_json(text) => Ok(()),
+        Some(_) => refuse("the body must be JSON"),
+    }
+}
+
+fn is_json(content_type: &str) -> bool {
+    let mime = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    mime == "application/json" || (mime.starts_with("application/") && mime.ends_with("+json"))
+}

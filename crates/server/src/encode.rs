@@ -1,0 +1,86 @@
+//! Writes replies: JSON, or a problem.
+
+use std::error::Error;
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
+use jurat_core::{code::Code, select::SelectError};
+use jurat_engine::EngineError;
+use jurat_wire::problem::Problem;
+use serde_json::{Value, json};
+
+pub(crate) fn ok(body: &Value) -> Response {
+    json_response(StatusCode::OK, "application/json", body)
+}
+
+pub(crate) fn created(body: &Value) -> Response {
+    json_response(StatusCode::CREATED, "application/json", body)
+}
+
+pub(crate) fn problem(problem: &Problem) -> Response {
+    let status = StatusCode::from_u16(problem.code.http_status())
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = json_response(status, "application/problem+json", &problem.body());
+    let headers = response.headers_mut();
+    if problem.code == Code::AuthRequired {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    }
+    response
+}
+
+pub(crate) fn engine_error(error: &EngineError) -> Response {
+    problem(&engine_problem(error))
+}
+
+/// The problem of an engine error. An error is logged once, here, where it becomes a reply.
+pub(crate) fn engine_problem(error: &EngineError) -> Problem {
+    let code = error.code();
+    // What is inside of us stays inside; the log has it.
+    let detail = match code {
+        Code::Internal => "something went wrong inside the server".to_owned(),
+        Code::StoreUnavailable => "the store is unavailable".to_owned(),
+        _ => error.to_string(),
+    };
+    if matches!(code, Code::Internal | Code::StoreUnavailable) {
+        tracing::error!(error = %chain(error), "a request failed");
+    }
+    let mut problem = Problem::new(code, detail);
+    if let Some(field) = error.field() {
+        problem = problem.at(field);
+    }
+    match error {
+        EngineError::Select(SelectError::Unavailable { problems, .. }) => {
+            let sessions: Vec<Value> = problems
+                .iter()
+                .map(|p| json!({ "session_id": p.session_id, "problem": p.problem }))
+                .collect();
+            problem.with("sessions", json!(sessions))
+        }
+        EngineError::Schema(error) => problem.with("reason", json!(error.slug())),
+        _ => problem,
+    }
+}
+
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}
+
+fn json_response(status: StatusCode, content_type: &'static str, body: &Value) -> Response {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

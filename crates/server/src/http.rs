@@ -1,0 +1,124 @@
+//! The route table. A route that is not in it does not exist; one that does not say so needs a key.
+
+mod consensus;
+mod executors;
+mod operations;
+mod page;
+mod rounds;
+mod sessions;
+mod stream;
+
+use axum::{
+    Router,
+    http::Uri,
+    middleware::{from_fn, from_fn_with_state},
+    response::Response,
+    routing::{MethodRouter, delete, get, post},
+};
+use jurat_core::code::Code;
+use jurat_engine::Engine;
+use jurat_wire::problem::Problem;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::{auth, encode, layers};
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Anyone,
+    Key,
+}
+
+/// A line of the route table, for tests and documents.
+#[derive(Debug, Clone, Copy)]
+pub struct RouteInfo {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub access: Access,
+    pub operation: &'static str,
+}
+
+struct Route {
+    info: RouteInfo,
+    handler: MethodRouter<Engine>,
+}
+
+fn route(
+    method: &'static str,
+    path: &'static str,
+    operation: &'static str,
+    handler: MethodRouter<Engine>,
+) -> Route {
+    Route { info: RouteInfo { method, path, access: Access::Key, operation }, handler }
+}
+
+fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter<Engine>) -> Route {
+    Route { info: RouteInfo { method: "GET", path, access: Access::Anyone, operation }, handler }
+}
+
+fn routes() -> Vec<Route> {
+    vec![
+        open_route("/health", "health", get(operations::health)),
+        open_route("/ready", "ready", get(operations::ready)),
+        route("POST", "/api/v2/delegate", "delegate", post(consensus::delegate_v2)),
+        route("POST", "/api/v2/validate", "validate", post(consensus::validate_v2)),
+        route("POST", "/api/v3/delegate", "delegate", post(consensus::delegate)),
+        route("POST", "/api/v3/validate", "validate", post(consensus::validate)),
+        route("POST", "/api/v3/factcheck", "factcheck", post(consensus::factcheck)),
+        route("POST", "/api/v4/delegate", "delegate", post(consensus::delegate)),
+        route("POST", "/api/v4/validate", "validate", post(consensus::validate)),
+        route("POST", "/api/v4/factcheck", "factcheck", post(consensus::factcheck)),
+        route("POST", "/v1/executors", "executor_add", post(executors::add)),
+        route("GET", "/v1/executors", "executor_list", get(executors::list)),
+        route("GET", "/v1/executors/{name}", "executor_show", get(executors::show)),
+        route("POST", "/v1/executors/{name}/check", "executor_check", post(executors::check)),
+        route("DELETE", "/v1/executors/{name}", "executor_remove", delete(executors::remove)),
+        route("POST", "/v1/sessions", "session_add", post(sessions::add)),
+        route("GET", "/v1/sessions", "session_list", get(sessions::list)),
+        route("GET", "/v1/sessions/{id}", "session_show", get(sessions::show)),
+        route("DELETE", "/v1/sessions/{id}", "session_remove", delete(sessions::remove)),
+        route("GET", "/v1/rounds", "round_list", get(rounds::list)),
+        route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
+    ]
+}
+
+/// Every route with who may call it.
+pub fn route_table() -> Vec<RouteInfo> {
+    routes().into_iter().map(|route| route.info).collect()
+}
+
+pub(crate) fn router(engine: Engine) -> Router {
+    let (mut guarded, mut open) = (Router::new(), Router::new());
+    for Route { info, handler } in routes() {
+        match info.access {
+            Access::Key => guarded = guarded.route(info.path, handler),
+            Access::Anyone => open = open.route(info.path, handler),
+        }
+    }
+    guarded
+        .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
+        .merge(open)
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(CatchPanicLayer::custom(layers::caught))
+        .layer(from_fn_with_state(engine.clone(), layers::identify))
+        .layer(from_fn(no_sniffing))
+        .with_state(engine)
+}
+
+async fn unknown_route(uri: Uri) -> Response {
+    let path: String = uri.path().chars().take(200).collect();
+    encode::problem(&Problem::new(Code::NotFound, format!("there is nothing at `{path}`")))
+}
+
+async fn wrong_method() -> Response {
+    encode::problem(&Problem::new(Code::MethodNotAllowed, "this address does not take that method"))
+}
+
+/// Replies hold text that executors wrote; no browser may guess another type for them.
+async fn no_sniffing(request: axum::extract::Request, next: axum::middleware::Next) -> Response {
+    let mut response = next.run(request).await;
+    let value = axum::http::HeaderValue::from_static("nosniff");
+    response.headers_mut().insert(axum::http::header::X_CONTENT_TYPE_OPTIONS, value);
+    response
+}

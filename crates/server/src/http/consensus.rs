@@ -1,0 +1,133 @@
+//! `/api/v2`, `/api/v3` and `/api/v4`: delegate, validate, factcheck.
+
+use axum::{
+    Extension,
+    extract::State,
+    http::{HeaderMap, header},
+    response::Response,
+};
+use jurat_core::{
+    caller::Caller,
+    code::Code,
+    job::{Disagreement, Job},
+    round::Round,
+};
+use jurat_engine::{Engine, EngineError, Watcher};
+use jurat_wire::{
+    api::{consensus_reply, consensus_request, v2},
+    problem::Problem,
+};
+use serde_json::{Value, json};
+
+use super::stream;
+use crate::{decode::Json, encode};
+
+/// The version a reply is shaped for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    V2,
+    V3,
+}
+
+impl Shape {
+    pub(super) fn reply(self, body: Value) -> Value {
+        match self {
+            Self::V2 => v2::down(body),
+            Self::V3 => body,
+        }
+    }
+}
+
+type Decoded = Result<Job, Problem>;
+
+pub(super) async fn delegate(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Json(body): Json,
+) -> Response {
+    run(engine, caller, &headers, consensus_request::delegate(&body), Shape::V3).await
+}
+
+pub(super) async fn validate(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Json(body): Json,
+) -> Response {
+    run(engine, caller, &headers, consensus_request::validate(&body), Shape::V3).await
+}
+
+pub(super) async fn factcheck(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Json(body): Json,
+) -> Response {
+    run(engine, caller, &headers, consensus_request::factcheck(&body), Shape::V3).await
+}
+
+pub(super) async fn delegate_v2(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Json(body): Json,
+) -> Response {
+    run(engine, caller, &headers, consensus_request::delegate(&v2::up(body)), Shape::V2).await
+}
+
+pub(super) async fn validate_v2(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Json(body): Json,
+) -> Response {
+    run(engine, caller, &headers, consensus_request::validate(&v2::up(body)), Shape::V2).await
+}
+
+async fn run(
+    engine: Engine,
+    caller: Caller,
+    headers: &HeaderMap,
+    job: Decoded,
+    shape: Shape,
+) -> Response {
+    let job = match job {
+        Ok(job) => job,
+        Err(problem) => return encode::problem(&problem),
+    };
+    if wants_stream(headers) {
+        return stream::reply(engine, caller, job, shape);
+    }
+    match reply(engine.round_run(&caller, job, Watcher::nobody()).await, shape) {
+        Ok(body) => encode::ok(&body),
+        Err(problem) => encode::problem(&problem),
+    }
+}
+
+/// The body of a reply, or the problem that stands for it.
+pub(super) fn reply(result: Result<Round, EngineError>, shape: Shape) -> Result<Value, Problem> {
+    let round = result.map_err(|error| encode::engine_problem(&error))?;
+    let body = consensus_reply::body(&round);
+    let Some(closing) = &round.closing else { return Ok(shape.reply(body)) };
+    if round.open.disagreement != Disagreement::FailHard || !closing.consensus.disagreed {
+        return Ok(shape.reply(body));
+    }
+    let detail = format!(
+        "the replicas do not agree: outcome `{}`, agreement {}",
+        closing.consensus.outcome, closing.consensus.agreement
+    );
+    let problem = Problem::new(Code::ConsensusDisagreement, detail)
+        .with("consensus", consensus_reply::consensus_block(&closing.consensus))
+        .with("replicas", consensus_reply::replicas(&round.open, closing))
+        .with("round_id", json!(round.open.id.as_str()))
+        .with("receipt_id", json!(closing.receipt_id));
+    Err(problem)
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|text| {
+        text.split(',').any(|part| part.trim().starts_with("text/event-stream"))
+    })
+}

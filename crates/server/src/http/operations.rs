@@ -1,0 +1,20 @@
+//! `/health` and `/ready`.
+
+use axum::{extract::State, response::Response};
+use jurat_engine::Engine;
+use serde_json::json;
+
+use crate::encode;
+
+/// The process is there.
+pub(super) async fn health() -> Response {
+    encode::ok(&json!({ "status": "ok" }))
+}
+
+/// The process can serve: its store answers.
+pub(super) async fn ready(State(engine): State<Engine>) -> Response {
+    match engine.ready().await {
+        Ok(()) => encode::ok(&json!({ "status": "ready" })),
+        Err(error) => encode::engine_error(&error),
+    }
+}

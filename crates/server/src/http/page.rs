@@ -1,0 +1,83 @@
+//! `limit` and `cursor` of lists.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    extract::{FromRequestParts, Query},
+    http::request::Parts,
+    response::Response,
+};
+use jurat_core::code::Code;
+use jurat_wire::problem::Problem;
+
+use crate::encode;
+
+const DEFAULT_LIMIT: u32 = 50;
+const LARGEST_LIMIT: u32 = 200;
+
+/// The query of a list: known parameters only.
+#[derive(Debug)]
+pub(super) struct ListQuery {
+    pub(super) limit: u32,
+    pub(super) cursor: Option<String>,
+    pub(super) filters: BTreeMap<String, String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let query = Query::<BTreeMap<String, String>>::from_request_parts(parts, state).await;
+        let Ok(Query(mut filters)) = query else {
+            return Err(encode::problem(&wrong(
+                "query",
+                "cannot be read; each parameter stands once",
+            )));
+        };
+        let limit = match filters.remove("limit") {
+            None => DEFAULT_LIMIT,
+            Some(text) => match text.parse() {
+                Ok(limit) if (1..=LARGEST_LIMIT).contains(&limit) => limit,
+                _ => {
+                    let reason = format!("must be a whole number from 1 to {LARGEST_LIMIT}");
+                    return Err(encode::problem(&wrong("limit", &reason)));
+                }
+            },
+        };
+        let cursor = filters.remove("cursor");
+        Ok(Self { limit, cursor, filters })
+    }
+}
+
+impl ListQuery {
+    /// Refuses parameters that nobody asked for.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Problem> {
+        match self.filters.keys().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(wrong(name, "is not a known parameter")),
+        }
+    }
+
+    /// A page of a store, one longer than asked for, which tells whether there is more.
+    pub(super) fn with_one_more(&self) -> u32 {
+        self.limit + 1
+    }
+
+    /// Cuts the list to the limit; the cursor is the last one shown, when there is more.
+    pub(super) fn cut<T>(
+        &self,
+        items: &mut Vec<T>,
+        cursor_of: impl Fn(&T) -> String,
+    ) -> Option<String> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        if items.len() <= limit {
+            return None;
+        }
+        items.truncate(limit);
+        items.last().map(cursor_of)
+    }
+}
+
+pub(super) fn wrong(field: &str, reason: &str) -> Problem {
+    Problem::new(Code::ValidationError, format!("`{field}` {reason}")).at(field)
+}

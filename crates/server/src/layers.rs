@@ -1,0 +1,64 @@
+//! What every request passes through: an identifier, a log line, and a net below panics.
+
+use std::any::Any;
+
+use axum::{
+    extract::{MatchedPath, Request, State},
+    http::HeaderValue,
+    middleware::Next,
+    response::Response,
+};
+use jurat_core::code::Code;
+use jurat_engine::Engine;
+use jurat_wire::problem::Problem;
+use tracing::Instrument as _;
+
+use crate::encode;
+
+const REQUEST_ID: &str = "x-request-id";
+
+/// Names the request, so that a reply, a log line and a report can be brought together.
+pub(crate) async fn identify(
+    State(engine): State<Engine>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let id = request_id(&engine, &request);
+    let started = engine.clock().now();
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+    let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(), http.route = route);
+    let mut response = async {
+        let response = next.run(request).await;
+        let duration_ms = engine.clock().now().millis_since(started);
+        tracing::info!(http.status = response.status().as_u16(), duration_ms, "request served");
+        response
+    }
+    .instrument(span)
+    .await;
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+/// The caller's own identifier where it is a plain short word, else a new one.
+fn request_id(engine: &Engine, request: &Request) -> String {
+    let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    let is_plain = |text: &&str| {
+        !text.is_empty()
+            && text.len() <= 64
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
+    given.filter(is_plain).map_or_else(|| format!("{:032x}", engine.clock().bits()), str::to_owned)
+}
+
+/// A handler that panics answers like any other failure.
+pub(crate) fn caught(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no text");
+    tracing::error!(panic = text, "a handler panicked");
+    encode::problem(&Problem::new(Code::Internal, "something went wrong inside the server"))
+}

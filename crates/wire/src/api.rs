@@ -1,0 +1,13 @@
+//! The HTTP API: requests decoded into domain types, domain types encoded into replies.
+
+pub mod consensus_reply;
+pub mod consensus_request;
+pub mod events;
+pub mod executors;
+pub mod fields;
+pub mod policy_request;
+pub mod rounds;
+pub mod sessions;
+pub mod terms;
+pub mod time;
+pub mod v2;

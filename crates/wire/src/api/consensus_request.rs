@@ -1,0 +1,161 @@
+//! Requests of `/api/v3/{delegate,validate,factcheck}`, decoded into jobs.
+
+use jurat_core::{
+    candidate::Evidence,
+    canonical::digest_json,
+    job::{FactcheckMode, Job, Terms, Work},
+    policy::PolicyBinding,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    fields::{Fields, kind},
+    policy_request::{self, PolicyRequest},
+    terms,
+};
+use crate::{executor, problem::Problem};
+
+pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
+
+/// What all three requests have in common.
+struct Common<'a> {
+    body: Fields<'a>,
+    policy: PolicyRequest,
+    terms: Terms,
+    timeout_ms: u64,
+    max_steps: Option<u32>,
+    execution_schema: Option<&'a Value>,
+    request_digest: String,
+}
+
+pub fn delegate(body: &Value) -> Result<Job, Problem> {
+    let common = common(body)?;
+    let objective = common.body.required_text("objective")?.to_owned();
+    let input = common.body.get("input").cloned().unwrap_or_else(|| json!({}));
+    let task_type = common.policy.task_type.clone().unwrap_or_else(|| "delegate".to_owned());
+    let schema = common.execution_schema.cloned();
+    Ok(job(common, Work::Delegate { objective, input, task_type }, schema, "vp.schema_only.v1"))
+}
+
+pub fn validate(body: &Value) -> Result<Job, Problem> {
+    let common = common(body)?;
+    let claim =
+        common.body.get("claim").ok_or_else(|| common.body.wrong("claim", "is required"))?;
+    let inner = match claim.as_object() {
+        Some(members) if members.contains_key("output") => common.body.object("claim")?,
+        Some(_) | None => None,
+    };
+    let output = inner.as_ref().and_then(|inner| inner.get("output")).unwrap_or(claim).clone();
+    // What belongs to the candidate stands beside it: in the claim, or in the request.
+    let beside = inner.as_ref().unwrap_or(&common.body);
+    let schema = beside.get("output_schema").or(common.execution_schema).cloned();
+    let evidence = evidence(beside)?;
+    let policy = if schema.is_some() { "vp.schema_only.v1" } else { "vp.claim.v1" };
+    Ok(job(common, Work::Validate { output, evidence }, schema, policy))
+}
+
+pub fn factcheck(body: &Value) -> Result<Job, Problem> {
+    let common = common(body)?;
+    let claim =
+        common.body.get("claim").ok_or_else(|| common.body.wrong("claim", "is required"))?;
+    let prompt = match claim {
+        Value::String(text) if !text.trim().is_empty() => text.clone(),
+        Value::String(_) => return Err(common.body.wrong("claim", "must not be blank")),
+        Value::Object(members) => match members.get("text").or_else(|| members.get("claim")) {
+            Some(Value::String(text)) => text.clone(),
+            Some(_) | None => claim.to_string(),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            let reason = format!("must be a string or an object, not {}", kind(claim));
+            return Err(common.body.wrong("claim", &reason));
+        }
+    };
+    let mode =
+        common.body.word("mode", &["standard", "realtime"])?.unwrap_or(FactcheckMode::Standard);
+    if common.policy.binding.is_some() {
+        let reason = "is not taken by factcheck, which has a schema of its own; leave it out";
+        return Err(common.body.unsupported("policy.policy_id", reason));
+    }
+    let work = Work::Factcheck { claim: claim.clone(), prompt, mode };
+    Ok(job(common, work, Some(factcheck_schema()), "vp.schema_only.v1"))
+}
+
+/// What an executor must return for a fact check.
+pub fn factcheck_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["verdict"],
+        "properties": {
+            "verdict": { "enum": ["TRUE", "FALSE", "UNSURE"] },
+            "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
+            "reasons": { "type": "array" },
+            "sources": { "type": "array" }
+        }
+    })
+}
+
+fn common(body: &Value) -> Result<Common<'_>, Problem> {
+    let request_digest = digest_json(body);
+    let body = Fields::of_body(body, terms::CODE)?;
+    let policy = policy_request::decode(&body)?;
+    let mut terms = terms::decode(&body, policy.tier.map_or(1, |tier| tier.replicas()))?;
+    if let Some(session) = body.get("session_id")
+        && terms.pool.is_empty()
+    {
+        let reason = "must be a string or an integer";
+        let entry = terms::pool_entry(session).ok_or_else(|| body.wrong("session_id", reason))?;
+        terms.pool = vec![entry];
+    }
+    let execution = body.object("execution")?;
+    let mut timeout_ms = policy.timeout_ms;
+    let mut max_steps = None;
+    let mut execution_schema = None;
+    if let Some(execution) = &execution {
+        timeout_ms = policy_request::timeout(execution)?.or(timeout_ms);
+        max_steps = execution.whole("max_steps", 1, 1_000_000)?.and_then(|n| u32::try_from(n).ok());
+        execution_schema = execution.get("output_schema");
+    }
+    let timeout_ms = timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
+    Ok(Common { body, policy, terms, timeout_ms, max_steps, execution_schema, request_digest })
+}
+
+fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &str) -> Job {
+    let policy =
+        common.policy.binding.unwrap_or_else(|| PolicyBinding::new(default_policy, json!({})));
+    Job {
+        work,
+        policy,
+        has_schema: schema.is_some(),
+        output_schema: schema.unwrap_or_else(|| Value::Object(Map::new())),
+        context: common.body.get("context").cloned(),
+        tier: common.policy.tier,
+        labels: common.policy.labels,
+        terms: common.terms,
+        timeout_ms: common.timeout_ms,
+        max_steps: common.max_steps,
+        request_digest: common.request_digest,
+    }
+}
+
+fn evidence(fields: &Fields<'_>) -> Result<Evidence, Problem> {
+    let inline: Vec<executor::InlineEvidence> = list(fields, "evidence_inline")?;
+    let refs: Vec<executor::ArtifactRef> = list(fields, "evidence_refs")?;
+    Ok(Evidence {
+        inline: inline.into_iter().map(Into::into).collect(),
+        refs: refs.into_iter().map(Into::into).collect(),
+    })
+}
+
+fn list<T: serde::de::DeserializeOwned>(
+    fields: &Fields<'_>,
+    name: &str,
+) -> Result<Vec<T>, Problem> {
+    let Some(value) = fields.get(name) else { return Ok(Vec::new()) };
+    let items = value.as_array().ok_or_else(|| fields.wrong(name, "must be a list"))?;
+    let read = |(index, item): (usize, &Value)| {
+        serde_json::from_value(item.clone()).map_err(|error| {
+            fields.wrong(&format!("{name}[{index}]"), &format!("is not usable: {error}"))
+        })
+    };
+    items.iter().enumerate().map(read).collect()
+}

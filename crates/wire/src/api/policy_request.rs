@@ -1,0 +1,111 @@
+//! The `policy` of a request: an object, or one word.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{policy::PolicyBinding, session::Tier};
+use serde_json::{Value, json};
+
+use super::fields::{Fields, short};
+use crate::problem::Problem;
+
+/// What a request says about policy, before defaults.
+#[derive(Debug, Clone, Default)]
+pub struct PolicyRequest {
+    pub tier: Option<Tier>,
+    pub labels: BTreeSet<String>,
+    pub task_type: Option<String>,
+    pub binding: Option<PolicyBinding>,
+    pub timeout_ms: Option<u64>,
+}
+
+pub fn decode(body: &Fields<'_>) -> Result<PolicyRequest, Problem> {
+    match body.get("policy") {
+        None => Ok(PolicyRequest::default()),
+        Some(Value::String(word)) if word.contains('.') => {
+            let binding = Some(PolicyBinding::new(word, json!({})));
+            Ok(PolicyRequest { binding, ..PolicyRequest::default() })
+        }
+        Some(Value::String(word)) => {
+            Ok(PolicyRequest { tier: tier(body, "policy", word)?, ..PolicyRequest::default() })
+        }
+        Some(_) => match body.object("policy")? {
+            Some(policy) => decode_object(&policy),
+            None => Ok(PolicyRequest::default()),
+        },
+    }
+}
+
+fn decode_object(policy: &Fields<'_>) -> Result<PolicyRequest, Problem> {
+    let tier = match policy.text("tier")? {
+        Some(word) => tier(policy, "tier", word)?,
+        None => None,
+    };
+    let task_type = match policy.get("task_type") {
+        None => None,
+        Some(_) => Some(policy.required_text("task_type")?.to_owned()),
+    };
+    Ok(PolicyRequest {
+        tier,
+        labels: policy.texts("labels")?.into_iter().map(str::to_owned).collect(),
+        task_type,
+        binding: binding(policy)?,
+        timeout_ms: timeout(policy)?,
+    })
+}
+
+fn binding(policy: &Fields<'_>) -> Result<Option<PolicyBinding>, Problem> {
+    if policy.get("policy_id").is_none() {
+        let orphan = ["policy_params", "policy_hash", "policy_version"]
+            .into_iter()
+            .find(|name| policy.get(name).is_some());
+        return match orphan {
+            None => Ok(None),
+            Some(name) => Err(policy.wrong(name, "needs `policy_id` beside it")),
+        };
+    }
+    let policy_id = policy.required_text("policy_id")?;
+    let params = policy.get("policy_params").cloned().unwrap_or_else(|| json!({}));
+    if !params.is_object() {
+        return Err(policy.wrong("policy_params", "must be an object"));
+    }
+    let mut binding = PolicyBinding::new(policy_id, params);
+    if let Some(version) = policy.text("policy_version")? {
+        version.clone_into(&mut binding.policy_version);
+    }
+    if let Some(hash) = policy.text("policy_hash")? {
+        hash.clone_into(&mut binding.policy_hash);
+    }
+    Ok(Some(binding))
+}
+
+fn tier(fields: &Fields<'_>, name: &str, word: &str) -> Result<Option<Tier>, Problem> {
+    if word == "adaptive" {
+        return Err(
+            fields.unsupported(name, "`adaptive` is not supported; use fast, safe or oracle")
+        );
+    }
+    word.parse().map(Some).map_err(|()| {
+        let reason = format!("must be one of fast, safe, oracle, not `{}`", short(word));
+        fields.wrong(name, &reason)
+    })
+}
+
+/// The deadline in milliseconds, from `timeout_ms` or from `timeout` in seconds.
+pub fn timeout(fields: &Fields<'_>) -> Result<Option<u64>, Problem> {
+    const LONGEST_MS: u64 = 600_000;
+    if let Some(ms) = fields.whole("timeout_ms", 1, LONGEST_MS)? {
+        return Ok(Some(ms));
+    }
+    let Some(value) = fields.get("timeout") else { return Ok(None) };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be in range"
+    )]
+    match value.as_f64() {
+        Some(seconds) if 0.001 <= seconds && seconds <= 600.0 => {
+            Ok(Some((seconds * 1000.0) as u64))
+        }
+        _ => Err(fields.wrong("timeout", "must be seconds from 0.001 to 600")),
+    }
+}

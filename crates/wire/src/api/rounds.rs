@@ -1,0 +1,46 @@
+//! The resource `/v1/rounds`.
+
+use jurat_core::round::Round;
+use serde_json::{Value, json};
+
+use super::{consensus_reply, time};
+
+/// A round with its reply, as `GET /v1/rounds/{id}` shows it.
+pub fn body(round: &Round) -> Value {
+    let mut body = summary(round);
+    if let (Some(members), Value::Object(reply)) =
+        (body.as_object_mut(), consensus_reply::body(round))
+    {
+        members.extend(reply);
+    }
+    body
+}
+
+/// A line of a list.
+pub fn summary(round: &Round) -> Value {
+    let open = &round.open;
+    let closing = round.closing.as_ref();
+    let sessions: Vec<&str> = open.seats.iter().map(|seat| seat.session_id.as_str()).collect();
+    json!({
+        "round_id": open.id.as_str(),
+        "kind": open.kind.as_str(),
+        "state": closing.map_or("open", |closing| closing.ending.as_str()),
+        "sessions": sessions,
+        "policy_id": open.policy_id,
+        "policy_hash": open.policy_hash,
+        "request_digest": open.request_digest,
+        "opened_at": time::value(open.opened_at),
+        "deadline_at": time::value(open.deadline_at),
+        "closed_at": closing.map(|closing| time::value(closing.closed_at)),
+        "outcome": closing.map(|closing| closing.consensus.outcome.as_str()),
+        "verdict": closing.and_then(|c| c.consensus.verdict).map(|label| label.as_str()),
+        "agreement": closing.map(|closing| closing.consensus.agreement),
+        "confidence": closing.map(|closing| closing.consensus.confidence),
+        "receipt_id": closing.map(|closing| closing.receipt_id.as_str()),
+    })
+}
+
+/// A page of a list.
+pub fn page(items: Vec<Value>, next_cursor: Option<String>) -> Value {
+    json!({ "items": items, "next_cursor": next_cursor })
+}

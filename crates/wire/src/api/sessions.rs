@@ -1,0 +1,116 @@
+//! The resource `/v1/sessions`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jurat_core::{code::Code, session::Session, time::Timestamp};
+use serde_json::{Value, json};
+
+use super::{fields::Fields, time};
+use crate::problem::Problem;
+
+const KNOWN: &[&str] =
+    &["id", "session_id", "executor", "profile", "tier", "labels", "task_types", "price_micros"];
+const LONGEST_NAME: usize = 64;
+
+pub fn decode_add(body: &Value, now: Timestamp) -> Result<Session, Problem> {
+    decode_fields(&Fields::of_body(body, Code::ValidationError)?, None, now)
+}
+
+/// A session with the defaults, named like its executor.
+pub fn plain(name: &str, now: Timestamp) -> Session {
+    Session {
+        id: name.to_owned(),
+        executor: name.to_owned(),
+        profile: "default".to_owned(),
+        tier: None,
+        labels: BTreeSet::new(),
+        task_types: BTreeMap::new(),
+        price_micros: 0,
+        created_at: now,
+    }
+}
+
+/// A session; `executor` is given when it is registered together with one.
+pub(super) fn decode_fields(
+    body: &Fields<'_>,
+    executor: Option<&str>,
+    now: Timestamp,
+) -> Result<Session, Problem> {
+    body.refuse_others(KNOWN)?;
+    let id = match (id(body)?, executor) {
+        (Some(id), _) => id,
+        (None, Some(executor)) => executor.to_owned(),
+        (None, None) => return Err(body.wrong("id", "is required")),
+    };
+    let executor = match (body.get("executor"), executor) {
+        (None, Some(executor)) => executor.to_owned(),
+        (Some(_), Some(_)) => {
+            return Err(body.wrong("executor", "is the one being added; leave it out"));
+        }
+        (_, None) => name(body, "executor")?,
+    };
+    let mut session = plain(&id, now);
+    session.executor = executor;
+    if body.get("profile").is_some() {
+        body.required_text("profile")?.clone_into(&mut session.profile);
+    }
+    session.tier = body.word("tier", &["fast", "safe", "oracle"])?;
+    session.labels = body.texts("labels")?.into_iter().map(str::to_owned).collect();
+    session.task_types = task_types(body)?;
+    session.price_micros = body.whole("price_micros", 0, 1_000_000_000_000)?.unwrap_or(0);
+    Ok(session)
+}
+
+/// Session ids may come as integers.
+fn id(body: &Fields<'_>) -> Result<Option<String>, Problem> {
+    let field = if body.get("id").is_some() { "id" } else { "session_id" };
+    match body.get(field) {
+        None => Ok(None),
+        Some(Value::Number(number)) if number.is_u64() => Ok(Some(number.to_string())),
+        Some(_) => name(body, field).map(Some),
+    }
+}
+
+/// A name that can stand in a URL and on a command line.
+pub(super) fn name(body: &Fields<'_>, field: &str) -> Result<String, Problem> {
+    let text = body.required_text(field)?;
+    let is_plain =
+        text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    if is_plain && text.len() <= LONGEST_NAME && !text.starts_with(['-', '.']) {
+        Ok(text.to_owned())
+    } else {
+        let reason = format!(
+            "must have at most {LONGEST_NAME} letters, digits, `-`, `_` or `.`, and start with a letter, a digit or `_`"
+        );
+        Err(body.wrong(field, &reason))
+    }
+}
+
+fn task_types(body: &Fields<'_>) -> Result<BTreeMap<String, String>, Problem> {
+    let Some(value) = body.get("task_types") else { return Ok(BTreeMap::new()) };
+    let wrong = || {
+        body.wrong("task_types", "must be an object of strings, such as {\"delegate\": \"swarm\"}")
+    };
+    let members = value.as_object().ok_or_else(wrong)?;
+    members
+        .iter()
+        .map(|(wanted, name)| match name.as_str() {
+            Some(name) if !name.is_empty() => Ok((wanted.clone(), name.to_owned())),
+            Some(_) | None => Err(wrong()),
+        })
+        .collect()
+}
+
+pub fn body(session: &Session) -> Value {
+    json!({
+        "id": session.id,
+        "session_id": session.id,
+        "executor": session.executor,
+        "profile": session.profile,
+        "tier": session.tier.map(|tier| tier.as_str()),
+        "labels": session.labels,
+        "task_types": session.task_types,
+        "price_micros": session.price_micros,
+        "created_at": time::value(session.created_at),
+    })
+}

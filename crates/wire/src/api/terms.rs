@@ -1,0 +1,190 @@
+//! The `consensus` block of a request.
+
+use jurat_core::{
+    code::Code,
+    job::{Aggregation, Disagreement, Merge, PoolEntry, Terms, TimeoutPolicy, Toggle},
+    policy::{EquivalenceError, parse_equivalence},
+};
+use serde_json::Value;
+
+use super::fields::{Fields, short};
+use crate::problem::Problem;
+
+const KNOWN: &[&str] = &[
+    "replicas",
+    "session_pool",
+    "aggregation",
+    "strategy",
+    "weight_by",
+    "disagreement_policy",
+    "min_agreement",
+    "timeout_policy",
+    "equivalence",
+    "merge",
+    "early_stop",
+    "include",
+    "target_confidence",
+];
+const LATER: &[&str] = &["weighted", "median_of_means", "model_ensemble", "ensemble_model"];
+const LARGEST_POOL: usize = 100;
+
+/// Terms for a request; `tier_replicas` is what the tier asks for when the block does not say.
+pub fn decode(body: &Fields<'_>, tier_replicas: u8) -> Result<Terms, Problem> {
+    let mut terms = Terms {
+        replicas: tier_replicas,
+        pool: Vec::new(),
+        aggregation: Aggregation::Majority,
+        disagreement: Disagreement::ReturnAll,
+        min_agreement: None,
+        timeout_policy: TimeoutPolicy::Count,
+        equivalence: None,
+        merge: Merge::Medoid,
+        early_stop: Toggle::Off,
+        traces: Toggle::Off,
+    };
+    let Some(block) = body.object("consensus")? else { return Ok(terms) };
+    block.refuse_others(KNOWN)?;
+    for name in ["weight_by", "target_confidence"] {
+        if block.get(name).is_some() {
+            return Err(block.unsupported(name, "is not supported; leave it out"));
+        }
+    }
+    if let Some(replicas) = replicas(&block)? {
+        terms.replicas = replicas;
+    }
+    terms.pool = pool(&block)?;
+    if let Some(aggregation) = aggregation(&block)? {
+        terms.aggregation = aggregation;
+    }
+    terms.min_agreement = min_agreement(&block)?;
+    if let Some(word) =
+        block.word("disagreement_policy", &["return_all", "fail_hard", "best_effort"])?
+    {
+        terms.disagreement = word;
+    }
+    if let Some(word) = block.word("timeout_policy", &["count", "ignore", "negative"])? {
+        terms.timeout_policy = word;
+    }
+    if let Some(word) = block.word("merge", &["medoid", "fields"])? {
+        terms.merge = word;
+    }
+    if block.flag("early_stop")? == Some(true) {
+        terms.early_stop = Toggle::On;
+    }
+    if let Some(value) = block.get("equivalence") {
+        terms.equivalence = Some(parse_equivalence(value).map_err(|error| match error {
+            EquivalenceError::NotSupported(name) => block.unsupported(
+                "equivalence",
+                &format!("`{name}` is not supported; use canonical, fields, numeric, buckets, unordered or text"),
+            ),
+            EquivalenceError::Invalid(reason) => block.wrong("equivalence", &reason),
+        })?);
+    }
+    for word in block.texts("include")? {
+        match word {
+            "traces" => terms.traces = Toggle::On,
+            other => {
+                let reason = format!("knows `traces` only, not `{}`", short(other));
+                return Err(block.wrong("include", &reason));
+            }
+        }
+    }
+    Ok(terms)
+}
+
+fn replicas(block: &Fields<'_>) -> Result<Option<u8>, Problem> {
+    match block.get("replicas") {
+        None => Ok(None),
+        Some(Value::String(word)) if word == "adaptive" => {
+            Err(block.unsupported("replicas", "`adaptive` is not supported; use 1, 3 or 5"))
+        }
+        Some(value) => match value.as_u64() {
+            Some(1) => Ok(Some(1)),
+            Some(3) => Ok(Some(3)),
+            Some(5) => Ok(Some(5)),
+            _ => Err(block.wrong("replicas", "must be 1, 3 or 5")),
+        },
+    }
+}
+
+fn pool(block: &Fields<'_>) -> Result<Vec<PoolEntry>, Problem> {
+    let Some(value) = block.get("session_pool") else { return Ok(Vec::new()) };
+    let wrong =
+        || block.wrong("session_pool", "must be a list of session ids, `label:…` or `profile:…`");
+    let items = value.as_array().ok_or_else(wrong)?;
+    if items.is_empty() {
+        return Err(
+            block.wrong("session_pool", "must not be empty; leave it out to let the server choose")
+        );
+    }
+    if LARGEST_POOL < items.len() {
+        return Err(
+            block.wrong("session_pool", &format!("must have at most {LARGEST_POOL} entries"))
+        );
+    }
+    let mut pool = Vec::with_capacity(items.len());
+    for item in items {
+        let entry = pool_entry(item).ok_or_else(wrong)?;
+        if pool.contains(&entry) {
+            return Err(
+                block.wrong("session_pool", &format!("has `{}` twice", short(&name_of(&entry))))
+            );
+        }
+        pool.push(entry);
+    }
+    Ok(pool)
+}
+
+/// A session id, as a string or an integer, a label or a profile.
+pub fn pool_entry(item: &Value) -> Option<PoolEntry> {
+    let text = match item {
+        Value::String(text) if !text.is_empty() => text.clone(),
+        Value::Number(number) => number.as_i64()?.to_string(),
+        Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            return None;
+        }
+    };
+    Some(match text.split_once(':') {
+        Some(("label", label)) => PoolEntry::Label(label.to_owned()),
+        Some(("profile", profile)) => PoolEntry::Profile(profile.to_owned()),
+        Some(_) | None => PoolEntry::Session(text),
+    })
+}
+
+fn name_of(entry: &PoolEntry) -> String {
+    match entry {
+        PoolEntry::Session(id) => id.clone(),
+        PoolEntry::Label(label) => format!("label:{label}"),
+        PoolEntry::Profile(profile) => format!("profile:{profile}"),
+    }
+}
+
+fn aggregation(block: &Fields<'_>) -> Result<Option<Aggregation>, Problem> {
+    let (aggregation, strategy) = (block.text("aggregation")?, block.text("strategy")?);
+    if let (Some(left), Some(right)) = (aggregation, strategy)
+        && left != right
+    {
+        return Err(block
+            .wrong("strategy", "contradicts `aggregation`, which means the same; leave one out"));
+    }
+    let name = if aggregation.is_some() { "aggregation" } else { "strategy" };
+    match aggregation.or(strategy) {
+        None => Ok(None),
+        Some(word) if LATER.contains(&word) => Err(block.unsupported(
+            name,
+            &format!("`{word}` is not supported; use majority, mean or median"),
+        )),
+        Some(_) => block.word(name, &["majority", "mean", "median"]),
+    }
+}
+
+fn min_agreement(block: &Fields<'_>) -> Result<Option<f64>, Problem> {
+    let Some(value) = block.get("min_agreement") else { return Ok(None) };
+    match value.as_f64() {
+        Some(number) if 0.0 < number && number <= 1.0 => Ok(Some(number)),
+        _ => Err(block.wrong("min_agreement", "must be a number above 0 and at most 1")),
+    }
+}
+
+/// The code of a wrong field on the consensus API.
+pub const CODE: Code = Code::RequestInvalid;

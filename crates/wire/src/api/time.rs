@@ -1,0 +1,13 @@
+//! Times as RFC 3339 text in UTC.
+
+use jurat_core::time::Timestamp;
+use serde_json::Value;
+
+pub fn text(at: Timestamp) -> String {
+    jiff::Timestamp::from_microsecond(at.micros())
+        .map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+pub fn value(at: Timestamp) -> Value {
+    Value::String(text(at))
+}
