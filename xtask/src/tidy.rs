@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Path) -> Result<Report> {
     let rules = Rules::parse(&tree::read(&root.join("deny.toml"))?)?;
 
     let mut found = layers::check(root, &metadata)?;
-    found.extend(dependencies::check(&metadata, &rules));
+    found.extend(dependencies::check(&metadata, &rules, &tree::read(&root.join("Cargo.lock"))?));
     found.extend(sources::check(root, &files)?);
     found.extend(documents::check(root)?);
     found.extend(numbering::check(root)?);

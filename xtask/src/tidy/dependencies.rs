@@ -49,25 +49,33 @@ impl Rules {
     }
 }
 
-pub(super) fn check(metadata: &Metadata, rules: &Rules) -> Vec<Violation> {
+pub(super) fn check(metadata: &Metadata, rules: &Rules, lock: &str) -> Vec<Violation> {
     let bans: BTreeMap<&str, &str> =
         rules.bans.deny.iter().map(|ban| (ban.name.as_str(), ban.reason.as_str())).collect();
-    let mut texts = Vec::new();
+    let mut found = Vec::new();
     for package in &metadata.packages {
-        let name = format!("`{} {}`", package.name, package.version);
-        texts.extend(licence_objection(package, rules).map(|text| format!("{name}: {text}")));
-        texts.extend(source_objection(package).map(|text| format!("{name}: {text}")));
-        texts.extend(
-            bans.get(package.name.as_str()).map(|reason| format!("{name} is banned: {reason}")),
-        );
+        let ban = bans.get(package.name.as_str()).map(|reason| format!("it is banned: {reason}"));
+        let wild = package.dependencies.iter().filter(|it| it.req == "*" && it.path.is_none());
+        let wild = wild.map(|it| format!("it takes any version of `{}`: name one", it.name));
+        let is_ours = package.source.is_none();
+        let texts = [licence_objection(package, rules), source_objection(package), ban];
+        for text in texts.into_iter().flatten().chain(wild.filter(|_| is_ours)) {
+            let text = format!("`{} {}`: {text}", package.name, package.version);
+            found.push(Violation::new("Cargo.lock", line_of(lock, package), text));
+        }
     }
-    for member in metadata.members() {
-        let wild = member.dependencies.iter().filter(|it| it.req == "*" && it.path.is_none());
-        texts.extend(
-            wild.map(|it| format!("`{}` uses any version of `{}`: name one", member.name, it.name)),
-        );
-    }
-    texts.into_iter().map(|text| Violation::new("Cargo.lock", 1, text)).collect()
+    found
+}
+
+/// The line of the lock file that names the package.
+fn line_of(lock: &str, package: &Package) -> usize {
+    let name = format!("name = \"{}\"", package.name);
+    let version = format!("version = \"{}\"", package.version);
+    let pairs = lock.lines().zip(lock.lines().skip(1));
+    pairs
+        .into_iter()
+        .position(|(first, second)| first == name && second == version)
+        .map_or(1, |index| index + 1)
 }
 
 fn licence_objection(package: &Package, rules: &Rules) -> Option<String> {
@@ -104,7 +112,7 @@ mod tests {
     fn check_package(json: &str, expected: &[&str]) {
         let package = serde_json::from_str(json).unwrap();
         let metadata = Metadata { packages: vec![package], workspace_members: Vec::new() };
-        let found = check(&metadata, &Rules::parse(RULES).unwrap());
+        let found = check(&metadata, &Rules::parse(RULES).unwrap(), "");
         let texts: Vec<&str> = found.iter().map(|violation| violation.text.as_str()).collect();
         assert_eq!(texts, expected);
     }
@@ -129,12 +137,19 @@ mod tests {
     }
 
     #[test]
+    fn the_line_in_the_lock_file_is_that_of_the_version() {
+        let lock = "[[package]]\nname = \"a\"\nversion = \"0.9.0\"\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n";
+        let package = serde_json::from_str(&json("a", "null", "null")).unwrap();
+        assert_eq!(line_of(lock, &package), 6);
+    }
+
+    #[test]
     fn a_ban_and_a_foreign_source_are_named() {
         check_package(
             &json("openssl", r#""MIT""#, r#""git+ssh://elsewhere/openssl""#),
             &[
                 "`openssl 1.0.0`: the source `git+ssh://elsewhere/openssl` is not the public registry",
-                "`openssl 1.0.0` is banned: TLS is rustls",
+                "`openssl 1.0.0`: it is banned: TLS is rustls",
             ],
         );
     }

@@ -34,7 +34,8 @@ pub(super) fn check(root: &Path, files: &[SourceFile]) -> Result<Vec<Violation>>
 
 fn check_rust(path: &str, text: &str) -> Vec<Violation> {
     let mut found = unfinished(path, text);
-    if !text.starts_with("//!") {
+    let first = text.lines().next().unwrap_or_default();
+    if first.strip_prefix("//!").is_none_or(|purpose| purpose.trim().is_empty()) {
         found.push(Violation::new(
             path,
             1,
@@ -93,6 +94,7 @@ mod tests {
     #[test]
     fn a_file_opens_with_what_it_is_for() {
         check("crates/x/src/a.rs", "//! A thing.\n", &[]);
+        assert_eq!(check_rust("crates/x/src/a.rs", "//! \n").len(), 1);
         check(
             "crates/x/src/a.rs",
             "use std::fmt;\n",
