@@ -1,6 +1,35 @@
 //! Policies: rule sets that decide a candidate.
 
+mod crosscheck;
+mod equivalence_params;
+mod params;
+mod result_hash;
+mod schema_only;
+mod schema_thresholds;
+mod wattswarm;
+
 use serde_json::Value;
+
+pub use self::{
+    crosscheck::Against,
+    equivalence_params::{EquivalenceError, parse_equivalence},
+    params::BindError,
+    result_hash::{HashCheck, ResultFields, check_result_hash, result_hash},
+    schema_thresholds::{Comparison, Limits, Threshold},
+};
+use crate::{
+    candidate::Candidate,
+    canonical, reason,
+    schema::{Schema, Work},
+};
+
+pub const SCHEMA_ONLY: &str = "vp.schema_only.v1";
+pub const SCHEMA_THRESHOLDS: &str = "vp.schema_thresholds.v1";
+pub const CROSSCHECK: &str = "vp.crosscheck.v1";
+pub const CLAIM: &str = "vp.claim.v1";
+
+/// The version of every policy that is built in.
+const VERSION: &str = "1";
 
 /// Which rules apply, as it travels to an executor.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,4 +38,190 @@ pub struct PolicyBinding {
     pub policy_version: String,
     pub policy_hash: String,
     pub policy_params: Value,
+}
+
+impl PolicyBinding {
+    /// A binding at version 1, with its hash.
+    pub fn new(policy_id: &str, params: Value) -> Self {
+        Self {
+            policy_id: policy_id.to_owned(),
+            policy_version: VERSION.to_owned(),
+            policy_hash: policy_hash(policy_id, &params),
+            policy_params: params,
+        }
+    }
+}
+
+/// `sha256:` and the digest of the policy's name followed by its canonical parameters.
+pub fn policy_hash(policy_id: &str, params: &Value) -> String {
+    let mut bytes = policy_id.as_bytes().to_vec();
+    bytes.extend(canonical::canonical(params));
+    canonical::digest(&bytes)
+}
+
+/// A policy with its parameters, read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Policy {
+    SchemaOnly {
+        rules: Rules,
+    },
+    SchemaThresholds {
+        rules: Rules,
+        limits: Limits,
+    },
+    Crosscheck {
+        rules: Rules,
+        against: Against,
+    },
+    /// Whether a claim is true and useful. Only a judge can tell.
+    Claim,
+}
+
+/// Whose reading of a policy applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rules {
+    Jurat,
+    /// Selected by the fixed hash of that system's policy.
+    WattSwarm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Passed,
+    Failed,
+    Inconclusive,
+}
+
+impl Status {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// What a policy says about a candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    pub status: Status,
+    /// Confidence in the verdict, between 0 and 1.
+    pub score: f64,
+    /// Empty on a clean pass.
+    pub reason_codes: Vec<u16>,
+    /// The reasons in words.
+    pub notes: Vec<String>,
+}
+
+impl Evaluation {
+    pub fn passed(notes: Vec<String>) -> Self {
+        Self { status: Status::Passed, score: 1.0, reason_codes: Vec::new(), notes }
+    }
+
+    pub fn failed(reason_codes: Vec<u16>, notes: Vec<String>) -> Self {
+        Self { status: Status::Failed, score: 1.0, reason_codes, notes }
+    }
+
+    /// No verdict, and so no confidence in one.
+    pub fn inconclusive(reason_code: u16, note: impl Into<String>) -> Self {
+        Self {
+            status: Status::Inconclusive,
+            score: 0.0,
+            reason_codes: vec![reason_code],
+            notes: vec![note.into()],
+        }
+    }
+}
+
+impl Policy {
+    /// Whether this is a policy that is built in.
+    pub fn is_known(policy_id: &str) -> bool {
+        matches!(policy_id, SCHEMA_ONLY | SCHEMA_THRESHOLDS | CROSSCHECK | CLAIM)
+    }
+
+    /// Reads a binding: name, version, hash, parameters, in this order.
+    pub fn bind(binding: &PolicyBinding) -> Result<Self, BindError> {
+        let policy_id = binding.policy_id.as_str();
+        if !Self::is_known(policy_id) {
+            return Err(BindError::Unknown { policy_id: policy_id.to_owned() });
+        }
+        if binding.policy_version != VERSION {
+            return Err(BindError::Version {
+                policy_id: policy_id.to_owned(),
+                given: binding.policy_version.clone(),
+            });
+        }
+        let rules = rules_of(binding)?;
+        let params = &binding.policy_params;
+        match policy_id {
+            SCHEMA_ONLY => schema_only::bind(rules, params),
+            SCHEMA_THRESHOLDS => schema_thresholds::bind(rules, params),
+            CROSSCHECK => crosscheck::bind(rules, params),
+            _ => Ok(Self::Claim),
+        }
+    }
+
+    /// Whether only a judge can decide.
+    pub const fn needs_judge(&self) -> bool {
+        matches!(self, Self::Claim)
+    }
+
+    /// An upper bound on the work of [`Policy::evaluate`].
+    pub fn estimate(&self, candidate: &Candidate, schema: &Schema) -> Work {
+        match self {
+            Self::SchemaOnly { .. } | Self::SchemaThresholds { .. } => {
+                schema.estimate(&candidate.output)
+            }
+            Self::Crosscheck { against, .. } => {
+                schema.estimate(&candidate.output).and(crosscheck::estimate(against, candidate))
+            }
+            Self::Claim => Work::default(),
+        }
+    }
+
+    /// Decides the candidate.
+    pub fn evaluate(&self, candidate: &Candidate, schema: &Schema) -> Evaluation {
+        let output = &candidate.output;
+        match self {
+            Self::SchemaOnly { rules: Rules::Jurat } => schema_only::evaluate(output, schema),
+            Self::SchemaOnly { rules: Rules::WattSwarm } => {
+                wattswarm::schema_only(output, schema.source())
+            }
+            Self::SchemaThresholds { rules: Rules::Jurat, limits } => {
+                schema_thresholds::evaluate(limits, output, schema)
+            }
+            Self::SchemaThresholds { rules: Rules::WattSwarm, limits } => {
+                wattswarm::schema_thresholds(limits, output, schema.source())
+            }
+            Self::Crosscheck { rules: Rules::Jurat, against } => {
+                crosscheck::evaluate(against, candidate, schema)
+            }
+            Self::Crosscheck { rules: Rules::WattSwarm, against } => {
+                wattswarm::crosscheck(against, output, schema.source())
+            }
+            Self::Claim => Evaluation::inconclusive(
+                reason::CLAIM_UNDECIDED,
+                "A judge must decide whether the claim is true and useful.",
+            ),
+        }
+    }
+}
+
+/// Whose rules the hash selects.
+fn rules_of(binding: &PolicyBinding) -> Result<Rules, BindError> {
+    let given = binding.policy_hash.to_ascii_lowercase();
+    let bare = given.strip_prefix("sha256:").unwrap_or(&given);
+    if wattswarm::fixed_hash(&binding.policy_id) == Some(bare) {
+        return Ok(Rules::WattSwarm);
+    }
+    let expected = policy_hash(&binding.policy_id, &binding.policy_params);
+    if expected.strip_prefix("sha256:") == Some(bare) {
+        return Ok(Rules::Jurat);
+    }
+    Err(BindError::Hash {
+        policy_id: binding.policy_id.clone(),
+        given: binding.policy_hash.chars().take(80).collect(),
+        expected,
+    })
 }

@@ -1,1 +1,168 @@
 //! JSON Schemas from callers, compiled within bounds.
+
+mod bound;
+mod error;
+mod graph;
+mod keywords;
+mod pattern;
+mod rehearsal;
+mod scan;
+
+use std::{fmt, sync::Arc};
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+use self::{bound::Bound, graph::Graph, scan::Shape};
+pub use self::{
+    bound::Work,
+    error::{SchemaError, WorkRefused},
+    scan::scan as check_limits,
+};
+use crate::canonical;
+
+/// Canonical text of a schema, in bytes.
+pub const MAX_TEXT: usize = 64 * 1024;
+/// Containers within containers, of a schema and of an instance.
+pub const MAX_DEPTH: usize = 64;
+pub const MAX_SUBSCHEMAS: usize = 2_000;
+pub const MAX_ENUM: usize = 1_000;
+pub const MAX_PATTERNS: usize = 50;
+pub const MAX_PATTERN_BYTES: usize = 512;
+/// Subschemas that apply one another to the same value, one after the other.
+pub const MAX_IN_PLACE: usize = 200;
+/// Applications of subschemas to one value, by one subschema.
+pub const MAX_EXPANSION: u64 = 10_000;
+/// Applications of subschemas to the values of one instance.
+pub const MAX_APPLICATIONS: u64 = 1_000_000;
+/// String bytes times states of the patterns that read them.
+pub const MAX_REGEX_STEPS: u64 = 100_000_000;
+
+/// Listing every mismatch costs more than finding one, in time and in memory.
+const MAX_LISTED_APPLICATIONS: u64 = 20_000;
+const MAX_MESSAGES: usize = 5;
+const MAX_MESSAGE_CHARS: usize = 200;
+const MAX_REGEX_BYTES: usize = 4 * 1024 * 1024;
+
+/// A compiled schema with a bound on the work it takes. Cheap to clone.
+#[derive(Clone)]
+pub struct Schema {
+    compiled: Arc<Compiled>,
+}
+
+struct Compiled {
+    source: Value,
+    digest: String,
+    text_bytes: usize,
+    validator: Validator,
+    bound: Bound,
+}
+
+/// Whether an instance matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Matches {
+    Yes,
+    /// The first few mismatches, each with the place in the instance.
+    No(Vec<String>),
+}
+
+impl Schema {
+    /// Compiles a schema, or says why it is refused. Draft 2020-12 unless `$schema` names another.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        scan::scan(schema)?;
+        let text = canonical::canonical(schema);
+        if text.len() > MAX_TEXT {
+            return Err(SchemaError::TooLarge);
+        }
+        let graph = Graph::of(schema)?;
+        let bound = Bound::of(&graph)?;
+        rehearsal::rehearse(&graph)?;
+        let validator = jsonschema::options()
+            .with_pattern_options(
+                PatternOptions::regex().size_limit(MAX_REGEX_BYTES).dfa_size_limit(MAX_REGEX_BYTES),
+            )
+            .offline()
+            .build(schema)
+            .map_err(|error| SchemaError::invalid(&error))?;
+        let compiled = Compiled {
+            source: schema.clone(),
+            digest: canonical::digest(&text),
+            text_bytes: text.len(),
+            validator,
+            bound,
+        };
+        Ok(Self { compiled: Arc::new(compiled) })
+    }
+
+    /// `sha256:` and the digest of the schema's canonical JSON.
+    pub fn digest(&self) -> &str {
+        &self.compiled.digest
+    }
+
+    /// The schema as it was given.
+    pub fn source(&self) -> &Value {
+        &self.compiled.source
+    }
+
+    /// Whether the schema is `{}` or `true` and so takes anything.
+    pub fn is_open(&self) -> bool {
+        match self.source() {
+            Value::Object(members) => members.is_empty(),
+            Value::Bool(takes_all) => *takes_all,
+            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
+        }
+    }
+
+    /// Roughly how many bytes of memory the compiled schema takes, for caches.
+    pub fn footprint(&self) -> u64 {
+        let text = u64::try_from(self.compiled.text_bytes).unwrap_or(u64::MAX);
+        let states = self.compiled.bound.states();
+        4096_u64.saturating_add(text.saturating_mul(64)).saturating_add(states.saturating_mul(256))
+    }
+
+    /// An upper bound on the work to check this instance.
+    pub fn estimate(&self, instance: &Value) -> Work {
+        self.compiled.bound.work(&Shape::of(instance))
+    }
+
+    /// Whether the instance matches, unless finding out could take too much work.
+    pub fn check(&self, instance: &Value) -> Result<Matches, WorkRefused> {
+        let shape = Shape::of(instance);
+        if MAX_DEPTH < shape.depth() {
+            return Err(WorkRefused::TooDeep);
+        }
+        let work = self.compiled.bound.work(&shape);
+        if MAX_APPLICATIONS < work.applications {
+            return Err(WorkRefused::Applications);
+        }
+        if MAX_REGEX_STEPS < work.regex_steps {
+            return Err(WorkRefused::RegexSteps);
+        }
+        if self.compiled.validator.is_valid(instance) {
+            return Ok(Matches::Yes);
+        }
+        if MAX_LISTED_APPLICATIONS < work.applications {
+            return Ok(Matches::No(vec!["The instance does not match the schema.".to_owned()]));
+        }
+        let errors = self.compiled.validator.iter_errors(instance);
+        Ok(Matches::No(errors.take(MAX_MESSAGES).map(|error| message(&error)).collect()))
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schema").field(&self.digest()).finish()
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest() == other.digest()
+    }
+}
+
+fn message(error: &jsonschema::ValidationError<'_>) -> String {
+    let path = error.instance_path().as_str();
+    let place = if path.is_empty() { "the root" } else { path };
+    error::cut(&format_args!("at {place}: {error}"), MAX_MESSAGE_CHARS)
+}

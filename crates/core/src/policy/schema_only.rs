@@ -1,0 +1,31 @@
+//! `vp.schema_only.v1`: the output matches the schema.
+
+use serde_json::Value;
+
+use super::{Evaluation, Policy, Rules, params, params::BindError};
+use crate::{
+    reason,
+    schema::{Matches, Schema},
+};
+
+pub(super) fn bind(rules: Rules, given: &Value) -> Result<Policy, BindError> {
+    if rules == Rules::Jurat {
+        params::members(given, &[])?;
+    }
+    Ok(Policy::SchemaOnly { rules })
+}
+
+pub(super) fn evaluate(output: &Value, schema: &Schema) -> Evaluation {
+    unmatched(output, schema).unwrap_or_else(|| Evaluation::passed(Vec::new()))
+}
+
+/// What is to be said of an output that does not match, or cannot be checked.
+pub(super) fn unmatched(output: &Value, schema: &Schema) -> Option<Evaluation> {
+    match schema.check(output) {
+        Ok(Matches::Yes) => None,
+        Ok(Matches::No(notes)) => Some(Evaluation::failed(vec![reason::SCHEMA_INVALID], notes)),
+        Err(refused) => {
+            Some(Evaluation::inconclusive(reason::EVALUATION_REFUSED, refused.to_string()))
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `vp.schema_thresholds.v1`: the output matches the schema, and fields of it satisfy thresholds.
+
+use std::{cmp::Ordering, fmt};
+
+use serde_json::{Map, Number, Value};
+
+use super::{
+    Evaluation, Policy, Rules,
+    params::{self, BindError, is_pointer},
+    schema_only,
+};
+use crate::{canonical::canonical, reason, schema::Schema};
+
+const MAX_THRESHOLDS: usize = 1_000;
+const MAX_NOTES: usize = 5;
+const KNOWN: &[&str] = &["thresholds", "min_confidence", "max_len"];
+
+/// What the output must satisfy beside the schema.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Limits {
+    pub thresholds: Vec<Threshold>,
+    /// The least that the output's `confidence` may be.
+    pub min_confidence: Option<f64>,
+    /// The most bytes that the output may have as compact JSON.
+    pub max_len: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Threshold {
+    /// A JSON Pointer into the output.
+    pub path: String,
+    pub comparison: Comparison,
+    pub value: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    More,
+    AtLeast,
+    Less,
+    AtMost,
+    Equal,
+    NotEqual,
+}
+
+impl Comparison {
+    pub const ALL: &[Self] =
+        &[Self::More, Self::AtLeast, Self::Less, Self::AtMost, Self::Equal, Self::NotEqual];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::More => ">",
+            Self::AtLeast => ">=",
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+        }
+    }
+
+    /// Whether it asks for more or less, which only numbers answer.
+    const fn is_ordering(self) -> bool {
+        !matches!(self, Self::Equal | Self::NotEqual)
+    }
+
+    const fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::More => order.is_gt(),
+            Self::AtLeast => order.is_ge(),
+            Self::Less => order.is_lt(),
+            Self::AtMost => order.is_le(),
+            Self::Equal => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+        }
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+pub(super) fn bind(rules: Rules, given: &Value) -> Result<Policy, BindError> {
+    let limits = match rules {
+        Rules::Jurat => limits(given)?,
+        // That system ignores what it does not understand.
+        Rules::WattSwarm => Limits {
+            thresholds: Vec::new(),
+            min_confidence: given.get("min_confidence").and_then(Value::as_f64),
+            max_len: given.get("max_len").and_then(Value::as_u64),
+        },
+    };
+    Ok(Policy::SchemaThresholds { rules, limits })
+}
+
+fn limits(given: &Value) -> Result<Limits, BindError> {
+    let Some(members) = params::members(given, KNOWN)? else { return Ok(Limits::default()) };
+    let min_confidence = match members.get("min_confidence") {
+        None | Some(Value::Null) => None,
+        Some(Value::Number(number)) => number.as_f64(),
+        Some(_) => {
+            return Err(BindError::params("policy_params.min_confidence", "must be a number"));
+        }
+    };
+    let max_len = match members.get("max_len") {
+        None | Some(Value::Null) => None,
+        Some(value) => Some(value.as_u64().ok_or_else(|| {
+            BindError::params("policy_params.max_len", "must be a whole number, 0 or more")
+        })?),
+    };
+    let given = params::list(members, "thresholds", MAX_THRESHOLDS)?;
+    let thresholds = given.iter().enumerate().map(|(index, item)| threshold(index, item));
+    Ok(Limits { thresholds: thresholds.collect::<Result<_, _>>()?, min_confidence, max_len })
+}
+
+fn threshold(index: usize, item: &Value) -> Result<Threshold, BindError> {
+    let here = format!("policy_params.thresholds[{index}]");
+    let Value::Object(members) = item else {
+        return Err(BindError::params(
+            here,
+            "must be an object such as {\"path\": \"/score\", \"op\": \">=\", \"value\": 0.8}",
+        ));
+    };
+    if let Some(name) =
+        members.keys().find(|name| !["path", "op", "value"].contains(&name.as_str()))
+    {
+        let name: String = name.chars().take(60).collect();
+        return Err(BindError::params(
+            format!("{here}.{name}"),
+            "is not part of a threshold; known are: path, op, value",
+        ));
+    }
+    let path = text(members, "path").filter(|path| is_pointer(path)).ok_or_else(|| {
+        BindError::params(format!("{here}.path"), "must be a JSON Pointer such as /score")
+    })?;
+    let comparison = text(members, "op")
+        .and_then(|op| Comparison::ALL.iter().copied().find(|known| known.as_str() == op))
+        .ok_or_else(|| BindError::params(format!("{here}.op"), "must be one of > >= < <= == !="))?;
+    let value = members
+        .get("value")
+        .ok_or_else(|| BindError::params(format!("{here}.value"), "is missing"))?;
+    if comparison.is_ordering() && !value.is_number() {
+        return Err(BindError::params(
+            format!("{here}.value"),
+            format!("must be a number, because `{comparison}` compares numbers"),
+        ));
+    }
+    Ok(Threshold { path: path.to_owned(), comparison, value: value.clone() })
+}
+
+fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    members.get(name).and_then(Value::as_str)
+}
+
+pub(super) fn evaluate(limits: &Limits, output: &Value, schema: &Schema) -> Evaluation {
+    if let Some(evaluation) = schema_only::unmatched(output, schema) {
+        return evaluation;
+    }
+    let mut unmet = Vec::new();
+    if let Some(least) = limits.min_confidence {
+        unmet.extend(confidence(least, output));
+    }
+    if let Some(most) = limits.max_len {
+        let length = compact_len(output);
+        if most < length {
+            let note = format!("The output has {length} bytes, more than `max_len` {most}.");
+            unmet.push((reason::OUTPUT_TOO_LARGE, note));
+        }
+    }
+    unmet.extend(limits.thresholds.iter().filter_map(|threshold| threshold.unmet(output)));
+    if unmet.is_empty() {
+        return Evaluation::passed(Vec::new());
+    }
+    let mut codes: Vec<u16> = unmet.iter().map(|(code, _)| *code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let notes = unmet.into_iter().map(|(_, note)| note).take(MAX_NOTES).collect();
+    Evaluation::failed(codes, notes)
+}
+
+/// A missing confidence is no confidence.
+fn confidence(least: f64, output: &Value) -> Option<(u16, String)> {
+    let note = match output.get("confidence").and_then(Value::as_f64) {
+        Some(given) if least <= given => return None,
+        Some(given) => format!("`confidence` is {given}, below {least}."),
+        None => format!("`confidence` is not a number; at least {least} is needed."),
+    };
+    Some((reason::CONFIDENCE_TOO_LOW, note))
+}
+
+/// The length of the value as compact JSON.
+pub(super) fn compact_len(value: &Value) -> u64 {
+    u64::try_from(value.to_string().len()).unwrap_or(u64::MAX)
+}
+
+impl Threshold {
+    fn unmet(&self, output: &Value) -> Option<(u16, String)> {
+        let Self { path, comparison, value } = self;
+        let Some(found) = output.pointer(path) else {
+            return Some((reason::THRESHOLD_FIELD_MISSING, format!("`{path}` is missing.")));
+        };
+        let is_met = match (found, value) {
+            (Value::Number(found), Value::Number(value)) => {
+                compare(found, value).is_some_and(|order| comparison.holds(order))
+            }
+            _ if comparison.is_ordering() => {
+                let note = format!("`{path}` is not a number.");
+                return Some((reason::THRESHOLD_FIELD_MISSING, note));
+            }
+            _ => comparison.holds(canonical(found).cmp(&canonical(value))),
+        };
+        if is_met {
+            return None;
+        }
+        let found = shown(found);
+        let note = format!("`{path}` is {found}; it must be {comparison} {}.", shown(value));
+        Some((reason::THRESHOLD_NOT_MET, note))
+    }
+}
+
+/// Whole numbers compare exactly, others as floating point.
+fn compare(left: &Number, right: &Number) -> Option<Ordering> {
+    let whole = |number: &Number| {
+        number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+    };
+    match (whole(left), whole(right)) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+    }
+}
+
+/// A value in a note: numbers, booleans and short texts only.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => {
+            let short: String = text.chars().take(40).collect();
+            format!("\"{short}{}\"", if short.len() < text.len() { "…" } else { "" })
+        }
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}

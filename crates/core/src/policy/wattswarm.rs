@@ -1,0 +1,105 @@
+//! The rules of WattSwarm's own policies, selected by their fixed hashes.
+
+use serde_json::{Map, Value};
+
+use super::{
+    Against, CROSSCHECK, Evaluation, Limits, SCHEMA_ONLY, SCHEMA_THRESHOLDS, Status,
+    schema_thresholds::compact_len,
+};
+use crate::reason;
+
+/// The hash by which that system knows its policy. Parameters are not part of it.
+pub(super) fn fixed_hash(policy_id: &str) -> Option<&'static str> {
+    match policy_id {
+        SCHEMA_ONLY => Some("a52d250d216f425973eb5a13c392d4dbc172357181b683e86caa4a5c64db94a7"),
+        SCHEMA_THRESHOLDS => {
+            Some("052312b5f56ed81a7c6f693d5d24fde5dc42825ecc61c6f77bccf07c444c4edf")
+        }
+        CROSSCHECK => Some("236ef6d386d272715034acda035ae212c85a87dd6a09958e781c5d0b6880846d"),
+        _ => None,
+    }
+}
+
+pub(super) fn schema_only(output: &Value, schema: &Value) -> Evaluation {
+    if matches(output, schema) {
+        verdict(Status::Passed, 1.0, vec![reason::SCHEMA_OK])
+    } else {
+        verdict(Status::Failed, 0.0, vec![reason::SCHEMA_INVALID])
+    }
+}
+
+pub(super) fn schema_thresholds(limits: &Limits, output: &Value, schema: &Value) -> Evaluation {
+    let mut codes = vec![schema_code(output, schema)];
+    let confidence = output.get("confidence").and_then(Value::as_f64).unwrap_or(0.0);
+    if limits.min_confidence.is_some_and(|least| confidence < least) {
+        codes.push(reason::CONFIDENCE_TOO_LOW);
+    }
+    if limits.max_len.is_some_and(|most| most < compact_len(output)) {
+        codes.push(reason::OUTPUT_TOO_LARGE);
+    }
+    if codes == [reason::SCHEMA_OK] {
+        verdict(Status::Passed, 1.0, codes)
+    } else {
+        verdict(Status::Failed, 0.2, codes)
+    }
+}
+
+pub(super) fn crosscheck(against: &Against, output: &Value, schema: &Value) -> Evaluation {
+    let mut codes = vec![schema_code(output, schema)];
+    let summary = output.get("check_summary").and_then(Value::as_str);
+    if summary.is_none_or(|summary| summary.trim().is_empty()) {
+        codes.push(reason::CHECK_SUMMARY_MISSING);
+    }
+    let score = if codes == [reason::SCHEMA_OK] { 0.9 } else { 0.3 };
+    if against.min_score.is_some_and(|least| score < least) {
+        codes.push(reason::SCORE_TOO_LOW);
+    }
+    let status = if codes == [reason::SCHEMA_OK] { Status::Passed } else { Status::Failed };
+    verdict(status, score, codes)
+}
+
+fn verdict(status: Status, score: f64, reason_codes: Vec<u16>) -> Evaluation {
+    Evaluation { status, score, reason_codes, notes: Vec::new() }
+}
+
+fn schema_code(output: &Value, schema: &Value) -> u16 {
+    if matches(output, schema) { reason::SCHEMA_OK } else { reason::SCHEMA_INVALID }
+}
+
+/// That system's small part of JSON Schema: `type`, `required`, and `type` of each property.
+fn matches(value: &Value, schema: &Value) -> bool {
+    let Value::Object(schema) = schema else { return false };
+    if !has_type(value, schema) {
+        return false;
+    }
+    if let Some(required) = schema.get("required").and_then(Value::as_array) {
+        let Value::Object(members) = value else { return false };
+        let mut names = required.iter().filter_map(Value::as_str);
+        if !names.all(|name| members.contains_key(name)) {
+            return false;
+        }
+    }
+    match (schema.get("properties"), value) {
+        (Some(Value::Object(properties)), Value::Object(members)) => {
+            properties.iter().all(|(name, property)| match (members.get(name), property) {
+                (Some(member), Value::Object(property)) => has_type(member, property),
+                _ => true,
+            })
+        }
+        _ => true,
+    }
+}
+
+fn has_type(value: &Value, schema: &Map<String, Value>) -> bool {
+    match schema.get("type").and_then(Value::as_str) {
+        None => true,
+        Some("object") => value.is_object(),
+        Some("string") => value.is_string(),
+        Some("number") => value.is_number(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("boolean") => value.is_boolean(),
+        Some("array") => value.is_array(),
+        Some("null") => value.is_null(),
+        Some(_) => false,
+    }
+}

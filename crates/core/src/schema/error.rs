@@ -1,0 +1,155 @@
+//! Why a schema, or the work of checking an instance, is refused.
+
+use std::fmt::{self, Write as _};
+
+use super::{
+    MAX_APPLICATIONS, MAX_DEPTH, MAX_ENUM, MAX_EXPANSION, MAX_IN_PLACE, MAX_PATTERN_BYTES,
+    MAX_PATTERNS, MAX_REGEX_STEPS, MAX_SUBSCHEMAS, MAX_TEXT,
+};
+
+const MAX_QUOTE_CHARS: usize = 100;
+const MAX_DETAIL_CHARS: usize = 300;
+
+/// A schema that is not compiled. `at` is a JSON Pointer into the schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    #[error("the schema has more than {MAX_TEXT} bytes as canonical JSON; make it smaller")]
+    TooLarge,
+    #[error(
+        "the schema nests deeper than {MAX_DEPTH} at `{at}`; move parts to `$defs` and refer to them"
+    )]
+    TooDeep { at: String },
+    #[error(
+        "the schema has more than {MAX_SUBSCHEMAS} subschemas; share repeated ones through `$defs`"
+    )]
+    TooManySubschemas,
+    #[error("`enum` at `{at}` has more than {MAX_ENUM} values; give fewer, or use a pattern")]
+    EnumTooLarge { at: String },
+    #[error(
+        "the schema has more than {MAX_PATTERNS} patterns, the first too many at `{at}`; use fewer"
+    )]
+    TooManyPatterns { at: String },
+    #[error("the pattern at `{at}` is refused: {why}")]
+    Pattern { at: String, why: PatternRefused },
+    #[error(
+        "`{at}` refers to `{reference}`, which is outside of this schema and is never fetched; copy it to `$defs` and refer to `#/$defs/<name>`"
+    )]
+    RemoteRef { at: String, reference: String },
+    #[error(
+        "`{at}` refers to `{reference}`, which does not exist in this schema; correct the reference"
+    )]
+    DanglingRef { at: String, reference: String },
+    #[error(
+        "`$schema` at `{at}` names `{uri}`, which is not a known draft; use draft 4, 6, 7, 2019-09 or 2020-12"
+    )]
+    UnknownDraft { at: String, uri: String },
+    #[error(
+        "the subschema at `{at}` refers back to itself for the same value and so never ends; break the cycle"
+    )]
+    Cycle { at: String },
+    #[error(
+        "more than {MAX_IN_PLACE} subschemas apply one another to the same value, starting at `{at}`; shorten the chain of references"
+    )]
+    ChainTooLong { at: String },
+    #[error(
+        "the subschema at `{at}` may apply more than {MAX_EXPANSION} subschemas to one value; refer to the same ones less often"
+    )]
+    Expansion { at: String },
+    #[error(
+        "compiling the subschema at `{at}` would take too much work; use fewer `unevaluatedProperties` and `unevaluatedItems` within one another, and fewer `$id`"
+    )]
+    Compilation { at: String },
+    #[error("the schema is not valid at `{at}`: {detail}")]
+    Invalid { at: String, detail: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PatternRefused {
+    #[error("it has more than {MAX_PATTERN_BYTES} bytes; make it shorter")]
+    TooLong,
+    #[error(
+        "it is not a regular expression that can be matched in linear time; correct it, and do without look-around and back-references"
+    )]
+    Syntax,
+    #[error("its automaton is too large; lower the counts of its repetitions")]
+    TooLarge,
+}
+
+impl SchemaError {
+    /// A short stable name.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::TooLarge => "schema_too_large",
+            Self::TooDeep { .. } => "schema_too_deep",
+            Self::TooManySubschemas => "schema_too_many_nodes",
+            Self::EnumTooLarge { .. } => "schema_enum_too_large",
+            Self::TooManyPatterns { .. } => "schema_too_many_patterns",
+            Self::Pattern { .. } => "schema_pattern_refused",
+            Self::RemoteRef { .. } => "schema_remote_ref",
+            Self::DanglingRef { .. } => "schema_dangling_ref",
+            Self::UnknownDraft { .. } => "schema_unknown_draft",
+            Self::Cycle { .. } => "schema_cycle",
+            Self::ChainTooLong { .. } => "schema_chain_too_long",
+            Self::Expansion { .. } | Self::Compilation { .. } => "schema_expansion",
+            Self::Invalid { .. } => "schema_invalid",
+        }
+    }
+
+    pub(super) fn invalid(error: &jsonschema::ValidationError<'_>) -> Self {
+        Self::Invalid {
+            at: error.instance_path().as_str().to_owned(),
+            detail: cut(&error, MAX_DETAIL_CHARS),
+        }
+    }
+
+    pub(super) fn bad_uri(at: &str, detail: &impl fmt::Display) -> Self {
+        Self::Invalid { at: at.to_owned(), detail: cut(detail, MAX_DETAIL_CHARS) }
+    }
+}
+
+/// An instance that is not checked, because that could take too much work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WorkRefused {
+    #[error("The output nests deeper than {MAX_DEPTH}.")]
+    TooDeep,
+    #[error(
+        "Checking this output may take more than {MAX_APPLICATIONS} applications of subschemas."
+    )]
+    Applications,
+    #[error(
+        "Matching the patterns of the schema against this output may take more than {MAX_REGEX_STEPS} steps."
+    )]
+    RegexSteps,
+}
+
+/// A quotation from a schema, cut so that an error stays readable.
+pub(super) fn quote(text: &str) -> String {
+    cut(&text, MAX_QUOTE_CHARS)
+}
+
+/// The first characters of a text; what is beyond is not even formatted.
+pub(super) fn cut(text: &impl fmt::Display, max_chars: usize) -> String {
+    let mut cut = Cut { text: String::new(), left: max_chars };
+    if write!(cut, "{text}").is_err() {
+        cut.text.push('…');
+    }
+    cut.text
+}
+
+struct Cut {
+    text: String,
+    left: usize,
+}
+
+impl fmt::Write for Cut {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        for character in piece.chars() {
+            if self.left == 0 {
+                return Err(fmt::Error);
+            }
+            self.text.push(character);
+            self.left -= 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,327 @@
+//! The graph of subschemas: who applies whom, in place or to children.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use referencing::{Draft, Registry, Resolver, Retrieve, Uri};
+use serde_json::{Map, Value};
+
+use super::{
+    MAX_ENUM, MAX_PATTERNS, MAX_SUBSCHEMAS,
+    error::{SchemaError, quote},
+    keywords::{self, Place},
+    pattern,
+    scan::join,
+};
+
+/// The base that the validator assumes for a schema without an `$id`.
+const DEFAULT_BASE: &str = "json-schema:///";
+
+/// Every subschema; the root is the first.
+#[derive(Debug)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    /// Where it stands in the schema.
+    pub(super) at: String,
+    /// Direct subschemas that apply to the same value.
+    pub(super) in_place: Vec<usize>,
+    /// References, which apply to the same value. Of each list one target applies.
+    pub(super) references: Vec<Vec<usize>>,
+    pub(super) named: Vec<usize>,
+    pub(super) indexed: Vec<usize>,
+    pub(super) each: Vec<usize>,
+    pub(super) contains: Vec<usize>,
+    pub(super) unevaluated: Vec<usize>,
+    /// Cost of one application beside the subschemas.
+    pub(super) weight: u64,
+    /// States of the pattern for the value itself.
+    pub(super) states: u64,
+    /// States of the patterns for the names of members.
+    pub(super) name_states: u64,
+    pub(super) is_unique: bool,
+    /// Number of the resource it belongs to; each `$id` starts another.
+    pub(super) resource: usize,
+}
+
+impl Graph {
+    pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
+        let draft = Draft::default().detect(schema);
+        let resource = draft.create_resource_ref(schema);
+        let base = resource.id().unwrap_or(DEFAULT_BASE);
+        let at_id = || join("", draft.id_keyword());
+        let base =
+            referencing::uri::from_str(base).map_err(|e| SchemaError::bad_uri(&at_id(), &e))?;
+        let registry = Registry::new()
+            .retriever(Nowhere)
+            .draft(known(draft))
+            .add(base.as_str(), resource)
+            .and_then(referencing::RegistryBuilder::prepare)
+            .map_err(|error| SchemaError::bad_uri("", &error))?;
+        let mut walk = Walk::new(schema);
+        walk.enter(Visit {
+            value: schema,
+            at: String::new(),
+            resolver: registry.resolver(base),
+            draft,
+            is_based: true,
+        })?;
+        walk.run()?;
+        Ok(Self { nodes: walk.nodes })
+    }
+}
+
+/// A draft the library takes; an unknown one is refused by name as soon as the walk sees it.
+fn known(draft: Draft) -> Draft {
+    if draft == Draft::Unknown { Draft::default() } else { draft }
+}
+
+/// Stands in for everything outside of the schema, so that nothing is ever read or fetched.
+/// What resolves to its empty answer is not part of the schema, and is refused for that.
+struct Nowhere;
+
+impl Retrieve for Nowhere {
+    fn retrieve(&self, _: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Value::Object(Map::new()))
+    }
+}
+
+struct Visit<'r> {
+    value: &'r Value,
+    at: String,
+    resolver: Resolver<'r>,
+    draft: Draft,
+    /// Whether the resolver already stands at the subschema's own `$id`.
+    is_based: bool,
+}
+
+struct Reference<'r> {
+    from: usize,
+    keyword: &'static str,
+    target: String,
+    resolver: Resolver<'r>,
+}
+
+struct Walk<'r> {
+    nodes: Vec<Node>,
+    /// Node by the address of its value; the schema is borrowed and stays where it is.
+    by_address: BTreeMap<usize, usize>,
+    /// Pointer of each container and boolean of the schema, by address.
+    places: BTreeMap<usize, String>,
+    resources: BTreeMap<String, usize>,
+    dynamic_anchors: BTreeMap<String, BTreeSet<usize>>,
+    recursive_anchors: BTreeSet<usize>,
+    patterns: usize,
+    visits: Vec<(usize, Visit<'r>)>,
+    references: Vec<Reference<'r>>,
+}
+
+impl<'r> Walk<'r> {
+    fn new(schema: &Value) -> Self {
+        let mut places = BTreeMap::new();
+        let mut stack = vec![(schema, String::new())];
+        while let Some((value, at)) = stack.pop() {
+            match value {
+                Value::Object(members) => {
+                    stack.extend(members.iter().map(|(name, member)| (member, join(&at, name))));
+                }
+                Value::Array(items) => {
+                    let items = items.iter().enumerate();
+                    stack.extend(items.map(|(index, item)| (item, join(&at, &index.to_string()))));
+                }
+                Value::Bool(_) => {}
+                Value::Null | Value::Number(_) | Value::String(_) => continue,
+            }
+            places.insert(address(value), at);
+        }
+        Self {
+            nodes: Vec::new(),
+            by_address: BTreeMap::new(),
+            places,
+            resources: BTreeMap::new(),
+            dynamic_anchors: BTreeMap::new(),
+            recursive_anchors: BTreeSet::new(),
+            patterns: 0,
+            visits: Vec::new(),
+            references: Vec::new(),
+        }
+    }
+
+    /// Walks what is known, then follows references, which may lead to unknown parts.
+    fn run(&mut self) -> Result<(), SchemaError> {
+        let mut resolved = Vec::new();
+        loop {
+            if let Some((node, visit)) = self.visits.pop() {
+                self.visit(node, visit)?;
+            } else if let Some(reference) = self.references.pop() {
+                let target = self.resolve(&reference)?;
+                resolved.push((reference, target));
+            } else {
+                break;
+            }
+        }
+        for (reference, target) in resolved {
+            let targets = self.alternatives(&reference, target);
+            self.nodes[reference.from].references.push(targets);
+        }
+        Ok(())
+    }
+
+    /// The node of a subschema, made and queued for a visit if it is new.
+    fn enter(&mut self, visit: Visit<'r>) -> Result<usize, SchemaError> {
+        if let Some(node) = self.by_address.get(&address(visit.value)) {
+            return Ok(*node);
+        }
+        let node = self.nodes.len();
+        if MAX_SUBSCHEMAS <= node {
+            return Err(SchemaError::TooManySubschemas);
+        }
+        self.nodes.push(Node { at: visit.at.clone(), weight: 1, ..Node::default() });
+        self.by_address.insert(address(visit.value), node);
+        self.visits.push((node, visit));
+        Ok(node)
+    }
+
+    fn visit(&mut self, node: usize, visit: Visit<'r>) -> Result<(), SchemaError> {
+        let Value::Object(schema) = visit.value else { return Ok(()) };
+        let draft = visit.draft.detect(visit.value);
+        if draft == Draft::Unknown {
+            let uri = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
+            return Err(SchemaError::UnknownDraft {
+                at: join(&visit.at, "$schema"),
+                uri: quote(uri),
+            });
+        }
+        let resolver = if visit.is_based {
+            visit.resolver
+        } else {
+            let resource = draft.create_resource_ref(visit.value);
+            visit.resolver.in_subresource(resource).map_err(|error| {
+                SchemaError::bad_uri(&join(&visit.at, draft.id_keyword()), &error)
+            })?
+        };
+        let next = self.resources.len();
+        let resource = self.resources.entry(resolver.base_uri().as_str().to_owned());
+        self.nodes[node].resource = *resource.or_insert(next);
+        self.measure(node, schema, &visit.at)?;
+        self.note_names(node, schema, &resolver);
+        for (place, at, value) in keywords::subschemas(schema, &visit.at) {
+            let resolver = resolver.clone();
+            let child = self.enter(Visit { value, at, resolver, draft, is_based: false })?;
+            let node = &mut self.nodes[node];
+            match place {
+                Place::Same => node.in_place.push(child),
+                Place::Named => node.named.push(child),
+                Place::Indexed => node.indexed.push(child),
+                Place::Each => node.each.push(child),
+                Place::Contains => node.contains.push(child),
+                Place::Unevaluated => node.unevaluated.push(child),
+                Place::Kept => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Costs of the node itself.
+    fn measure(
+        &mut self,
+        node: usize,
+        schema: &Map<String, Value>,
+        at: &str,
+    ) -> Result<(), SchemaError> {
+        if schema.get("enum").and_then(Value::as_array).is_some_and(|all| MAX_ENUM < all.len()) {
+            return Err(SchemaError::EnumTooLarge { at: join(at, "enum") });
+        }
+        if let Some(text) = schema.get("pattern").and_then(Value::as_str) {
+            self.nodes[node].states = self.pattern(text, &join(at, "pattern"))?;
+        }
+        if let Some(members) = schema.get("patternProperties").and_then(Value::as_object) {
+            let here = join(at, "patternProperties");
+            for text in members.keys() {
+                let states = self.pattern(text, &join(&here, text))?;
+                let node = &mut self.nodes[node];
+                node.name_states = node.name_states.saturating_add(states);
+            }
+        }
+        self.nodes[node].weight = keywords::weight(schema);
+        self.nodes[node].is_unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
+        Ok(())
+    }
+
+    fn pattern(&mut self, text: &str, at: &str) -> Result<u64, SchemaError> {
+        self.patterns += 1;
+        if MAX_PATTERNS < self.patterns {
+            return Err(SchemaError::TooManyPatterns { at: quote(at) });
+        }
+        pattern::states(text).map_err(|why| SchemaError::Pattern { at: quote(at), why })
+    }
+
+    /// Anchors that dynamic references may reach, and the references themselves.
+    fn note_names(&mut self, node: usize, schema: &Map<String, Value>, resolver: &Resolver<'r>) {
+        if let Some(name) = schema.get("$dynamicAnchor").and_then(Value::as_str) {
+            self.dynamic_anchors.entry(name.to_owned()).or_default().insert(node);
+        }
+        if schema.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
+            self.recursive_anchors.insert(node);
+        }
+        for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            let Some(target) = schema.get(keyword).and_then(Value::as_str) else { continue };
+            self.references.push(Reference {
+                from: node,
+                keyword,
+                target: target.to_owned(),
+                resolver: resolver.clone(),
+            });
+        }
+    }
+
+    /// The node a reference names, by the validator's own rules of resolution.
+    fn resolve(&mut self, reference: &Reference<'r>) -> Result<usize, SchemaError> {
+        let at = || join(&self.nodes[reference.from].at, reference.keyword);
+        let remote = || SchemaError::RemoteRef { at: at(), reference: quote(&reference.target) };
+        let found = match reference.resolver.lookup(&reference.target) {
+            Ok(found) => found,
+            Err(_) if self.is_inside(reference) => {
+                let reference = quote(&reference.target);
+                return Err(SchemaError::DanglingRef { at: at(), reference });
+            }
+            Err(_) => return Err(remote()),
+        };
+        let (value, resolver, draft) = found.into_inner();
+        if let Some(node) = self.by_address.get(&address(value)) {
+            return Ok(*node);
+        }
+        let Some(place) = self.places.get(&address(value)) else { return Err(remote()) };
+        let at = place.clone();
+        self.enter(Visit { value, at, resolver, draft: known(draft), is_based: true })
+    }
+
+    /// Whether the reference names this document, whatever it names within it.
+    fn is_inside(&self, reference: &Reference<'r>) -> bool {
+        let document = reference.target.split('#').next().unwrap_or_default();
+        reference
+            .resolver
+            .lookup(document)
+            .is_ok_and(|found| self.places.contains_key(&address(found.contents())))
+    }
+
+    /// A dynamic reference may lead to any anchor of its name, depending on the way it was reached.
+    fn alternatives(&self, reference: &Reference<'r>, target: usize) -> Vec<usize> {
+        let mut targets = BTreeSet::from([target]);
+        match reference.keyword {
+            "$dynamicRef" => {
+                let name = reference.target.rsplit('#').next().unwrap_or_default();
+                targets.extend(self.dynamic_anchors.get(name).into_iter().flatten());
+            }
+            "$recursiveRef" => targets.extend(&self.recursive_anchors),
+            _ => {}
+        }
+        targets.into_iter().collect()
+    }
+}
+
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}

@@ -1,0 +1,24 @@
+//! Regular expressions in schemas: only those that match in linear time, and not too large.
+
+use regex_automata::nfa::thompson::{Compiler, Config};
+
+use super::{MAX_PATTERN_BYTES, error::PatternRefused};
+
+/// Memory of one automaton. The validator's own limit is higher, so that this one speaks first.
+const MAX_AUTOMATON_BYTES: usize = 512 * 1024;
+
+/// How many states the automaton of the pattern has.
+pub(super) fn states(pattern: &str) -> Result<u64, PatternRefused> {
+    if MAX_PATTERN_BYTES < pattern.len() {
+        return Err(PatternRefused::TooLong);
+    }
+    // The same translation as in the validator, so that the same automaton is measured.
+    let translated =
+        jsonschema_regex::to_rust_regex(pattern).map_err(|()| PatternRefused::Syntax)?;
+    let config = Config::new().nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
+    match Compiler::new().configure(config).build(&translated) {
+        Ok(automaton) => Ok(u64::try_from(automaton.states().len()).unwrap_or(u64::MAX)),
+        Err(error) if error.size_limit().is_some() => Err(PatternRefused::TooLarge),
+        Err(_) => Err(PatternRefused::Syntax),
+    }
+}

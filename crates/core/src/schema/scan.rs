@@ -1,0 +1,115 @@
+//! First looks at untrusted JSON, without recursion, before anything else touches it.
+
+use serde_json::Value;
+
+use super::{MAX_DEPTH, MAX_TEXT, error::SchemaError};
+
+/// More values than this are refused whatever the schema, so counting stops.
+const MAX_COUNTED: u64 = super::MAX_APPLICATIONS + 1;
+
+/// Refuses a schema that is too deep or too large for the recursive parts that follow.
+pub fn scan(schema: &Value) -> Result<(), SchemaError> {
+    let mut least_bytes = 0_usize;
+    let mut stack = vec![(schema, 1_usize, String::new())];
+    while let Some((value, depth, at)) = stack.pop() {
+        // No value is written in fewer bytes than these.
+        least_bytes = least_bytes.saturating_add(1);
+        match value {
+            Value::String(text) => least_bytes = least_bytes.saturating_add(text.len()),
+            Value::Array(items) => {
+                if MAX_DEPTH < depth {
+                    return Err(SchemaError::TooDeep { at });
+                }
+                for (index, item) in items.iter().enumerate().take(MAX_TEXT + 1) {
+                    stack.push((item, depth + 1, step(&at, item, &index.to_string())));
+                }
+            }
+            Value::Object(members) => {
+                if MAX_DEPTH < depth {
+                    return Err(SchemaError::TooDeep { at });
+                }
+                for (name, member) in members.iter().take(MAX_TEXT + 1) {
+                    least_bytes = least_bytes.saturating_add(name.len());
+                    stack.push((member, depth + 1, step(&at, member, name)));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        if MAX_TEXT < least_bytes || MAX_TEXT < stack.len() {
+            return Err(SchemaError::TooLarge);
+        }
+    }
+    Ok(())
+}
+
+/// The pointer to a container; scalars are never named here, so they do without one.
+fn step(at: &str, value: &Value, name: &str) -> String {
+    if value.is_object() || value.is_array() { join(at, name) } else { String::new() }
+}
+
+/// A JSON Pointer one step further.
+pub(super) fn join(at: &str, name: &str) -> String {
+    format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// What of an instance decides how much work a schema makes of it, by depth.
+#[derive(Debug)]
+pub(super) struct Shape {
+    levels: Vec<Level>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Level {
+    /// Values at this depth.
+    pub(super) values: u64,
+    /// Bytes of the strings at this depth and of the names of members at it.
+    pub(super) bytes: u64,
+}
+
+impl Shape {
+    pub(super) fn of(instance: &Value) -> Self {
+        let mut shape = Self { levels: Vec::new() };
+        let mut counted = 0_u64;
+        let mut stack = vec![(instance, 0_usize)];
+        while let Some((value, depth)) = stack.pop() {
+            counted += 1;
+            shape.level(depth).values += 1;
+            // One level too many, or one value too many, is enough to refuse.
+            if MAX_DEPTH < depth || MAX_COUNTED < counted {
+                break;
+            }
+            match value {
+                Value::String(text) => shape.level(depth).bytes += as_u64(text.len()),
+                Value::Array(items) => stack.extend(items.iter().map(|item| (item, depth + 1))),
+                Value::Object(members) => {
+                    for (name, member) in members {
+                        shape.level(depth + 1).bytes += as_u64(name.len());
+                        stack.push((member, depth + 1));
+                    }
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            }
+        }
+        shape
+    }
+
+    /// How many containers are within one another; at least the number of levels below the root.
+    pub(super) fn depth(&self) -> usize {
+        self.levels.len().saturating_sub(1)
+    }
+
+    pub(super) fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    fn level(&mut self, depth: usize) -> &mut Level {
+        if self.levels.len() <= depth {
+            self.levels.resize(depth + 1, Level::default());
+        }
+        &mut self.levels[depth]
+    }
+}
+
+fn as_u64(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}

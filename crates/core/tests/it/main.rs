@@ -1,0 +1,5 @@
+//! Tests of whole decisions of the core.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod policies;
+mod schemas;
