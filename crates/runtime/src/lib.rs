@@ -1,1 +1,17 @@
-//! 
+//! Turns a program or a model into an executor: implement [`Executor`], call [`serve`].
+
+pub mod engines;
+mod execute;
+mod executor;
+mod http;
+mod options;
+mod refusal;
+mod verify;
+
+pub use executor::{Execute, Execution, Executor, ExecutorError, Judgement};
+pub use http::{ServeError, router, serve};
+pub use jurat_core::candidate::{ArtifactRef, Candidate, Evidence, InlineEvidence};
+pub use jurat_core::executor::Capabilities;
+pub use jurat_core::policy::{Evaluation, PolicyBinding, Status};
+pub use jurat_core::reason;
+pub use options::{Compat, Limits, Options, Secret};

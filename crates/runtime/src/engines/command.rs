@@ -1,0 +1,166 @@
+//! An executor that runs a local program: a request on its standard input, an answer on its output.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, Command};
+
+use jurat_core::executor::Capabilities;
+use jurat_core::policy::Evaluation;
+use jurat_wire::executor::{
+    Candidate, PolicyBinding, VerifyRequest, decode_execute_response, decode_verify_response,
+};
+use jurat_wire::strict;
+
+use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
+use crate::verify::evaluation;
+
+/// How much of the end of the standard error goes into an error message.
+const STDERR_TAIL: usize = 2 * 1024;
+
+/// Runs the program once per request.
+///
+/// It reads `{"endpoint": "execute" | "judge", "request": {…}}`, where the request is the body of
+/// `/execute` or `/verify`, and writes the answer of that endpoint. For `judge` the hash may be left out.
+#[derive(Debug, Clone)]
+pub struct CommandExecutor {
+    pub capabilities: Capabilities,
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    /// The whole environment of the program. Whoever configures it names what passes.
+    pub environment: BTreeMap<String, String>,
+    pub timeout: Duration,
+    pub output_bytes: usize,
+}
+
+impl CommandExecutor {
+    pub fn new(capabilities: Capabilities, program: PathBuf, arguments: Vec<String>) -> Self {
+        let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
+        Self {
+            capabilities,
+            program,
+            arguments,
+            environment: BTreeMap::from([path]),
+            timeout: Duration::from_mins(1),
+            output_bytes: 2 * 1024 * 1024,
+        }
+    }
+
+    async fn ask(&self, endpoint: &str, request: Value) -> Result<Value, ExecutorError> {
+        let body = json!({"endpoint": endpoint, "request": request}).to_string();
+        let output = tokio::time::timeout(self.timeout, self.run(body.into_bytes()))
+            .await
+            .map_err(|_| ExecutorError::Timeout)??;
+        strict::parse(&output).map_err(|error| {
+            ExecutorError::Upstream(format!("the program's answer is not usable: {error}"))
+        })
+    }
+
+    async fn run(&self, input: Vec<u8>) -> Result<Vec<u8>, ExecutorError> {
+        let mut child = self.spawn()?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(ExecutorError::Failed("the program has no pipes".to_owned()));
+        };
+        // All at once, because a program may answer before it has read everything.
+        let ((), output, complaint) =
+            tokio::try_join!(write(stdin, &input), read(stdout, self.output_bytes), tail(stderr))?;
+        let status = child.wait().await.map_err(|error| broken(&error))?;
+        if status.success() {
+            return Ok(output);
+        }
+        let complaint = complaint.trim();
+        Err(ExecutorError::Upstream(format!("the program ended with {status}: {complaint}")))
+    }
+
+    fn spawn(&self) -> Result<Child, ExecutorError> {
+        Command::new(&self.program)
+            .args(&self.arguments)
+            .env_clear()
+            .envs(&self.environment)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A caller that goes away, and a time limit, end the program too.
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| {
+                let program = self.program.display();
+                ExecutorError::Failed(format!("`{program}` did not start: {error}"))
+            })
+    }
+}
+
+#[async_trait]
+impl Executor for CommandExecutor {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities.clone()
+    }
+
+    async fn execute(&self, request: &Execute) -> Result<Execution, ExecutorError> {
+        let request = serde_json::to_value(request).map_err(|error| unwritable(&error))?;
+        let answer = decode_execute_response(self.ask("execute", request).await?)
+            .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))?;
+        let (output, evidence) = answer.into_parts();
+        Ok(Execution { output, evidence })
+    }
+
+    async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
+        let producer = &self.capabilities.provider_family;
+        let outer = VerifyRequest {
+            candidate: Candidate::new(request.candidate.as_ref().clone(), 0, producer),
+            output_schema: request.output_schema.clone(),
+            policy: PolicyBinding::from(request.policy.clone()),
+        };
+        let outer = serde_json::to_value(outer).map_err(|error| unwritable(&error))?;
+        decode_verify_response(self.ask("judge", outer).await?)
+            .and_then(|answer| evaluation(&answer))
+            .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))
+    }
+}
+
+async fn write(mut stdin: ChildStdin, input: &[u8]) -> Result<(), ExecutorError> {
+    // A program that answers without reading everything closes the pipe, which is its right.
+    drop(stdin.write_all(input).await);
+    drop(stdin.shutdown().await);
+    Ok(())
+}
+
+async fn read(stdout: impl AsyncRead + Unpin, limit: usize) -> Result<Vec<u8>, ExecutorError> {
+    let mut output = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    stdout.take(most).read_to_end(&mut output).await.map_err(|error| broken(&error))?;
+    if limit < output.len() {
+        let message = format!("the program wrote more than {limit} bytes");
+        return Err(ExecutorError::Upstream(message));
+    }
+    Ok(output)
+}
+
+/// Reads to the end and keeps only the last part.
+async fn tail(mut stderr: impl AsyncRead + Unpin) -> Result<String, ExecutorError> {
+    let mut kept = Vec::new();
+    let mut chunk = [0; 1024];
+    loop {
+        let count = stderr.read(&mut chunk).await.map_err(|error| broken(&error))?;
+        if count == 0 {
+            return Ok(String::from_utf8_lossy(&kept).into_owned());
+        }
+        kept.extend_from_slice(&chunk[..count]);
+        kept.drain(..kept.len().saturating_sub(STDERR_TAIL));
+    }
+}
+
+fn broken(error: &std::io::Error) -> ExecutorError {
+    ExecutorError::Upstream(format!("the program could not be read: {error}"))
+}
+
+fn unwritable(error: &serde_json::Error) -> ExecutorError {
+    ExecutorError::Failed(format!("the request could not be written: {error}"))
+}

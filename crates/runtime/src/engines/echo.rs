@@ -1,0 +1,181 @@
+//! A deterministic executor for tests and demonstrations, and three ways for it to misbehave.
+
+use std::str::FromStr;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use jurat_core::candidate::{Evidence, InlineEvidence};
+use jurat_core::executor::Capabilities;
+use jurat_core::policy::{CLAIM, Evaluation, Status};
+use jurat_core::reason;
+
+use super::arithmetic;
+use super::shaped::shaped;
+use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
+
+/// Answers with the prompt, and knows whole-number arithmetic.
+///
+/// Two honest ones agree on every answer, because nothing of their own goes into it.
+#[derive(Debug, Clone)]
+pub struct EchoExecutor {
+    pub capabilities: Capabilities,
+    pub mode: EchoMode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EchoMode {
+    Honest,
+    /// Gives wrong answers and turns verdicts round, always in the same way.
+    Lie,
+    /// Is healthy, and never answers a job.
+    Hang,
+    /// Answers every job with an error.
+    Fail,
+}
+
+impl EchoMode {
+    pub const ALL: &[(Self, &'static str)] =
+        &[(Self::Honest, "honest"), (Self::Lie, "lie"), (Self::Hang, "hang"), (Self::Fail, "fail")];
+}
+
+impl FromStr for EchoMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found
+            .map(|(mode, _)| *mode)
+            .ok_or_else(|| format!("`{text}` is no mode; use `honest`, `lie`, `hang` or `fail`"))
+    }
+}
+
+impl EchoExecutor {
+    /// One that takes any task type and profile.
+    pub fn new(provider_family: &str, model_id: &str, mode: EchoMode) -> Self {
+        let capabilities = Capabilities {
+            task_types: vec!["*".to_owned()],
+            profiles: vec!["*".to_owned()],
+            provider_family: provider_family.to_owned(),
+            model_id: model_id.to_owned(),
+            policies: vec![CLAIM.to_owned()],
+        };
+        Self { capabilities, mode }
+    }
+
+    async fn misbehave(&self) -> Result<(), ExecutorError> {
+        match self.mode {
+            EchoMode::Honest | EchoMode::Lie => Ok(()),
+            EchoMode::Hang => std::future::pending().await,
+            EchoMode::Fail => Err(ExecutorError::Failed("this executor always fails".to_owned())),
+        }
+    }
+}
+
+#[async_trait]
+impl Executor for EchoExecutor {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities.clone()
+    }
+
+    async fn execute(&self, request: &Execute) -> Result<Execution, ExecutorError> {
+        self.misbehave().await?;
+        let honest = if request.task_type == "factcheck" {
+            factcheck(&request.inputs)
+        } else {
+            shaped(&prompt(&request.inputs), &request.task_contract.output_schema)
+        };
+        let output = if self.mode == EchoMode::Lie { opposite(honest) } else { honest };
+        let trace = InlineEvidence {
+            mime: "text/plain".to_owned(),
+            content: format!("trace:{}", request.attempt_id),
+        };
+        Ok(Execution { output, evidence: Evidence { inline: vec![trace], refs: Vec::new() } })
+    }
+
+    async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
+        if request.policy.policy_id != CLAIM {
+            let message = format!("this executor judges `{CLAIM}` only");
+            return Err(ExecutorError::NotSupported(message));
+        }
+        Ok(match arithmetic::truth(&claim(&request.candidate.output)) {
+            Some(true) => evaluation(Status::Passed, 0.99, &[]),
+            Some(false) => evaluation(Status::Failed, 0.99, &[reason::CLAIM_FALSE]),
+            None => evaluation(Status::Inconclusive, 0.5, &[reason::CLAIM_UNDECIDED]),
+        })
+    }
+
+    async fn review(
+        &self,
+        _: &Judgement,
+        evaluation: Evaluation,
+    ) -> Result<Evaluation, ExecutorError> {
+        self.misbehave().await?;
+        Ok(if self.mode == EchoMode::Lie { turned(evaluation) } else { evaluation })
+    }
+}
+
+pub(super) fn evaluation(status: Status, score: f64, codes: &[u16]) -> Evaluation {
+    Evaluation { status, score, reason_codes: codes.to_vec(), notes: Vec::new() }
+}
+
+fn turned(evaluation: Evaluation) -> Evaluation {
+    let score = evaluation.score.max(0.9);
+    match evaluation.status {
+        Status::Passed => self::evaluation(Status::Failed, score, &[reason::CUSTOM_ERROR]),
+        Status::Failed => self::evaluation(Status::Passed, score, &[]),
+        Status::Inconclusive => evaluation,
+    }
+}
+
+fn factcheck(inputs: &Value) -> Value {
+    let text = inputs.get("claim").map_or_else(|| prompt(inputs), claim);
+    let (verdict, confidence, why) = match arithmetic::truth(&text) {
+        Some(true) => ("TRUE", 0.99, "both sides have the same value"),
+        Some(false) => ("FALSE", 0.99, "the sides differ"),
+        None => ("UNSURE", 0.5, "this executor decides whole-number arithmetic only"),
+    };
+    json!({"verdict": verdict, "confidence": confidence, "reasons": [why]})
+}
+
+/// The text of a claim that came as a string, or as an object with one.
+pub(super) fn claim(value: &Value) -> String {
+    let named = || ["claim", "statement", "text", "answer"].iter().find_map(|name| value.get(name));
+    let text = value.as_str().or_else(|| named().and_then(Value::as_str));
+    text.map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn prompt(inputs: &Value) -> String {
+    let text = inputs.get("prompt").or_else(|| inputs.get("objective")).unwrap_or(inputs);
+    text.as_str().map_or_else(|| text.to_string(), str::to_owned)
+}
+
+/// What a liar says in place of the truth.
+fn opposite(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(match text.as_str() {
+            "TRUE" => "FALSE".to_owned(),
+            "FALSE" | "UNSURE" => "TRUE".to_owned(),
+            _ => format!("the contrary of: {text}"),
+        }),
+        Value::Bool(flag) => Value::Bool(!flag),
+        Value::Object(mut members) => {
+            for name in ["answer", "verdict"] {
+                if let Some(member) = members.get_mut(name) {
+                    *member = opposite(member.take());
+                }
+            }
+            let known = members.contains_key("answer") || members.contains_key("verdict");
+            let changed = members
+                .into_iter()
+                .map(|(name, member)| (name, if known { member } else { opposite(member) }));
+            Value::Object(changed.collect())
+        }
+        Value::Number(number) => json!(1.0 - number.as_f64().unwrap_or(0.0)),
+        Value::Array(mut items) => {
+            items.push(json!("an invention"));
+            Value::Array(items)
+        }
+        Value::Null => json!("an invention"),
+    }
+}

@@ -1,0 +1,97 @@
+//! An executor that asks a model behind an OpenAI-compatible `POST {base}/chat/completions`.
+
+mod chat;
+mod prompts;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use jurat_core::candidate::{Evidence, InlineEvidence};
+use jurat_core::executor::Capabilities;
+use jurat_core::policy::{CLAIM, Evaluation, Status};
+use jurat_core::reason;
+use jurat_guard::bounded::Bounded;
+use jurat_guard::client::{CallError, Client, Limits};
+
+use super::echo::evaluation;
+use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
+use crate::options::Secret;
+use prompts::Form;
+
+/// Confidence in a verdict of the model, which gives none of its own.
+const JUDGE_SCORE: f64 = 0.9;
+
+#[derive(Debug, Clone)]
+pub struct OpenAiOptions {
+    /// Such as `https://api.openai.com/v1`; `/chat/completions` is appended.
+    pub base_url: String,
+    pub model: String,
+    pub key: Option<Secret>,
+    /// How long one call to the model may take.
+    pub timeout: Duration,
+}
+
+pub struct OpenAiExecutor {
+    capabilities: Capabilities,
+    options: OpenAiOptions,
+    client: Client,
+    bounded: Bounded,
+}
+
+impl std::fmt::Debug for OpenAiExecutor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("OpenAiExecutor");
+        out.field("capabilities", &self.capabilities).field("options", &self.options);
+        out.finish_non_exhaustive()
+    }
+}
+
+impl OpenAiExecutor {
+    /// Fails only when the TLS set-up of the machine is broken.
+    pub fn new(capabilities: Capabilities, options: OpenAiOptions) -> Result<Self, CallError> {
+        let client = Client::new(Limits::default())?;
+        Ok(Self { capabilities, options, client, bounded: Bounded::new(1) })
+    }
+
+    fn traced(&self, output: Value) -> Execution {
+        let trace = json!({"kind": "trace", "model": self.options.model, "temperature": 0});
+        let trace =
+            InlineEvidence { mime: "application/json".to_owned(), content: trace.to_string() };
+        Execution { output, evidence: Evidence { inline: vec![trace], refs: Vec::new() } }
+    }
+}
+
+#[async_trait]
+impl Executor for OpenAiExecutor {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities.clone()
+    }
+
+    async fn execute(&self, request: &Execute) -> Result<Execution, ExecutorError> {
+        let (messages, form) = if request.task_type == "factcheck" {
+            (prompts::factcheck(&request.inputs), Form::factcheck())
+        } else {
+            let form = Form::of_contract(&request.task_contract.output_schema);
+            (prompts::delegate(&request.inputs), form)
+        };
+        Ok(self.traced(self.ask(messages, &form).await?))
+    }
+
+    async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
+        if request.policy.policy_id != CLAIM {
+            let message = format!("this executor judges `{CLAIM}` only");
+            return Err(ExecutorError::NotSupported(message));
+        }
+        let answer = self.ask(prompts::judge(&request.candidate), &Form::claim()).await?;
+        match answer.get("verdict").and_then(Value::as_str) {
+            Some("true") => Ok(evaluation(Status::Passed, JUDGE_SCORE, &[])),
+            Some("false") => Ok(evaluation(Status::Failed, JUDGE_SCORE, &[reason::CLAIM_FALSE])),
+            Some("cannot_tell") => {
+                Ok(evaluation(Status::Inconclusive, 0.5, &[reason::CLAIM_UNDECIDED]))
+            }
+            Some(_) | None => Err(ExecutorError::Upstream("the model gave no verdict".to_owned())),
+        }
+    }
+}

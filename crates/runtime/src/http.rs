@@ -1,0 +1,169 @@
+//! The four endpoints over HTTP.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode, header};
+use serde_json::Value;
+use subtle::ConstantTimeEq as _;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use jurat_guard::bounded::Bounded;
+use jurat_wire::executor::{CapabilitiesResponse, HealthResponse};
+use jurat_wire::strict;
+
+use crate::execute::Answers;
+use crate::executor::Executor;
+use crate::options::Options;
+use crate::refusal::Refusal;
+use crate::{execute, verify};
+
+/// What every handler shares.
+pub(crate) struct Shared {
+    pub(crate) executor: Arc<dyn Executor>,
+    pub(crate) options: Options,
+    pub(crate) answers: Answers,
+    pub(crate) bounded: Bounded,
+    slots: Semaphore,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("the listener failed")]
+    Listener(#[source] std::io::Error),
+}
+
+/// The four endpoints as a router, for a server of one's own.
+pub fn router(executor: Arc<dyn Executor>, options: Options) -> Router {
+    let limits = options.limits;
+    let shared = Arc::new(Shared {
+        executor,
+        options,
+        answers: Answers::new(limits),
+        bounded: Bounded::new(limits.policy_threads),
+        slots: Semaphore::new(limits.concurrent),
+    });
+    Router::new()
+        .route("/capabilities", get(capabilities))
+        .route("/execute", post(execute))
+        .route("/verify", post(verify))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(&shared), authorize))
+        .route("/health", get(health))
+        .fallback(|| async { Refusal::new(StatusCode::NOT_FOUND, "not_found", NOT_FOUND) })
+        .method_not_allowed_fallback(|| async {
+            Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", NOT_FOUND)
+        })
+        .layer(CatchPanicLayer::custom(panicked))
+        .with_state(shared)
+}
+
+const NOT_FOUND: &str =
+    "an executor has GET /health, GET /capabilities, POST /execute and POST /verify";
+
+/// Serves the executor until `shutdown` resolves; requests that run are answered first.
+pub async fn serve(
+    listener: TcpListener,
+    executor: Arc<dyn Executor>,
+    options: Options,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    axum::serve(listener, router(executor, options))
+        .with_graceful_shutdown(shutdown)
+        .await
+        .map_err(ServeError::Listener)
+}
+
+async fn health() -> Json<HealthResponse> {
+    Json(HealthResponse { status: "ok".to_owned() })
+}
+
+async fn capabilities(State(shared): State<Arc<Shared>>) -> Json<CapabilitiesResponse> {
+    Json(shared.executor.capabilities().into())
+}
+
+async fn execute(
+    State(shared): State<Arc<Shared>>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let body = read(&shared, request).await?;
+    let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
+    Ok(json_bytes(execute::answer(&shared, body).await?))
+}
+
+async fn verify(
+    State(shared): State<Arc<Shared>>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let body = read(&shared, request).await?;
+    let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
+    Ok(Json(verify::answer(&shared, body).await?).into_response())
+}
+
+async fn authorize(
+    State(shared): State<Arc<Shared>>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    let Some(token) = &shared.options.token else { return next.run(request).await };
+    let given = bearer(request.headers()).unwrap_or_default();
+    if bool::from(given.as_bytes().ct_eq(token.expose().as_bytes())) {
+        return next.run(request).await;
+    }
+    let message = "send `Authorization: Bearer <token>` with the token of this executor";
+    Refusal::new(StatusCode::UNAUTHORIZED, "auth_required", message).into_response()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Reads a JSON body within the limits on size and time.
+async fn read(shared: &Shared, request: Request<Body>) -> Result<Value, Refusal> {
+    let limits = shared.options.limits;
+    // Asking for the type also keeps web pages away: a browser asks before it sends JSON elsewhere.
+    if !is_plain_json(request.headers()) {
+        let message = "send `Content-Type: application/json` and no `Content-Encoding`";
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Refusal::new(status, "unsupported_media_type", message));
+    }
+    let reading = axum::body::to_bytes(request.into_body(), limits.body_bytes);
+    let bytes = tokio::time::timeout(limits.read, reading)
+        .await
+        .map_err(|_| {
+            let message = "the body did not arrive in time";
+            Refusal::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
+        })?
+        .map_err(|_| {
+            let message = format!("the body is larger than {} bytes", limits.body_bytes);
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message)
+        })?;
+    Ok(strict::parse(&bytes)?)
+}
+
+fn is_plain_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = kind.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json") && !headers.contains_key(header::CONTENT_ENCODING)
+}
+
+fn json_bytes(body: Bytes) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+fn panicked(_: Box<dyn std::any::Any + Send + 'static>) -> Response {
+    tracing::error!("The executor panicked while it answered a request.");
+    let message = "the executor panicked; its log says where";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "executor_failed", message).into_response()
+}

@@ -1,0 +1,73 @@
+//! How an executor is served.
+
+use std::fmt;
+use std::time::Duration;
+
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    pub limits: Limits,
+    pub compat: Compat,
+    /// When set, every endpoint but `/health` wants `Authorization: Bearer <token>`.
+    pub token: Option<Secret>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest request body in bytes.
+    pub body_bytes: usize,
+    /// How long a client may take to send its body.
+    pub read: Duration,
+    /// Executions and verifications at the same time; more are answered with 503.
+    pub concurrent: usize,
+    /// How long one execution or judgement may take.
+    pub execute: Duration,
+    /// Memory for remembered answers, in bytes.
+    pub remembered_bytes: u64,
+    /// How long an answer is remembered.
+    pub remembered: Duration,
+    /// Threads that evaluate policies.
+    pub policy_threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 2 * 1024 * 1024,
+            read: Duration::from_secs(30),
+            concurrent: 256,
+            execute: Duration::from_mins(5),
+            remembered_bytes: 64 * 1024 * 1024,
+            remembered: Duration::from_hours(1),
+            policy_threads: 2,
+        }
+    }
+}
+
+/// Which kernel the answers are meant for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compat {
+    #[default]
+    Jurat,
+    /// The kernel of WattSwarm wants a reason code on every verdict and a hash without prefix.
+    WattSwarm,
+}
+
+/// A text that does not show up in logs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}

@@ -1,0 +1,116 @@
+//! The four endpoints and what they refuse.
+
+use serde_json::{Value, json};
+
+use jurat_runtime::engines::{EchoExecutor, EchoMode};
+use jurat_runtime::{Limits, Options, Secret};
+
+use crate::server::{Server, execute_request};
+
+fn echo() -> EchoExecutor {
+    EchoExecutor::new("echo-family", "echo-1", EchoMode::Honest)
+}
+
+fn picky() -> EchoExecutor {
+    let mut echo = echo();
+    echo.capabilities.task_types = vec!["swarm".to_owned()];
+    echo.capabilities.profiles = vec!["default".to_owned()];
+    echo
+}
+
+#[tokio::test]
+async fn health_and_capabilities_answer() {
+    let server = Server::start(echo(), Options::default()).await;
+    assert_eq!(server.get("/health").await.json, json!({"status": "ok"}));
+    assert_eq!(
+        server.get("/capabilities").await.json,
+        json!({
+            "task_types": ["*"], "profiles": ["*"], "provider_family": "echo-family",
+            "model_id": "echo-1", "policies": ["vp.claim.v1"],
+        })
+    );
+}
+
+#[tokio::test]
+async fn execute_answers_a_request_of_the_real_kernel() {
+    let server = Server::start(picky(), Options::default()).await;
+    let request: Value =
+        serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
+    let reply = server.post("/execute", &request).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert_eq!(reply.json["candidate_output"], json!({"answer": "hello", "confidence": 0.9}));
+    assert_eq!(reply.json["evidence_inline"][0]["mime"], "text/plain");
+    assert_eq!(reply.json["evidence_refs"], json!([]));
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_a_400_and_a_wrong_field_a_422() {
+    let server = Server::start(echo(), Options::default()).await;
+    let reply = server.post_text("/execute", "{\"a\":1,\"a\":2}").await;
+    assert_eq!((reply.status, &reply.json["error"]), (400, &json!("invalid_json")));
+    assert!(reply.json["message"].as_str().unwrap().contains("`a` stands twice"), "{reply:?}");
+
+    let mut body = execute_request("e", "swarm", &json!({}));
+    body["task_contract"]["budget"] = json!({"time_ms": "soon"});
+    let reply = server.post("/execute", &body).await;
+    assert_eq!((reply.status, &reply.json["field"]), (422, &json!("task_contract.budget.time_ms")));
+
+    let reply = server.post("/verify", &json!({"candidate": {}})).await;
+    assert_eq!((reply.status, &reply.json["field"]), (422, &json!("candidate.candidate_id")));
+}
+
+#[tokio::test]
+async fn a_task_type_or_profile_that_is_not_declared_is_refused() {
+    let server = Server::start(picky(), Options::default()).await;
+    let reply = server.post("/execute", &execute_request("e", "poetry", &json!({}))).await;
+    assert_eq!((reply.status, &reply.json["field"]), (422, &json!("task_type")));
+    assert_eq!(
+        reply.json["message"],
+        "task_type: `poetry` is not declared; this executor takes `swarm`"
+    );
+    let mut body = execute_request("e", "swarm", &json!({}));
+    body["profile"] = json!("careful");
+    let reply = server.post("/execute", &body).await;
+    assert_eq!((reply.status, &reply.json["error"]), (422, &json!("profile_unsupported")));
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused() {
+    let limits = Limits { body_bytes: 10_000, ..Limits::default() };
+    let server = Server::start(echo(), Options { limits, ..Options::default() }).await;
+    let body = execute_request("e", "swarm", &json!({"prompt": "x".repeat(9_000)}));
+    assert_eq!(server.post("/execute", &body).await.status, 200);
+    let body = execute_request("e", "swarm", &json!({"prompt": "x".repeat(10_000)}));
+    let reply = server.post("/execute", &body).await;
+    assert_eq!((reply.status, &reply.json["error"]), (413, &json!("payload_too_large")));
+}
+
+#[tokio::test]
+async fn a_form_that_a_web_page_could_send_is_refused() {
+    let server = Server::start(echo(), Options::default()).await;
+    let body = execute_request("e", "swarm", &json!({})).to_string();
+    assert_eq!(server.post_as("/execute", "text/plain", &body).await.status, 415);
+    assert_eq!(
+        server.post_as("/execute", "application/json; charset=utf-8", &body).await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_token_guards_everything_but_health() {
+    let options = Options { token: Some(Secret::new("open sesame")), ..Options::default() };
+    let server = Server::start(echo(), options).await;
+    assert_eq!(server.get("/health").await.status, 200);
+    let reply = server.get("/capabilities").await;
+    assert_eq!((reply.status, &reply.json["error"]), (401, &json!("auth_required")));
+    assert_eq!(server.with_token("open").post("/execute", &json!({})).await.status, 401);
+    assert_eq!(server.with_token("open sesame").get("/capabilities").await.status, 200);
+}
+
+#[tokio::test]
+async fn other_paths_and_methods_say_what_there_is() {
+    let server = Server::start(echo(), Options::default()).await;
+    assert_eq!(server.get("/nothing").await.status, 404);
+    let reply = server.get("/execute").await;
+    assert_eq!((reply.status, &reply.json["error"]), (405, &json!("method_not_allowed")));
+}

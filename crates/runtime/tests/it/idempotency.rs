@@ -1,0 +1,143 @@
+//! One execution per `execution_id`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use jurat_runtime::{
+    Capabilities, Evidence, Execute, Execution, Executor, ExecutorError, Limits, Options,
+};
+
+use crate::server::{Reply, Server, execute_request};
+
+/// Counts its executions, and finishes each when it gets a permit.
+#[derive(Clone)]
+struct Gated {
+    started: Arc<Semaphore>,
+    gate: Arc<Semaphore>,
+    count: Arc<AtomicUsize>,
+}
+
+impl Gated {
+    fn new(permits: usize) -> Self {
+        Self {
+            started: Arc::new(Semaphore::new(0)),
+            gate: Arc::new(Semaphore::new(permits)),
+            count: Arc::default(),
+        }
+    }
+
+    async fn wait_for_a_start(&self) {
+        self.started.acquire().await.unwrap().forget();
+    }
+
+    fn executions(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl Executor for Gated {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            task_types: vec!["*".to_owned()],
+            profiles: vec!["*".to_owned()],
+            provider_family: "gated".to_owned(),
+            model_id: "gated".to_owned(),
+            policies: Vec::new(),
+        }
+    }
+
+    async fn execute(&self, request: &Execute) -> Result<Execution, ExecutorError> {
+        let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        self.started.add_permits(1);
+        self.gate.acquire().await.unwrap().forget();
+        if request.inputs["prompt"] == "fail once" && number == 1 {
+            return Err(ExecutorError::Failed("the first time".to_owned()));
+        }
+        Ok(Execution { output: json!({"number": number}), evidence: Evidence::default() })
+    }
+}
+
+async fn execute(server: &Server, id: &str, prompt: &str) -> Reply {
+    server.post("/execute", &execute_request(id, "swarm", &json!({"prompt": prompt}))).await
+}
+
+#[tokio::test]
+async fn the_same_request_gets_the_same_answer() {
+    let gated = Gated::new(10);
+    let server = Server::start(gated.clone(), Options::default()).await;
+    let first = execute(&server, "e", "hi").await;
+    assert_eq!(first.json["candidate_output"], json!({"number": 1}));
+    assert_eq!(execute(&server, "e", "hi").await, first);
+    assert_eq!(
+        execute(&server, "other", "hi").await.json["candidate_output"],
+        json!({"number": 2})
+    );
+    assert_eq!(gated.executions(), 2);
+}
+
+#[tokio::test]
+async fn another_request_under_the_same_id_is_a_conflict() {
+    let server = Server::start(Gated::new(10), Options::default()).await;
+    assert_eq!(execute(&server, "e", "hi").await.status, 200);
+    let reply = execute(&server, "e", "ho").await;
+    assert_eq!((reply.status, &reply.json["error"]), (409, &json!("execution_id_reused")));
+    assert_eq!(reply.json["field"], "execution_id");
+}
+
+#[tokio::test]
+async fn duplicates_wait_for_the_first() {
+    let gated = Gated::new(0);
+    let server = Server::start(gated.clone(), Options::default()).await;
+    let open = async {
+        gated.wait_for_a_start().await;
+        gated.gate.add_permits(10);
+    };
+    let ask = || execute(&server, "e", "hi");
+    let (a, b, c, ()) = tokio::join!(ask(), ask(), ask(), open);
+    assert_eq!(a.json["candidate_output"], json!({"number": 1}));
+    assert_eq!((&b, &c), (&a, &a));
+    assert_eq!(gated.executions(), 1);
+}
+
+#[tokio::test]
+async fn a_failure_is_not_remembered() {
+    let server = Server::start(Gated::new(10), Options::default()).await;
+    let reply = execute(&server, "e", "fail once").await;
+    assert_eq!((reply.status, &reply.json["message"]), (500, &json!("the first time")));
+    assert_eq!(execute(&server, "e", "fail once").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_does_not_block_the_next() {
+    let gated = Gated::new(0);
+    let server = Server::start(gated.clone(), Options::default()).await;
+    tokio::select! {
+        _ = execute(&server, "e", "hi") => {}
+        () = gated.wait_for_a_start() => {}
+    }
+    gated.gate.add_permits(1);
+    let reply = execute(&server, "e", "hi").await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+}
+
+#[tokio::test]
+async fn more_work_than_the_limit_is_refused_and_health_stays_well() {
+    let gated = Gated::new(0);
+    let limits = Limits { concurrent: 1, ..Limits::default() };
+    let server = Server::start(gated.clone(), Options { limits, ..Options::default() }).await;
+    let second = async {
+        gated.wait_for_a_start().await;
+        let reply = execute(&server, "b", "hi").await;
+        assert_eq!(server.get("/health").await.status, 200);
+        gated.gate.add_permits(1);
+        reply
+    };
+    let (first, second) = tokio::join!(execute(&server, "a", "hi"), second);
+    assert_eq!(first.status, 200);
+    assert_eq!((second.status, &second.json["error"]), (503, &json!("overloaded")));
+}

@@ -1,0 +1,142 @@
+//! `POST /verify`: bindings, verdicts and hashes.
+
+use serde_json::{Value, json};
+
+use jurat_runtime::engines::{EchoExecutor, EchoMode};
+use jurat_runtime::{Compat, Options};
+
+use crate::server::{Server, expected_hash, verify_request};
+
+async fn echo(mode: EchoMode) -> Server {
+    Server::start(EchoExecutor::new("echo", "echo-1", mode), Options::default()).await
+}
+
+fn answer_schema() -> Value {
+    json!({"type": "object", "required": ["answer"], "properties": {"answer": {"type": "string"}}})
+}
+
+#[tokio::test]
+async fn the_recorded_verdicts_of_the_real_runtime_come_out_the_same() {
+    let golden: Value = serde_json::from_str(include_str!("golden/wattswarm-verify.json")).unwrap();
+    let executor = EchoExecutor::new("swarm-runtime", "swarm-model-v1", EchoMode::Honest);
+    let options = Options { compat: Compat::WattSwarm, ..Options::default() };
+    let server = Server::start(executor, options).await;
+    for case in golden.as_array().unwrap() {
+        let reply = server.post("/verify", &case["request"]).await;
+        assert_eq!(reply.json, case["response"], "{}", case["name"]);
+    }
+}
+
+#[tokio::test]
+async fn a_clean_pass_has_no_codes_and_the_prescribed_hash() {
+    let server = echo(EchoMode::Honest).await;
+    let request =
+        verify_request(&json!({"answer": "x"}), &answer_schema(), "vp.schema_only.v1", &json!({}));
+    let reply = server.post("/verify", &request).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert_eq!(reply.json["verification_status"], "passed");
+    assert_eq!(reply.json["passed"], true);
+    assert_eq!(reply.json["score"], 1.0);
+    assert_eq!(reply.json["reason_codes"], json!([]));
+    assert_eq!(reply.json["provider_family"], "echo");
+    assert_eq!(reply.json["verifier_result_hash"], expected_hash(&request, &reply.json));
+}
+
+#[tokio::test]
+async fn an_output_that_does_not_match_fails() {
+    let server = echo(EchoMode::Honest).await;
+    let request =
+        verify_request(&json!({"answer": 5}), &answer_schema(), "vp.schema_only.v1", &json!({}));
+    let reply = server.post("/verify", &request).await;
+    assert_eq!(
+        (&reply.json["passed"], &reply.json["reason_codes"]),
+        (&json!(false), &json!([101]))
+    );
+    assert_eq!(reply.json["verifier_result_hash"], expected_hash(&request, &reply.json));
+}
+
+#[tokio::test]
+async fn a_binding_with_a_wrong_hash_is_a_400() {
+    let server = echo(EchoMode::Honest).await;
+    for policy in ["vp.schema_only.v1", "vp.claim.v1"] {
+        let mut request = verify_request(&json!("2 + 2 = 4"), &json!({}), policy, &json!({}));
+        request["policy"]["policy_hash"] = json!(format!("sha256:{}", "0".repeat(64)));
+        let reply = server.post("/verify", &request).await;
+        assert_eq!(
+            (reply.status, &reply.json["error"]),
+            (400, &json!("policy_invalid")),
+            "{reply:?}"
+        );
+        let message = reply.json["message"].as_str().unwrap();
+        assert!(message.starts_with("policy binding invalid: "), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_policy_that_nobody_declared_is_unsupported() {
+    let server = echo(EchoMode::Honest).await;
+    let request = verify_request(&json!(1), &json!({}), "vp.unheard_of.v1", &json!({}));
+    let reply = server.post("/verify", &request).await;
+    assert_eq!((reply.status, &reply.json["error"]), (422, &json!("policy_unsupported")));
+    assert_eq!(reply.json["field"], "policy.policy_id");
+}
+
+#[tokio::test]
+async fn a_schema_that_reaches_outside_is_refused_by_name() {
+    let server = echo(EchoMode::Honest).await;
+    let schema = json!({"$ref": "https://example.com/schema.json"});
+    let request = verify_request(&json!(1), &schema, "vp.schema_only.v1", &json!({}));
+    let reply = server.post("/verify", &request).await;
+    assert_eq!((reply.status, &reply.json["error"]), (422, &json!("schema_refused")), "{reply:?}");
+    assert_eq!(reply.json["field"], "output_schema");
+}
+
+#[tokio::test]
+async fn a_claim_is_judged_true_false_or_neither() {
+    let server = echo(EchoMode::Honest).await;
+    for (claim, status, codes) in [
+        (json!("2 + 2 = 4"), "passed", json!([])),
+        (json!({"claim": "2 + 2 = 5"}), "failed", json!([1020])),
+        (json!("the sky is blue"), "inconclusive", json!([1021])),
+    ] {
+        let request = verify_request(&claim, &json!({}), "vp.claim.v1", &json!({}));
+        let reply = server.post("/verify", &request).await;
+        assert_eq!(reply.json["verification_status"], status, "{reply:?}");
+        assert_eq!(reply.json["reason_codes"], codes);
+        assert_eq!(reply.json["verifier_result_hash"], expected_hash(&request, &reply.json));
+    }
+}
+
+#[tokio::test]
+async fn a_claim_with_a_schema_must_match_it_first() {
+    let server = echo(EchoMode::Honest).await;
+    let request = verify_request(&json!("2 + 2 = 4"), &answer_schema(), "vp.claim.v1", &json!({}));
+    let reply = server.post("/verify", &request).await;
+    assert_eq!(
+        (&reply.json["passed"], &reply.json["reason_codes"]),
+        (&json!(false), &json!([101]))
+    );
+}
+
+#[tokio::test]
+async fn an_inconclusive_verdict_carries_a_code_that_the_other_kernel_knows() {
+    let options = Options { compat: Compat::WattSwarm, ..Options::default() };
+    let server = Server::start(EchoExecutor::new("e", "m", EchoMode::Honest), options).await;
+    let request = verify_request(&json!("who knows"), &json!({}), "vp.claim.v1", &json!({}));
+    let reply = server.post("/verify", &request).await;
+    assert_eq!(reply.json["verification_status"], "inconclusive");
+    assert_eq!(reply.json["reason_codes"], json!([1021, 200]));
+    let hash = expected_hash(&request, &reply.json);
+    assert_eq!(reply.json["verifier_result_hash"], hash.trim_start_matches("sha256:"));
+}
+
+#[tokio::test]
+async fn a_liar_turns_the_verdict_round_and_hashes_it_well() {
+    let server = echo(EchoMode::Lie).await;
+    for (output, passed) in [(json!({"answer": "x"}), false), (json!({"answer": 5}), true)] {
+        let request = verify_request(&output, &answer_schema(), "vp.schema_only.v1", &json!({}));
+        let reply = server.post("/verify", &request).await;
+        assert_eq!(reply.json["passed"], passed);
+        assert_eq!(reply.json["verifier_result_hash"], expected_hash(&request, &reply.json));
+    }
+}
