@@ -86,9 +86,14 @@ impl Answer {
         !matches!(self.label(), Label::Timeout | Label::Error | Label::Cancelled)
     }
 
-    /// A replica without a verdict; the label follows from the reason.
+    /// A replica without a verdict and without content.
     pub fn nothing(code: FailureCode, detail: impl Into<String>) -> Self {
-        let label = match code {
+        Self::failed(Failure::new(code, detail), None)
+    }
+
+    /// A replica without a verdict; the label follows from the reason.
+    pub fn failed(failure: Failure, said: Option<Said>) -> Self {
+        let label = match failure.code {
             FailureCode::Timeout => Label::Timeout,
             FailureCode::Cancelled => Label::Cancelled,
             FailureCode::InvalidOutput | FailureCode::OutputUnchecked => Label::InvalidOutput,
@@ -106,7 +111,7 @@ impl Answer {
             | FailureCode::NodeStopped
             | FailureCode::Internal => Label::Error,
         };
-        Self::Nothing { label, failure: Failure { code, detail: detail.into() }, said: None }
+        Self::Nothing { label, failure, said }
     }
 }
 
@@ -172,4 +177,10 @@ words!(
 pub struct Failure {
     pub code: FailureCode,
     pub detail: String,
+}
+
+impl Failure {
+    pub fn new(code: FailureCode, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into() }
+    }
 }

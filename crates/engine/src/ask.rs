@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use jurat_core::{
     id::RoundId,
     job::{Job, Work},
-    replica::{Answer, FailureCode},
+    replica::{Answer, Failure, FailureCode},
     round::OpenRound,
     time::Timestamp,
 };
@@ -148,13 +148,13 @@ impl Engine {
 }
 
 /// The JSON of a reply that went well, or why there is none.
-fn content(reply: &Reply) -> Result<Value, Answer> {
+fn content(reply: &Reply) -> Result<Value, Failure> {
     if !reply.status.is_success() {
         let detail = format!("the executor answered {}: {}", reply.status, beginning(&reply.body));
-        return Err(Answer::nothing(FailureCode::HttpStatus, detail));
+        return Err(Failure::new(FailureCode::HttpStatus, detail));
     }
     strict::parse(&reply.body)
-        .map_err(|error| Answer::nothing(FailureCode::NotJson, error.to_string()))
+        .map_err(|error| Failure::new(FailureCode::NotJson, error.to_string()))
 }
 
 /// The first words of a body, for people who look for the cause.
@@ -176,7 +176,7 @@ fn failed_call(error: &CallError, timeout_ms: u64) -> Answer {
         CallError::TooLarge { .. } => FailureCode::TooLarge,
         CallError::Encoded { .. } => FailureCode::EncodedReply,
         CallError::Redirect { .. } => FailureCode::Redirect,
-        CallError::Request(_) => FailureCode::Internal,
+        CallError::Request(_) | CallError::Address(_) => FailureCode::Internal,
     };
     Answer::nothing(code, error.to_string())
 }

@@ -8,7 +8,6 @@ use jurat_core::{
     job::Toggle,
     replica::{Answer, FailureCode, Label, Replica},
     round::OpenRound,
-    time::Timestamp,
 };
 use tokio::task::{Id, JoinSet};
 
@@ -44,7 +43,8 @@ impl Engine {
                 ),
             };
             let Some(index) = indexes.remove(&id) else { continue };
-            let replica = self.replica(open, &errand, index, answer, started_at);
+            let latency_ms = self.inner.clock.now().millis_since(started_at);
+            let replica = replica(open, &errand, index, answer, latency_ms);
             self.note_call(&replica);
             watcher.tell(|| Progress::ReplicaDone {
                 round: open.id.clone(),
@@ -52,9 +52,7 @@ impl Engine {
                 replica: Box::new(replica.clone()),
             });
             replicas.push(replica);
-            if errand.job.terms.early_stop == Toggle::On
-                && self.is_decided(open, &errand, &replicas)
-            {
+            if errand.job.terms.early_stop == Toggle::On && is_decided(open, &errand, &replicas) {
                 break;
             }
         }
@@ -65,46 +63,14 @@ impl Engine {
                 FailureCode::Cancelled,
                 "the round was decided without this replica",
             );
-            replicas.push(self.replica(open, &errand, index, answer, started_at));
+            let latency_ms = self.inner.clock.now().millis_since(started_at);
+            replicas.push(replica(open, &errand, index, answer, latency_ms));
         }
         // The order is that of choice, never of arrival.
         replicas.sort_by_key(|replica| replica.index);
         let job =
             Arc::try_unwrap(errand).map_or_else(|shared| shared.job.clone(), |errand| errand.job);
         Ended { job, replicas }
-    }
-
-    fn is_decided(&self, open: &OpenRound, errand: &Errand, ended: &[Replica]) -> bool {
-        let mut ended: Vec<Replica> = ended.to_vec();
-        ended.sort_by_key(|replica| replica.index);
-        let ballot = Ballot {
-            kind: open.kind,
-            has_schema: errand.job.has_schema,
-            terms: &errand.job.terms,
-            replicas: &ended,
-        };
-        is_settled(&ballot, open.seats.len())
-    }
-
-    fn replica(
-        &self,
-        open: &OpenRound,
-        errand: &Errand,
-        index: usize,
-        answer: Answer,
-        started_at: Timestamp,
-    ) -> Replica {
-        let seat = &open.seats[index];
-        Replica {
-            index,
-            session_id: seat.session_id.clone(),
-            executor: seat.executor.clone(),
-            independence: seat.independence.clone(),
-            reliability: seat.reliability,
-            answer,
-            latency_ms: self.inner.clock.now().millis_since(started_at),
-            cost_micros: errand.places[index].price_micros,
-        }
     }
 
     /// Lets the circuit breaker see how the call went.
@@ -127,5 +93,37 @@ impl Engine {
             standing.breaker =
                 if is_failure { standing.breaker.after_failure(now) } else { Breaker::closed() };
         });
+    }
+}
+
+fn is_decided(open: &OpenRound, errand: &Errand, ended: &[Replica]) -> bool {
+    let mut ended: Vec<Replica> = ended.to_vec();
+    ended.sort_by_key(|replica| replica.index);
+    let ballot = Ballot {
+        kind: open.kind,
+        has_schema: errand.job.has_schema,
+        terms: &errand.job.terms,
+        replicas: &ended,
+    };
+    is_settled(&ballot, open.seats.len())
+}
+
+fn replica(
+    open: &OpenRound,
+    errand: &Errand,
+    index: usize,
+    answer: Answer,
+    latency_ms: u64,
+) -> Replica {
+    let seat = &open.seats[index];
+    Replica {
+        index,
+        session_id: seat.session_id.clone(),
+        executor: seat.executor.clone(),
+        independence: seat.independence.clone(),
+        reliability: seat.reliability,
+        answer,
+        latency_ms,
+        cost_micros: errand.places[index].price_micros,
     }
 }

@@ -30,13 +30,12 @@ impl Engine {
     /// The owner of a key; `None` for one that is unknown, revoked or wrong.
     pub async fn key_owner(&self, text: &str) -> Result<Option<KeyOwner>, EngineError> {
         let Some(key) = ApiKey::parse(text) else { return Ok(None) };
-        let record = match self.inner.keys.0.get(key.id()) {
-            Some(record) => record,
-            None => {
-                let record = self.inner.store.key_get(key.id()).await?;
-                self.inner.keys.0.insert(key.id().to_owned(), record.clone());
-                record
-            }
+        let record = if let Some(record) = self.inner.keys.0.get(key.id()) {
+            record
+        } else {
+            let record = self.inner.store.key_get(key.id()).await?;
+            self.inner.keys.0.insert(key.id().to_owned(), record.clone());
+            record
         };
         // An unknown key is compared too, so that it takes as long as a wrong secret.
         let stored = record.as_ref().map_or([0; 32], |record| record.secret_hash);

@@ -10,7 +10,7 @@ use jurat_core::{
     consensus::reliability_prior,
     executor::{Breaker, BreakerState, Probe},
     select::Lane,
-    session::Pool,
+    session::{Pool, Session},
     time::Timestamp,
 };
 use tokio::sync::Semaphore;
@@ -117,24 +117,6 @@ impl Engine {
         Ok(())
     }
 
-    /// All sessions with how they stand now.
-    pub(crate) fn lanes<'a>(&self, view: &'a PoolView, standings: &'a Standings) -> Vec<Lane<'a>> {
-        view.pool
-            .sessions
-            .values()
-            .filter_map(|session| {
-                let address = view.addresses.get(&session.executor)?;
-                let standing = standings.0.get(&session.executor).map(|standing| &**standing);
-                Some(Lane {
-                    session,
-                    host: &address.host,
-                    standing: judge_standing(standing, &session.executor, standings.1),
-                    reliability: reliability_prior(session.tier),
-                })
-            })
-            .collect()
-    }
-
     pub(crate) fn standings(&self) -> Standings {
         Standings(self.inner.pool.standings(), self.inner.clock.now())
     }
@@ -143,6 +125,21 @@ impl Engine {
 /// How all executors stand at one moment.
 #[derive(Debug)]
 pub(crate) struct Standings(BTreeMap<String, Arc<Standing>>, Timestamp);
+
+/// All sessions with how they stand.
+pub(crate) fn lanes<'a>(view: &'a PoolView, standings: &'a Standings) -> Vec<Lane<'a>> {
+    let lane = |session: &'a Session| {
+        let address = view.addresses.get(&session.executor)?;
+        let standing = standings.0.get(&session.executor).map(|standing| &**standing);
+        Some(Lane {
+            session,
+            host: &address.host,
+            standing: judge_standing(standing, &session.executor, standings.1),
+            reliability: reliability_prior(session.tier),
+        })
+    };
+    view.pool.sessions.values().filter_map(lane).collect()
+}
 
 fn judge_standing<'a>(
     standing: Option<&'a Standing>,

@@ -75,7 +75,7 @@ impl Engine {
                 self.probe_all(&view, names).await;
             }
             Err(error) => {
-                tracing::warn!(error = %error, "could not read the executors to probe them")
+                tracing::warn!(error = %error, "could not read the executors to probe them");
             }
         }
     }
@@ -101,8 +101,12 @@ impl Engine {
 
     async fn ask_health(&self, address: &Address) -> Result<(), String> {
         let url = format!("{}/health", address.url);
-        let reply =
-            self.inner.client.get(&url, headers(address), PROBE_TIMEOUT).await.map_err(said)?;
+        let reply = self
+            .inner
+            .client
+            .get(&url, headers(address), PROBE_TIMEOUT)
+            .await
+            .map_err(|error| said(&error))?;
         if reply.status.is_success() {
             Ok(())
         } else {
@@ -112,8 +116,12 @@ impl Engine {
 
     async fn ask_capabilities(&self, address: &Address) -> Result<Capabilities, String> {
         let url = format!("{}/capabilities", address.url);
-        let reply =
-            self.inner.client.get(&url, headers(address), PROBE_TIMEOUT).await.map_err(said)?;
+        let reply = self
+            .inner
+            .client
+            .get(&url, headers(address), PROBE_TIMEOUT)
+            .await
+            .map_err(|error| said(&error))?;
         if !reply.status.is_success() {
             return Err(format!("GET /capabilities answered {}", reply.status));
         }
@@ -152,6 +160,6 @@ pub(crate) fn headers(address: &Address) -> HeaderMap {
     headers
 }
 
-fn said(error: CallError) -> String {
+fn said(error: &CallError) -> String {
     error.to_string()
 }

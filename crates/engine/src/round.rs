@@ -15,7 +15,10 @@ use jurat_store::Closed;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use crate::{
-    Engine, EngineError, Progress, Watcher, ask::Errand, executors::require, pool::PoolView,
+    Engine, EngineError, Progress, Watcher,
+    ask::Errand,
+    executors::require,
+    pool::{PoolView, lanes},
 };
 
 /// How long after its deadline a round still belongs to its node.
@@ -91,7 +94,7 @@ impl Engine {
         seed: u64,
     ) -> Result<(Vec<Seat>, Vec<Place>), EngineError> {
         let standings = self.standings();
-        let lanes = self.lanes(view, &standings);
+        let lanes = lanes(view, &standings);
         let chosen = select(job, &lanes, seed)?;
         let mut seats = Vec::with_capacity(chosen.len());
         let mut places = Vec::with_capacity(chosen.len());

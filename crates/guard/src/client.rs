@@ -50,6 +50,8 @@ pub enum CallError {
     Redirect { location: String },
     #[error("the request could not be made")]
     Request(#[source] reqwest::Error),
+    #[error("the address is not usable")]
+    Address(#[from] http::Error),
 }
 
 impl Client {
@@ -73,13 +75,10 @@ impl Client {
     /// Dropping the future cancels the call.
     pub async fn send(
         &self,
-        method: Method,
-        url: &str,
-        headers: HeaderMap,
-        body: Bytes,
+        request: http::Request<Bytes>,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
-        match tokio::time::timeout(timeout, self.exchange(method, url, headers, body)).await {
+        match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(reply) => reply,
             Err(_) => Err(CallError::Timeout),
         }
@@ -91,7 +90,7 @@ impl Client {
         headers: HeaderMap,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
-        self.send(Method::GET, url, headers, Bytes::new(), timeout).await
+        self.send(request(Method::GET, url, headers, Bytes::new())?, timeout).await
     }
 
     /// Posts a JSON document.
@@ -103,21 +102,12 @@ impl Client {
         timeout: Duration,
     ) -> Result<Reply, CallError> {
         headers.insert(header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-        self.send(Method::POST, url, headers, body, timeout).await
+        self.send(request(Method::POST, url, headers, body)?, timeout).await
     }
 
-    async fn exchange(
-        &self,
-        method: Method,
-        url: &str,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Reply, CallError> {
-        let mut request = self.http.request(method, url).headers(headers);
-        if !body.is_empty() {
-            request = request.body(body);
-        }
-        let mut response = request.send().await.map_err(send_error)?;
+    async fn exchange(&self, request: http::Request<Bytes>) -> Result<Reply, CallError> {
+        let request = reqwest::Request::try_from(request).map_err(CallError::Request)?;
+        let mut response = self.http.execute(request).await.map_err(send_error)?;
         let status = response.status();
         if status.is_redirection() {
             let location = response.headers().get(header::LOCATION);
@@ -147,6 +137,17 @@ impl Client {
         }
         Ok(Reply { status, headers, body: body.freeze() })
     }
+}
+
+fn request(
+    method: Method,
+    url: &str,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<http::Request<Bytes>, CallError> {
+    let mut request = http::Request::builder().method(method).uri(url).body(body)?;
+    *request.headers_mut() = headers;
+    Ok(request)
 }
 
 fn send_error(error: reqwest::Error) -> CallError {

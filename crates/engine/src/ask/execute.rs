@@ -50,13 +50,13 @@ pub(super) fn request(errand: &Errand, index: usize) -> Vec<u8> {
 }
 
 pub(super) async fn read(engine: &Engine, errand: &Errand, index: usize, reply: &Reply) -> Answer {
-    let response = match content(reply) {
-        Ok(value) => decode_execute_response(value),
-        Err(answer) => return answer,
-    };
+    let response = content(reply).and_then(|value| {
+        decode_execute_response(value)
+            .map_err(|error| Failure::new(FailureCode::BadShape, error.to_string()))
+    });
     let (output, evidence) = match response {
         Ok(response) => response.into_parts(),
-        Err(error) => return Answer::nothing(FailureCode::BadShape, error.to_string()),
+        Err(failure) => return Answer::failed(failure, None),
     };
     let Some(policy) = &errand.checks.policy else {
         return Answer::nothing(FailureCode::OutputUnchecked, "the policy is not known here");
@@ -92,7 +92,13 @@ fn inputs(errand: &Errand) -> Value {
         Work::Delegate { objective, input, .. } => {
             let mut inputs = match input {
                 Value::Object(members) => members.clone(),
-                other => serde_json::Map::from_iter([("input".to_owned(), other.clone())]),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_) => {
+                    serde_json::Map::from_iter([("input".to_owned(), input.clone())])
+                }
             };
             inputs.insert("objective".to_owned(), json!(objective));
             inputs.entry("prompt").or_insert_with(|| json!(objective));
@@ -129,11 +135,11 @@ fn refused(work: &Work, code: FailureCode, said: Said) -> Answer {
     } else {
         said.notes.join("; ")
     };
-    let (label, code) = match work {
-        Work::Factcheck { .. } => (Label::Error, FailureCode::BadShape),
-        Work::Delegate { .. } | Work::Validate { .. } => (Label::InvalidOutput, code),
+    let code = match work {
+        Work::Factcheck { .. } => FailureCode::BadShape,
+        Work::Delegate { .. } | Work::Validate { .. } => code,
     };
-    Answer::Nothing { label, failure: Failure { code, detail }, said: Some(said) }
+    Answer::failed(Failure { code, detail }, Some(said))
 }
 
 /// The executor's own confidence, where the output states one.

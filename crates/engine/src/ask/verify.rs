@@ -4,7 +4,7 @@ use http::StatusCode;
 use jurat_core::{
     job::Job,
     policy::{HashCheck, ResultFields, Status, check_result_hash, result_hash},
-    replica::{Answer, FailureCode, Label, Said, Vote},
+    replica::{Answer, Failure, FailureCode, Label, Said, Vote},
     round::OpenRound,
 };
 use jurat_guard::client::Reply;
@@ -32,49 +32,33 @@ pub(super) fn read(errand: &Errand, index: usize, reply: &Reply) -> Answer {
         let said = Said { notes: vec![beginning(&reply.body)], ..Said::default() };
         return Answer::Abstained { label: Label::NeedsSpec, said };
     }
-    let response = match content(reply) {
-        Ok(value) => decode_verify_response(value),
-        Err(answer) => return answer,
-    };
-    match response {
-        Ok(response) => judge(errand, index, response),
-        Err(error) => Answer::nothing(FailureCode::BadShape, error.to_string()),
-    }
+    judge(errand, index, reply).unwrap_or_else(|failure| Answer::failed(failure, None))
 }
 
-fn judge(errand: &Errand, index: usize, response: VerifyResponse) -> Answer {
-    let status = match response.status() {
-        Ok(status) => status,
-        Err(error) => return Answer::nothing(FailureCode::StatusContradicts, error.to_string()),
-    };
-    let said = match said(errand, index, response) {
-        Ok(said) => said,
-        Err(answer) => return answer,
-    };
-    match status {
-        VerificationStatus::Inconclusive => Answer::Abstained { label: Label::Retry, said },
-        VerificationStatus::Failed => Answer::Vote(Vote { label: Label::Invalid, said }),
-        VerificationStatus::Passed => match &errand.checks.own {
-            // A pass that our own evaluation of the same policy contradicts is no vote.
-            Some(own) if own.status == Status::Failed => {
-                let detail =
-                    format!("the executor passed what the policy fails: {}", own.notes.join("; "));
-                match Answer::nothing(FailureCode::PolicyContradicted, detail) {
-                    Answer::Nothing { label, failure, .. } => {
-                        Answer::Nothing { label, failure, said: Some(said) }
-                    }
-                    other @ (Answer::Vote(_) | Answer::Abstained { .. }) => other,
-                }
-            }
-            Some(_) | None => Answer::Vote(Vote { label: Label::Valid, said }),
-        },
-    }
+fn judge(errand: &Errand, index: usize, reply: &Reply) -> Result<Answer, Failure> {
+    let response = decode_verify_response(content(reply)?)
+        .map_err(|error| Failure::new(FailureCode::BadShape, error.to_string()))?;
+    let status = response
+        .status()
+        .map_err(|error| Failure::new(FailureCode::StatusContradicts, error.to_string()))?;
+    let said = said(errand, index, response)?;
+    Ok(match (status, &errand.checks.own) {
+        (VerificationStatus::Inconclusive, _) => Answer::Abstained { label: Label::Retry, said },
+        (VerificationStatus::Failed, _) => Answer::Vote(Vote { label: Label::Invalid, said }),
+        // A pass that our own evaluation of the same policy contradicts is no vote.
+        (VerificationStatus::Passed, Some(own)) if own.status == Status::Failed => {
+            let why = own.notes.join("; ");
+            let detail = format!("the executor passed what the policy fails: {why}");
+            Answer::failed(Failure::new(FailureCode::PolicyContradicted, detail), Some(said))
+        }
+        (VerificationStatus::Passed, _) => Answer::Vote(Vote { label: Label::Valid, said }),
+    })
 }
 
 /// The content of the reply, if its hash is right or was left out.
-fn said(errand: &Errand, index: usize, response: VerifyResponse) -> Result<Said, Answer> {
+fn said(errand: &Errand, index: usize, response: VerifyResponse) -> Result<Said, Failure> {
     let Some(candidate) = &errand.checks.candidate else {
-        return Err(Answer::nothing(FailureCode::Internal, "there is no candidate"));
+        return Err(Failure::new(FailureCode::Internal, "there is no candidate"));
     };
     let declared = &errand.places[index].declared;
     let fields = ResultFields {
@@ -97,7 +81,7 @@ fn said(errand: &Errand, index: usize, response: VerifyResponse) -> Result<Said,
         }
         HashCheck::Wrong => {
             let detail = "verifier_result_hash does not fit the answer";
-            return Err(Answer::nothing(FailureCode::HashMismatch, detail));
+            return Err(Failure::new(FailureCode::HashMismatch, detail));
         }
     }
     let result_hash = result_hash(&fields);

@@ -47,7 +47,7 @@ pub(super) async fn list(
             let next = query.cut(&mut views, |view| view.executor.name.clone());
             let items: Vec<Value> =
                 views.iter().map(|view| executors::body(&view.executor, view.circuit)).collect();
-            encode::ok(&page(items, next))
+            encode::ok(&page(&items, next.as_deref()))
         }
         Err(error) => encode::engine_error(&error),
     }

@@ -26,7 +26,7 @@ pub(super) async fn list(
         Ok(mut found) => {
             let next = query.cut(&mut found, |round| round.open.id.to_string());
             let items: Vec<Value> = found.iter().map(rounds::summary).collect();
-            encode::ok(&rounds::page(items, next))
+            encode::ok(&rounds::page(&items, next.as_deref()))
         }
         Err(error) => encode::engine_error(&error),
     }

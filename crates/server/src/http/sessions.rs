@@ -41,7 +41,7 @@ pub(super) async fn list(
         Ok(mut found) => {
             let next = query.cut(&mut found, |session| session.id.clone());
             let items: Vec<Value> = found.iter().map(sessions::body).collect();
-            encode::ok(&page(items, next))
+            encode::ok(&page(&items, next.as_deref()))
         }
         Err(error) => encode::engine_error(&error),
     }

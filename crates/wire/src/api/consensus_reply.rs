@@ -4,7 +4,7 @@ use jurat_core::{
     consensus::{Consensus, ScoreSummary},
     job::{Kind, Toggle},
     reason,
-    replica::Replica,
+    replica::{Label, Replica},
     round::{Closing, OpenRound, Round},
 };
 use serde_json::{Map, Value, json};
@@ -20,12 +20,12 @@ pub fn body(round: &Round) -> Value {
     let mut reply = Map::new();
     match round.open.kind {
         Kind::Delegate => {
-            let status = consensus.verdict.map_or("NO_CONSENSUS", |label| label.as_str());
+            let status = consensus.verdict.map_or("NO_CONSENSUS", Label::as_str);
             reply.insert("status".to_owned(), json!(status));
             reply.insert("output".to_owned(), json!(consensus.output));
         }
         Kind::Validate | Kind::Factcheck => {
-            let verdict = consensus.verdict.map(|label| label.as_str());
+            let verdict = consensus.verdict.map(Label::as_str);
             reply.insert("verdict".to_owned(), json!(verdict));
             reply.insert("reasons".to_owned(), reasons(closing));
         }

@@ -5,6 +5,7 @@ use jurat_core::{
     canonical::digest_json,
     job::{FactcheckMode, Job, Terms, Work},
     policy::PolicyBinding,
+    session::Tier,
 };
 use serde_json::{Map, Value, json};
 
@@ -98,7 +99,7 @@ fn common(body: &Value) -> Result<Common<'_>, Problem> {
     let request_digest = digest_json(body);
     let body = Fields::of_body(body, terms::CODE)?;
     let policy = policy_request::decode(&body)?;
-    let mut terms = terms::decode(&body, policy.tier.map_or(1, |tier| tier.replicas()))?;
+    let mut terms = terms::decode(&body, policy.tier.map_or(1, Tier::replicas))?;
     if let Some(session) = body.get("session_id")
         && terms.pool.is_empty()
     {

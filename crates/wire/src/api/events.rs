@@ -4,7 +4,7 @@ use jurat_core::{
     consensus::Consensus,
     id::RoundId,
     job::{Kind, Toggle},
-    replica::Replica,
+    replica::{Label, Replica},
     round::Seat,
 };
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub fn replica_done(round: &RoundId, kind: Kind, replica: &Replica) -> Value {
 pub fn decided(round: &RoundId, consensus: &Consensus) -> Value {
     json!({
         "round_id": round.as_str(),
-        "verdict": consensus.verdict.map(|label| label.as_str()),
+        "verdict": consensus.verdict.map(Label::as_str),
         "consensus": consensus_reply::consensus_block(consensus),
     })
 }

@@ -103,9 +103,7 @@ pub fn timeout(fields: &Fields<'_>) -> Result<Option<u64>, Problem> {
         reason = "checked to be in range"
     )]
     match value.as_f64() {
-        Some(seconds) if 0.001 <= seconds && seconds <= 600.0 => {
-            Ok(Some((seconds * 1000.0) as u64))
-        }
+        Some(seconds) if (0.001..=600.0).contains(&seconds) => Ok(Some((seconds * 1000.0) as u64)),
         _ => Err(fields.wrong("timeout", "must be seconds from 0.001 to 600")),
     }
 }

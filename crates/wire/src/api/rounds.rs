@@ -1,6 +1,6 @@
 //! The resource `/v1/rounds`.
 
-use jurat_core::round::Round;
+use jurat_core::{replica::Label, round::Round};
 use serde_json::{Value, json};
 
 use super::{consensus_reply, time};
@@ -33,7 +33,7 @@ pub fn summary(round: &Round) -> Value {
         "deadline_at": time::value(open.deadline_at),
         "closed_at": closing.map(|closing| time::value(closing.closed_at)),
         "outcome": closing.map(|closing| closing.consensus.outcome.as_str()),
-        "verdict": closing.and_then(|c| c.consensus.verdict).map(|label| label.as_str()),
+        "verdict": closing.and_then(|c| c.consensus.verdict).map(Label::as_str),
         "agreement": closing.map(|closing| closing.consensus.agreement),
         "confidence": closing.map(|closing| closing.consensus.confidence),
         "receipt_id": closing.map(|closing| closing.receipt_id.as_str()),
@@ -41,6 +41,6 @@ pub fn summary(round: &Round) -> Value {
 }
 
 /// A page of a list.
-pub fn page(items: Vec<Value>, next_cursor: Option<String>) -> Value {
+pub fn page(items: &[Value], next_cursor: Option<&str>) -> Value {
     json!({ "items": items, "next_cursor": next_cursor })
 }

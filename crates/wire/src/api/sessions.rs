@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jurat_core::{code::Code, session::Session, time::Timestamp};
+use jurat_core::{
+    code::Code,
+    session::{Session, Tier},
+    time::Timestamp,
+};
 use serde_json::{Value, json};
 
 use super::{fields::Fields, time};
@@ -107,7 +111,7 @@ pub fn body(session: &Session) -> Value {
         "session_id": session.id,
         "executor": session.executor,
         "profile": session.profile,
-        "tier": session.tier.map(|tier| tier.as_str()),
+        "tier": session.tier.map(Tier::as_str),
         "labels": session.labels,
         "task_types": session.task_types,
         "price_micros": session.price_micros,
