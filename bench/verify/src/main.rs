@@ -14,6 +14,9 @@ use tokio::runtime::Builder;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// Who is measured and what stands in a right answer, the baseline first.
+const SUBJECTS: [(&str, &str); 2] = [("echo", "cand-1"), ("runtime", r#""passed":true"#)];
+
 #[derive(Debug, Parser)]
 #[command(about = "Measures /verify of the runtime beside an echo of the same body.")]
 struct Arguments {
@@ -52,7 +55,7 @@ async fn serve(role: Role) -> Result<()> {
 async fn measure(arguments: &Arguments) -> Result<()> {
     let mut running = Vec::new();
     let mut subjects = Vec::new();
-    for (name, marker) in runtime::SUBJECTS {
+    for (name, marker) in SUBJECTS {
         let role = spawn(&[name.to_owned()]).await?;
         let target = Target {
             address: role.address,

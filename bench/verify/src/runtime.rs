@@ -1,15 +1,18 @@
-//! The place of the runtime among the subjects.
+//! The runtime as it is shipped, with an executor that leaves the verdict to the policy.
 
-use anyhow::{Result, bail};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
-/// Who is measured and what stands in a right answer, the baseline first.
-///
-/// `("runtime", "\"passed\":true")` joins the list when [`serve`] serves.
-pub(crate) const SUBJECTS: [(&str, &str); 1] = [("echo", "cand-1")];
+use anyhow::Result;
+use jurat_bench_load::{announce, until_parent_goes};
+use jurat_runtime::Options;
+use jurat_runtime::engines::{EchoExecutor, EchoMode};
+use tokio::net::TcpListener;
 
-/// Serves the runtime's router on a free port, says `announce(port, "")`, and returns when
-/// `until_parent_goes` does. The warm-up puts the schema into its cache.
-#[expect(clippy::unused_async, reason = "the server that comes here is asynchronous")]
+/// Serves until the parent goes; the warm-up puts the schema into the cache.
 pub(crate) async fn serve() -> Result<()> {
-    bail!("the runtime is not part of this measurement yet")
+    let executor = Arc::new(EchoExecutor::new("bench", "bench-1", EchoMode::Honest));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    announce(listener.local_addr()?.port(), "");
+    Ok(jurat_runtime::serve(listener, executor, Options::default(), until_parent_goes()).await?)
 }

@@ -12,5 +12,7 @@ fn a_short_run_reports_every_subject_with_its_figures() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let report: Value = serde_json::from_slice(&run.stdout).unwrap();
     assert_eq!(report["subjects"][0]["name"], "echo");
-    assert!(0.0 < report["subjects"][0]["median"]["requests_per_second"].as_f64().unwrap());
+    assert_eq!(report["subjects"][1]["name"], "runtime");
+    assert!(0.0 < report["subjects"][1]["median"]["requests_per_second"].as_f64().unwrap());
+    assert!(0.0 < report["ratios"][0]["ratio"]["p50_us"]["median"].as_f64().unwrap());
 }
