@@ -1,6 +1,6 @@
 //! The four endpoints over HTTP.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture as _};
 use std::sync::Arc;
 
 use axum::Json;
@@ -15,7 +15,7 @@ use http::{HeaderMap, Request, StatusCode, header};
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use jurat_guard::bounded::Bounded;
@@ -70,17 +70,29 @@ pub fn router(executor: Arc<dyn Executor>, options: Options) -> Router {
 const NOT_FOUND: &str =
     "an executor has GET /health, GET /capabilities, POST /execute and POST /verify";
 
-/// Serves the executor until `shutdown` resolves; requests that run are answered first.
+/// Serves the executor until `shutdown` resolves; requests that run get a grace period to end.
 pub async fn serve(
     listener: TcpListener,
     executor: Arc<dyn Executor>,
     options: Options,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    axum::serve(listener, router(executor, options))
-        .with_graceful_shutdown(shutdown)
-        .await
-        .map_err(ServeError::Listener)
+    let grace = options.limits.grace;
+    let (stop, stopping) = oneshot::channel();
+    let shutdown = async move {
+        shutdown.await;
+        let _ = stop.send(());
+    };
+    let server = axum::serve(listener, router(executor, options)).with_graceful_shutdown(shutdown);
+    let out_of_patience = async {
+        drop(stopping.await);
+        // An executor that hangs would keep the process for ever.
+        drop(tokio::time::timeout(grace, std::future::pending::<()>()).await);
+    };
+    tokio::select! {
+        ended = server.into_future() => ended.map_err(ServeError::Listener),
+        () = out_of_patience => Ok(()),
+    }
 }
 
 async fn health() -> Json<HealthResponse> {

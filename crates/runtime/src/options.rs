@@ -25,6 +25,8 @@ pub struct Limits {
     pub remembered_bytes: u64,
     /// How long an answer is remembered.
     pub remembered: Duration,
+    /// How long requests that run may take to end after the signal to stop.
+    pub grace: Duration,
     /// Threads that evaluate policies.
     pub policy_threads: usize,
 }
@@ -38,6 +40,7 @@ impl Default for Limits {
             execute: Duration::from_mins(5),
             remembered_bytes: 64 * 1024 * 1024,
             remembered: Duration::from_hours(1),
+            grace: Duration::from_secs(10),
             policy_threads: 2,
         }
     }

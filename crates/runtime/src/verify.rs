@@ -144,7 +144,8 @@ fn response(shared: &Shared, judgement: &Judgement, evaluation: &Evaluation) -> 
     let capabilities = shared.executor.capabilities();
     let compat = shared.options.compat;
     let reason_codes = codes(compat, evaluation);
-    let score = evaluation.score.clamp(0.0, 1.0);
+    // A score that is no number would not survive the way through JSON.
+    let score = if evaluation.score.is_nan() { 0.0 } else { evaluation.score.clamp(0.0, 1.0) };
     let passed = evaluation.status == Status::Passed;
     let hash = result_hash(&ResultFields {
         candidate_id: &judgement.candidate.candidate_id,

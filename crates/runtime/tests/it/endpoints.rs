@@ -1,9 +1,15 @@
 //! The four endpoints and what they refuse.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
-use jurat_runtime::{Limits, Options, Secret};
+use jurat_runtime::{Limits, Options, Secret, serve};
 
 use crate::server::{Server, execute_request};
 
@@ -113,4 +119,26 @@ async fn other_paths_and_methods_say_what_there_is() {
     assert_eq!(server.get("/nothing").await.status, 404);
     let reply = server.get("/execute").await;
     assert_eq!((reply.status, &reply.json["error"]), (405, &json!("method_not_allowed")));
+}
+
+#[tokio::test]
+async fn a_server_stops_although_a_request_hangs() {
+    let limits = Limits { grace: Duration::from_millis(20), ..Limits::default() };
+    let options = Options { limits, ..Options::default() };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let shutdown = async move { drop(stopped.await) };
+    let hanging = Arc::new(EchoExecutor::new("h", "m", EchoMode::Hang));
+    let asking = async {
+        let body = execute_request("e", "swarm", &json!({})).to_string();
+        let head = "POST /execute HTTP/1.1\r\nHost: x\r\nContent-Type: application/json";
+        let text = format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stop.send(()).unwrap();
+        stream
+    };
+    let (served, _stream) = tokio::join!(serve(listener, hanging, options, shutdown), asking);
+    served.unwrap();
 }

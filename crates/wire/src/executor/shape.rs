@@ -25,20 +25,38 @@ pub(super) fn decode<T: DeserializeOwned>(body: Value) -> Result<T, ShapeError> 
     }
     serde_path_to_error::deserialize(body).map_err(|error| {
         let path = error.path().to_string();
-        named(&path, error.inner().to_string())
+        named(&path, &error.inner().to_string())
     })
 }
 
 /// Moves the name of a missing field from serde's text into the path, for people to read.
-fn named(path: &str, problem: String) -> ShapeError {
+fn named(path: &str, problem: &str) -> ShapeError {
     let root = path.is_empty() || path == ".";
     let missing = problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
     match missing {
         Some(name) if root => ShapeError::new(name, "is missing"),
         Some(name) => ShapeError::new(format!("{path}.{name}"), "is missing"),
-        None if root => ShapeError::new("body", problem),
-        None => ShapeError::new(path, problem),
+        None if root => ShapeError::new("body", plain(problem)),
+        None => ShapeError::new(path, plain(problem)),
     }
+}
+
+/// Says in plain words what serde expected in those of Rust.
+fn plain(problem: &str) -> String {
+    let Some((before, expected)) = problem.rsplit_once("expected ") else {
+        return problem.to_owned();
+    };
+    let plain = match expected {
+        "u16" => "a whole number from 0 to 65535",
+        "u32" | "u64" => "a whole number that is not negative",
+        "i64" => "a whole number",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        other if other.starts_with("struct ") => "an object",
+        other => other,
+    };
+    format!("{before}expected {plain}")
 }
 
 /// Reads null like an absent member.

@@ -92,11 +92,11 @@ fn a_bad_execute_request_names_the_field() {
     );
     check(
         |body| body["task_contract"]["budget"]["time_ms"] = json!("soon"),
-        "task_contract.budget.time_ms: invalid type: string \"soon\", expected u64",
+        "task_contract.budget.time_ms: invalid type: string \"soon\", expected a whole number that is not negative",
     );
     check(
         |body| body["task_contract"] = json!(7),
-        "task_contract: invalid type: integer `7`, expected struct TaskContract",
+        "task_contract: invalid type: integer `7`, expected an object",
     );
     check(
         |body| body["stage"] = json!("later"),
