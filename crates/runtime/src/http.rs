@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::serve::ListenerExt as _;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, header};
 use serde_json::Value;
@@ -83,6 +84,10 @@ pub async fn serve(
         shutdown.await;
         let _ = stop.send(());
     };
+    let listener = listener.tap_io(|stream| {
+        // An answer is written at once, so that holding it back for more would only cost time.
+        let _ = stream.set_nodelay(true);
+    });
     let server = axum::serve(listener, router(executor, options)).with_graceful_shutdown(shutdown);
     let out_of_patience = async {
         drop(stopping.await);
