@@ -92,6 +92,10 @@ pub struct Page {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::enum_variant_names,
+    reason = "`Added::Added` says what happened, as `Closed::Closed` does"
+)]
 pub enum Added {
     Added,
     ExecutorExists,

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
+    consensus::Outcome,
     id::{AccountId, RoundId},
+    job::Kind,
     replica::Replica,
     round::{OpenRound, Round},
 };
@@ -131,8 +133,8 @@ pub(super) async fn list(
     let rows = sqlx::query(sql::ROUND_LIST)
         .bind(account.as_str())
         .bind(filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str))
-        .bind(filter.kind.map(|kind| kind.as_str()))
-        .bind(filter.outcome.map(|outcome| outcome.as_str()))
+        .bind(filter.kind.map(Kind::as_str))
+        .bind(filter.outcome.map(Outcome::as_str))
         .bind(i64::from(filter.limit))
         .fetch_all(pool)
         .await?;

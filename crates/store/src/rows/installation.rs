@@ -7,6 +7,7 @@ use jurat_core::{
     executor::{Executor, Probe},
     id::AccountId,
     session::{Pool, Session, Tier},
+    time::Timestamp,
 };
 
 use super::{Cells, Columns, documents::ProbeDocument, json, to_bigint};
@@ -120,7 +121,7 @@ impl KeyRow {
             scopes: json(&scopes)?,
             name: key.name.clone(),
             created_at: key.created_at.micros(),
-            revoked_at: key.revoked_at.map(|at| at.micros()),
+            revoked_at: key.revoked_at.map(Timestamp::micros),
         })
     }
 }

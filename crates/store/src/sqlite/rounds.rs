@@ -1,7 +1,9 @@
 //! Rounds and decision entries in SQLite.
 
 use jurat_core::{
+    consensus::Outcome,
     id::{AccountId, RoundId},
+    job::Kind,
     round::{OpenRound, Round},
 };
 use rusqlite::{Connection, params};
@@ -126,8 +128,8 @@ pub(super) fn list(
     filter: &RoundFilter,
 ) -> Result<Vec<Round>> {
     let before = filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str);
-    let kind = filter.kind.map(|kind| kind.as_str());
-    let outcome = filter.outcome.map(|outcome| outcome.as_str());
+    let kind = filter.kind.map(Kind::as_str);
+    let outcome = filter.outcome.map(Outcome::as_str);
     let params = params![account.as_str(), before, kind, outcome, filter.limit];
     let rounds = all(tx, sql::ROUND_LIST, params, |row| read_round(row))?;
     rounds.into_iter().map(|round| with_replicas(tx, round)).collect()

@@ -72,3 +72,22 @@ fn migrate(connection: &mut Connection) -> Result<()> {
     tx.commit()?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_writer_syncs_each_commit_and_checks_references() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = open_file(&folder.path().join("store.db")).unwrap();
+        let number =
+            |name| -> i64 { connection.pragma_query_value(None, name, |row| row.get(0)).unwrap() };
+        let mode: String =
+            connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(mode, "wal");
+        assert_eq!(number("synchronous"), 2, "2 is `full`");
+        assert_eq!(number("foreign_keys"), 1);
+        assert_eq!(number("user_version"), migrations::NEEDED);
+    }
+}

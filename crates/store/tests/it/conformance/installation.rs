@@ -1,5 +1,6 @@
 //! Executors, sessions, accounts and keys.
 
+use jurat_core::executor::Executor;
 use jurat_store::{Added, SessionAdded, StoreErrorKind};
 
 use crate::{
@@ -25,8 +26,7 @@ pub(crate) async fn a_name_is_taken_only_once(backend: &Backend) {
     let store = &backend.store;
     let first = executor("e1");
     store.executor_add(&first, None).await.unwrap();
-    let mut again = executor("e1");
-    again.url = "http://elsewhere".to_owned();
+    let again = Executor { url: "http://elsewhere".to_owned(), ..executor("e1") };
     let lane = session("s1", "e1");
     assert_eq!(store.executor_add(&again, Some(&lane)).await.unwrap(), Added::ExecutorExists);
     assert_eq!(store.executor_get("e1").await.unwrap(), Some(first));

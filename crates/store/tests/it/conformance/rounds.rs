@@ -11,7 +11,7 @@ use jurat_store::{Closed, RoundFilter, StoreErrorKind};
 
 use crate::{
     backend::Backend,
-    samples::{account, closing, ended, newest, replicas, round},
+    samples::{self, account, closing, ended, newest, replicas, round},
 };
 
 /// The round as it reads back; where a lease ends by the clock of the database is its own matter.
@@ -165,7 +165,7 @@ pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {
     let listed = backend.store.round_list(&alice, &newest(1_000)).await.unwrap();
     assert_eq!(listed.len(), usize::try_from(ROUNDS).unwrap());
     for (round, number) in listed.iter().zip((0..ROUNDS).rev()) {
-        assert_eq!(round.closing, Some(closing(&super::super::samples::round(&alice, number))));
+        assert_eq!(round.closing, Some(closing(&samples::round(&alice, number))));
     }
 }
 
@@ -181,11 +181,9 @@ pub(crate) async fn of_two_closes_at_once_one_is_lost(backend: &Backend) {
             backend.store.round_close(&open, &ours),
             second.round_close(&open, &theirs)
         );
-        let kept = match (one.unwrap(), other.unwrap()) {
-            (Closed::Closed, Closed::Lost) => ours,
-            (Closed::Lost, Closed::Closed) => theirs,
-            both => panic!("one of two closes holds, not {both:?}"),
-        };
+        let (one, other) = (one.unwrap(), other.unwrap());
+        assert_ne!(one, other, "one of two closes holds");
+        let kept = if one == Closed::Closed { ours } else { theirs };
         assert_eq!(read(backend, &open).await.closing, Some(kept));
     }
     second.close().await;
