@@ -78,6 +78,9 @@ impl Bound {
     }
 
     pub(super) fn work(&self, shape: &Shape) -> Work {
+        if shape.is_cut() {
+            return Work { applications: u64::MAX, regex_steps: u64::MAX, stack: u64::MAX };
+        }
         let mut work = Work::default();
         let mut beneath = 0_u64;
         for (depth, level) in shape.levels().iter().enumerate().rev() {

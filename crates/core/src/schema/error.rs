@@ -7,7 +7,7 @@ use super::{
     MAX_PATTERNS, MAX_REGEX_STEPS, MAX_SUBSCHEMAS, MAX_TEXT,
 };
 
-const MAX_QUOTE_CHARS: usize = 100;
+const MAX_QUOTE_CHARS: usize = 150;
 const MAX_DETAIL_CHARS: usize = 300;
 
 /// A schema that is not compiled. `at` is a JSON Pointer into the schema.
@@ -16,50 +16,62 @@ pub enum SchemaError {
     #[error("the schema has more than {MAX_TEXT} bytes as canonical JSON; make it smaller")]
     TooLarge,
     #[error(
-        "the schema nests deeper than {MAX_DEPTH} at `{at}`; move parts to `$defs` and refer to them"
+        "the schema nests deeper than {MAX_DEPTH} at `{}`; move parts to `$defs` and refer to them",
+        quote(at)
     )]
     TooDeep { at: String },
     #[error(
         "the schema has more than {MAX_SUBSCHEMAS} subschemas; share repeated ones through `$defs`"
     )]
     TooManySubschemas,
-    #[error("`enum` at `{at}` has more than {MAX_ENUM} values; give fewer, or use a pattern")]
+    #[error(
+        "`enum` at `{}` has more than {MAX_ENUM} values; give fewer, or use a pattern",
+        quote(at)
+    )]
     EnumTooLarge { at: String },
     #[error(
-        "the schema has more than {MAX_PATTERNS} patterns, the first too many at `{at}`; use fewer"
+        "the schema has more than {MAX_PATTERNS} patterns, the first too many at `{}`; use fewer",
+        quote(at)
     )]
     TooManyPatterns { at: String },
-    #[error("the pattern at `{at}` is refused: {why}")]
+    #[error("the pattern at `{}` is refused: {why}", quote(at))]
     Pattern { at: String, why: PatternRefused },
     #[error(
-        "`{at}` refers to `{reference}`, which is outside of this schema and is never fetched; copy it to `$defs` and refer to `#/$defs/<name>`"
+        "`{}` refers to `{reference}`, which is outside of this schema and is never fetched; copy it to `$defs` and refer to `#/$defs/<name>`",
+        quote(at)
     )]
     RemoteRef { at: String, reference: String },
     #[error(
-        "`{at}` refers to `{reference}`, which does not exist in this schema; correct the reference"
+        "`{}` refers to `{reference}`, which does not exist in this schema; correct the reference",
+        quote(at)
     )]
     DanglingRef { at: String, reference: String },
     #[error(
-        "`$schema` at `{at}` names `{uri}`, which is not a known draft; use draft 4, 6, 7, 2019-09 or 2020-12"
+        "`$schema` at `{}` names `{uri}`, which is not a known draft; use draft 4, 6, 7, 2019-09 or 2020-12",
+        quote(at)
     )]
     UnknownDraft { at: String, uri: String },
     #[error(
-        "the subschema at `{at}` refers back to itself for the same value and so never ends; break the cycle"
+        "the subschema at `{}` refers back to itself for the same value and so never ends; break the cycle",
+        quote(at)
     )]
     Cycle { at: String },
     #[error(
-        "more than {MAX_IN_PLACE} subschemas apply one another to the same value, starting at `{at}`; shorten the chain of references"
+        "more than {MAX_IN_PLACE} subschemas apply one another to the same value, starting at `{}`; shorten the chain of references",
+        quote(at)
     )]
     ChainTooLong { at: String },
     #[error(
-        "the subschema at `{at}` may apply more than {MAX_EXPANSION} subschemas to one value; refer to the same ones less often"
+        "the subschema at `{}` may apply more than {MAX_EXPANSION} subschemas to one value; refer to the same ones less often",
+        quote(at)
     )]
     Expansion { at: String },
     #[error(
-        "compiling the subschema at `{at}` would take too much work; use fewer `unevaluatedProperties` and `unevaluatedItems` within one another, and fewer `$id`"
+        "compiling the subschema at `{}` would take too much work; use fewer `unevaluatedProperties` and `unevaluatedItems` within one another, and fewer `$id`",
+        quote(at)
     )]
     Compilation { at: String },
-    #[error("the schema is not valid at `{at}`: {detail}")]
+    #[error("the schema is not valid at `{}`: {detail}", quote(at))]
     Invalid { at: String, detail: String },
 }
 
@@ -71,7 +83,9 @@ pub enum PatternRefused {
         "it is not a regular expression that can be matched in linear time; correct it, and do without look-around and back-references"
     )]
     Syntax,
-    #[error("its automaton is too large; lower the counts of its repetitions")]
+    #[error(
+        "its automaton is too large, alone or with those of the other patterns; lower the counts of its repetitions"
+    )]
     TooLarge,
 }
 

@@ -7,12 +7,14 @@ use serde_json::{Map, Value};
 
 use super::{
     MAX_ENUM, MAX_PATTERNS, MAX_SUBSCHEMAS,
-    error::{SchemaError, quote},
+    error::{PatternRefused, SchemaError, quote},
     keywords::{self, Place},
     pattern,
     scan::join,
 };
 
+/// States of all patterns of a schema together.
+const MAX_STATES: u64 = 100_000;
 /// The base that the validator assumes for a schema without an `$id`.
 const DEFAULT_BASE: &str = "json-schema:///";
 
@@ -114,6 +116,8 @@ struct Walk<'r> {
     dynamic_anchors: BTreeMap<String, BTreeSet<usize>>,
     recursive_anchors: BTreeSet<usize>,
     patterns: usize,
+    /// States of all patterns so far.
+    states: u64,
     visits: Vec<(usize, Visit<'r>)>,
     references: Vec<Reference<'r>>,
 }
@@ -144,6 +148,7 @@ impl<'r> Walk<'r> {
             dynamic_anchors: BTreeMap::new(),
             recursive_anchors: BTreeSet::new(),
             patterns: 0,
+            states: 0,
             visits: Vec::new(),
             references: Vec::new(),
         }
@@ -253,9 +258,15 @@ impl<'r> Walk<'r> {
     fn pattern(&mut self, text: &str, at: &str) -> Result<u64, SchemaError> {
         self.patterns += 1;
         if MAX_PATTERNS < self.patterns {
-            return Err(SchemaError::TooManyPatterns { at: quote(at) });
+            return Err(SchemaError::TooManyPatterns { at: at.to_owned() });
         }
-        pattern::states(text).map_err(|why| SchemaError::Pattern { at: quote(at), why })
+        let refused = |why| SchemaError::Pattern { at: at.to_owned(), why };
+        let states = pattern::states(text).map_err(refused)?;
+        self.states = self.states.saturating_add(states);
+        if MAX_STATES < self.states {
+            return Err(refused(PatternRefused::TooLarge));
+        }
+        Ok(states)
     }
 
     /// Anchors that dynamic references may reach, and the references themselves.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::{error::SchemaError, graph::Graph};
 
 const MAX_STEPS: usize = 30_000;
-const MAX_NESTED: usize = 1_000;
+const MAX_NESTED: usize = 500;
 const MAX_WAYS: usize = 1_000;
 /// Subschemas of the resources on all ways.
 const MAX_ON_WAYS: usize = 10_000;

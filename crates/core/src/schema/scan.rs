@@ -10,30 +10,25 @@ const MAX_COUNTED: u64 = super::MAX_APPLICATIONS + 1;
 /// Refuses a schema that is too deep or too large for the recursive parts that follow.
 pub fn scan(schema: &Value) -> Result<(), SchemaError> {
     let mut least_bytes = 0_usize;
-    let mut stack = vec![(schema, 1_usize, String::new())];
-    while let Some((value, depth, at)) = stack.pop() {
+    let mut stack = vec![(schema, 1_usize)];
+    while let Some((value, depth)) = stack.pop() {
         // No value is written in fewer bytes than these.
         least_bytes = least_bytes.saturating_add(1);
         match value {
             Value::String(text) => least_bytes = least_bytes.saturating_add(text.len()),
             Value::Array(items) => {
-                if MAX_DEPTH < depth {
-                    return Err(SchemaError::TooDeep { at });
-                }
-                for (index, item) in items.iter().enumerate().take(MAX_TEXT + 1) {
-                    stack.push((item, depth + 1, step(&at, item, &index.to_string())));
-                }
+                stack.extend(items.iter().take(MAX_TEXT + 1).map(|item| (item, depth + 1)));
             }
             Value::Object(members) => {
-                if MAX_DEPTH < depth {
-                    return Err(SchemaError::TooDeep { at });
-                }
                 for (name, member) in members.iter().take(MAX_TEXT + 1) {
                     least_bytes = least_bytes.saturating_add(name.len());
-                    stack.push((member, depth + 1, step(&at, member, name)));
+                    stack.push((member, depth + 1));
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) => continue,
+        }
+        if MAX_DEPTH < depth && !value.is_string() {
+            return Err(SchemaError::TooDeep { at: deepest(schema) });
         }
         if MAX_TEXT < least_bytes || MAX_TEXT < stack.len() {
             return Err(SchemaError::TooLarge);
@@ -42,9 +37,25 @@ pub fn scan(schema: &Value) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// The pointer to a container; scalars are never named here, so they do without one.
-fn step(at: &str, value: &Value, name: &str) -> String {
-    if value.is_object() || value.is_array() { join(at, name) } else { String::new() }
+/// The pointer to the first container that is too deep. Only an error is worth the pointers.
+fn deepest(schema: &Value) -> String {
+    let mut stack = vec![(schema, 1_usize, String::new())];
+    while let Some((value, depth, at)) = stack.pop() {
+        if MAX_DEPTH < depth && (value.is_object() || value.is_array()) {
+            return at;
+        }
+        match value {
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                stack.extend(items.map(|(n, item)| (item, depth + 1, join(&at, &n.to_string()))));
+            }
+            Value::Object(members) => {
+                stack.extend(members.iter().map(|(name, it)| (it, depth + 1, join(&at, name))));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    String::new()
 }
 
 /// A JSON Pointer one step further.
@@ -56,6 +67,8 @@ pub(super) fn join(at: &str, name: &str) -> String {
 #[derive(Debug)]
 pub(super) struct Shape {
     levels: Vec<Level>,
+    /// Whether there is more than was counted.
+    is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,14 +81,15 @@ pub(super) struct Level {
 
 impl Shape {
     pub(super) fn of(instance: &Value) -> Self {
-        let mut shape = Self { levels: Vec::new() };
+        let mut shape = Self { levels: Vec::new(), is_cut: false };
         let mut counted = 0_u64;
         let mut stack = vec![(instance, 0_usize)];
         while let Some((value, depth)) = stack.pop() {
             counted += 1;
             shape.level(depth).values += 1;
             // One level too many, or one value too many, is enough to refuse.
-            if MAX_DEPTH < depth || MAX_COUNTED < counted {
+            if MAX_DEPTH < depth || MAX_COUNTED <= counted {
+                shape.is_cut = true;
                 break;
             }
             match value {
@@ -96,6 +110,10 @@ impl Shape {
     /// How many containers are within one another; at least the number of levels below the root.
     pub(super) fn depth(&self) -> usize {
         self.levels.len().saturating_sub(1)
+    }
+
+    pub(super) const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     pub(super) fn levels(&self) -> &[Level] {

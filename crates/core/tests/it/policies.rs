@@ -58,7 +58,7 @@ fn check(case: &toml::Table) {
         "bind_error",
     ];
     let story = case["story"].as_str().unwrap();
-    assert!(case.keys().all(|key| KNOWN.contains(&key.as_str())), "{story}: misspelt key");
+    assert!(case.keys().all(|key| KNOWN.contains(&key.as_str())), "{story}: unknown key");
     let bound = Policy::bind(&binding(case));
     if let Some(expect) = case.get("bind_error") {
         let error = bound.unwrap_err().to_string();

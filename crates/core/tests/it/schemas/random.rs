@@ -150,7 +150,7 @@ fn counted(schema: &Value, instance: &Value) -> (u64, bool) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1_000, failure_persistence: None, ..ProptestConfig::default()
+        cases: 300, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]
