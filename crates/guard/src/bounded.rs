@@ -107,15 +107,25 @@ impl Bounded {
         if let Some(known) = self.schemas.get(&key) {
             return known;
         }
-        let schema = schema.clone();
-        let compiled = match self.run(move || Schema::compile(&schema)).await {
-            Ok(compiled) => compiled.map_err(RefusedSchema::from),
-            // What is busy now may not be later.
-            Err(NotDone::Busy) => return Err(RefusedSchema::Busy),
-            Err(NotDone::Crashed) => Err(RefusedSchema::Crashed),
+        let (schema, schemas, own) = (schema.clone(), self.schemas.clone(), key.clone());
+        let compile = move || {
+            // Another errand may have compiled it in the meantime.
+            if let Some(known) = schemas.get(&own) {
+                return known;
+            }
+            let compiled = Schema::compile(&schema).map_err(RefusedSchema::from);
+            schemas.insert(own, compiled.clone());
+            compiled
         };
-        self.schemas.insert(key, compiled.clone());
-        compiled
+        match self.run(compile).await {
+            Ok(compiled) => compiled,
+            // What is busy now may not be later.
+            Err(NotDone::Busy) => Err(RefusedSchema::Busy),
+            Err(NotDone::Crashed) => {
+                self.schemas.insert(key, Err(RefusedSchema::Crashed));
+                Err(RefusedSchema::Crashed)
+            }
+        }
     }
 
     /// Decides a candidate: at once when that is little work, on one of the threads otherwise.
@@ -197,8 +207,9 @@ mod tests {
         let (started, has_started) = oneshot::channel();
         let (release, is_released) = std::sync::mpsc::channel::<()>();
         let errand = Box::new(move || {
-            drop(started.send(()));
-            drop(is_released.recv());
+            started.send(()).unwrap();
+            // It ends when the other side is dropped.
+            assert!(is_released.recv().is_err());
         });
         bounded.queue.try_send(errand).unwrap();
         has_started.await.unwrap();

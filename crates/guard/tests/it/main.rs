@@ -1,0 +1,4 @@
+//! Tests of what touches the untrusted, from outside.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod bounded;
