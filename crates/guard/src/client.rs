@@ -33,6 +33,17 @@ pub struct Reply {
     pub body: Bytes,
 }
 
+/// A reply whose body is read as it arrives, within the same limits.
+#[derive(Debug)]
+pub struct Streaming {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    response: reqwest::Response,
+    ends_at: tokio::time::Instant,
+    limit: usize,
+    read: usize,
+}
+
 /// Why there is no reply. Typed, so that nobody has to read the text.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -105,11 +116,26 @@ impl Client {
         self.send(request(Method::POST, url, headers, body)?, timeout).await
     }
 
-    async fn exchange(&self, request: http::Request<Bytes>) -> Result<Reply, CallError> {
-        let request = reqwest::Request::try_from(request).map_err(CallError::Request)?;
-        let mut response = self.http.execute(request).await.map_err(send_error)?;
+    /// Sends one request and hands out the body as it arrives; `timeout` bounds all of it.
+    pub async fn stream(
+        &self,
+        request: http::Request<Bytes>,
+        timeout: Duration,
+    ) -> Result<Streaming, CallError> {
+        let ends_at = tokio::time::Instant::now() + timeout;
+        let opened = tokio::time::timeout_at(ends_at, self.open(request)).await;
+        let mut response = opened.map_err(|_| CallError::Timeout)??;
         let status = response.status();
-        if status.is_redirection() {
+        let headers = std::mem::take(response.headers_mut());
+        let limit = self.limits.body_bytes;
+        Ok(Streaming { status, headers, response, ends_at, limit, read: 0 })
+    }
+
+    /// Sends a request and returns its reply with the body still to come.
+    async fn open(&self, request: http::Request<Bytes>) -> Result<reqwest::Response, CallError> {
+        let request = reqwest::Request::try_from(request).map_err(CallError::Request)?;
+        let response = self.http.execute(request).await.map_err(send_error)?;
+        if response.status().is_redirection() {
             let location = response.headers().get(header::LOCATION);
             let location = location.and_then(|value| value.to_str().ok()).unwrap_or_default();
             return Err(CallError::Redirect { location: location.chars().take(200).collect() });
@@ -120,6 +146,12 @@ impl Client {
             let encoding = String::from_utf8_lossy(encoding.as_bytes()).chars().take(40).collect();
             return Err(CallError::Encoded { encoding });
         }
+        Ok(response)
+    }
+
+    async fn exchange(&self, request: http::Request<Bytes>) -> Result<Reply, CallError> {
+        let mut response = self.open(request).await?;
+        let status = response.status();
         let limit = self.limits.body_bytes;
         let declared =
             usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
@@ -136,6 +168,19 @@ impl Client {
             body.extend_from_slice(&chunk);
         }
         Ok(Reply { status, headers, body: body.freeze() })
+    }
+}
+
+impl Streaming {
+    /// The next part of the body; `None` at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, CallError> {
+        let next = tokio::time::timeout_at(self.ends_at, self.response.chunk()).await;
+        let chunk = next.map_err(|_| CallError::Timeout)?.map_err(CallError::Disconnected)?;
+        self.read += chunk.as_ref().map_or(0, Bytes::len);
+        if self.limit < self.read {
+            return Err(CallError::TooLarge { limit: self.limit });
+        }
+        Ok(chunk)
     }
 }
 
