@@ -130,6 +130,13 @@ impl Engine {
         Ok(self.inner.store.ping().await?)
     }
 
+    /// Waits until no round is under way; those that come in meanwhile are refused.
+    pub async fn drain(&self) {
+        let all = u32::try_from(self.inner.limits.rounds).unwrap_or(u32::MAX);
+        // It fails only when the semaphore is closed, which nobody does.
+        let _all = self.inner.rounds.acquire_many(all).await;
+    }
+
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
         self.inner.tasks.shutdown().await;

@@ -41,30 +41,33 @@ pub(crate) fn engine_error(error: &EngineError) -> Response {
 /// The problem of an engine error. An error is logged once, here, where it becomes a reply.
 pub(crate) fn engine_problem(error: &EngineError) -> Problem {
     let code = error.code();
-    // What is inside of us stays inside; the log has it.
-    let detail = match code {
-        Code::Internal => "something went wrong inside the server".to_owned(),
-        Code::StoreUnavailable => "the store is unavailable".to_owned(),
-        _ => error.to_string(),
-    };
-    if matches!(code, Code::Internal | Code::StoreUnavailable) {
+    let is_ours = matches!(code, Code::Internal | Code::StoreUnavailable);
+    if is_ours {
         tracing::error!(error = %chain(error), "a request failed");
     }
+    // What is inside of us stays inside; the log has it.
+    let detail = if code == Code::StoreUnavailable {
+        "the store is unavailable".to_owned()
+    } else if is_ours {
+        "something went wrong inside the server".to_owned()
+    } else {
+        error.to_string()
+    };
     let mut problem = Problem::new(code, detail);
     if let Some(field) = error.field() {
         problem = problem.at(field);
     }
-    match error {
-        EngineError::Select(SelectError::Unavailable { problems, .. }) => {
-            let sessions: Vec<Value> = problems
-                .iter()
-                .map(|p| json!({ "session_id": p.session_id, "problem": p.problem }))
-                .collect();
-            problem.with("sessions", json!(sessions))
-        }
-        EngineError::Schema(error) => problem.with("reason", json!(error.slug())),
-        _ => problem,
+    if let EngineError::Select(SelectError::Unavailable { problems, .. }) = error {
+        let sessions: Vec<Value> = problems
+            .iter()
+            .map(|p| json!({ "session_id": p.session_id, "problem": p.problem }))
+            .collect();
+        problem = problem.with("sessions", json!(sessions));
     }
+    if let EngineError::Schema(error) = error {
+        problem = problem.with("reason", json!(error.slug()));
+    }
+    problem
 }
 
 fn chain(error: &dyn Error) -> String {

@@ -53,6 +53,7 @@ fn request_id(engine: &Engine, request: &Request) -> String {
 }
 
 /// A handler that panics answers like any other failure.
+#[expect(clippy::needless_pass_by_value, reason = "the panic layer hands over a box")]
 pub(crate) fn caught(panic: Box<dyn Any + Send + 'static>) -> Response {
     let text = panic
         .downcast_ref::<String>()

@@ -1,3 +1,9 @@
-//! Fakes that speak real HTTP, for the tests of the other crates.
+//! Fakes that speak real HTTP and a whole application, for the tests of the other crates.
+#![expect(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "what a test needs and does not get ends the test"
+)]
 
+pub mod app;
 pub mod fake_executor;

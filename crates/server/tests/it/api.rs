@@ -1,0 +1,7 @@
+//! The consensus API, a file per route.
+
+mod delegate;
+mod factcheck;
+mod terms;
+mod v2;
+mod validate;

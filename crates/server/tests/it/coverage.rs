@@ -1,0 +1,59 @@
+//! Walks the route table: every route needs a key, and every error has one shape.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use http::StatusCode;
+use jurat_core::code::Code;
+use jurat_server::{Access, route_table};
+use jurat_testkit::app::TestApp;
+
+fn path_of(template: &str) -> String {
+    template.replace("{name}", "nobody").replace("{id}", "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV")
+}
+
+#[tokio::test]
+async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
+    let app = TestApp::new().await;
+    let mut open = BTreeSet::new();
+    for route in route_table() {
+        let reply =
+            app.anonymous().send(route.method, &path_of(route.path), Body::from("{}"), &[]).await;
+        if reply.status == StatusCode::UNAUTHORIZED {
+            assert_eq!(route.access, Access::Key, "{}", route.path);
+            assert_eq!(reply.json()["code"], "auth_required", "{}", route.path);
+        } else {
+            open.insert(route.path);
+        }
+    }
+    assert_eq!(open, BTreeSet::from(["/health", "/ready"]));
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_problem_too() {
+    let app = TestApp::new().await;
+    for (method, path, status) in
+        [("GET", "/nowhere", 404), ("PUT", "/v1/rounds", 405), ("GET", "/api/v3/validate", 405)]
+    {
+        let reply = app.admin().send(method, path, Body::empty(), &[]).await;
+        assert_eq!(reply.status.as_u16(), status, "{method} {path}");
+        assert_eq!(reply.headers["content-type"], "application/problem+json");
+        assert_eq!(reply.headers["x-content-type-options"], "nosniff");
+        assert!(reply.headers.contains_key("x-request-id"));
+        let problem = reply.json();
+        assert_eq!(problem["status"], status);
+        assert_eq!(
+            problem["type"],
+            format!("urn:jurat:error:{}", problem["code"].as_str().unwrap())
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_code_has_a_status_and_a_hint() {
+    for code in Code::ALL {
+        assert!((400..600).contains(&code.http_status()), "{code}");
+        assert!(code.hint().ends_with('.'), "{code}");
+        assert!(matches!(code.exit_code(), 1 | 2), "{code}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The HTTP surface: requests in, replies out, through the whole walk.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod api;
+mod auth;
+mod coverage;
+mod hostile;
+mod json;
+mod signature;
+mod stream;
+mod v1;

@@ -1,0 +1,84 @@
+//! Replies as an event stream.
+
+use axum::body::Body;
+use http::StatusCode;
+use jurat_testkit::{
+    app::{Reply, TestApp},
+    fake_executor::{says_invalid, says_valid},
+};
+use serde_json::{Value, json};
+
+fn events(reply: &Reply) -> Vec<(String, Value)> {
+    reply
+        .text()
+        .split("\n\n")
+        .filter(|block| !block.trim().is_empty())
+        .map(|block| {
+            let field =
+                |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+            (field("event:").to_owned(), serde_json::from_str(field("data:")).unwrap())
+        })
+        .collect()
+}
+
+async fn streamed(app: &TestApp, body: Value) -> Reply {
+    let body = Body::from(body.to_string());
+    app.admin().send("POST", "/api/v3/validate", body, &[("accept", "text/event-stream")]).await
+}
+
+#[tokio::test]
+async fn each_replica_starts_and_ends_then_it_is_decided_then_final() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_valid(), says_invalid()]).await;
+    let reply = streamed(&app, json!({ "claim": "x", "consensus": { "replicas": 3 } })).await;
+    assert_eq!(reply.headers["content-type"], "text/event-stream");
+    let events = events(&reply);
+    let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "replica_started",
+            "replica_started",
+            "replica_started",
+            "replica_done",
+            "replica_done",
+            "replica_done",
+            "decided",
+            "final",
+        ]
+    );
+    let done = &events[3].1;
+    assert!(
+        done["session_id"].is_string()
+            && done["verdict"].is_string()
+            && done["round_id"].is_string()
+    );
+    assert_eq!(events[6].1["verdict"], "VALID");
+    let last = &events[7].1;
+    assert_eq!(last["consensus"]["agreement"], 0.6667);
+    // The final event is the reply itself.
+    let stored =
+        app.admin().get(&format!("/v1/rounds/{}", last["round_id"].as_str().unwrap())).await;
+    assert_eq!(stored.json()["consensus"], last["consensus"]);
+}
+
+#[tokio::test]
+async fn a_failure_after_the_start_is_an_error_event_with_the_problem() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_invalid(), says_invalid()]).await;
+    let body = json!({ "claim": "x", "consensus": {
+        "replicas": 3, "disagreement_policy": "fail_hard", "min_agreement": 1.0 } });
+    let reply = streamed(&app, body).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    let events = events(&reply);
+    let (name, problem) = events.last().unwrap();
+    assert_eq!(name, "error");
+    assert_eq!(problem["code"], "consensus_disagreement");
+}
+
+#[tokio::test]
+async fn a_bad_request_is_an_ordinary_problem() {
+    let app = TestApp::new().await;
+    let reply = streamed(&app, json!({})).await;
+    assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
+}

@@ -1,0 +1,129 @@
+//! `/v1/executors`.
+
+use http::StatusCode;
+use insta::assert_json_snapshot;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{FakeExecutor, Fault, Health, says_valid},
+};
+use serde_json::json;
+
+#[tokio::test]
+async fn adding_an_executor_checks_it_and_makes_a_session_of_the_same_name() {
+    let app = TestApp::new().await;
+    let fake = FakeExecutor::start(says_valid()).await;
+    let body = json!({ "name": "gpt-agent", "url": format!("{}/", fake.url()) });
+    let reply = app.admin().post("/v1/executors", &body).await;
+    assert_eq!(reply.status, StatusCode::CREATED);
+    let mut added = reply.json();
+    assert_eq!(added["url"], fake.url());
+    added["url"] = json!("[url]");
+    assert_json_snapshot!(added);
+    assert_eq!(app.admin().get("/v1/sessions/gpt-agent").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_executor_that_is_down_is_added_and_says_so() {
+    let app = TestApp::new().await;
+    let body = json!({ "name": "nobody", "url": "http://127.0.0.1:1" });
+    let reply = app.admin().post("/v1/executors", &body).await;
+    assert_eq!(reply.status, StatusCode::CREATED);
+    let added = reply.json();
+    assert_eq!(added["status"], "down");
+    assert_eq!(added["probe"]["health"]["ok"], false);
+    assert_eq!(added["probe"]["health"]["error"], "no connection");
+}
+
+#[tokio::test]
+async fn a_check_reports_health_and_capabilities_both() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    fake.set(says_valid().health(Health::Status(503)));
+    let checked = app.admin().post("/v1/executors/s1/check", &json!({})).await.json();
+    assert_eq!(checked["ok"], false);
+    assert_eq!(checked["health"]["ok"], false);
+    assert_eq!(checked["capabilities"]["ok"], true);
+    fake.set(says_valid().capabilities_fault(Fault::TruncatedJson));
+    let checked = app.admin().post("/v1/executors/s1/check", &json!({})).await.json();
+    assert_eq!(checked["health"]["ok"], true);
+    assert!(checked["capabilities"]["error"].as_str().unwrap().contains("JSON"), "{checked}");
+}
+
+#[tokio::test]
+async fn bad_registrations_name_the_field() {
+    let app = TestApp::new().await;
+    let url = "http://127.0.0.1:9";
+    let cases = [
+        (json!({}), "name"),
+        (json!({ "name": "a/b", "url": url }), "name"),
+        (json!({ "name": "-rf", "url": url }), "name"),
+        (json!({ "name": "a" }), "url"),
+        (json!({ "name": "a", "url": "127.0.0.1:9" }), "url"),
+        (json!({ "name": "a", "url": "ftp://127.0.0.1" }), "url"),
+        (json!({ "name": "a", "url": "http://u:p@127.0.0.1" }), "url"),
+        (json!({ "name": "a", "url": "http://127.0.0.1?x=1" }), "url"),
+        (json!({ "name": "a", "url": url, "token_env": "not a name" }), "token_env"),
+        (json!({ "name": "a", "url": url, "token_env": "JURAT_UNSET" }), "token_env"),
+        (json!({ "name": "a", "url": url, "colour": "red" }), "colour"),
+        (json!({ "name": "a", "url": url, "session": { "tier": "gold" } }), "session.tier"),
+    ];
+    for (body, field) in cases {
+        let reply = app.admin().post("/v1/executors", &body).await;
+        let problem = reply.json();
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{body} → {problem}");
+        assert_eq!(problem["field"], field, "{body} → {problem}");
+        assert_eq!(problem["code"], "validation_error");
+    }
+    for (name, value) in
+        [("remote", json!(true)), ("target_node", json!("n")), ("scope", json!("region:x"))]
+    {
+        let mut body = json!({ "name": "a", "url": url });
+        body[name] = value;
+        let problem = app.admin().post("/v1/executors", &body).await.json();
+        assert_eq!((&problem["code"], &problem["field"]), (&json!("not_supported"), &json!(name)));
+    }
+    assert_eq!(app.admin().get("/v1/executors").await.json()["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_name_is_taken_once_and_free_after_removal() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let body = json!({ "name": "s1", "url": fake.url() });
+    let again = app.admin().post("/v1/executors", &body).await;
+    assert_eq!(again.status, StatusCode::CONFLICT);
+    let removed = app.admin().delete("/v1/executors/s1").await;
+    assert_eq!(removed.json(), json!({ "removed": "s1", "sessions": ["s1"] }));
+    assert_eq!(app.admin().get("/v1/sessions/s1").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(app.admin().delete("/v1/executors/s1").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(app.admin().post("/v1/executors", &body).await.status, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn lists_come_in_pages_that_lose_nothing() {
+    let app = TestApp::new().await;
+    for name in ["a", "b", "c", "d", "e"] {
+        app.register(name, "http://127.0.0.1:1").await;
+    }
+    let mut names = Vec::new();
+    let mut path = "/v1/executors?limit=2".to_owned();
+    loop {
+        let page = app.admin().get(&path).await.json();
+        names.extend(
+            page["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|i| i["name"].as_str().unwrap().to_owned()),
+        );
+        match page["next_cursor"].as_str() {
+            Some(cursor) => path = format!("/v1/executors?limit=2&cursor={cursor}"),
+            None => break,
+        }
+    }
+    assert_eq!(names, ["a", "b", "c", "d", "e"]);
+    for query in ["limit=0", "limit=201", "limit=x", "colour=red"] {
+        let reply = app.admin().get(&format!("/v1/executors?{query}")).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{query}");
+    }
+}

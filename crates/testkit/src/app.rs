@@ -1,0 +1,225 @@
+//! A whole Jurat in a test: engine, embedded store and router, with seeded time and chance.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+};
+use http::{HeaderMap, Request, StatusCode, header};
+use jurat_core::{
+    caller::{Caller, Scope},
+    id::AccountId,
+    key::ApiKey,
+    time::Timestamp,
+};
+use jurat_engine::{Alone, Clock, Engine, Limits, NodeKey, Parts};
+use jurat_guard::{bounded::Bounded, client::Client};
+use jurat_store::{KeyRecord, Location, Store};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::fake_executor::{Behaviour, FakeExecutor};
+
+/// Time that moves only when told to, and chance that repeats itself.
+#[derive(Debug)]
+pub struct ManualClock {
+    micros: AtomicI64,
+    draws: AtomicU64,
+}
+
+impl ManualClock {
+    /// A quiet morning in 2026.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { micros: AtomicI64::new(1_790_000_000_000_000), draws: AtomicU64::new(0) })
+    }
+
+    pub fn advance_ms(&self, millis: i64) {
+        self.micros.fetch_add(millis * 1_000, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.micros.load(Ordering::SeqCst))
+    }
+
+    fn bits(&self) -> u128 {
+        let draw = u128::from(self.draws.fetch_add(1, Ordering::SeqCst) + 1);
+        // A odd multiplier spreads a counter over all bits, and the same way every time.
+        draw.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+    }
+}
+
+#[derive(Debug)]
+pub struct TestApp {
+    pub engine: Engine,
+    pub clock: Arc<ManualClock>,
+    pub store: Arc<dyn Store>,
+    router: Router,
+}
+
+/// A reply, read to its end.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// Who sends requests in a test.
+#[derive(Debug)]
+pub struct TestCaller<'a> {
+    app: &'a TestApp,
+    key: Option<String>,
+}
+
+impl TestApp {
+    /// On an embedded store in memory.
+    pub async fn new() -> Self {
+        Self::with_store(&Location::Memory).await
+    }
+
+    pub async fn with_store(location: &Location) -> Self {
+        let store = jurat_store::open(location).await.unwrap();
+        Self::on(store, Limits::default()).await
+    }
+
+    pub async fn with_limits(limits: Limits) -> Self {
+        Self::on(jurat_store::open(&Location::Memory).await.unwrap(), limits).await
+    }
+
+    pub async fn on(store: Arc<dyn Store>, limits: Limits) -> Self {
+        let clock = ManualClock::new();
+        let tokens = BTreeMap::from([("JURAT_TEST_TOKEN", "a-token-for-tests")]);
+        let engine = Engine::new(Parts {
+            store: Arc::clone(&store),
+            clock: Arc::<ManualClock>::clone(&clock),
+            client: Client::new(jurat_guard::client::Limits::default()).unwrap(),
+            bounded: Bounded::new(2),
+            node_key: NodeKey::from_seed(&[7; 32]),
+            secrets: Arc::new(move |name| tokens.get(name).map(|token| (*token).to_owned())),
+            limits,
+        });
+        engine.key_ensure_admin(&admin_key()).await.unwrap();
+        let router = jurat_server::router(engine.clone());
+        Self { engine, clock, store, router }
+    }
+
+    /// Starts the background work of a node.
+    pub async fn start(&self, alone: Alone) {
+        self.engine.start(alone).await.unwrap();
+    }
+
+    pub fn admin(&self) -> TestCaller<'_> {
+        TestCaller { app: self, key: Some(admin_key().reveal()) }
+    }
+
+    pub fn anonymous(&self) -> TestCaller<'_> {
+        TestCaller { app: self, key: None }
+    }
+
+    pub fn with_key(&self, key: &str) -> TestCaller<'_> {
+        TestCaller { app: self, key: Some(key.to_owned()) }
+    }
+
+    /// A caller of an account of its own, which is made if it is not there.
+    pub async fn caller(&self, name: &str, scopes: &[Scope]) -> TestCaller<'_> {
+        let account = AccountId::parse(&format!("acct_{name}")).unwrap();
+        self.store.account_ensure(&account, self.clock.now()).await.unwrap();
+        let key = ApiKey::new(self.clock.bits(), [self.clock.bits(), self.clock.bits()]);
+        let record = KeyRecord {
+            id: key.id().to_owned(),
+            account,
+            secret_hash: key.secret_hash(),
+            scopes: scopes.iter().copied().collect(),
+            name: name.to_owned(),
+            created_at: self.clock.now(),
+            revoked_at: None,
+        };
+        self.store.key_put(&record).await.unwrap();
+        TestCaller { app: self, key: Some(key.reveal()) }
+    }
+
+    /// Starts fakes and registers them with sessions `s1`, `s2`, …, each of a provider and a model of its own.
+    pub async fn executors<const N: usize>(&self, behaviours: [Behaviour; N]) -> [FakeExecutor; N] {
+        let mut fakes = Vec::with_capacity(N);
+        for (index, behaviour) in behaviours.into_iter().enumerate() {
+            let (family, model) = (format!("family-{}", index + 1), format!("model-{}", index + 1));
+            let behaviour = behaviour.provider_family(&family).model_id(&model);
+            let fake = FakeExecutor::start(behaviour).await;
+            self.register(&format!("s{}", index + 1), &fake.url()).await;
+            fakes.push(fake);
+        }
+        fakes.try_into().unwrap()
+    }
+
+    pub async fn register(&self, name: &str, url: &str) {
+        let reply = self.admin().post("/v1/executors", &json!({ "name": name, "url": url })).await;
+        assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    }
+}
+
+impl TestCaller<'_> {
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        self.send("POST", path, Body::from(body.to_string()), &[]).await
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        self.send("GET", path, Body::empty(), &[]).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Reply {
+        self.send("DELETE", path, Body::empty(), &[]).await
+    }
+
+    /// Sends a request as it is; later headers replace earlier ones.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Body,
+        headers: &[(&str, &str)],
+    ) -> Reply {
+        let mut request = Request::builder().method(method).uri(path).body(body).unwrap();
+        let map = request.headers_mut();
+        map.insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
+        if let Some(key) = &self.key {
+            map.insert(header::AUTHORIZATION, format!("Bearer {key}").parse().unwrap());
+        }
+        for (name, value) in headers {
+            map.insert(http::HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
+        }
+        let response = self.app.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
+        Reply { status: parts.status, headers: parts.headers, body }
+    }
+}
+
+/// A caller for tests that speak to the engine without HTTP.
+pub fn admin_caller() -> Caller {
+    #[expect(clippy::disallowed_methods, reason = "tests make callers without a key")]
+    Caller::authenticated(AccountId::admin(), BTreeSet::from([Scope::Admin]))
+}
+
+fn admin_key() -> ApiKey {
+    ApiKey::new(1, [2, 3])
+}
