@@ -1,15 +1,73 @@
-//! The place of the real server among the subjects.
+//! The real server among the subjects, with its store on disk or in memory.
 
-use anyhow::{Result, bail};
+use std::{net::Ipv4Addr, sync::Arc};
 
-/// Who is measured, the baseline first; `jurat` joins the list when [`serve`] serves.
-pub(crate) const SUBJECTS: [&str; 1] = ["bare"];
+use anyhow::{Context as _, Result};
+use jurat_bench_load::{announce, until_parent_goes};
+use jurat_core::key::ApiKey;
+use jurat_engine::{Alone, Clock as _, Engine, Limits, NodeKey, Parts, SystemClock};
+use jurat_guard::{bounded::Bounded, client::Client};
+use jurat_store::Location;
+use serde_json::json;
+use tokio::net::TcpListener;
 
-/// Starts the server on a free port with a fresh store, registers an executor and a session for
-/// each address, and then says `announce(port, key)`: the key is sent as a bearer token.
+/// Who is measured, the baseline first.
+pub(crate) const SUBJECTS: [&str; 3] = ["bare", "jurat", "jurat-memory"];
+
+/// Where the server keeps its rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    OnDisk,
+    InMemory,
+}
+
+/// Starts the server on a free port with a fresh store and registers an executor per address.
 ///
 /// It returns when `until_parent_goes` does.
-#[expect(clippy::unused_async, reason = "the server that comes here is asynchronous")]
-pub(crate) async fn serve(executors: Vec<String>) -> Result<()> {
-    bail!("the server is not part of this measurement yet; it would ask {executors:?}")
+pub(crate) async fn serve(executors: Vec<String>, keeps: Keeps) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let location = match keeps {
+        Keeps::OnDisk => Location::File(folder.path().join("jurat.db")),
+        Keeps::InMemory => Location::Memory,
+    };
+    let engine = Engine::new(Parts {
+        store: jurat_store::open(&location).await?,
+        clock: Arc::new(SystemClock),
+        client: Client::new(jurat_guard::client::Limits::default())?,
+        bounded: Bounded::default(),
+        node_key: NodeKey::from_seed(&[7; 32]),
+        secrets: Arc::new(|_| None),
+        limits: Limits::default(),
+    });
+    let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
+    engine.key_ensure_admin(&key).await?;
+    engine.start(Alone::Yes).await?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let server = jurat_server::serve(listener, engine, std::future::pending());
+    let registered = async {
+        register(&format!("http://{address}"), &key, executors).await?;
+        announce(address.port(), &key.reveal());
+        until_parent_goes().await;
+        Ok(())
+    };
+    tokio::select! {
+        ended = server => ended.context("cannot serve"),
+        ended = registered => ended,
+    }
+}
+
+async fn register(server: &str, key: &ApiKey, executors: Vec<String>) -> Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "the load has a plain client of its own")]
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    for (number, url) in executors.into_iter().enumerate() {
+        let body = json!({ "name": format!("executor-{number}"), "url": url }).to_string();
+        let request = client
+            .post(format!("{server}/v1/executors"))
+            .header("authorization", format!("Bearer {}", key.reveal()))
+            .header("content-type", "application/json")
+            .body(body);
+        request.send().await?.error_for_status()?;
+    }
+    Ok(())
 }

@@ -11,6 +11,8 @@ use jurat_bench_load::{Options, Running, Subject, Target, compare, print, spawn}
 use mimalloc::MiMalloc;
 use tokio::runtime::Builder;
 
+use crate::jurat::Keeps;
+
 /// The allocator that is shipped, for every role alike.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
@@ -35,8 +37,10 @@ enum Role {
     Executors { count: usize },
     /// A handler that asks the executors, takes the majority and stores nothing.
     Bare { executors: Vec<String> },
-    /// The real server, with the executors registered.
+    /// The real server with its store on disk, and the executors registered.
     Jurat { executors: Vec<String> },
+    /// The same with its store in memory.
+    JuratMemory { executors: Vec<String> },
 }
 
 fn main() -> Result<()> {
@@ -52,7 +56,8 @@ async fn serve(role: Role) -> Result<()> {
     match role {
         Role::Executors { count } => executors::serve(count).await,
         Role::Bare { executors } => bare::serve(executors).await,
-        Role::Jurat { executors } => jurat::serve(executors).await,
+        Role::Jurat { executors } => jurat::serve(executors, Keeps::OnDisk).await,
+        Role::JuratMemory { executors } => jurat::serve(executors, Keeps::InMemory).await,
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) async fn identify(
     let mut response = async {
         let response = next.run(request).await;
         let duration_ms = engine.clock().now().millis_since(started);
-        tracing::info!(http.status = response.status().as_u16(), duration_ms, "request served");
+        tracing::debug!(http.status = response.status().as_u16(), duration_ms, "request served");
         response
     }
     .instrument(span)
