@@ -37,7 +37,13 @@ pub struct ManualClock {
 impl ManualClock {
     /// A quiet morning in 2026.
     pub fn new() -> Arc<Self> {
-        Arc::new(Self { micros: AtomicI64::new(1_790_000_000_000_000), draws: AtomicU64::new(0) })
+        static CLOCKS: AtomicU64 = AtomicU64::new(0);
+        // Two nodes in one test must not draw the same identifiers.
+        let draws = CLOCKS.fetch_add(1, Ordering::SeqCst) * 1_000_000;
+        Arc::new(Self {
+            micros: AtomicI64::new(1_790_000_000_000_000),
+            draws: AtomicU64::new(draws),
+        })
     }
 
     pub fn advance_ms(&self, millis: i64) {
@@ -52,7 +58,7 @@ impl Clock for ManualClock {
 
     fn bits(&self) -> u128 {
         let draw = u128::from(self.draws.fetch_add(1, Ordering::SeqCst) + 1);
-        // A odd multiplier spreads a counter over all bits, and the same way every time.
+        // An odd multiplier spreads a counter over all bits, and the same way every time.
         draw.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
     }
 }

@@ -7,3 +7,4 @@
 
 pub mod app;
 pub mod fake_executor;
+pub mod postgres;

@@ -1,0 +1,82 @@
+//! A node that stops between opening and closing a round leaves a trace, and the round is ended.
+
+use jurat_core::{
+    id::{AccountId, RoundId},
+    round::Ending,
+};
+use jurat_engine::{Alone, Limits};
+use jurat_store::{Location, Orphans};
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{gated, says_valid},
+};
+use serde_json::json;
+
+/// A file store with one round that its node left open, as a kill leaves it.
+async fn abandoned_round(folder: &std::path::Path) -> RoundId {
+    let app = TestApp::with_store(&Location::File(folder.join("jurat.db"))).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let caller = app.admin();
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
+    let mut asked = Box::pin(caller.post("/api/v3/validate", &body));
+    tokio::select! {
+        _ = &mut asked => {}
+        () = fake.called(1) => {}
+    }
+    let list = app.admin().get("/v1/rounds").await.json();
+    // The store closes under the running round, so that it can never close it.
+    app.store.close().await;
+    RoundId::parse(list["items"][0]["round_id"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn the_next_start_expires_what_was_left_open_and_writes_its_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = abandoned_round(folder.path()).await;
+    let app = TestApp::with_store(&Location::File(folder.path().join("jurat.db"))).await;
+    app.start(Alone::Yes).await;
+    let round = app.store.round_get(&AccountId::admin(), &id).await.unwrap().unwrap();
+    let closing = round.closing.unwrap();
+    assert_eq!(closing.ending, Ending::Expired);
+    assert_eq!(closing.replicas.len(), round.open.seats.len());
+    let entry = app.store.entry_get(&AccountId::admin(), &closing.receipt_id).await.unwrap();
+    assert_eq!(entry.as_deref(), Some(closing.entry.as_str()));
+    let shown = app.admin().get(&format!("/v1/rounds/{id}")).await.json();
+    assert_eq!(shown["state"], "expired");
+    assert_eq!(shown["verdict"], json!(null));
+    assert_eq!(shown["consensus"]["outcome"], "failed");
+    assert_eq!(shown["replicas"][0]["error"]["code"], "node_stopped");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn another_node_waits_for_the_lease_before_it_expires_a_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = abandoned_round(folder.path()).await;
+    let app = TestApp::with_store(&Location::File(folder.path().join("jurat.db"))).await;
+    assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 0);
+    app.clock.advance_ms(60_000 + 10_000 + 1);
+    assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 1);
+    let round = app.store.round_get(&AccountId::admin(), &id).await.unwrap().unwrap();
+    assert_eq!(round.closing.unwrap().ending, Ending::Expired);
+}
+
+#[tokio::test]
+async fn a_node_that_was_overtaken_cannot_close_its_round_any_more() {
+    let store = jurat_store::open(&Location::Memory).await.unwrap();
+    let app = TestApp::on(store, Limits::default()).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let caller = app.admin();
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
+    let asked = caller.post("/api/v3/validate", &body);
+    let overtaken = async {
+        fake.called(1).await;
+        app.clock.advance_ms(70_001);
+        assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 1);
+        fake.release();
+    };
+    let (reply, ()) = tokio::join!(asked, overtaken);
+    assert_eq!(reply.json()["code"], "conflict", "{}", reply.text());
+    let list = app.admin().get("/v1/rounds").await.json();
+    assert_eq!(list["items"][0]["state"], "expired");
+}

@@ -1,0 +1,69 @@
+//! Health is kept current, and an executor is asked before it is used.
+
+use jurat_engine::Limits;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{FakeExecutor, Health, says_valid},
+};
+use serde_json::json;
+
+#[tokio::test]
+async fn an_executor_that_came_up_later_is_asked_again_before_it_is_used() {
+    let app = TestApp::with_limits(Limits { probe_fresh_ms: 1_000, ..Limits::default() }).await;
+    let fake = FakeExecutor::start(says_valid().health(Health::Status(503))).await;
+    app.register("late", &fake.url()).await;
+    let body = json!({ "claim": "x" });
+    assert_eq!(
+        app.admin().post("/api/v3/validate", &body).await.json()["code"],
+        "sessions_unavailable"
+    );
+    fake.set(says_valid());
+    app.clock.advance_ms(1_001);
+    assert_eq!(app.admin().post("/api/v3/validate", &body).await.json()["verdict"], "VALID");
+}
+
+#[tokio::test]
+async fn a_fresh_probe_is_believed_and_not_repeated() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    for _ in 0..3 {
+        app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
+    }
+    let probes = fake.calls().iter().filter(|call| call.endpoint() == "health").count();
+    assert_eq!(probes, 1);
+}
+
+#[tokio::test]
+async fn an_undeclared_profile_is_not_dispatched() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid().profiles(&["default"])]).await;
+    let session = json!({ "id": "bold", "executor": "s1", "profile": "reckless" });
+    app.admin().post("/v1/sessions", &session).await;
+    let body = json!({ "objective": "x", "consensus": { "session_pool": ["bold"] } });
+    let reply = app.admin().post("/api/v3/delegate", &body).await.json();
+    assert_eq!(reply["code"], "sessions_unavailable");
+    assert!(reply["sessions"][0]["problem"].as_str().unwrap().contains("`reckless`"));
+    assert!(fake.calls().iter().all(|call| call.endpoint() != "execute"));
+}
+
+#[tokio::test]
+async fn routing_prefers_sessions_that_differ() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_valid(), says_valid()]).await;
+    for n in 0..5 {
+        let session = json!({ "id": format!("copy-{n}"), "executor": "s1" });
+        app.admin().post("/v1/sessions", &session).await;
+    }
+    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
+    for _ in 0..5 {
+        let reply = app.admin().post("/api/v3/validate", &body).await.json();
+        let mut executors: Vec<&str> = reply["replicas"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|r| r["executor"].as_str().unwrap())
+            .collect();
+        executors.sort_unstable();
+        assert_eq!(executors, ["s1", "s2", "s3"]);
+    }
+}

@@ -1,0 +1,8 @@
+//! The engine under faults: nodes that stop, stores that fail, executors that come and go.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod crash;
+mod health;
+mod overload;
+mod postgres;
+mod schema_bombs;

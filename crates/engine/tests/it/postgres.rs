@@ -1,0 +1,52 @@
+//! Two nodes on one PostgreSQL.
+
+use jurat_engine::Limits;
+use jurat_store::Orphans;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{gated, says_valid},
+    postgres::Schema,
+};
+use serde_json::json;
+
+async fn node(schema: &Schema) -> TestApp {
+    let store = jurat_store::open(&schema.location()).await.unwrap();
+    TestApp::on(store, Limits::default()).await
+}
+
+#[tokio::test]
+async fn a_round_that_one_node_ran_is_read_on_the_other() {
+    let schema = Schema::new().await;
+    let (one, two) = (node(&schema).await, node(&schema).await);
+    let _fakes = one.executors([says_valid(), says_valid(), says_valid()]).await;
+    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
+    let reply = two.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["verdict"], "VALID", "{reply}");
+    let path = format!("/v1/rounds/{}", reply["round_id"].as_str().unwrap());
+    let shown = one.admin().get(&path).await.json();
+    assert_eq!(shown["consensus"], reply["consensus"]);
+    assert_eq!(shown["replicas"], reply["replicas"]);
+    one.store.close().await;
+    two.store.close().await;
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn a_node_does_not_take_a_round_whose_lease_still_runs() {
+    let schema = Schema::new().await;
+    let (one, two) = (node(&schema).await, node(&schema).await);
+    let [fake] = one.executors([gated(says_valid())]).await;
+    let caller = one.admin();
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
+    let asked = caller.post("/api/v3/validate", &body);
+    let meanwhile = async {
+        fake.called(1).await;
+        assert_eq!(two.engine.expire_orphans(Orphans::All).await.unwrap(), 0);
+        fake.release();
+    };
+    let (reply, ()) = tokio::join!(asked, meanwhile);
+    assert_eq!(reply.json()["verdict"], "VALID");
+    one.store.close().await;
+    two.store.close().await;
+    schema.drop().await;
+}

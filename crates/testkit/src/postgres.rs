@@ -1,0 +1,74 @@
+//! A PostgreSQL schema for each test, on the server that the environment names.
+
+use std::{
+    process,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use jurat_store::Location;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+/// A schema that no other test uses.
+#[derive(Debug)]
+pub struct Schema {
+    pub name: String,
+    server: String,
+}
+
+impl Schema {
+    pub async fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let schema = Self { name: format!("jurat_{}_{next}", process::id()), server: server() };
+        let create = format!("drop schema if exists {0} cascade; create schema {0}", schema.name);
+        schema.execute(&create).await.unwrap();
+        schema
+    }
+
+    /// The address of the schema for the role that may do everything.
+    pub fn url(&self) -> String {
+        self.url_with(&self.server)
+    }
+
+    /// The address of the schema for another role.
+    pub fn url_of(&self, role: &str) -> String {
+        let mut server = url::Url::parse(&self.server).unwrap();
+        server.set_username(role).unwrap();
+        self.url_with(server.as_str())
+    }
+
+    fn url_with(&self, server: &str) -> String {
+        let mut url = url::Url::parse(server).unwrap();
+        url.query_pairs_mut().append_pair("options[search_path]", &self.name);
+        url.into()
+    }
+
+    pub fn location(&self) -> Location {
+        Location::Postgres { url: self.url(), migrate_url: None }
+    }
+
+    pub async fn execute(&self, sql: &str) -> Result<(), String> {
+        execute(&self.url(), sql).await
+    }
+
+    pub async fn drop(self) {
+        let drop = format!("drop schema {} cascade", self.name);
+        self.execute(&drop).await.unwrap();
+    }
+}
+
+pub async fn execute(url: &str, sql: &str) -> Result<(), String> {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    let ran = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await;
+    connection.close().await.unwrap();
+    ran.map(drop).map_err(|error| error.to_string())
+}
+
+#[expect(clippy::disallowed_methods, reason = "where the test server is, only the caller knows")]
+#[expect(clippy::expect_used, reason = "without a server these tests must not pass")]
+fn server() -> String {
+    std::env::var("JURAT_TEST_POSTGRES").expect(
+        "set JURAT_TEST_POSTGRES to the address of a PostgreSQL server on which the role may \
+         create schemas and roles, such as postgres://jurat@127.0.0.1:5432/postgres",
+    )
+}
