@@ -23,7 +23,8 @@ impl BindError {
     }
 }
 
-/// Asks that evidence be fetched; whoever runs a policy reads it, and every policy takes it.
+/// Asks that evidence be fetched before the verdict. Nobody here does, so asking is refused:
+/// a verdict must not look as if it rested on evidence that nobody read.
 const FETCH_EVIDENCE: &str = "fetch_evidence";
 
 /// The parameters as an object that has no other members than these.
@@ -47,8 +48,15 @@ pub(super) fn members<'a>(
             format!("is not a parameter of this policy; known are: {known}"),
         ));
     }
-    if members.get(FETCH_EVIDENCE).is_some_and(|wanted| !wanted.is_boolean()) {
-        return Err(BindError::params("policy_params.fetch_evidence", "must be true or false"));
+    match members.get(FETCH_EVIDENCE) {
+        None | Some(Value::Null | Value::Bool(false)) => {}
+        Some(Value::Bool(true)) => {
+            let problem = "is not supported: evidence is not fetched; leave it out";
+            return Err(BindError::params("policy_params.fetch_evidence", problem));
+        }
+        Some(Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
+            return Err(BindError::params("policy_params.fetch_evidence", "must be true or false"));
+        }
     }
     Ok(Some(members))
 }

@@ -30,12 +30,16 @@ pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> 
             return Err(body.unsupported(name, reason));
         }
     }
+    if body.get("agent_events_url").is_some() {
+        let reason = "is not supported: no lifecycle callbacks are sent; leave it out";
+        return Err(body.unsupported("agent_events_url", reason));
+    }
     let name = sessions::name(&body, "name")?;
     let executor = Executor {
         name: name.clone(),
         url: base_url(&body, "url")?.ok_or_else(|| body.wrong("url", "is required"))?,
         token_env: variable(&body, "token_env")?,
-        agent_events_url: base_url(&body, "agent_events_url")?,
+        agent_events_url: None,
         created_at: now,
         probe: None,
     };

@@ -75,7 +75,8 @@ async fn bad_registrations_name_the_field() {
         assert_eq!(problem["code"], "validation_error");
     }
     for (name, value) in
-        [("remote", json!(true)), ("target_node", json!("n")), ("scope", json!("region:x"))]
+        [("remote", json!(true)), ("target_node", json!("n")), ("scope", json!("region:x")),
+        ("agent_events_url", json!("http://127.0.0.1:9"))]
     {
         let mut body = json!({ "name": "a", "url": url });
         body[name] = value;
