@@ -5,7 +5,7 @@ use std::{
     str::FromStr,
 };
 
-use crate::{executor::Executor, time::Timestamp};
+use crate::{consensus::reliability_prior, executor::Executor, time::Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
@@ -16,12 +16,20 @@ pub struct Session {
     pub labels: BTreeSet<String>,
     /// What a job's task type is called at the executor: `delegate` → `swarm`; the key `*` takes any.
     pub task_types: BTreeMap<String, String>,
+    /// How often it is right, in thousandths, as its operator says; the tier's prior without it.
+    pub reliability_permille: Option<u16>,
     /// Price of one call in micro-credits.
     pub price_micros: u64,
     pub created_at: Timestamp,
 }
 
 impl Session {
+    /// The probability that an answer of this session is right, before anything is measured.
+    pub fn reliability(&self) -> f64 {
+        self.reliability_permille
+            .map_or_else(|| reliability_prior(self.tier), |permille| f64::from(permille) / 1_000.0)
+    }
+
     /// The executor's name for a task type.
     pub fn task_type<'a>(&'a self, wanted: &'a str) -> &'a str {
         self.task_types

@@ -7,7 +7,6 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use jurat_core::{
-    consensus::reliability_prior,
     executor::{Breaker, BreakerState, Probe},
     select::Lane,
     session::{Pool, Session},
@@ -135,7 +134,7 @@ pub(crate) fn lanes<'a>(view: &'a PoolView, standings: &'a Standings) -> Vec<Lan
             session,
             host: &address.host,
             standing: judge_standing(standing, &session.executor, standings.1),
-            reliability: reliability_prior(session.tier),
+            reliability: session.reliability(),
         })
     };
     view.pool.sessions.values().filter_map(lane).collect()

@@ -61,6 +61,14 @@ impl<'a, C: Cells> Columns<'a, C> {
         N::try_from(self.number(column)?).map_err(|why| self.bad(column, why))
     }
 
+    pub(crate) fn maybe_count<N: TryFrom<i64, Error: Error + Send + Sync + 'static>>(
+        &self,
+        column: &'static str,
+    ) -> Result<Option<N>> {
+        let number = self.maybe_number(column)?;
+        number.map(N::try_from).transpose().map_err(|why| self.bad(column, why))
+    }
+
     pub(crate) fn maybe_time(&self, column: &'static str) -> Result<Option<Timestamp>> {
         Ok(self.maybe_number(column)?.map(Timestamp::from_micros))
     }

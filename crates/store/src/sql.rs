@@ -11,7 +11,7 @@ macro_rules! executor_columns {
 
 macro_rules! session_columns {
     () => {
-        "id, executor, profile, tier, labels, task_types, price_micros, created_at"
+        "id, executor, profile, tier, labels, task_types, reliability_permille, price_micros, created_at"
     };
 }
 
@@ -64,8 +64,9 @@ pub(crate) const EXECUTOR_PROBED: &str = "update executors set probe = $1 where 
 pub(crate) const EXECUTOR_REMOVE: &str = "delete from executors where name = $1";
 
 pub(crate) const SESSION_ADD: &str = "\
-    insert into sessions (id, executor, profile, tier, labels, task_types, price_micros, created_at) \
-    values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing";
+    insert into sessions (\
+        id, executor, profile, tier, labels, task_types, reliability_permille, price_micros, created_at) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing";
 pub(crate) const SESSION_GET: &str =
     concat!("select ", session_columns!(), " from sessions where id = $1");
 pub(crate) const SESSION_LIST: &str =

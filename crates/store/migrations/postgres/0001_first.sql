@@ -25,6 +25,7 @@ create table sessions (
     tier text,
     labels text not null,
     task_types text not null,
+    reliability_permille bigint,
     price_micros bigint not null,
     created_at bigint not null
 );

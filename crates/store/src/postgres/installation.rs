@@ -178,6 +178,7 @@ async fn insert_session(tx: &mut PgConnection, session: &SessionRow) -> Result<u
         .bind(session.tier)
         .bind(&session.labels)
         .bind(&session.task_types)
+        .bind(session.reliability_permille)
         .bind(session.price_micros)
         .bind(session.created_at)
         .execute(tx)

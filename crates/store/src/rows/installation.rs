@@ -62,6 +62,7 @@ pub(crate) struct SessionRow {
     pub(crate) tier: Option<&'static str>,
     pub(crate) labels: String,
     pub(crate) task_types: String,
+    pub(crate) reliability_permille: Option<i64>,
     pub(crate) price_micros: i64,
     pub(crate) created_at: i64,
 }
@@ -75,6 +76,7 @@ impl SessionRow {
             tier: session.tier.map(Tier::as_str),
             labels: json(&session.labels)?,
             task_types: json(&session.task_types)?,
+            reliability_permille: session.reliability_permille.map(i64::from),
             price_micros: to_bigint(session.price_micros),
             created_at: session.created_at.micros(),
         })
@@ -90,6 +92,7 @@ pub(crate) fn read_session(cells: &impl Cells) -> Result<Session> {
         tier: columns.maybe_word("tier")?,
         labels: columns.document("labels")?,
         task_types: columns.document("task_types")?,
+        reliability_permille: columns.maybe_count("reliability_permille")?,
         price_micros: columns.count("price_micros")?,
         created_at: columns.time("created_at")?,
     })

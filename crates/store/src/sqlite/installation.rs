@@ -150,6 +150,7 @@ fn insert_session(tx: &Connection, session: &SessionRow) -> Result<usize> {
             session.tier,
             session.labels,
             session.task_types,
+            session.reliability_permille,
             session.price_micros,
             session.created_at
         ],

@@ -78,6 +78,7 @@ pub(crate) fn session(id: &str, executor: &str) -> Session {
         tier: Some(Tier::Safe),
         labels: ["heavy".to_owned(), "eu, \"west\"".to_owned()].into(),
         task_types: [("delegate".to_owned(), "swarm".to_owned())].into(),
+        reliability_permille: Some(912),
         price_micros: 1_250,
         created_at: at(1),
     }

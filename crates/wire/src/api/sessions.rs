@@ -12,8 +12,17 @@ use serde_json::{Value, json};
 use super::{fields::Fields, time};
 use crate::problem::Problem;
 
-const KNOWN: &[&str] =
-    &["id", "session_id", "executor", "profile", "tier", "labels", "task_types", "price_micros"];
+const KNOWN: &[&str] = &[
+    "id",
+    "session_id",
+    "executor",
+    "profile",
+    "tier",
+    "labels",
+    "task_types",
+    "reliability",
+    "price_micros",
+];
 const LONGEST_NAME: usize = 64;
 
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<Session, Problem> {
@@ -29,6 +38,7 @@ pub fn plain(name: &str, now: Timestamp) -> Session {
         tier: None,
         labels: BTreeSet::new(),
         task_types: BTreeMap::new(),
+        reliability_permille: None,
         price_micros: 0,
         created_at: now,
     }
@@ -61,6 +71,7 @@ pub(super) fn decode_fields(
     session.tier = body.word("tier", &["fast", "safe", "oracle"])?;
     session.labels = body.texts("labels")?.into_iter().map(str::to_owned).collect();
     session.task_types = task_types(body)?;
+    session.reliability_permille = reliability(body)?;
     session.price_micros = body.whole("price_micros", 0, 1_000_000_000_000)?.unwrap_or(0);
     Ok(session)
 }
@@ -90,6 +101,22 @@ pub(super) fn name(body: &Fields<'_>, field: &str) -> Result<String, Problem> {
     }
 }
 
+/// How often the session is right, kept in thousandths.
+fn reliability(body: &Fields<'_>) -> Result<Option<u16>, Problem> {
+    let Some(value) = body.get("reliability") else { return Ok(None) };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be in range"
+    )]
+    match value.as_f64() {
+        Some(number) if (0.01..=0.99).contains(&number) => {
+            Ok(Some((number * 1_000.0).round() as u16))
+        }
+        Some(_) | None => Err(body.wrong("reliability", "must be a number from 0.01 to 0.99")),
+    }
+}
+
 fn task_types(body: &Fields<'_>) -> Result<BTreeMap<String, String>, Problem> {
     let Some(value) = body.get("task_types") else { return Ok(BTreeMap::new()) };
     let wrong = || {
@@ -114,6 +141,7 @@ pub fn body(session: &Session) -> Value {
         "tier": session.tier.map(Tier::as_str),
         "labels": session.labels,
         "task_types": session.task_types,
+        "reliability": session.reliability(),
         "price_micros": session.price_micros,
         "created_at": time::value(session.created_at),
     })

@@ -198,3 +198,15 @@ async fn early_stop_cancels_what_cannot_change_the_winner() {
     assert_eq!(reply["consensus"]["agreement"], 0.6667);
     slow.abandoned(1).await;
 }
+
+#[tokio::test]
+async fn a_session_that_is_known_to_be_good_counts_for_more() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_valid()]).await;
+    let session = json!({ "id": "good", "executor": "s1", "reliability": 0.95 });
+    app.admin().post("/v1/sessions", &session).await;
+    let mut body = claim(1);
+    body["consensus"]["session_pool"] = json!(["good"]);
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["confidence"], 0.95);
+}

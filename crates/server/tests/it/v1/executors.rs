@@ -74,10 +74,12 @@ async fn bad_registrations_name_the_field() {
         assert_eq!(problem["field"], field, "{body} → {problem}");
         assert_eq!(problem["code"], "validation_error");
     }
-    for (name, value) in
-        [("remote", json!(true)), ("target_node", json!("n")), ("scope", json!("region:x")),
-        ("agent_events_url", json!("http://127.0.0.1:9"))]
-    {
+    for (name, value) in [
+        ("remote", json!(true)),
+        ("target_node", json!("n")),
+        ("scope", json!("region:x")),
+        ("agent_events_url", json!("http://127.0.0.1:9")),
+    ] {
         let mut body = json!({ "name": "a", "url": url });
         body[name] = value;
         let problem = app.admin().post("/v1/executors", &body).await.json();

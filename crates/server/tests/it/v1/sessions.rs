@@ -11,7 +11,7 @@ async fn a_session_keeps_what_it_was_given() {
     let _fakes = app.executors([says_valid()]).await;
     let body = json!({ "session_id": 201, "executor": "s1", "profile": "careful", "tier": "oracle",
                        "labels": ["heavy", "eu"], "task_types": { "delegate": "swarm" },
-                       "price_micros": 1500 });
+                       "reliability": 0.93, "price_micros": 1500 });
     let added = app.admin().post("/v1/sessions", &body).await;
     assert_eq!(added.status, StatusCode::CREATED);
     let shown = app.admin().get("/v1/sessions/201").await.json();
@@ -29,6 +29,7 @@ async fn bad_sessions_name_the_field() {
         (json!({ "id": "x", "executor": "nobody" }), "executor"),
         (json!({ "id": "x y", "executor": "s1" }), "id"),
         (json!({ "id": "x", "executor": "s1", "price_micros": -1 }), "price_micros"),
+        (json!({ "id": "x", "executor": "s1", "reliability": 1 }), "reliability"),
         (json!({ "id": "x", "executor": "s1", "labels": "heavy" }), "labels"),
         (json!({ "id": "x", "executor": "s1", "task_types": ["a"] }), "task_types"),
         (json!({ "id": "x", "executor": "s1", "price": 1 }), "price"),

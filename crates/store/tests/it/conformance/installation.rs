@@ -111,6 +111,7 @@ pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
     bare.tier = None;
     bare.labels.clear();
     bare.task_types.clear();
+    bare.reliability_permille = None;
     bare.price_micros = 0;
     for lane in [full, bare] {
         assert_eq!(store.session_add(&lane).await.unwrap(), SessionAdded::Added);
