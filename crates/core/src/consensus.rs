@@ -2,6 +2,7 @@
 
 mod confidence;
 mod equivalence;
+mod merge;
 mod numeric;
 mod tally;
 

@@ -1,6 +1,6 @@
 //! Which sessions answer: distinct, live, capable, and as independent as the pool allows.
 
-use std::{cmp::Ordering, collections::BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::{
     canonical::sha256_hex,
@@ -62,17 +62,20 @@ pub struct Problem {
 pub fn select(job: &Job, lanes: &[Lane<'_>], seed: u64) -> Result<Vec<usize>, SelectError> {
     let want = usize::from(job.terms.replicas);
     let is_routed = job.terms.pool.is_empty();
-    let candidates = if is_routed { routed(job, lanes) } else { pooled(&job.terms.pool, lanes)? };
+    let candidates: Vec<usize> =
+        if is_routed { (0..lanes.len()).collect() } else { pooled(&job.terms.pool, lanes)? };
     if !is_routed && candidates.len() < want {
         return Err(SelectError::TooSmall { have: candidates.len(), want });
     }
     let mut able = Vec::new();
     let mut problems = Vec::new();
     for index in candidates {
-        match obstacle(job, &lanes[index]) {
+        let lane = &lanes[index];
+        let misfit = if is_routed { misfit(job, lane.session) } else { None };
+        match misfit.or_else(|| obstacle(job, lane)) {
             None => able.push(index),
             Some(problem) => {
-                problems.push(Problem { session_id: lanes[index].session.id.clone(), problem });
+                problems.push(Problem { session_id: lane.session.id.clone(), problem });
             }
         }
     }
@@ -87,15 +90,19 @@ pub fn select(job: &Job, lanes: &[Lane<'_>], seed: u64) -> Result<Vec<usize>, Se
     Ok(chosen)
 }
 
-fn routed(job: &Job, lanes: &[Lane<'_>]) -> Vec<usize> {
-    let fits = |lane: &Lane<'_>| {
-        let tier_fits = match (job.tier, lane.session.tier) {
-            (None, _) | (Some(_), None) => true,
-            (Some(wanted), Some(has)) => wanted <= has,
-        };
-        tier_fits && job.labels.is_subset(&lane.session.labels)
-    };
-    (0..lanes.len()).filter(|index| fits(&lanes[*index])).collect()
+/// Why a session that nobody named is not meant for this job.
+fn misfit(job: &Job, session: &Session) -> Option<String> {
+    if let (Some(wanted), Some(has)) = (job.tier, session.tier)
+        && has < wanted
+    {
+        return Some(format!(
+            "its tier `{}` is below `{}`, which the job asks for",
+            has.as_str(),
+            wanted.as_str()
+        ));
+    }
+    let missing = job.labels.difference(&session.labels).next()?;
+    Some(format!("it does not carry the label `{missing}`"))
 }
 
 fn pooled(pool: &[PoolEntry], lanes: &[Lane<'_>]) -> Result<Vec<usize>, SelectError> {
@@ -170,7 +177,6 @@ fn spread(lanes: &[Lane<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usi
                 .cmp(&shared(&keys, &taken, *right))
                 .then_with(|| worth(&lanes[able[*right]]).total_cmp(&worth(&lanes[able[*left]])))
                 .then_with(|| draws[*left].cmp(&draws[*right]))
-                .then(Ordering::Equal)
         });
         let Some(next) = next else { break };
         taken.push(next);
@@ -187,9 +193,7 @@ fn shared(keys: &[Independence], taken: &[usize], slot: usize) -> [usize; 4] {
     [
         count(&|other| other.executor == key.executor),
         count(&|other| other.provider_family == key.provider_family),
-        count(&|other| {
-            other.provider_family == key.provider_family && other.model_id == key.model_id
-        }),
+        count(&|other| other.model_id == key.model_id),
         count(&|other| other.host == key.host),
     ]
 }

@@ -9,15 +9,9 @@ use crate::{canonical::canonical, job::Equivalence};
 pub fn equivalent(relation: &Equivalence, left: &Value, right: &Value) -> bool {
     match relation {
         Equivalence::Canonical => same(left, right),
-        Equivalence::Fields(pointers) => {
-            pointers.iter().all(|pointer| match (left.pointer(pointer), right.pointer(pointer)) {
-                (Some(left), Some(right)) => same(left, right),
-                (None, None) => true,
-                (Some(_), None) | (None, Some(_)) => false,
-            })
-        }
+        Equivalence::Fields(pointers) => same_fields(pointers, left, right),
         Equivalence::Numeric { tolerance } => {
-            alike(left, right, &|left, right| (left - right).abs() <= *tolerance)
+            alike(left, right, &|left, right| is_within(*tolerance, left, right))
         }
         Equivalence::Buckets(bounds) => {
             alike(left, right, &|left, right| bucket(bounds, left) == bucket(bounds, right))
@@ -91,11 +85,36 @@ pub(super) fn group(relation: &Relation<'_>, outputs: &[&Value]) -> Vec<usize> {
         .collect()
 }
 
-/// Text without case, accents of width, white space and closing punctuation.
+/// Text without case, variants of width, white space and closing punctuation.
 pub(super) fn normalised(text: &str) -> String {
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
-    let words: Vec<&str> = folded.split_whitespace().collect();
-    words.join(" ").trim_end_matches(['.', '!', '?', ';', ',']).to_owned()
+    let words = folded.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let kept = words.trim_end_matches(['.', '!', '?', ';', ',', ' ']);
+    // Text that is nothing but marks says what it says: `?` is not `!`.
+    if kept.is_empty() { words } else { kept.to_owned() }
+}
+
+/// Compares what the pointers name. Where they name nothing in either output there is nothing that
+/// the two could agree on, and the whole is compared.
+fn same_fields(pointers: &[String], left: &Value, right: &Value) -> bool {
+    let mut has_field = false;
+    let all_same =
+        pointers.iter().all(|pointer| match (left.pointer(pointer), right.pointer(pointer)) {
+            (Some(left), Some(right)) => {
+                has_field = true;
+                same(left, right)
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        });
+    all_same && (has_field || same(left, right))
+}
+
+/// Whether two numbers differ by at most the tolerance, as written in decimal: 19.99 and 20 are
+/// within 0.01, although their binary difference is a hair more.
+fn is_within(tolerance: f64, left: f64, right: f64) -> bool {
+    let hair = (f64::EPSILON * left.abs().max(right.abs())).min(tolerance / 1_000.0);
+    (left - right).abs() <= tolerance + hair
 }
 
 fn same(left: &Value, right: &Value) -> bool {
@@ -229,6 +248,37 @@ mod tests {
         let relation = Equivalence::Fields(vec!["/total".to_owned()]);
         check(&relation, &[json!({"total": 1, "x": 1}), json!({"total": 1, "x": 2})], &[0, 0]);
         check(&relation, &[json!({"total": 1}), json!({})], &[0, 1]);
+    }
+
+    #[test]
+    fn without_any_of_the_fields_the_whole_is_compared() {
+        let relation = Equivalence::Fields(vec!["/total".to_owned()]);
+        check(&relation, &[json!("sorry"), json!({"x": 1}), json!({"x": 1.0})], &[0, 1, 1]);
+    }
+
+    #[test]
+    fn a_tolerance_is_meant_in_decimal() {
+        let relation = Equivalence::Numeric { tolerance: 0.01 };
+        check(&relation, &[json!(19.99), json!(20.0), json!(20.011)], &[0, 0, 1]);
+        let exact = Equivalence::Numeric { tolerance: 0.0 };
+        check(&exact, &[json!(0.3), json!(0.1 + 0.2), json!(-0.0), json!(0)], &[0, 1, 2, 2]);
+        check(&relation, &[json!(f64::MAX), json!(f64::MIN)], &[0, 1]);
+    }
+
+    #[test]
+    fn marks_alone_are_not_nothing() {
+        check(&Equivalence::Text, &[json!("?"), json!("!"), json!("")], &[0, 1, 2]);
+        check(&Equivalence::Text, &[json!("Paris ."), json!("paris")], &[0, 0]);
+    }
+
+    #[test]
+    fn zero_has_no_sign_and_nothing_is_not_null() {
+        check(&Equivalence::Canonical, &[json!(-0.0), json!(0), json!(0.0)], &[0, 0, 0]);
+        check(
+            &Equivalence::Canonical,
+            &[json!({}), json!({}), json!([]), json!(null)],
+            &[0, 0, 1, 2],
+        );
     }
 
     #[test]

@@ -18,12 +18,15 @@ pub(super) fn summary(method: Aggregation, scores: &[f64]) -> Option<ScoreSummar
     if scores.is_empty() {
         return None;
     }
-    let average = mean(scores);
+    // Sums of floats depend on their order, and the order of the replicas must not matter.
+    let mut scores = scores.to_vec();
+    scores.sort_by(f64::total_cmp);
+    let average = mean(&scores);
     let squares: Vec<f64> = scores.iter().map(|score| (score - average).powi(2)).collect();
     let method_name = if method == Aggregation::Median { "median" } else { "mean" };
     Some(ScoreSummary {
         method: method_name.to_owned(),
-        value: combine(method, scores),
+        value: combine(method, &scores),
         min: scores.iter().copied().fold(f64::INFINITY, f64::min),
         max: scores.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         deviation: mean(&squares).sqrt(),
@@ -70,7 +73,13 @@ fn number(value: f64) -> Value {
 
 #[expect(clippy::cast_precision_loss, reason = "a round has at most five numbers")]
 fn mean(numbers: &[f64]) -> f64 {
-    numbers.iter().sum::<f64>() / numbers.len() as f64
+    let count = numbers.len() as f64;
+    let sum: f64 = numbers.iter().sum();
+    if sum.is_finite() {
+        return sum / count;
+    }
+    // The sum of huge numbers overflows where their mean does not.
+    numbers.iter().map(|number| number / count).sum::<f64>().clamp(f64::MIN, f64::MAX)
 }
 
 fn median(numbers: &[f64]) -> f64 {
@@ -97,6 +106,15 @@ mod tests {
         let outputs = [json!({"total": 10, "unit": "EUR"}), json!({"total": 20, "unit": "EUR"})];
         let merged = combine_outputs(Aggregation::Mean, &outputs.iter().collect::<Vec<_>>());
         assert_eq!(merged, json!({"total": 15.0, "unit": "EUR"}));
+    }
+
+    #[test]
+    fn the_mean_of_huge_numbers_is_a_number() {
+        assert!((mean(&[f64::MAX, f64::MAX]) / f64::MAX - 1.0).abs() < 1e-9);
+        assert!(mean(&[f64::MAX, f64::MIN, 3.0]).is_finite());
+        let outputs = [json!(1e308), json!(1.2e308), json!(1.4e308)];
+        let merged = combine_outputs(Aggregation::Mean, &outputs.iter().collect::<Vec<_>>());
+        assert!(merged.is_number());
     }
 
     #[test]

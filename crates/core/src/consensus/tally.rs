@@ -2,18 +2,19 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     Consensus, Outcome,
     confidence::{Weighed, effective_votes, log_odds, posterior},
     equivalence::{Relation, group},
+    merge::merged,
     numeric,
 };
 use crate::{
     canonical::digest_json,
     executor::Independence,
-    job::{Aggregation, Disagreement, Kind, Merge, Terms, TimeoutPolicy},
+    job::{Aggregation, Disagreement, Kind, Terms, TimeoutPolicy},
     replica::{Answer, Label, Replica, Vote},
 };
 
@@ -72,14 +73,17 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
             .map(|(_, vote)| *vote)
             .collect()
     });
-    let sure = confidence(ballot, &votes, &groups_of_votes, groups.len(), winner);
+    let sure = confidence(ballot, &votes, &groups_of_votes, winner);
     let scores: Vec<f64> = winning_votes.iter().filter_map(|vote| vote.said.score).collect();
     let outputs: Vec<&Value> = votes.iter().filter_map(|(_, v)| v.said.output.as_ref()).collect();
 
     Consensus {
         outcome,
         verdict: winning_votes.first().map(|vote| vote.label),
-        output: merged(ballot, &winning_votes),
+        output: match ballot.kind {
+            Kind::Delegate => merged(ballot.terms, &winning_votes),
+            Kind::Validate | Kind::Factcheck => None,
+        },
         verdicts: ballot.replicas.iter().map(|replica| replica.answer.label()).collect(),
         groups: groups_by_replica(asked, &votes, &groups_of_votes),
         winner,
@@ -88,16 +92,16 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
         started: asked,
         answered,
         cancelled: count_label(ballot.replicas, Label::Cancelled),
-        agreement: ratio(size, asked),
-        agreement_answered: ratio(size, answered),
+        agreement: rounded(ratio(size, asked)),
+        agreement_answered: rounded(ratio(size, answered)),
         strategy: ballot.terms.aggregation.to_string(),
         equivalence: match ballot.kind {
             Kind::Delegate => relation.name(&outputs).to_owned(),
             Kind::Validate | Kind::Factcheck => "label".to_owned(),
         },
         score: numeric::summary(ballot.terms.aggregation, &scores),
-        confidence: if tie_broken { sure.min(TIE_CEILING) } else { sure },
-        effective_votes: effective_votes(&voters),
+        confidence: rounded(if tie_broken { sure.min(TIE_CEILING) } else { sure }),
+        effective_votes: rounded(effective_votes(&voters)),
         disagreed: !is_agreed,
         tie_broken,
     }
@@ -112,7 +116,7 @@ pub fn is_settled(ballot: &Ballot<'_>, asked: usize) -> bool {
     let groups = collect_groups(ballot, &votes, &groups_of_votes);
     let size = groups.iter().map(|group| group.members.len()).max().unwrap_or(0);
     // A strict majority of all that were asked outweighs everything else together.
-    size * 2 > asked && ballot.terms.min_agreement.is_none_or(|least| least <= ratio(size, asked))
+    size * 2 > asked && is_enough(ballot.terms, size, asked)
 }
 
 fn votes(replicas: &[Replica]) -> Vec<(usize, &Vote)> {
@@ -229,7 +233,14 @@ fn has_majority(terms: &Terms, size: usize, asked: usize, answered: usize) -> bo
         TimeoutPolicy::Ignore => answered,
         TimeoutPolicy::Count | TimeoutPolicy::Negative => asked,
     };
-    size * 2 > of && terms.min_agreement.is_none_or(|least| least <= ratio(size, of))
+    size * 2 > of && is_enough(terms, size, of)
+}
+
+/// Whether the share reaches `min_agreement`, as a caller who reads the rounded share sees it:
+/// two of three reach 0.6667.
+fn is_enough(terms: &Terms, size: usize, of: usize) -> bool {
+    let share = ratio(size, of);
+    terms.min_agreement.is_none_or(|least| least <= share || least <= rounded(share))
 }
 
 const fn possible_answers(kind: Kind) -> usize {
@@ -244,7 +255,6 @@ fn confidence(
     ballot: &Ballot<'_>,
     votes: &[(usize, &Vote)],
     of_votes: &[usize],
-    groups: usize,
     winner: Option<usize>,
 ) -> f64 {
     let Some(winner) = winner else { return 0.0 };
@@ -257,7 +267,7 @@ fn confidence(
             independence: &ballot.replicas[*index].independence,
         })
         .collect();
-    let sure = posterior(&weighed, groups, possible_answers(ballot.kind))[winner];
+    let sure = posterior(&weighed, winner, possible_answers(ballot.kind));
     match ballot.terms.timeout_policy {
         TimeoutPolicy::Negative => {
             let silent = ballot.replicas.iter().filter(|r| !r.answer.has_answered()).count()
@@ -266,84 +276,6 @@ fn confidence(
         }
         TimeoutPolicy::Count | TimeoutPolicy::Ignore => sure,
     }
-}
-
-/// What the winners say together: for numbers that are averaged, the average; else the member
-/// that is nearest to all others, or a new object of the most frequent members.
-fn merged(ballot: &Ballot<'_>, winners: &[&Vote]) -> Option<Value> {
-    if ballot.kind != Kind::Delegate {
-        return None;
-    }
-    let mut outputs: Vec<(String, &Value)> = winners
-        .iter()
-        .filter_map(|vote| vote.said.output.as_ref())
-        .map(|output| (digest_json(output), output))
-        .collect();
-    // By digest, so that the order of the replicas does not matter.
-    outputs.sort_by(|left, right| left.0.cmp(&right.0));
-    let mut outputs: Vec<&Value> = outputs.into_iter().map(|(_, output)| output).collect();
-    let nearest = medoid(&outputs)?;
-    outputs.swap(0, nearest);
-    Some(match (ballot.terms.aggregation, ballot.terms.merge) {
-        (Aggregation::Majority, Merge::Medoid) => outputs[0].clone(),
-        (Aggregation::Majority, Merge::Fields) => merge_fields(&outputs),
-        (method @ (Aggregation::Mean | Aggregation::Median), _) => {
-            numeric::combine_outputs(method, &outputs)
-        }
-    })
-}
-
-fn medoid(outputs: &[&Value]) -> Option<usize> {
-    let total = |index: &usize| -> f64 {
-        outputs.iter().map(|other| distance(outputs[*index], other)).sum()
-    };
-    (0..outputs.len()).min_by(|left, right| total(left).total_cmp(&total(right)))
-}
-
-fn distance(left: &Value, right: &Value) -> f64 {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => match (left.as_f64(), right.as_f64()) {
-            (Some(left), Some(right)) if left.total_cmp(&right).is_eq() => 0.0,
-            (Some(left), Some(right)) => (left - right).abs() / (left.abs() + right.abs()),
-            _ => 1.0,
-        },
-        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
-            left.iter().zip(right).map(|(left, right)| distance(left, right)).sum()
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            let shared: f64 = left
-                .iter()
-                .map(|(name, value)| right.get(name).map_or(1.0, |other| distance(value, other)))
-                .sum();
-            let missing = right.keys().filter(|name| !left.contains_key(*name)).count();
-            shared + ratio(missing, 1)
-        }
-        _ if left == right => 0.0,
-        _ => 1.0,
-    }
-}
-
-/// Each member takes the value that most of the group give it.
-fn merge_fields(outputs: &[&Value]) -> Value {
-    let objects: Vec<&Map<String, Value>> = outputs.iter().filter_map(|o| o.as_object()).collect();
-    if objects.len() < outputs.len() {
-        return outputs.first().map_or(Value::Null, |first| (*first).clone());
-    }
-    let mut merged = Map::new();
-    for name in objects.iter().flat_map(|object| object.keys()) {
-        let given: Vec<&Value> = objects.iter().filter_map(|object| object.get(name)).collect();
-        if given.len() * 2 <= objects.len() {
-            continue;
-        }
-        let most = given.iter().max_by_key(|value| {
-            let same = given.iter().filter(|other| other == value).count();
-            (same, std::cmp::Reverse(digest_json(value)))
-        });
-        if let Some(value) = most {
-            merged.insert(name.clone(), (**value).clone());
-        }
-    }
-    Value::Object(merged)
 }
 
 fn groups_by_replica(
@@ -365,4 +297,9 @@ fn count_label(replicas: &[Replica], label: Label) -> usize {
 #[expect(clippy::cast_precision_loss, reason = "a round has at most five replicas")]
 fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Four places are more than any of these figures is worth, and read the same everywhere.
+fn rounded(number: f64) -> f64 {
+    (number * 10_000.0).round() / 10_000.0
 }

@@ -1,5 +1,9 @@
 //! Tests of whole decisions of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod cases;
+mod consensus;
 mod policies;
+mod properties;
 mod schemas;
+mod select;

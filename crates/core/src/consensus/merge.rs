@@ -1,0 +1,141 @@
+//! What the winners say together: the member nearest to all, the field-wise merge, or an average.
+
+use serde_json::{Map, Value};
+
+use super::numeric;
+use crate::{
+    canonical::digest_json,
+    job::{Aggregation, Merge, Terms},
+    replica::Vote,
+};
+
+/// What the winners say together: for numbers that are averaged, the average; else the member
+/// that is nearest to all others, or a new object of the most frequent members.
+pub(super) fn merged(terms: &Terms, winners: &[&Vote]) -> Option<Value> {
+    let mut outputs: Vec<&Value> =
+        winners.iter().filter_map(|vote| vote.said.output.as_ref()).collect();
+    outputs.sort_by_cached_key(|output| rank(output));
+    let nearest = medoid(&outputs)?;
+    outputs.swap(0, nearest);
+    Some(match (terms.aggregation, terms.merge) {
+        (Aggregation::Majority, Merge::Medoid) => outputs[0].clone(),
+        (Aggregation::Majority, Merge::Fields) => merge_fields(&outputs),
+        (method @ (Aggregation::Mean | Aggregation::Median), _) => {
+            numeric::combine_outputs(method, &outputs)
+        }
+    })
+}
+
+fn medoid(outputs: &[&Value]) -> Option<usize> {
+    let total = |index: &usize| -> f64 {
+        outputs.iter().map(|other| distance(outputs[*index], other)).sum()
+    };
+    (0..outputs.len()).min_by(|left, right| total(left).total_cmp(&total(right)))
+}
+
+fn distance(left: &Value, right: &Value) -> f64 {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => match (left.as_f64(), right.as_f64()) {
+            (Some(left), Some(right)) => relative_distance(left, right),
+            _ => 1.0,
+        },
+        (Value::Array(left), Value::Array(right)) => {
+            let shared: f64 =
+                left.iter().zip(right).map(|(left, right)| distance(left, right)).sum();
+            shared + whole(left.len().abs_diff(right.len()))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let shared: f64 = left
+                .iter()
+                .map(|(name, value)| right.get(name).map_or(1.0, |other| distance(value, other)))
+                .sum();
+            let missing = right.keys().filter(|name| !left.contains_key(*name)).count();
+            shared + whole(missing)
+        }
+        _ if left == right => 0.0,
+        _ => 1.0,
+    }
+}
+
+/// Between 0 and 1, and never `NaN`: zeros have no size to divide by, and huge ones no sum.
+fn relative_distance(left: f64, right: f64) -> f64 {
+    let scale = left.abs().max(right.abs());
+    if scale == 0.0 {
+        return 0.0;
+    }
+    let (left, right) = (left / scale, right / scale);
+    (left - right).abs() / (left.abs() + right.abs())
+}
+
+/// Each member takes the value that most of the group give it.
+fn merge_fields(outputs: &[&Value]) -> Value {
+    let objects: Vec<&Map<String, Value>> = outputs.iter().filter_map(|o| o.as_object()).collect();
+    if objects.len() < outputs.len() {
+        return outputs.first().map_or(Value::Null, |first| (*first).clone());
+    }
+    let mut merged = Map::new();
+    for name in objects.iter().flat_map(|object| object.keys()) {
+        let mut given: Vec<((String, usize, String), &Value)> = objects
+            .iter()
+            .filter_map(|object| object.get(name))
+            .map(|value| (rank(value), value))
+            .collect();
+        if given.len() * 2 <= objects.len() {
+            continue;
+        }
+        given.sort_by(|left, right| left.0.cmp(&right.0));
+        // Counted by digest, so that `1` and `1.0` are one value; the first of the most frequent.
+        let count = |digest: &str| given.iter().filter(|(other, _)| other.0 == digest).count();
+        let most = given.iter().rev().max_by_key(|(rank, _)| count(&rank.0));
+        if let Some((_, value)) = most {
+            merged.insert(name.clone(), (*value).clone());
+        }
+    }
+    Value::Object(merged)
+}
+
+/// An order that does not depend on the order of the replicas: by digest, and by text where the
+/// digest is the same, because `1` and `1.0` still read differently in the answer.
+fn rank(value: &Value) -> (String, usize, String) {
+    let text = value.to_string();
+    (digest_json(value), text.len(), text)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of members")]
+fn whole(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_distance_is_always_a_number() {
+        for (left, right, expected) in [
+            (json!(0.0), json!(-0.0), 0.0),
+            (json!(1), json!(1.0), 0.0),
+            (json!(f64::MAX), json!(f64::MIN), 1.0),
+            (json!(5e-324), json!(0), 1.0),
+            (json!({}), json!({}), 0.0),
+            (json!([1, 2]), json!([1, 2, 3, 4]), 2.0),
+        ] {
+            let found = distance(&left, &right);
+            assert!((found - expected).abs() < 1e-9, "{left} and {right}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_list_with_one_more_item_is_near() {
+        let outputs = [json!([1, 2, 3]), json!([1, 2]), json!([7, 8])];
+        assert_eq!(medoid(&outputs.iter().collect::<Vec<_>>()), Some(1));
+    }
+
+    #[test]
+    fn whole_floats_count_with_whole_numbers() {
+        let outputs = [json!({"n": 1}), json!({"n": 2}), json!({"n": 1.0})];
+        assert_eq!(merge_fields(&outputs.iter().collect::<Vec<_>>()), json!({"n": 1}));
+    }
+}

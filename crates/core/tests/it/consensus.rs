@@ -1,0 +1,264 @@
+//! Whole decisions of rounds, from case files: what the replicas say, and what is made of it.
+
+use std::thread;
+
+use jurat_core::{
+    candidate::Evidence,
+    consensus::{Ballot, Consensus, agree, reliability_prior},
+    decision::DecisionEntry,
+    executor::Independence,
+    id::{AccountId, NodeId, RoundId},
+    job::{Aggregation, Disagreement, Kind, Merge, Terms, TimeoutPolicy, Toggle},
+    policy::parse_equivalence,
+    replica::{Answer, FailureCode, Label, Replica, Said, Vote},
+    round::{Ending, OpenRound},
+    session::Tier,
+    time::Timestamp,
+};
+use serde_json::Value;
+
+use crate::cases;
+
+pub(crate) fn terms() -> Terms {
+    Terms {
+        replicas: 3,
+        pool: Vec::new(),
+        aggregation: Aggregation::Majority,
+        disagreement: Disagreement::ReturnAll,
+        min_agreement: None,
+        timeout_policy: TimeoutPolicy::Count,
+        equivalence: None,
+        merge: Merge::Medoid,
+        early_stop: Toggle::Off,
+        traces: Toggle::Off,
+    }
+}
+
+/// A replica that shares nothing with any other.
+pub(crate) fn stranger(index: usize, answer: Answer) -> Replica {
+    Replica {
+        index,
+        session_id: format!("s{index}"),
+        executor: format!("executor-{index}"),
+        independence: Independence {
+            provider_family: format!("provider-{index}"),
+            model_id: format!("model-{index}"),
+            host: format!("host-{index}"),
+            executor: format!("executor-{index}"),
+        },
+        reliability: reliability_prior(None),
+        answer,
+        latency_ms: 1,
+        cost_micros: 0,
+    }
+}
+
+pub(crate) fn vote(label: Label, output: Option<Value>) -> Answer {
+    Answer::Vote(Vote { label, said: Said { output, ..Said::default() } })
+}
+
+/// What the case file asks to be counted.
+struct Story {
+    kind: Kind,
+    has_schema: bool,
+    terms: Terms,
+    replicas: Vec<Replica>,
+}
+
+impl Story {
+    fn ballot(&self) -> Ballot<'_> {
+        Ballot {
+            kind: self.kind,
+            has_schema: self.has_schema,
+            terms: &self.terms,
+            replicas: &self.replicas,
+        }
+    }
+}
+
+fn word<T: std::str::FromStr<Err = ()>>(table: &toml::Table, name: &str) -> Option<T> {
+    table.get(name).map(|text| T::from_str(text.as_str().unwrap()).ok().unwrap())
+}
+
+fn json_of(table: &toml::Table, name: &str) -> Option<Value> {
+    table.get(name).map(|text| serde_json::from_str(text.as_str().unwrap()).unwrap())
+}
+
+fn story(file: &toml::Table) -> Story {
+    cases::refuse_others(file, &["kind", "has_schema", "terms", "replica", "expect"]);
+    let replicas = file["replica"].as_array().unwrap();
+    let mut terms = terms();
+    terms.replicas = u8::try_from(replicas.len()).unwrap();
+    if let Some(given) = file.get("terms") {
+        read_terms(given.as_table().unwrap(), &mut terms);
+    }
+    let replicas = replicas
+        .iter()
+        .enumerate()
+        .map(|(index, replica)| read_replica(index, replica.as_table().unwrap()));
+    Story {
+        kind: word(file, "kind").unwrap(),
+        has_schema: file.get("has_schema").is_some_and(|flag| flag.as_bool().unwrap()),
+        terms,
+        replicas: replicas.collect(),
+    }
+}
+
+fn read_terms(given: &toml::Table, terms: &mut Terms) {
+    let known = [
+        "aggregation",
+        "disagreement_policy",
+        "timeout_policy",
+        "merge",
+        "min_agreement",
+        "equivalence",
+    ];
+    cases::refuse_others(given, &known);
+    terms.aggregation = word(given, "aggregation").unwrap_or(terms.aggregation);
+    terms.disagreement = word(given, "disagreement_policy").unwrap_or(terms.disagreement);
+    terms.timeout_policy = word(given, "timeout_policy").unwrap_or(terms.timeout_policy);
+    terms.merge = word(given, "merge").unwrap_or(terms.merge);
+    terms.min_agreement = given.get("min_agreement").map(|number| number.as_float().unwrap());
+    terms.equivalence =
+        json_of(given, "equivalence").map(|value| parse_equivalence(&value).unwrap());
+}
+
+fn read_replica(index: usize, given: &toml::Table) -> Replica {
+    let known = ["says", "output", "score", "failure", "tier", "provider", "model", "executor"];
+    cases::refuse_others(given, &known);
+    let said = Said {
+        output: json_of(given, "output"),
+        score: given.get("score").map(|score| score.as_float().unwrap()),
+        evidence: Evidence::default(),
+        ..Said::default()
+    };
+    let label: Label = word(given, "says").unwrap();
+    let answer = match label {
+        Label::Retry | Label::NeedsSpec => Answer::Abstained { label, said },
+        Label::Valid | Label::Invalid | Label::True | Label::False | Label::Unsure | Label::Ok => {
+            Answer::Vote(Vote { label, said })
+        }
+        Label::Timeout => without_verdict(given, FailureCode::Timeout, said),
+        Label::Error => without_verdict(given, FailureCode::HttpStatus, said),
+        Label::Cancelled => without_verdict(given, FailureCode::Cancelled, said),
+        Label::InvalidOutput => without_verdict(given, FailureCode::InvalidOutput, said),
+    };
+    assert_eq!(answer.label(), label, "the failure gives another label");
+    let mut replica = stranger(index, answer);
+    let tier = given.get("tier").map(|tier| tier.as_str().unwrap().parse::<Tier>().unwrap());
+    replica.reliability = reliability_prior(tier);
+    let set = |name: &str, place: &mut String| {
+        if let Some(text) = given.get(name) {
+            text.as_str().unwrap().clone_into(place);
+        }
+    };
+    set("provider", &mut replica.independence.provider_family);
+    set("model", &mut replica.independence.model_id);
+    set("executor", &mut replica.independence.executor);
+    replica.executor.clone_from(&replica.independence.executor);
+    replica
+}
+
+fn without_verdict(given: &toml::Table, usual: FailureCode, said: Said) -> Answer {
+    let code = word(given, "failure").unwrap_or(usual);
+    let Answer::Nothing { label, failure, .. } = Answer::nothing(code, "as the story says") else {
+        return vote(Label::Ok, None);
+    };
+    Answer::Nothing { label, failure, said: Some(said) }
+}
+
+/// What came of the story, in the words of the file.
+fn outcome(consensus: &Consensus) -> toml::Table {
+    let mut found = toml::Table::new();
+    let mut put = |name: &str, value: toml::Value| found.insert(name.to_owned(), value);
+    let group = |group: &Option<usize>| group.map_or("-".to_owned(), |number| number.to_string());
+    let groups: Vec<String> = consensus.groups.iter().map(group).collect();
+    put("outcome", consensus.outcome.as_str().into());
+    put("groups", groups.join(" ").into());
+    put("agreement", consensus.agreement.into());
+    put("agreement_answered", consensus.agreement_answered.into());
+    put("confidence", consensus.confidence.into());
+    put("effective_votes", consensus.effective_votes.into());
+    put("equivalence", consensus.equivalence.as_str().into());
+    put("disagreement", consensus.disagreed.into());
+    put("tie_broken", consensus.tie_broken.into());
+    let count = |number: usize| toml::Value::Integer(i64::try_from(number).unwrap());
+    put("answered", count(consensus.answered));
+    put("cancelled", count(consensus.cancelled));
+    if let Some(verdict) = consensus.verdict {
+        put("verdict", verdict.as_str().into());
+    }
+    if let Some(output) = &consensus.output {
+        put("output", output.to_string().into());
+    }
+    if let Some(winner) = consensus.winner {
+        put("winner", count(winner));
+    }
+    if let Some(score) = &consensus.score {
+        let figures = [score.value, score.min, score.max, score.deviation]
+            .map(|figure| format!("{figure:.4}"));
+        put("score", format!("{} {}", score.method, figures.join(" ")).into());
+    }
+    found
+}
+
+#[test]
+fn the_rounds_are_decided_as_written() {
+    cases::check("consensus", 50, |file| outcome(&agree(&story(file).ballot())));
+}
+
+#[test]
+fn every_replica_is_named_in_the_order_of_choice() {
+    for (name, file) in cases::read("consensus") {
+        let story = story(&file);
+        let consensus = agree(&story.ballot());
+        let said: Vec<Label> = story.replicas.iter().map(|r| r.answer.label()).collect();
+        assert_eq!(consensus.verdicts, said, "{name}");
+        assert_eq!(consensus.asked, said.len(), "{name}");
+        assert_eq!(consensus.strategy, story.terms.aggregation.as_str(), "{name}");
+    }
+}
+
+/// The bytes of the decision when the answers arrive in an order that the seed shuffles.
+fn decided(mut story: Story, seed: usize) -> String {
+    let count = story.replicas.len();
+    story.replicas.rotate_left(seed % count);
+    story.replicas.swap(0, seed / 2 % count);
+    // The engine puts what arrived back into the order of choice.
+    story.replicas.sort_by_key(|replica| replica.index);
+    let consensus = agree(&story.ballot());
+    let at = Timestamp::from_millis(1_000);
+    let open = OpenRound {
+        id: RoundId::new(at, 1),
+        account: AccountId::admin(),
+        kind: story.kind,
+        node: NodeId::new(at, 2),
+        lease_token: 3,
+        lease_until: at,
+        request_digest: "sha256:00".to_owned(),
+        policy_id: "vp.schema_only.v1".to_owned(),
+        policy_hash: "sha256:00".to_owned(),
+        disagreement: story.terms.disagreement,
+        traces: Toggle::Off,
+        seats: Vec::new(),
+        opened_at: at,
+        deadline_at: at,
+    };
+    let entry = DecisionEntry::new(&open, Ending::Closed, &story.replicas, &consensus, at).seal();
+    format!("{consensus:?}\n{}\n{}\n", entry.text, entry.digest)
+}
+
+#[test]
+fn two_threads_decide_the_same_bytes_whatever_arrives_first() {
+    let all = |first: usize| -> Vec<String> {
+        let files = cases::read("consensus");
+        files.iter().enumerate().map(|(n, (_, file))| decided(story(file), first + n)).collect()
+    };
+    let (left, right) = thread::scope(|scope| {
+        let left = scope.spawn(|| all(0));
+        let right = scope.spawn(|| all(7));
+        (left.join().unwrap(), right.join().unwrap())
+    });
+    assert_eq!(left, right);
+    assert!(left.iter().all(|bytes| bytes.contains("\"format\":\"jurat.decision.v1\"")));
+}

@@ -1,0 +1,116 @@
+//! What holds for every choice of sessions, whatever the installation.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    job::PoolEntry,
+    select::{Lane, select},
+};
+use proptest::{collection::vec, prelude::*, sample::select as one_of};
+
+use super::config;
+use crate::select::{Place, capabilities, job, lanes, session, work};
+
+fn place() -> impl Strategy<Value = Place> {
+    let standing = prop_oneof![4 => Just(true), 1 => Just(false)];
+    (0..6_usize, standing, 0..3_u64, any::<bool>(), any::<bool>()).prop_map(
+        |(executor, is_up, price, takes_all, is_labelled)| {
+            let name = format!("e{executor}");
+            let mut session = session("", &name);
+            session.price_micros = price;
+            if is_labelled {
+                session.labels.insert("heavy".to_owned());
+            }
+            let mut known =
+                capabilities(&format!("p{}", executor % 4), &format!("m{}", executor % 5));
+            if !takes_all {
+                known.task_types.remove(0);
+            }
+            Place {
+                session,
+                host: format!("h{}", executor % 2),
+                standing: if is_up { Ok(known) } else { Err("is down".to_owned()) },
+                reliability: 0.75,
+            }
+        },
+    )
+}
+
+fn installation() -> impl Strategy<Value = Vec<Place>> {
+    vec(place(), 0..9).prop_map(|mut places| {
+        for (index, place) in places.iter_mut().enumerate() {
+            place.session.id = format!("s{index}");
+        }
+        places
+    })
+}
+
+fn can_delegate(lane: &Lane<'_>) -> bool {
+    lane.standing.as_ref().is_ok_and(|known| known.takes_task_type("delegate"))
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn the_chosen_are_distinct_live_capable_and_spread(
+        places in installation(), replicas in one_of(vec![1_u8, 3, 5]), seed in any::<u64>()
+    ) {
+        let lanes = lanes(&places);
+        let job = job(work("delegate", "delegate"), replicas, Vec::new());
+        let able = lanes.iter().filter(|lane| can_delegate(lane)).count();
+        let chosen = select(&job, &lanes, seed);
+        prop_assert_eq!(&chosen, &select(&job, &lanes, seed));
+        prop_assert_eq!(chosen.is_ok(), usize::from(replicas) <= able);
+        let Ok(chosen) = chosen else { return Ok(()) };
+        prop_assert_eq!(chosen.len(), usize::from(replicas));
+        prop_assert_eq!(chosen.iter().collect::<BTreeSet<_>>().len(), chosen.len());
+        prop_assert!(chosen.iter().all(|index| can_delegate(&lanes[*index])));
+        let providers = |indexes: &mut dyn Iterator<Item = usize>| -> usize {
+            let families = indexes.map(|index| lanes[index].independence().provider_family);
+            families.collect::<BTreeSet<String>>().len()
+        };
+        let there = providers(&mut (0..lanes.len()).filter(|index| can_delegate(&lanes[*index])));
+        // As many providers as there are, or as there are replicas.
+        prop_assert_eq!(providers(&mut chosen.iter().copied()), there.min(chosen.len()));
+    }
+
+    #[test]
+    fn where_a_session_stands_in_the_installation_does_not_matter(
+        (places, shuffled, seed) in installation().prop_flat_map(|places| {
+            let order: Vec<usize> = (0..places.len()).collect();
+            (Just(places), Just(order).prop_shuffle(), any::<u64>())
+        })
+    ) {
+        let lanes = lanes(&places);
+        let moved: Vec<Lane<'_>> = shuffled.iter().map(|index| lanes[*index].clone()).collect();
+        let job = job(work("validate", ""), 3, Vec::new());
+        let ids = |lanes: &[Lane<'_>]| -> Option<Vec<String>> {
+            let chosen = select(&job, lanes, seed).ok()?;
+            Some(chosen.iter().map(|index| lanes[*index].session.id.clone()).collect())
+        };
+        prop_assert_eq!(ids(&lanes), ids(&moved));
+    }
+
+    #[test]
+    fn the_order_of_the_pool_is_kept(
+        (places, order, seed) in installation().prop_flat_map(|places| {
+            let order: Vec<usize> = (0..places.len()).collect();
+            (Just(places), Just(order).prop_shuffle(), any::<u64>())
+        })
+    ) {
+        let lanes = lanes(&places);
+        let pool = order.iter().map(|index| PoolEntry::Session(format!("s{index}"))).collect();
+        // An empty pool would leave the choice to the server.
+        if order.is_empty() {
+            return Ok(());
+        }
+        if let Ok(chosen) = select(&job(work("validate", ""), 3, pool), &lanes, seed) {
+            let positions: Vec<Option<usize>> = chosen
+                .iter()
+                .map(|index| order.iter().position(|named| named == index))
+                .collect();
+            prop_assert!(positions.is_sorted() && positions.iter().all(Option::is_some));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The decision entry: the same bytes for the same decision, and other bytes for any other.
+
+use jurat_core::{
+    canonical::digest,
+    decision::{DecisionEntry, DecisionReplica, FORMAT},
+};
+use proptest::{option, prelude::*};
+use serde_json::Value;
+
+use super::config;
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-zA-Z0-9:_é\"\\\\ ]{0,12}"
+}
+
+fn replica() -> impl Strategy<Value = DecisionReplica> {
+    let names = (text(), text(), text(), text());
+    (names, option::of(0..5_usize), option::of(text()), option::of(text()), option::of(text()))
+        .prop_map(|((session_id, executor, independence, label), group, answer, hash, failure)| {
+            DecisionReplica {
+                session_id,
+                executor,
+                independence,
+                label,
+                group,
+                answer_digest: answer,
+                result_hash: hash,
+                failure,
+            }
+        })
+}
+
+fn entry() -> impl Strategy<Value = DecisionEntry> {
+    let names = [(); 10].map(|()| text());
+    let figures = [(); 3].map(|()| 0..=10_000_u32);
+    let times = (0..4_000_000_000_000_000_i64, 0..4_000_000_000_000_000_i64);
+    let replicas = proptest::collection::vec(replica(), 1..=5);
+    (names, figures, times, option::of(text()), option::of(text()), replicas).prop_map(
+        |(names, figures, times, verdict, output_digest, replicas)| {
+            let [
+                round_id,
+                account_id,
+                kind,
+                ending,
+                request_digest,
+                policy_id,
+                policy_hash,
+                strategy,
+                equivalence,
+                outcome,
+            ] = names;
+            let [agreement, confidence, effective_votes] =
+                figures.map(|figure| f64::from(figure) / 10_000.0);
+            DecisionEntry {
+                format: FORMAT.to_owned(),
+                round_id,
+                account_id,
+                kind,
+                ending,
+                request_digest,
+                policy_id,
+                policy_hash,
+                strategy,
+                equivalence,
+                disagreement_policy: "return_all".to_owned(),
+                outcome,
+                verdict,
+                output_digest,
+                agreement,
+                confidence,
+                effective_votes,
+                replicas,
+                opened_at_us: times.0,
+                closed_at_us: times.1,
+            }
+        },
+    )
+}
+
+/// Where every single value of a document stands.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                pointers(member, &format!("{at}/{name}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                pointers(item, &format!("{at}/{index}"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            found.push(at.to_owned());
+        }
+    }
+}
+
+/// Another value that the same field could have.
+fn another(pointer: &str, value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(format!("{text}x")),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => Value::from(whole + 1),
+            None => Value::from(number.as_f64().unwrap() + 0.0001),
+        },
+        Value::Null if pointer.ends_with("/group") => Value::from(9),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Value::from("x"),
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn any_change_of_any_field_changes_the_digest(entry in entry()) {
+        let sealed = entry.seal();
+        prop_assert_eq!(&sealed, &entry.clone().seal());
+        prop_assert_eq!(digest(sealed.text.as_bytes()), sealed.digest.clone());
+        let document: Value = serde_json::from_str(&sealed.text).unwrap();
+        prop_assert_eq!(&serde_json::from_value::<DecisionEntry>(document.clone()).unwrap(), &entry);
+        let mut fields = Vec::new();
+        pointers(&document, "", &mut fields);
+        // Nineteen members that are no list, and eight of each replica.
+        prop_assert_eq!(fields.len(), 19 + 8 * entry.replicas.len());
+        for pointer in fields {
+            let mut changed = document.clone();
+            let place = changed.pointer_mut(&pointer).unwrap();
+            *place = another(&pointer, place);
+            let changed: DecisionEntry = serde_json::from_value(changed).unwrap();
+            prop_assert!(changed.seal().digest != sealed.digest, "{} does not count", pointer);
+        }
+        let mut fewer = entry.clone();
+        fewer.replicas.pop();
+        prop_assert!(fewer.seal().digest != sealed.digest);
+    }
+}

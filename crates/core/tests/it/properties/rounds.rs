@@ -1,0 +1,427 @@
+//! What holds for every round, whatever the replicas say and on which terms.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    candidate::Evidence,
+    consensus::{Ballot, Consensus, Outcome, agree, effective_votes, is_settled},
+    executor::Independence,
+    job::{Aggregation, Disagreement, Equivalence, Kind, Merge, Terms, TimeoutPolicy},
+    replica::{Answer, FailureCode, Label, Replica, Said, Vote},
+    session::Tier,
+};
+use proptest::{collection::vec, option, prelude::*, sample::select as one_of};
+use serde_json::{Value, json};
+
+use super::config;
+use crate::consensus::{stranger, terms, vote};
+
+#[derive(Debug, Clone)]
+struct Round {
+    kind: Kind,
+    has_schema: bool,
+    terms: Terms,
+    replicas: Vec<Replica>,
+}
+
+impl Round {
+    fn agree(&self) -> Consensus {
+        agree(&self.ballot())
+    }
+
+    fn ballot(&self) -> Ballot<'_> {
+        Ballot {
+            kind: self.kind,
+            has_schema: self.has_schema,
+            terms: &self.terms,
+            replicas: &self.replicas,
+        }
+    }
+
+    /// The same round on terms under which every leading side is named.
+    fn at_best(mut self) -> Self {
+        self.terms.disagreement = Disagreement::BestEffort;
+        self
+    }
+
+    fn with_answer(&self, index: usize, answer: Answer) -> Self {
+        let mut changed = self.clone();
+        changed.replicas[index].answer = answer;
+        changed
+    }
+}
+
+fn output() -> impl Strategy<Value = Value> + Clone {
+    let words = ["Paris", "paris.", " PARIS ", "Lyon", "?", "!", ""];
+    let numbers = [0.0, -0.0, 1.0, 1.1, 1.2, 19.99, 20.0, -1e300, 1e308, f64::MAX, 5e-324];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        Just(json!({})),
+        Just(json!([])),
+        any::<bool>().prop_map(Value::from),
+        (-2_i64..3).prop_map(Value::from),
+        one_of(numbers.to_vec()).prop_map(Value::from),
+        one_of(words.to_vec()).prop_map(Value::from),
+    ];
+    let inner = leaf.clone();
+    prop_oneof![
+        leaf.clone(),
+        vec(leaf.clone(), 1..3).prop_map(Value::from),
+        (leaf, option::of(inner)).prop_map(|(a, b)| match b {
+            Some(b) => json!({ "a": a, "b": b }),
+            None => json!({ "a": a }),
+        }),
+    ]
+}
+
+/// A replica without a verdict, by the reason that gives it this label.
+fn nothing(label: Label) -> Answer {
+    let codes = [
+        FailureCode::Timeout,
+        FailureCode::Unreachable,
+        FailureCode::Cancelled,
+        FailureCode::InvalidOutput,
+    ];
+    let mut answers = codes.into_iter().map(|code| Answer::nothing(code, "made up"));
+    answers.find(|answer| answer.label() == label).unwrap()
+}
+
+fn labels(kind: Kind) -> Vec<Label> {
+    match kind {
+        Kind::Delegate => vec![Label::Ok],
+        Kind::Validate => vec![Label::Valid, Label::Invalid],
+        Kind::Factcheck => vec![Label::True, Label::False, Label::Unsure],
+    }
+}
+
+fn answer(kind: Kind) -> impl Strategy<Value = Answer> {
+    let said = (option::of(0.0..=1.0_f64), output()).prop_map(move |(score, output)| Said {
+        output: (kind != Kind::Validate).then_some(output),
+        score,
+        evidence: Evidence::default(),
+        ..Said::default()
+    });
+    let silent = [Label::Timeout, Label::Error, Label::Cancelled, Label::InvalidOutput];
+    let abstained = (one_of(vec![Label::Retry, Label::NeedsSpec]), said.clone())
+        .prop_map(|(label, said)| Answer::Abstained { label, said });
+    prop_oneof![
+        6 => (one_of(labels(kind)), said).prop_map(|(label, said)| Answer::Vote(Vote { label, said })),
+        2 => one_of(silent.to_vec()).prop_map(nothing),
+        1 => abstained,
+    ]
+}
+
+fn replica(kind: Kind) -> impl Strategy<Value = Replica> {
+    let tier = one_of(vec![None, Some(Tier::Fast), Some(Tier::Safe), Some(Tier::Oracle)]);
+    (answer(kind), 0..5_usize, 0..3_usize, 0..3_usize, tier).prop_map(
+        |(answer, executor, model, provider, tier)| {
+            let mut replica = stranger(0, answer);
+            replica.reliability = jurat_core::consensus::reliability_prior(tier);
+            // An executor has one provider and one model.
+            replica.independence = Independence {
+                provider_family: format!("p{}", (provider + executor) % 3),
+                model_id: format!("m{}", (model + executor) % 4),
+                host: "host".to_owned(),
+                executor: format!("e{executor}{model}{provider}"),
+            };
+            replica
+        },
+    )
+}
+
+fn any_terms() -> impl Strategy<Value = Terms> {
+    let equivalence = one_of(vec![
+        None,
+        None,
+        Some(Equivalence::Canonical),
+        Some(Equivalence::Fields(vec!["/a".to_owned()])),
+        Some(Equivalence::Numeric { tolerance: 0.1 }),
+        Some(Equivalence::Buckets(vec![0.0, 1.1])),
+        Some(Equivalence::Unordered),
+        Some(Equivalence::Text),
+    ]);
+    (
+        one_of(Aggregation::ALL.to_vec()),
+        one_of(Disagreement::ALL.to_vec()),
+        one_of(TimeoutPolicy::ALL.to_vec()),
+        one_of(Merge::ALL.to_vec()),
+        one_of(vec![None, None, Some(0.3), Some(0.6667), Some(0.8), Some(1.0)]),
+        equivalence,
+    )
+        .prop_map(
+            |(aggregation, disagreement, timeout_policy, merge, min_agreement, equivalence)| {
+                Terms {
+                    aggregation,
+                    disagreement,
+                    timeout_policy,
+                    merge,
+                    min_agreement,
+                    equivalence,
+                    ..terms()
+                }
+            },
+        )
+}
+
+fn numbered(mut replicas: Vec<Replica>) -> Vec<Replica> {
+    for (index, replica) in replicas.iter_mut().enumerate() {
+        replica.index = index;
+        replica.session_id = format!("s{index}");
+    }
+    replicas
+}
+
+fn round_of(kinds: &[Kind]) -> impl Strategy<Value = Round> + use<> {
+    (one_of(kinds.to_vec()), any::<bool>(), any_terms()).prop_flat_map(
+        |(kind, has_schema, terms)| {
+            vec(replica(kind), 1..=5).prop_map(move |replicas| Round {
+                kind,
+                has_schema,
+                terms: terms.clone(),
+                replicas: numbered(replicas),
+            })
+        },
+    )
+}
+
+fn round() -> impl Strategy<Value = Round> {
+    round_of(Kind::ALL)
+}
+
+/// Groups as sets of session ids, so that numbers do not matter.
+fn parties(round: &Round, consensus: &Consensus) -> BTreeSet<BTreeSet<String>> {
+    let numbers: BTreeSet<usize> = consensus.groups.iter().flatten().copied().collect();
+    let members = |number: usize| -> BTreeSet<String> {
+        let of_group = round.replicas.iter().zip(&consensus.groups);
+        of_group
+            .filter(|(_, group)| **group == Some(number))
+            .map(|(replica, _)| replica.session_id.clone())
+            .collect()
+    };
+    numbers.into_iter().map(members).collect()
+}
+
+fn winners(round: &Round, consensus: &Consensus) -> BTreeSet<String> {
+    let of_group = round.replicas.iter().zip(&consensus.groups);
+    of_group
+        .filter(|(_, group)| group.is_some() && **group == consensus.winner)
+        .map(|(replica, _)| replica.session_id.clone())
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn the_order_of_the_replicas_does_not_matter(
+        (round, order) in round().prop_flat_map(|round| {
+            let order: Vec<usize> = (0..round.replicas.len()).collect();
+            (Just(round), Just(order).prop_shuffle())
+        })
+    ) {
+        let mut shuffled = round.clone();
+        shuffled.replicas = order.iter().map(|index| round.replicas[*index].clone()).collect();
+        let (before, after) = (round.agree(), shuffled.agree());
+        prop_assert_eq!(parties(&round, &before), parties(&shuffled, &after));
+        prop_assert_eq!(winners(&round, &before), winners(&shuffled, &after));
+        let verdicts: Vec<Label> = order.iter().map(|index| before.verdicts[*index]).collect();
+        prop_assert_eq!(&verdicts, &after.verdicts);
+        // Everything but the two that are listed by replica is the same, to the last bit.
+        let unordered = |consensus: Consensus| {
+            let text = consensus.output.as_ref().map(Value::to_string);
+            (text, Consensus { verdicts: Vec::new(), groups: Vec::new(), winner: None, ..consensus })
+        };
+        prop_assert_eq!(unordered(before), unordered(after));
+    }
+
+    #[test]
+    fn one_kind_of_nothing_is_as_good_as_another(round in round()) {
+        let before = round.agree();
+        for (index, replica) in round.replicas.iter().enumerate() {
+            const SILENT: [Label; 3] = [Label::Timeout, Label::Error, Label::Cancelled];
+            if !SILENT.contains(&replica.answer.label()) {
+                continue;
+            }
+            for label in SILENT {
+                let after = round.with_answer(index, nothing(label)).agree();
+                prop_assert_eq!(before.outcome, after.outcome);
+                prop_assert_eq!(before.verdict, after.verdict);
+                prop_assert_eq!(&before.output, &after.output);
+                prop_assert_eq!(before.winner, after.winner);
+                prop_assert_eq!(&before.groups, &after.groups);
+            }
+        }
+    }
+
+    #[test]
+    fn one_more_without_an_answer_turns_no_split_into_agreement(
+        (round, label) in (round(), one_of(vec![
+            Label::Timeout, Label::Error, Label::Cancelled, Label::InvalidOutput,
+        ]))
+    ) {
+        let before = round.agree();
+        let mut longer = round.clone();
+        longer.replicas.push(stranger(round.replicas.len(), nothing(label)));
+        let after = longer.agree();
+        prop_assert!(before.outcome == Outcome::Agreed || after.outcome != Outcome::Agreed);
+        prop_assert!(after.agreement <= before.agreement);
+        prop_assert_eq!(after.groups.last(), Some(&None));
+    }
+
+    #[test]
+    fn what_is_said_of_a_round_fits_together(round in round()) {
+        let found = round.agree();
+        let asked = round.replicas.len();
+        prop_assert_eq!((found.asked, found.groups.len(), found.verdicts.len()), (asked, asked, asked));
+        prop_assert!(found.answered + found.cancelled <= asked && found.started == asked);
+        let mut next = 0;
+        for (replica, group) in round.replicas.iter().zip(&found.groups) {
+            prop_assert_eq!(matches!(replica.answer, Answer::Vote(_)), group.is_some());
+            if let Some(group) = group {
+                prop_assert!(*group <= next, "groups are numbered by first appearance");
+                next = next.max(group + 1);
+            }
+        }
+        let largest = parties(&round, &found).iter().map(BTreeSet::len).max().unwrap_or(0);
+        let share = float(largest) / float(asked);
+        prop_assert!((found.agreement - share).abs() < 1e-4);
+        prop_assert!(found.agreement <= found.agreement_answered || found.answered == 0);
+        prop_assert_eq!(found.disagreed, found.outcome != Outcome::Agreed);
+        prop_assert_eq!(found.winner.is_some(), found.verdict.is_some());
+        prop_assert_eq!(found.winner.is_some(), found.confidence > 0.0);
+        prop_assert!((0.0..=0.999).contains(&found.confidence));
+        if let Some(winner) = found.winner {
+            let won = winners(&round, &found).len();
+            prop_assert_eq!(won, largest);
+            let label = found.groups.iter().position(|group| *group == Some(winner)).unwrap();
+            prop_assert_eq!(found.verdict, Some(found.verdicts[label]));
+        }
+        match found.outcome {
+            Outcome::Agreed => prop_assert!(found.winner.is_some() && !found.tie_broken),
+            Outcome::Failed => prop_assert!(found.winner.is_none() && largest == 0),
+            Outcome::Split | Outcome::Abstained => {
+                let takes_best = round.terms.disagreement == Disagreement::BestEffort;
+                prop_assert_eq!(found.winner.is_some(), takes_best && 0 < largest);
+            }
+        }
+        prop_assert!(!found.tie_broken || found.confidence <= 0.5);
+        prop_assert_eq!(round.kind == Kind::Delegate && found.winner.is_some(), found.output.is_some());
+        let votes = found.groups.iter().flatten().count();
+        prop_assert!(found.effective_votes <= float(votes) + 1e-4);
+    }
+
+    #[test]
+    fn one_more_agreeing_vote_never_lowers_the_confidence(
+        (round, tier) in (round(), one_of(vec![None, Some(Tier::Fast), Some(Tier::Oracle)]))
+    ) {
+        let round = round.at_best();
+        let before = round.agree();
+        if before.winner.is_none() || before.tie_broken {
+            return Ok(());
+        }
+        let voter = before.groups.iter().position(|group| *group == before.winner).unwrap();
+        let mut longer = round.clone();
+        let mut joined = stranger(round.replicas.len(), round.replicas[voter].answer.clone());
+        joined.reliability = jurat_core::consensus::reliability_prior(tier);
+        longer.replicas.push(joined);
+        prop_assert!(before.confidence <= longer.agree().confidence);
+        // A copy of one that is there adds nothing, and takes nothing away.
+        longer.replicas.pop();
+        let mut copy = round.replicas[voter].clone();
+        copy.index = longer.replicas.len();
+        longer.replicas.push(copy);
+        prop_assert!(before.confidence <= longer.agree().confidence);
+    }
+
+    #[test]
+    fn a_dissent_in_place_of_a_vote_never_raises_the_confidence(
+        round in round_of(&[Kind::Validate, Kind::Factcheck])
+    ) {
+        let round = round.at_best();
+        let before = round.agree();
+        if before.winner.is_none() || before.tie_broken {
+            return Ok(());
+        }
+        for (index, group) in before.groups.iter().enumerate() {
+            if *group != before.winner {
+                continue;
+            }
+            for label in labels(round.kind) {
+                let after = round.with_answer(index, vote(label, None)).agree();
+                if Some(label) != before.verdict && after.verdict == before.verdict {
+                    prop_assert!(after.confidence <= before.confidence);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_is_asked_less_than_it_takes_to_settle(
+        (round, asked) in round_of(&[Kind::Validate, Kind::Factcheck])
+            .prop_flat_map(|round| {
+                let ended = round.replicas.len();
+                (Just(round), ended..=5)
+            })
+    ) {
+        if is_settled(&round.ballot(), asked) {
+            let early = completed(&round, &vec![nothing(Label::Cancelled); asked - round.replicas.len()]);
+            prop_assert_eq!(early.outcome, Outcome::Agreed);
+            for rest in completions(round.kind, asked - round.replicas.len()) {
+                let late = completed(&round, &rest);
+                prop_assert_eq!(late.outcome, Outcome::Agreed);
+                prop_assert_eq!(late.verdict, early.verdict);
+                prop_assert_eq!(late.winner, early.winner);
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_change_is_settled(
+        labels in vec(one_of(vec![Label::Valid, Label::Invalid]), 0..=5)
+    ) {
+        // A strict majority of those asked is never waited upon.
+        let replicas: Vec<Replica> =
+            labels.iter().enumerate().map(|(n, label)| stranger(n, vote(*label, None))).collect();
+        let round = Round { kind: Kind::Validate, has_schema: false, terms: terms(), replicas };
+        let most = [Label::Valid, Label::Invalid]
+            .map(|side| labels.iter().filter(|label| **label == side).count());
+        let settled = is_settled(&round.ballot(), 5);
+        prop_assert_eq!(settled, most.iter().any(|count| 3 <= *count));
+    }
+
+    #[test]
+    fn votes_are_worth_between_one_and_their_number(round in round()) {
+        let voters: Vec<&Independence> = round.replicas.iter().map(|r| &r.independence).collect();
+        let worth = effective_votes(&voters);
+        prop_assert!(1.0 - 1e-9 <= worth && worth <= float(voters.len()) + 1e-9);
+    }
+}
+
+fn float(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap())
+}
+
+fn completed(round: &Round, rest: &[Answer]) -> Consensus {
+    let mut whole = round.clone();
+    for answer in rest {
+        whole.replicas.push(stranger(whole.replicas.len(), answer.clone()));
+    }
+    whole.agree()
+}
+
+/// Every way in which the outstanding replicas could still end.
+fn completions(kind: Kind, outstanding: usize) -> Vec<Vec<Answer>> {
+    let mut ways: Vec<Answer> = labels(kind).into_iter().map(|label| vote(label, None)).collect();
+    ways.push(Answer::Abstained { label: Label::Retry, said: Said::default() });
+    ways.extend([Label::Timeout, Label::Error, Label::InvalidOutput].map(nothing));
+    let mut all: Vec<Vec<Answer>> = vec![Vec::new()];
+    for _ in 0..outstanding {
+        all = all
+            .iter()
+            .flat_map(|known| {
+                ways.iter().map(|way| known.iter().cloned().chain([way.clone()]).collect())
+            })
+            .collect();
+    }
+    all
+}
