@@ -1,4 +1,7 @@
-"""An executor in plain Python. Run `python3 executor.py 8787`, then change `answer` and `judge`."""
+"""An executor in plain Python. Run `python3 executor.py 8787`, then change `answer` and `judge`.
+
+A second argument is the name of the model, so that copies can be told apart. Port 0 takes a free one.
+"""
 import hashlib
 import json
 import re
@@ -103,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(refused.status, refused.body)
         except json.JSONDecodeError as error:
             self.reply(400, {"error": "invalid_json", "message": str(error)})
-        except (KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError) as error:
             self.reply(422, {"error": "request_invalid", "message": f"missing or wrong: {error}"})
 
     def reply(self, status, body):
@@ -116,4 +119,11 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+    port, *model = sys.argv[1:] or ["8787"]
+    CAPABILITIES["model_id"] = (model or [CAPABILITIES["model_id"]])[0]
+    server = ThreadingHTTPServer(("127.0.0.1", int(port)), Handler)
+    print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass

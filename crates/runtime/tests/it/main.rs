@@ -6,5 +6,6 @@ mod echo;
 mod endpoints;
 mod idempotency;
 mod openai;
+mod python_example;
 mod server;
 mod verify;

@@ -28,6 +28,11 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let server = serve(listener, Arc::new(executor), options, std::future::pending());
         background(async move { server.await.unwrap() });
+        Self::at(address)
+    }
+
+    /// An executor that was started elsewhere.
+    pub(crate) fn at(address: SocketAddr) -> Self {
         #[expect(clippy::disallowed_methods, reason = "the client of a test is no client of Jurat")]
         let http = reqwest::Client::new();
         Self { address, http, token: None }
