@@ -1,2 +1,65 @@
 //! The `jurat` binary.
-fn main() {}
+
+mod args;
+mod client;
+mod commands;
+mod config;
+mod demo;
+mod failure;
+mod logging;
+mod node;
+mod output;
+mod signals;
+mod state;
+
+use std::{io, process::ExitCode};
+
+use clap::Parser as _;
+
+use crate::{
+    args::Cli,
+    commands::Context,
+    config::Config,
+    failure::{ERROR, Failure},
+    output::{Format, Output, complain},
+};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let config = Config::new(&cli.global);
+    let out = Output::new(&cli.global, config.colours);
+    let context = Context { config, out };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(out, &error.into()),
+    };
+    let result = runtime.block_on(commands::run(&context, cli.command));
+    // What still runs was left behind on purpose, after a second signal for example.
+    runtime.shutdown_background();
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => failed(out, &error),
+    }
+}
+
+/// Says what went wrong and what to try next.
+fn failed(out: Output, error: &anyhow::Error) -> ExitCode {
+    // Whoever read the output has seen enough.
+    if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    let sentence: Vec<String> = error.chain().map(ToString::to_string).collect();
+    complain(&format!("error: {}", sentence.join(": ")));
+    let Some(failure) = error.downcast_ref::<Failure>() else { return ExitCode::from(ERROR) };
+    for line in failure.advice() {
+        complain(&format!("  {line}"));
+    }
+    if let (Format::Json, Failure::Refused(body)) = (out.format, failure) {
+        // The exit code tells of the error even where nobody reads this.
+        drop(out.data(&body.to_string()));
+    }
+    ExitCode::from(failure.exit_code())
+}

@@ -1,0 +1,136 @@
+//! The command line: what can be said, and the help that explains it.
+
+mod executors;
+mod request;
+mod rounds;
+mod serve;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use self::{
+    executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
+    request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
+    rounds::{ListArgs, ListRounds, Rounds},
+    serve::{Compat, EngineName, LogFormat, Runtime, Serve},
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  jurat demo
+  jurat serve
+  jurat runtime --listen 127.0.0.1:8787 --engine echo
+  jurat executors add my-runtime http://127.0.0.1:8787
+  jurat validate --claim '12 * 12 = 144' --replicas 3
+
+Commands speak to the server of the state folder when one runs; without one they do the work
+themselves, under the folder's lock.";
+
+const AFTER_LONG_HELP: &str = "\
+Examples:
+  jurat demo
+  jurat serve
+  jurat runtime --listen 127.0.0.1:8787 --engine echo
+  jurat executors add my-runtime http://127.0.0.1:8787
+  jurat validate --claim '12 * 12 = 144' --replicas 3
+
+Commands speak to the server of the state folder when one runs; without one they do the work
+themselves, under the folder's lock.
+
+The key is read from the variable JURAT_KEY, or from `admin.key` in the state folder; never from
+the command line, where others could read it.
+
+Exit codes:
+  0   done, whatever the verdict
+  1   an error
+  2   wrong usage: a flag, a file or a field that must be corrected first
+  11  only with --gate: the answer is negative
+  12  only with --gate: inconclusive, or no consensus
+
+Environment:
+  JURAT_KEY  the API key
+  JURAT_LOG  what is logged on standard error, such as `debug` or `warn,jurat=info`
+  NO_COLOR   no colours when it is set";
+
+/// Answers that were checked, with how sure they are.
+///
+/// Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and
+/// returns one answer with agreement, confidence and what each replica said.
+#[derive(Debug, Parser)]
+#[command(name = "jurat", version, after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
+#[command(max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Folder with the store, the keys and the lock
+    #[arg(long, global = true, env = "JURAT_STATE_DIR", hide_env_values = true)]
+    #[arg(value_name = "DIR", default_value = "./.jurat")]
+    pub(crate) state_dir: PathBuf,
+    /// A file name in the state folder, a path, or postgres://…
+    #[arg(long, global = true, env = "JURAT_STORE", hide_env_values = true)]
+    #[arg(value_name = "STORE", default_value = "jurat.db")]
+    pub(crate) store: String,
+    /// Speaks to this server instead of the one of the state folder
+    #[arg(long, global = true, env = "JURAT_SERVER", hide_env_values = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Prints the body of the API as it came
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Prints nothing but data and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Shows it all: five executors, one liar, one that hangs, two rounds
+    #[command(
+        after_help = "Examples:\n  jurat demo\n  jurat demo --json\n\nLeaves nothing behind."
+    )]
+    Demo,
+    /// Starts the server
+    Serve(Serve),
+    /// Starts an executor: a test one, a local program, or a model
+    Runtime(Runtime),
+    /// Registers, lists and checks executors
+    #[command(subcommand)]
+    Executors(Executors),
+    /// Adds, lists and removes sessions: named lanes to executors
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// Has a job done by several executors and returns what they agree on
+    Delegate(Delegate),
+    /// Has a claim or an output judged by several executors
+    Validate(Validate),
+    /// Has a claim checked for its truth by several executors
+    Factcheck(Factcheck),
+    /// Lists and shows the rounds that were walked
+    #[command(subcommand)]
+    Rounds(Rounds),
+    /// Prints a completion script for a shell
+    #[command(
+        after_help = "Examples:\n  jurat completions bash > ~/.local/share/bash-completion/completions/jurat\n  jurat completions zsh > ~/.zfunc/_jurat"
+    )]
+    Completions { shell: clap_complete::Shell },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

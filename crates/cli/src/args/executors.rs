@@ -1,0 +1,126 @@
+//! `jurat executors` and `jurat sessions`.
+
+use clap::{Args, Subcommand};
+
+use super::ListArgs;
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  jurat executors add my-runtime http://127.0.0.1:8787
+  jurat executors add careful https://model.example.com --token-env CAREFUL_TOKEN --tier oracle
+  jurat executors add swarm http://127.0.0.1:8788 --task-type delegate=swarm --no-session
+
+A session of the same name is added with it, so that rounds can use it at once.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Executors {
+    /// Registers an executor and says how it is
+    Add(Box<AddExecutor>),
+    /// Lists the executors
+    #[command(after_help = "Examples:\n  jurat executors list\n  jurat executors list --json")]
+    List(ListArgs),
+    /// Shows one executor
+    #[command(after_help = "Examples:\n  jurat executors show my-runtime")]
+    Show { name: String },
+    /// Asks an executor for its health and capabilities now; exit code 1 when it is not well
+    #[command(after_help = "Examples:\n  jurat executors check my-runtime")]
+    Check { name: String },
+    /// Removes an executor and its sessions
+    #[command(after_help = "Examples:\n  jurat executors remove my-runtime")]
+    Remove { name: String },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = ADD_EXAMPLES)]
+pub(crate) struct AddExecutor {
+    pub(crate) name: String,
+    /// Base address; `/health`, `/capabilities`, `/execute` and `/verify` are below it
+    pub(crate) url: String,
+    /// Environment variable of the server that holds the bearer token
+    #[arg(long, value_name = "VAR")]
+    pub(crate) token_env: Option<String>,
+    /// Not supported: no lifecycle callbacks are sent
+    #[arg(long, value_name = "URL")]
+    pub(crate) agent_events_url: Option<String>,
+    /// Adds no session
+    #[arg(long, conflicts_with_all = ["profile", "tier", "label", "task_type", "price_micros", "reliability"])]
+    pub(crate) no_session: bool,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+}
+
+/// Parsed, so that they can be refused with a sentence.
+#[derive(Debug, Args)]
+pub(crate) struct RemoteArgs {
+    /// Not supported: executors are called directly over HTTP
+    #[arg(long)]
+    pub(crate) remote: bool,
+    /// Not supported
+    #[arg(long, value_name = "ID")]
+    pub(crate) target_node: Option<String>,
+    /// Not supported
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<String>,
+}
+
+/// What a session is beyond its name and executor.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// Profile that the executor is asked to use
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Tier of the session
+    #[arg(long, value_parser = ["fast", "safe", "oracle"])]
+    pub(crate) tier: Option<String>,
+    /// Label by which pools and policies choose; may be given again
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Vec<String>,
+    /// The executor's own name for a task type, such as `delegate=swarm`; may be given again
+    #[arg(long, value_name = "OURS=THEIRS", value_parser = pair)]
+    pub(crate) task_type: Vec<(String, String)>,
+    /// Price of a call in millionths of a credit
+    #[arg(long, value_name = "N")]
+    pub(crate) price_micros: Option<u64>,
+    /// How often the session is right, from 0.01 to 0.99; by default what its tier assumes
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) reliability: Option<f64>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((ours, theirs)) if !ours.is_empty() && !theirs.is_empty() => {
+            Ok((ours.to_owned(), theirs.to_owned()))
+        }
+        Some(_) | None => Err("write it like `delegate=swarm`".to_owned()),
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// Adds a session to an executor
+    Add(AddSession),
+    /// Lists the sessions
+    #[command(after_help = "Examples:\n  jurat sessions list\n  jurat sessions list --json")]
+    List(ListArgs),
+    /// Shows one session
+    #[command(after_help = "Examples:\n  jurat sessions show 201")]
+    Show { id: String },
+    /// Removes a session
+    #[command(after_help = "Examples:\n  jurat sessions remove 201")]
+    Remove { id: String },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  jurat sessions add 201 --executor my-runtime\n  jurat sessions add 202 --executor my-runtime --profile careful --tier safe --label heavy"
+)]
+pub(crate) struct AddSession {
+    pub(crate) id: String,
+    /// Executor that the session leads to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) executor: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+}

@@ -1,0 +1,37 @@
+//! `jurat rounds`, and what lists have in common.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Rounds {
+    /// Lists the rounds, newest first
+    List(ListRounds),
+    /// Shows one round with what each replica said
+    #[command(after_help = "Examples:\n  jurat rounds show rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F")]
+    Show { id: String },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  jurat rounds list\n  jurat rounds list --kind validate --outcome split --limit 10"
+)]
+pub(crate) struct ListRounds {
+    /// Only rounds of this kind
+    #[arg(long, value_parser = ["delegate", "validate", "factcheck"])]
+    pub(crate) kind: Option<String>,
+    /// Only rounds that ended so
+    #[arg(long, value_parser = ["agreed", "split", "abstained", "failed"])]
+    pub(crate) outcome: Option<String>,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// How many at most, up to 200
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+    /// Goes on where an earlier list ended
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) cursor: Option<String>,
+}

@@ -1,0 +1,112 @@
+//! `jurat serve` and `jurat runtime`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use jurat_runtime::engines::EchoMode;
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  jurat serve
+  jurat --state-dir /var/lib/jurat serve --listen 0.0.0.0:5872 --log-format json
+  JURAT_STORE=postgres://app@db/jurat JURAT_MIGRATE_URL=postgres://owner@db/jurat jurat serve
+
+The first start writes `admin.key` into the state folder. SIGTERM and ctrl-c end the server when
+the rounds under way have ended; a second one ends it at once.";
+
+const RUNTIME_EXAMPLES: &str = "\
+Examples:
+  jurat runtime --engine echo
+  jurat runtime --listen 127.0.0.1:8788 --engine echo --mode lie --model-id liar-1
+  jurat runtime --engine openai --base-url http://127.0.0.1:11434/v1 --model llama3.2
+  jurat runtime --engine command --task-types delegate -- ./answer.py --fast
+
+Then register it:
+  jurat executors add my-runtime http://127.0.0.1:8787";
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct Serve {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5872")]
+    pub(crate) listen: String,
+    /// PostgreSQL address of the role that owns the tables and migrates them
+    #[arg(long, env = "JURAT_MIGRATE_URL", hide_env_values = true, value_name = "URL")]
+    pub(crate) migrate_url: Option<String>,
+    /// Form of the log on standard error
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RUNTIME_EXAMPLES)]
+pub(crate) struct Runtime {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    pub(crate) listen: String,
+    /// What does the work
+    #[arg(long, value_enum, default_value_t = EngineName::Echo)]
+    pub(crate) engine: EngineName,
+    /// How the echo engine behaves: honest, lie, hang or fail
+    #[arg(long, default_value = "honest")]
+    pub(crate) mode: EchoMode,
+    /// Who stands behind the answers; by default `jurat-` and the engine
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider_family: Option<String>,
+    /// The model or version; by default the model, the program or the mode
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model_id: Option<String>,
+    /// Profiles that sessions may ask for; `*` takes any
+    #[arg(long, value_delimiter = ',', default_value = "*", value_name = "NAMES")]
+    pub(crate) profiles: Vec<String>,
+    /// Task types that are taken; `*` takes any
+    #[arg(long, value_delimiter = ',', default_value = "*", value_name = "NAMES")]
+    pub(crate) task_types: Vec<String>,
+    /// Answers in the way another kernel wants them
+    #[arg(long, value_enum)]
+    pub(crate) compat: Option<Compat>,
+    /// Environment variable with the bearer token that callers must send
+    #[arg(long, value_name = "VAR")]
+    pub(crate) token_env: Option<String>,
+    /// Address of the model's API, for `--engine openai`
+    #[arg(long, value_name = "URL", default_value = "https://api.openai.com/v1")]
+    pub(crate) base_url: String,
+    /// Name of the model, for `--engine openai`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Environment variable with the key of the model's API
+    #[arg(long, value_name = "VAR")]
+    pub(crate) key_env: Option<String>,
+    /// Environment variable that the program may see; may be given again
+    #[arg(long, value_name = "VAR")]
+    pub(crate) pass_env: Vec<String>,
+    /// Form of the log on standard error
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+    /// The program of `--engine command`, and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// Repeats the prompt and knows whole-number arithmetic
+    Echo,
+    /// Runs a local program for each request
+    Command,
+    /// Asks a model behind an OpenAI-compatible API
+    #[value(name = "openai")]
+    OpenAi,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compat {
+    #[value(name = "wattswarm")]
+    WattSwarm,
+}

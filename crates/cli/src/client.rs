@@ -1,0 +1,277 @@
+//! How commands reach the engine: over HTTP, or through the same router in this process.
+
+mod events;
+mod transport;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::{HeaderValue, Method, StatusCode, header};
+use jurat_guard::client::{CallError, Client as HttpClient, Limits};
+use jurat_store::{Location, Orphans};
+use serde_json::Value;
+
+pub(crate) use self::events::Event;
+use self::{
+    events::EventReader,
+    transport::{Arriving, InProcess, Transport},
+};
+use crate::{
+    config::Config,
+    failure::Failure,
+    node,
+    state::{Lock, State, StateError, store_name},
+};
+
+/// Five replicas may each say as much as one executor may.
+const LARGEST_REPLY: usize = 64 * 1024 * 1024;
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    #[error("no use of the server at {url}; is it running? start it with `jurat serve`")]
+    Call { url: String, source: CallError },
+    #[error("the reply ended before it was whole")]
+    InProcess(#[source] axum::Error),
+    #[error("the key cannot stand in a header; look at JURAT_KEY or `admin.key`")]
+    Key,
+    #[error("the request could not be made")]
+    Request(#[from] http::Error),
+    #[error("the reply is not one of a Jurat server (status {status}); look at `--server`")]
+    Foreign { status: StatusCode },
+}
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    transport: Transport,
+    key: HeaderValue,
+}
+
+/// One request to the API.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    method: Method,
+    path: String,
+    body: Option<Value>,
+}
+
+impl Call {
+    pub(crate) fn get(path: String) -> Self {
+        Self { method: Method::GET, path, body: None }
+    }
+
+    pub(crate) fn delete(path: String) -> Self {
+        Self { method: Method::DELETE, path, body: None }
+    }
+
+    pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
+        Self { method: Method::POST, path: path.into(), body: Some(body) }
+    }
+}
+
+/// A reply as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    pub(crate) bytes: Bytes,
+    pub(crate) value: Value,
+    is_problem: bool,
+}
+
+impl Reply {
+    fn new(status: StatusCode, bytes: Bytes) -> Result<Self, ClientError> {
+        let value: Value =
+            serde_json::from_slice(&bytes).map_err(|_| ClientError::Foreign { status })?;
+        Ok(Self { bytes, value, is_problem: !status.is_success() })
+    }
+
+    /// The body, unless it is a problem.
+    pub(crate) fn well(self) -> Result<Self, Failure> {
+        if self.is_problem { Err(Failure::Refused(self.value)) } else { Ok(self) }
+    }
+
+    pub(crate) const fn is_problem(&self) -> bool {
+        self.is_problem
+    }
+}
+
+impl Client {
+    /// Finds the server of the state folder, or takes the lock and does the work here.
+    pub(crate) async fn connect(config: &Config) -> anyhow::Result<Self> {
+        if let Some(url) = &config.server {
+            return Self::named(config, url);
+        }
+        let state = State::open(&config.state_dir)?;
+        match state.lock(&config.store) {
+            Ok(Some(lock)) => Self::in_process(config, &state, Some(lock)).await,
+            Ok(None) => match Self::running(config, &state).await? {
+                Some(client) => Ok(client),
+                None => Self::in_process(config, &state, None).await,
+            },
+            // Whoever holds the lock may be a server that answers for it.
+            Err(locked @ StateError::Locked { .. }) => {
+                Self::running(config, &state).await?.ok_or_else(|| locked.into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn http(url: &str, key: &str) -> Result<Self, ClientError> {
+        let limits = Limits { body_bytes: LARGEST_REPLY, ..Limits::default() };
+        let client = HttpClient::new(limits)
+            .map_err(|source| ClientError::Call { url: url.to_owned(), source })?;
+        Ok(Self { transport: Transport::Http { client, url: url.to_owned() }, key: bearer(key)? })
+    }
+
+    /// The key of this folder goes to a server on this machine, and to no other.
+    fn named(config: &Config, url: &str) -> anyhow::Result<Self> {
+        let parsed = url::Url::parse(url);
+        let parsed = parsed.map_err(|_| {
+            Failure::usage("`--server` is not a URL; write it like http://127.0.0.1:5872")
+        })?;
+        let is_local = match parsed.host() {
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            Some(url::Host::Domain(name)) => name == "localhost",
+            None => false,
+        };
+        let of_folder = || State::existing(&config.state_dir).admin_key_text().filter(|_| is_local);
+        let key = config.key.clone().or_else(of_folder);
+        let key = key.context("there is no key for this server; set the variable JURAT_KEY")?;
+        Ok(Self::http(url, &key)?)
+    }
+
+    /// The server that announced itself in the state folder, if it answers.
+    async fn running(config: &Config, state: &State) -> anyhow::Result<Option<Self>> {
+        let Some(server) = state.server() else { return Ok(None) };
+        let Some(key) = config.key.clone().or_else(|| state.admin_key_text()) else {
+            return Ok(None);
+        };
+        let client = Self::http(&server.url, &key)?;
+        if !client.transport.answers(HEALTH_TIMEOUT).await {
+            return Ok(None);
+        }
+        let wanted = store_name(&config.store);
+        if server.store != wanted {
+            return Err(StateError::OtherStore { running: server.store, wanted }.into());
+        }
+        Ok(Some(client))
+    }
+
+    async fn in_process(
+        config: &Config,
+        state: &State,
+        lock: Option<Lock>,
+    ) -> anyhow::Result<Self> {
+        let engine = node::engine(state, &config.store).await?;
+        let orphans = match config.store {
+            Location::Memory | Location::File(_) => Orphans::All,
+            Location::Postgres { .. } => Orphans::LeaseOver,
+        };
+        engine.expire_orphans(orphans).await?;
+        let key = match &config.key {
+            Some(key) => key.clone(),
+            None => state.admin_key()?.reveal(),
+        };
+        let transport = Transport::InProcess(Box::new(InProcess::new(engine, lock)));
+        Ok(Self { transport, key: bearer(&key)? })
+    }
+
+    /// Sends a request and returns the reply.
+    pub(crate) async fn send(&self, call: Call) -> Result<Reply, ClientError> {
+        let mut arriving = self.begin(call, "application/json").await?;
+        let bytes = arriving.rest().await?;
+        Reply::new(arriving.status, bytes)
+    }
+
+    /// Sends a request and shows its events on the way to the reply.
+    pub(crate) async fn watch(
+        &self,
+        call: Call,
+        mut show: impl FnMut(&Event),
+    ) -> Result<Reply, ClientError> {
+        let mut arriving = self.begin(call, "text/event-stream").await?;
+        if !arriving.is_events {
+            let bytes = arriving.rest().await?;
+            return Reply::new(arriving.status, bytes);
+        }
+        let mut reader = EventReader::default();
+        while let Some(chunk) = arriving.next().await? {
+            for event in reader.push(&chunk) {
+                match event.name.as_str() {
+                    jurat_wire::api::events::FINAL => {
+                        return Reply::new(StatusCode::OK, Bytes::from(event.data));
+                    }
+                    jurat_wire::api::events::ERROR => {
+                        let status = StatusCode::INTERNAL_SERVER_ERROR;
+                        return Reply::new(status, Bytes::from(event.data));
+                    }
+                    _ => show(&event),
+                }
+            }
+        }
+        Err(ClientError::Foreign { status: arriving.status })
+    }
+
+    /// Lets go of the store, after what is under way has ended.
+    pub(crate) async fn close(self) {
+        self.transport.close().await;
+    }
+
+    async fn begin(&self, call: Call, accept: &'static str) -> Result<Arriving, ClientError> {
+        let mut request = http::Request::builder()
+            .method(call.method)
+            .uri(self.transport.address(&call.path))
+            .header(header::AUTHORIZATION, self.key.clone())
+            .header(header::ACCEPT, accept);
+        let mut body = Bytes::new();
+        if let Some(value) = call.body {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+            body = Bytes::from(value.to_string());
+        }
+        self.transport.begin(request.body(body)?).await
+    }
+}
+
+fn bearer(key: &str) -> Result<HeaderValue, ClientError> {
+    let value = HeaderValue::from_str(&format!("Bearer {key}"));
+    let mut value = value.map_err(|_| ClientError::Key)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// A path whose last part came from the user.
+pub(crate) fn path(base: &str, parts: &[&str]) -> String {
+    let Ok(mut url) = url::Url::parse("http://localhost") else { return base.to_owned() };
+    url.set_path(base);
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.extend(parts);
+    }
+    url.path().to_owned()
+}
+
+/// A path with those parameters that have a value.
+pub(crate) fn query(base: &str, parameters: &[(&str, Option<String>)]) -> String {
+    let mut text = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            text.append_pair(name, value);
+        }
+    }
+    let text = text.finish();
+    if text.is_empty() { base.to_owned() } else { format!("{base}?{text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_typed_stays_within_its_part_of_the_address() {
+        assert_eq!(path("/v1/rounds", &["a/b ?c"]), "/v1/rounds/a%2Fb%20%3Fc");
+        assert_eq!(path("/v1/executors", &["x", "check"]), "/v1/executors/x/check");
+        let parameters = [("kind", Some("a&b".to_owned())), ("limit", None)];
+        assert_eq!(query("/v1/rounds", &parameters), "/v1/rounds?kind=a%26b");
+        assert_eq!(query("/v1/rounds", &[("limit", None)]), "/v1/rounds");
+    }
+}

@@ -1,0 +1,80 @@
+//! Reads an event stream as it arrives.
+
+use serde_json::Value;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) data: String,
+}
+
+impl Event {
+    /// What the event says; null when it is not JSON.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_str(&self.data).unwrap_or_default()
+    }
+}
+
+/// Keeps what has arrived of an event that is not whole yet.
+#[derive(Debug, Default)]
+pub(super) struct EventReader {
+    buffer: Vec<u8>,
+    /// How much of the buffer holds no end of an event.
+    searched: usize,
+}
+
+impl EventReader {
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Vec<Event> {
+        self.buffer.extend_from_slice(chunk);
+        let mut events = Vec::new();
+        while let Some(at) = self.end() {
+            let block: Vec<u8> = self.buffer.drain(..at + 2).collect();
+            self.searched = 0;
+            events.extend(event(&String::from_utf8_lossy(&block)));
+        }
+        self.searched = self.buffer.len().saturating_sub(1);
+        events
+    }
+
+    fn end(&self) -> Option<usize> {
+        let unseen = self.buffer.get(self.searched..)?;
+        unseen.windows(2).position(|pair| pair == b"\n\n").map(|at| self.searched + at)
+    }
+}
+
+/// A block of lines; comments that keep the connection open are no events.
+fn event(block: &str) -> Option<Event> {
+    let mut event = Event { name: String::new(), data: String::new() };
+    for line in block.lines() {
+        let Some((field, value)) = line.split_once(':') else { continue };
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut event.name),
+            "data" if event.data.is_empty() => value.clone_into(&mut event.data),
+            "data" => {
+                event.data.push('\n');
+                event.data.push_str(value);
+            }
+            _ => {}
+        }
+    }
+    (!event.data.is_empty()).then_some(event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_whole_however_they_are_cut() {
+        let text = b":\n\nevent: replica_done\ndata: {\"a\":1}\n\n: still here\n\nevent: final\ndata: {}\n\n";
+        for size in 1..=text.len() {
+            let mut reader = EventReader::default();
+            let events: Vec<Event> =
+                text.chunks(size).flat_map(|chunk| reader.push(chunk)).collect();
+            let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+            assert_eq!(names, ["replica_done", "final"], "in parts of {size}");
+            assert_eq!(events[0].value(), serde_json::json!({"a": 1}));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The two ways to the router. Both return the same bytes, because both ask the same router.
+
+use std::time::Duration;
+
+use axum::{Router, body::Body};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, header};
+use http_body_util::BodyExt as _;
+use jurat_engine::Engine;
+use jurat_guard::client::{Client as HttpClient, Streaming};
+use tower::ServiceExt as _;
+
+use super::ClientError;
+use crate::state::Lock;
+
+/// Longer than any round may take.
+const LONGEST: Duration = Duration::from_secs(630);
+
+#[derive(Debug)]
+pub(super) enum Transport {
+    Http { client: HttpClient, url: String },
+    InProcess(Box<InProcess>),
+}
+
+#[derive(Debug)]
+pub(super) struct InProcess {
+    engine: Engine,
+    router: Router,
+    _lock: Option<Lock>,
+}
+
+impl InProcess {
+    pub(super) fn new(engine: Engine, lock: Option<Lock>) -> Self {
+        let router = jurat_server::router(engine.clone());
+        Self { engine, router, _lock: lock }
+    }
+}
+
+/// A reply whose body is still on its way.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    pub(super) status: StatusCode,
+    pub(super) is_events: bool,
+    chunks: Chunks,
+}
+
+#[derive(Debug)]
+enum Chunks {
+    Http { streaming: Box<Streaming>, url: String },
+    InProcess(Body),
+}
+
+impl Transport {
+    pub(super) fn address(&self, path: &str) -> String {
+        match self {
+            Self::Http { url, .. } => format!("{url}{path}"),
+            Self::InProcess(_) => path.to_owned(),
+        }
+    }
+
+    /// Whether there is a server.
+    pub(super) async fn answers(&self, within: Duration) -> bool {
+        match self {
+            Self::Http { client, url } => {
+                let reply = client.get(&format!("{url}/health"), HeaderMap::new(), within).await;
+                reply.is_ok_and(|reply| reply.status.is_success())
+            }
+            Self::InProcess(_) => true,
+        }
+    }
+
+    pub(super) async fn begin(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> Result<Arriving, ClientError> {
+        match self {
+            Self::Http { client, url } => {
+                let begun = client.stream(request, LONGEST).await;
+                let streaming =
+                    begun.map_err(|source| ClientError::Call { url: url.clone(), source })?;
+                Ok(Arriving {
+                    status: streaming.status,
+                    is_events: is_events(&streaming.headers),
+                    chunks: Chunks::Http { streaming: Box::new(streaming), url: url.clone() },
+                })
+            }
+            Self::InProcess(it) => {
+                let Ok(response) = it.router.clone().oneshot(request.map(Body::from)).await;
+                Ok(Arriving {
+                    status: response.status(),
+                    is_events: is_events(response.headers()),
+                    chunks: Chunks::InProcess(response.into_body()),
+                })
+            }
+        }
+    }
+
+    pub(super) async fn close(self) {
+        match self {
+            Self::Http { .. } => {}
+            Self::InProcess(it) => it.engine.shutdown().await,
+        }
+    }
+}
+
+impl Arriving {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        match &mut self.chunks {
+            Chunks::Http { streaming, url } => {
+                let chunk = streaming.chunk().await;
+                chunk.map_err(|source| ClientError::Call { url: url.clone(), source })
+            }
+            Chunks::InProcess(body) => loop {
+                match body.frame().await {
+                    None => return Ok(None),
+                    Some(Err(error)) => return Err(ClientError::InProcess(error)),
+                    // A frame without data holds trailers, which nobody sends.
+                    Some(Ok(frame)) => {
+                        if let Ok(data) = frame.into_data() {
+                            return Ok(Some(data));
+                        }
+                    }
+                }
+            },
+        }
+    }
+
+    pub(super) async fn rest(&mut self) -> Result<Bytes, ClientError> {
+        let mut whole = BytesMut::new();
+        while let Some(chunk) = self.next().await? {
+            whole.extend_from_slice(&chunk);
+        }
+        Ok(whole.freeze())
+    }
+}
+
+fn is_events(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
+}

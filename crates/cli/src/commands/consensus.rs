@@ -1,0 +1,87 @@
+//! `jurat delegate`, `validate` and `factcheck`.
+
+use jurat_core::code::Code;
+use serde_json::{Value, json};
+
+use super::{Context, gate, request::Draft};
+use crate::{
+    args::{Api, Delegate, Factcheck, RequestArgs, Validate},
+    client::{Call, Client, ClientError, Reply},
+    failure::{self, Failure},
+    output::{Format, Output, progress::Progress, round},
+};
+
+pub(super) async fn delegate(context: &Context, args: &Delegate) -> anyhow::Result<u8> {
+    let mut draft = Draft::new(args.request.file.as_deref())?;
+    draft.text("objective", args.objective.as_deref());
+    draft.json("input", args.input.as_deref())?;
+    draft.schema(args.schema.as_deref())?;
+    draft.policy(&args.policy)?;
+    if let Some(task_type) = &args.task_type {
+        draft.set_in("policy", "task_type", json!(task_type))?;
+    }
+    run(context, "delegate", draft, ("objective", &args.request)).await
+}
+
+pub(super) async fn validate(context: &Context, args: &Validate) -> anyhow::Result<u8> {
+    let mut draft = Draft::new(args.request.file.as_deref())?;
+    draft.claim(args.claim.as_deref())?;
+    draft.schema(args.schema.as_deref())?;
+    draft.policy(&args.policy)?;
+    run(context, "validate", draft, ("claim", &args.request)).await
+}
+
+pub(super) async fn factcheck(context: &Context, args: &Factcheck) -> anyhow::Result<u8> {
+    if args.request.api == Api::V2 {
+        return Err(Failure::usage("factcheck is not part of v2; use `--api v3`"));
+    }
+    let mut draft = Draft::new(args.request.file.as_deref())?;
+    draft.claim(args.claim.as_deref())?;
+    draft.text("mode", args.mode.as_deref());
+    run(context, "factcheck", draft, ("claim", &args.request)).await
+}
+
+async fn run(
+    context: &Context,
+    operation: &str,
+    mut draft: Draft,
+    (needed, args): (&str, &RequestArgs),
+) -> anyhow::Result<u8> {
+    draft.common(args)?;
+    if !draft.has(needed) {
+        let text = format!("there is nothing to {operation}: give `--{needed}`, or a `--file`");
+        return Err(Failure::usage(text));
+    }
+    let path = format!("/api/{}/{operation}", args.api.as_str());
+    let client = Box::pin(Client::connect(&context.config)).await?;
+    let reply = ask(&client, context.out, Call::post(path, draft.body())).await;
+    client.close().await;
+    let reply = reply?;
+    // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
+    let is_disagreement = failure::code(&reply.value) == Some(Code::ConsensusDisagreement);
+    if reply.is_problem() && is_disagreement && args.gate {
+        context.out.reply(&reply, |out| round::reply(out, &undecided(&reply.value)))?;
+        return Ok(gate::exit_code(&reply.value));
+    }
+    let reply = reply.well()?;
+    context.out.reply(&reply, |out| round::reply(out, &reply.value))?;
+    Ok(if args.gate { gate::exit_code(&reply.value) } else { 0 })
+}
+
+/// A problem body has a `status` of its own, which is no verdict.
+fn undecided(body: &Value) -> Value {
+    let mut body = body.clone();
+    body["verdict"] = Value::Null;
+    body
+}
+
+/// Sends a request, and shows what the replicas do while they do it.
+pub(crate) async fn ask(client: &Client, out: Output, call: Call) -> Result<Reply, ClientError> {
+    if out.format == Format::Json {
+        return client.send(call).await;
+    }
+    let mut progress = Progress::new(out);
+    let reply = client.watch(call, |event| progress.show(event)).await;
+    progress.finish();
+    reply
+}

@@ -1,0 +1,144 @@
+//! `jurat executors`.
+
+use serde_json::{Map, Value, json};
+
+use super::{Context, items, sessions::session_body};
+use crate::{
+    args::{AddExecutor, Executors, ListArgs},
+    client::{Call, path, query},
+    failure::{ERROR, Failure},
+    output::table::{cell, fields, said, table, word},
+};
+
+const ROUTE: &str = "/v1/executors";
+
+pub(super) async fn run(context: &Context, command: Executors) -> anyhow::Result<u8> {
+    match command {
+        Executors::Add(args) => add(context, &args).await,
+        Executors::List(args) => list(context, args).await,
+        Executors::Show { name } => {
+            let reply = context.send(Call::get(path(ROUTE, &[&name]))).await?;
+            context.out.reply(&reply, |_| shown(&reply.value))?;
+            Ok(0)
+        }
+        Executors::Check { name } => check(context, &name).await,
+        Executors::Remove { name } => {
+            let reply = context.send(Call::delete(path(ROUTE, &[&name]))).await?;
+            let sessions = said(&reply.value["sessions"]);
+            context.out.reply(&reply, |_| format!("removed {name}; its sessions: {sessions}"))?;
+            Ok(0)
+        }
+    }
+}
+
+async fn add(context: &Context, args: &AddExecutor) -> anyhow::Result<u8> {
+    let remote = &args.remote;
+    let flags = [
+        ("--remote", remote.remote),
+        ("--target-node", remote.target_node.is_some()),
+        ("--scope", remote.scope.is_some()),
+    ];
+    if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::usage(format!(
+            "`{flag}` is not supported: there is no remote dispatch, executors are called directly over HTTP; leave it out and give a URL that the server can reach"
+        )));
+    }
+    let mut body = Map::new();
+    body.insert("name".to_owned(), json!(args.name));
+    body.insert("url".to_owned(), json!(args.url));
+    if let Some(variable) = &args.token_env {
+        body.insert("token_env".to_owned(), json!(variable));
+    }
+    if let Some(url) = &args.agent_events_url {
+        body.insert("agent_events_url".to_owned(), json!(url));
+    }
+    let session = session_body(&args.session);
+    if args.no_session {
+        body.insert("session".to_owned(), json!(false));
+    } else if !session.is_empty() {
+        body.insert("session".to_owned(), Value::Object(session));
+    }
+    let reply = context.send(Call::post(ROUTE, Value::Object(body))).await?;
+    context.out.reply(&reply, |_| added(&reply.value))?;
+    if reply.value["probe"]["ok"] != true {
+        let name = &args.name;
+        context.out.note(&format!(
+            "{name} is registered, but not well: start it, then try `jurat executors check {name}`"
+        ));
+    }
+    Ok(0)
+}
+
+fn added(body: &Value) -> String {
+    let session = match body["session"]["id"].as_str() {
+        Some(id) => format!("with the session {id}"),
+        None => "without a session".to_owned(),
+    };
+    let name = said(&body["name"]);
+    format!("registered {name} {session}\n{}", found(&body["probe"]))
+}
+
+/// What a check found.
+fn found(probe: &Value) -> String {
+    let well = |part: &Value, text: String| {
+        if part["ok"] == true { text } else { format!("not well: {}", said(&part["error"])) }
+    };
+    let (health, can) = (&probe["health"], &probe["capabilities"]);
+    let mut lines = vec![("health", well(health, "ok".to_owned()))];
+    lines.push(("capabilities", well(can, "ok".to_owned())));
+    if can["ok"] == true {
+        lines.push(("task types", said(&can["task_types"])));
+        lines.push(("profiles", said(&can["profiles"])));
+        lines.push(("model", model(can)));
+        lines.push(("policies", said(&can["policies"])));
+    }
+    fields(&lines)
+}
+
+fn model(capabilities: &Value) -> String {
+    if capabilities["ok"] != true {
+        return "–".to_owned();
+    }
+    let family = said(&capabilities["provider_family"]);
+    format!("{family}/{}", said(&capabilities["model_id"]))
+}
+
+async fn list(context: &Context, args: ListArgs) -> anyhow::Result<u8> {
+    let limit = args.limit.map(|limit| limit.to_string());
+    let address = query(ROUTE, &[("limit", limit), ("cursor", args.cursor)]);
+    let reply = context.send(Call::get(address)).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        vec![
+            cell(&item["name"]),
+            word(&item["status"]),
+            cell(&item["url"]),
+            cell(&json!(model(&item["probe"]["capabilities"]))),
+            cell(&item["circuit"]["state"]),
+        ]
+    });
+    let header = ["name", "status", "url", "model", "circuit"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    context
+        .note_page(&reply.value, "no executors yet: add one with `jurat executors add NAME URL`");
+    Ok(0)
+}
+
+fn shown(body: &Value) -> String {
+    let head = fields(&[
+        ("name", said(&body["name"])),
+        ("url", said(&body["url"])),
+        ("status", said(&body["status"])),
+        ("circuit", said(&body["circuit"]["state"])),
+        ("token from", said(&body["token_env"])),
+        ("added at", said(&body["created_at"])),
+        ("checked at", said(&body["probe"]["at"])),
+    ]);
+    if body["probe"].is_null() { head } else { format!("{head}\n{}", found(&body["probe"])) }
+}
+
+async fn check(context: &Context, name: &str) -> anyhow::Result<u8> {
+    let call = Call::post(path(ROUTE, &[name, "check"]), json!({}));
+    let reply = context.send(call).await?;
+    context.out.reply(&reply, |_| found(&reply.value))?;
+    Ok(if reply.value["ok"] == true { 0 } else { ERROR })
+}

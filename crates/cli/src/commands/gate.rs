@@ -1,0 +1,54 @@
+//! `--gate`: the exit code that stops a pipeline.
+
+use serde_json::Value;
+
+use crate::output::round::label;
+
+const PASSED: u8 = 0;
+const NEGATIVE: u8 = 11;
+const UNDECIDED: u8 = 12;
+
+/// The exit code of a reply. Only a positive answer that was agreed on passes.
+pub(super) fn exit_code(body: &Value) -> u8 {
+    // A reply of v2 has no consensus block: one replica cannot disagree.
+    let consensus = body.get("consensus");
+    if consensus.is_some_and(|it| it["outcome"] != "agreed" || it["disagreement"] == true) {
+        return UNDECIDED;
+    }
+    match label(body).as_str() {
+        Some("VALID" | "TRUE" | "OK") => PASSED,
+        Some("INVALID" | "FALSE" | "INVALID_OUTPUT") => NEGATIVE,
+        Some(_) | None => UNDECIDED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_positive_answer_that_was_agreed_on_passes() {
+        let agreed = json!({"outcome": "agreed", "disagreement": false});
+        let split = json!({"outcome": "split", "disagreement": true});
+        for (body, expected) in [
+            (json!({"verdict": "VALID", "consensus": agreed}), 0),
+            (json!({"verdict": "TRUE", "consensus": agreed}), 0),
+            (json!({"status": "OK", "output": {}, "consensus": agreed}), 0),
+            (json!({"verdict": "INVALID", "consensus": agreed}), 11),
+            (json!({"verdict": "FALSE", "consensus": agreed}), 11),
+            (json!({"status": "INVALID_OUTPUT", "consensus": agreed}), 11),
+            (json!({"verdict": "UNSURE", "consensus": agreed}), 12),
+            (json!({"verdict": "VALID", "consensus": split}), 12),
+            (json!({"verdict": null, "consensus": split}), 12),
+            (json!({"status": "NO_CONSENSUS", "consensus": split}), 12),
+            (json!({"verdict": "VALID", "session_id": "a"}), 0),
+            (json!({"verdict": "TIMEOUT", "session_id": "a"}), 12),
+            (json!({"verdict": "NEEDS_SPEC", "session_id": "a"}), 12),
+            (json!({}), 12),
+        ] {
+            assert_eq!(exit_code(&body), expected, "for {body}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `jurat rounds`.
+
+use comfy_table::Cell;
+use serde_json::Value;
+
+use super::{Context, items};
+use crate::{
+    args::{ListRounds, Rounds},
+    client::{Call, path, query},
+    output::{
+        Output, round,
+        table::{cell, fields, said, table, word},
+    },
+};
+
+const ROUTE: &str = "/v1/rounds";
+
+pub(super) async fn run(context: &Context, command: Rounds) -> anyhow::Result<u8> {
+    match command {
+        Rounds::List(args) => list(context, args).await?,
+        Rounds::Show { id } => {
+            let reply = context.send(Call::get(path(ROUTE, &[&id]))).await?;
+            context.out.reply(&reply, |out| shown(out, &reply.value))?;
+        }
+    }
+    Ok(0)
+}
+
+async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
+    let parameters = [
+        ("kind", args.kind),
+        ("outcome", args.outcome),
+        ("limit", args.list.limit.map(|limit| limit.to_string())),
+        ("cursor", args.list.cursor),
+    ];
+    let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        vec![
+            cell(&item["round_id"]),
+            cell(&item["kind"]),
+            word(&item["state"]),
+            word(&item["verdict"]),
+            word(&item["outcome"]),
+            Cell::new(percent(&item["agreement"])),
+            Cell::new(percent(&item["confidence"])),
+            cell(&item["opened_at"]),
+        ]
+    });
+    let header =
+        ["round", "kind", "state", "verdict", "outcome", "agreement", "confidence", "opened at"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    context.note_page(&reply.value, "no rounds yet: try `jurat validate --claim '2 + 2 = 4'`");
+    Ok(())
+}
+
+fn percent(share: &Value) -> String {
+    share.as_f64().map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
+}
+
+fn shown(out: Output, body: &Value) -> String {
+    let head = fields(&[
+        ("kind", said(&body["kind"])),
+        ("state", said(&body["state"])),
+        ("policy", said(&body["policy_id"])),
+        ("sessions", said(&body["sessions"])),
+        ("opened at", said(&body["opened_at"])),
+        ("closed at", said(&body["closed_at"])),
+    ]);
+    if body["state"] == "open" { head } else { format!("{head}\n{}", round::reply(out, body)) }
+}

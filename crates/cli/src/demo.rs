@@ -1,0 +1,134 @@
+//! `jurat demo`: five executors, a server and two rounds, in one process and without a trace.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use console::Style;
+use jurat_engine::Alone;
+use jurat_runtime::{
+    Options,
+    engines::{EchoExecutor, EchoMode},
+};
+use jurat_store::Location;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
+
+use crate::{
+    client::{Call, Client},
+    commands::{Context, ask},
+    node,
+    output::{Format, Output, round},
+    state::State,
+};
+
+/// Name, provider, model and manners. Different providers count as independent votes.
+const CAST: [(&str, &str, &str, EchoMode); 5] = [
+    ("honest-1", "acorn", "acorn-1", EchoMode::Honest),
+    ("honest-2", "birch", "birch-2", EchoMode::Honest),
+    ("honest-3", "cedar", "cedar-3", EchoMode::Honest),
+    ("liar", "dogwood", "dogwood-4", EchoMode::Lie),
+    ("sleeper", "elm", "elm-5", EchoMode::Hang),
+];
+
+/// The sleeper never answers, so this is how long the first round takes.
+const TIMEOUT_MS: u64 = 2_000;
+const LOOPBACK: &str = "127.0.0.1:0";
+
+const NEXT: &str = "\
+Try it yourself:
+  jurat serve
+  jurat runtime --listen 127.0.0.1:8787 --engine echo --model-id one
+  jurat runtime --listen 127.0.0.1:8788 --engine echo --model-id two
+  jurat runtime --listen 127.0.0.1:8789 --engine echo --model-id three --mode lie
+  jurat executors add one http://127.0.0.1:8787
+  jurat executors add two http://127.0.0.1:8788
+  jurat executors add three http://127.0.0.1:8789
+  jurat validate --claim '12 * 12 = 144' --replicas 3
+  jurat validate --help
+
+How to write an executor of your own: docs/guide/executors.md";
+
+pub(crate) async fn run(context: &Context) -> anyhow::Result<u8> {
+    let folder = tempfile::tempdir().context("there is no place for temporary files")?;
+    let mut tasks = JoinSet::new();
+    let result = play(context.out, folder.path(), &mut tasks).await;
+    tasks.shutdown().await;
+    folder.close().context("the temporary folder could not be removed")?;
+    result
+}
+
+async fn play(
+    out: Output,
+    folder: &std::path::Path,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<u8> {
+    let state = State::open(folder)?;
+    let engine = Box::pin(node::engine(&state, &Location::File(folder.join("demo.db")))).await?;
+    engine.start(Alone::Yes).await?;
+    let listener = TcpListener::bind(LOOPBACK).await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let server = jurat_server::serve(listener, engine.clone(), std::future::pending());
+    tasks.spawn(async { drop(server.await) });
+
+    let client = Client::http(&url, &state.admin_key()?.reveal())?;
+    out.note("Five executors start: three honest ones, one that lies, one that never answers.");
+    register(&client, tasks).await?;
+    let result = rounds(out, &client).await;
+    engine.shutdown().await;
+    result
+}
+
+/// Starts the executors and makes them known over HTTP, as anybody would.
+async fn register(client: &Client, tasks: &mut JoinSet<()>) -> anyhow::Result<()> {
+    for (name, family, model, mode) in CAST {
+        let listener = TcpListener::bind(LOOPBACK).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let executor = Arc::new(EchoExecutor::new(family, model, mode));
+        let never = std::future::pending();
+        let serving = jurat_runtime::serve(listener, executor, Options::default(), never);
+        tasks.spawn(async { drop(serving.await) });
+        let call = Call::post("/v1/executors", json!({ "name": name, "url": url }));
+        client.send(call).await?.well()?;
+    }
+    Ok(())
+}
+
+async fn rounds(out: Output, client: &Client) -> anyhow::Result<u8> {
+    let validate = json!({
+        "claim": "12 * 12 = 144",
+        "consensus": { "replicas": 5 },
+        "execution": { "timeout_ms": TIMEOUT_MS },
+    });
+    let delegate = json!({
+        "objective": "Say what a jurat is",
+        "consensus": { "replicas": 3, "session_pool": ["honest-1", "honest-2", "liar"] },
+    });
+    title(out, "\n1. Is it true that 12 * 12 = 144?  (validate, five replicas)")?;
+    let first = ask(client, out, Call::post("/api/v3/validate", validate)).await?.well()?;
+    show(out, &first.value)?;
+    title(out, "\n2. Say what a jurat is.  (delegate, three replicas, one of them the liar)")?;
+    let second = ask(client, out, Call::post("/api/v3/delegate", delegate)).await?.well()?;
+    show(out, &second.value)?;
+    match out.format {
+        Format::Text => out.data(&format!("\n{NEXT}"))?,
+        Format::Json => {
+            let (first, second) = (&first.value, &second.value);
+            out.data(&json!({ "validate": first, "delegate": second }).to_string())?;
+        }
+    }
+    Ok(0)
+}
+
+fn title(out: Output, text: &str) -> std::io::Result<()> {
+    match out.format {
+        Format::Text => out.data(&out.paint(text, &Style::new().bold())),
+        Format::Json => Ok(()),
+    }
+}
+
+fn show(out: Output, body: &Value) -> std::io::Result<()> {
+    match out.format {
+        Format::Text => out.data(&round::reply(out, body)),
+        Format::Json => Ok(()),
+    }
+}

@@ -1,0 +1,87 @@
+//! Why a command ends without its result, and with which exit code.
+
+use jurat_core::code::Code;
+use serde_json::Value;
+
+pub(crate) const ERROR: u8 = 1;
+pub(crate) const USAGE: u8 = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Something on the command line must be corrected first.
+    #[error("{0}")]
+    Usage(String),
+    /// The body of a problem.
+    #[error("{}", text_of(.0, "message").unwrap_or("the server refused the request"))]
+    Refused(Value),
+}
+
+impl Failure {
+    pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
+        Self::Usage(text.into()).into()
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => USAGE,
+            Self::Refused(body) => code(body).map_or(ERROR, Code::exit_code),
+        }
+    }
+
+    /// What to print below the message: what is wrong with each session, the field, the next step.
+    pub(crate) fn advice(&self) -> Vec<String> {
+        let Self::Refused(body) = self else { return Vec::new() };
+        let mut lines: Vec<String> = body["sessions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|it| format!("session {}: {}", word(&it["session_id"]), word(&it["problem"])))
+            .collect();
+        if let Some(field) = text_of(body, "field") {
+            lines.push(format!("field: {field}"));
+        }
+        if let Some(hint) = text_of(body, "hint") {
+            lines.push(format!("hint: {hint}"));
+        }
+        lines
+    }
+}
+
+pub(crate) fn code(body: &Value) -> Option<Code> {
+    text_of(body, "code")?.parse().ok()
+}
+
+fn text_of<'a>(body: &'a Value, name: &str) -> Option<&'a str> {
+    body.get(name)?.as_str()
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_wire::problem::Problem;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_says_what_to_try_next() {
+        let problem = Problem::new(Code::RequestInvalid, "`claim` is required").at("claim");
+        let failure = Failure::Refused(problem.body());
+        assert_eq!(failure.to_string(), "`claim` is required");
+        assert_eq!(failure.exit_code(), 2);
+        let expected = [
+            "field: claim",
+            "hint: Correct the field that the message names and send the request again.",
+        ];
+        assert_eq!(failure.advice(), expected);
+    }
+
+    #[test]
+    fn a_body_that_is_no_problem_of_ours_is_an_error() {
+        let failure = Failure::Refused(Value::Null);
+        assert_eq!(failure.exit_code(), 1);
+        assert_eq!(failure.to_string(), "the server refused the request");
+    }
+}

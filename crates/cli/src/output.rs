@@ -1,0 +1,111 @@
+//! What is printed: data on standard output, everything else on standard error.
+
+pub(crate) mod progress;
+pub(crate) mod round;
+pub(crate) mod table;
+
+use std::io::{self, Write as _};
+
+use console::Style;
+
+use crate::{args::Global, client::Reply, config::Colours};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    pub(crate) chatter: Chatter,
+    pub(crate) colours: Colours,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chatter {
+    Normal,
+    Quiet,
+}
+
+impl Output {
+    pub(crate) const fn new(global: &Global, colours: Colours) -> Self {
+        Self {
+            format: if global.json { Format::Json } else { Format::Text },
+            chatter: if global.quiet { Chatter::Quiet } else { Chatter::Normal },
+            colours,
+        }
+    }
+
+    /// Prints data.
+    pub(crate) fn data(self, text: &str) -> io::Result<()> {
+        self.bytes(text.trim_end_matches('\n').as_bytes())
+    }
+
+    /// Prints a body as it came, or what `text` makes of it.
+    pub(crate) fn reply(self, reply: &Reply, text: impl FnOnce(Self) -> String) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.bytes(&reply.bytes),
+            Format::Text => self.data(&text(self)),
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "who prints has an output")]
+    fn bytes(self, bytes: &[u8]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    }
+
+    /// Says something beside the data.
+    pub(crate) fn note(self, text: &str) {
+        if self.chatter == Chatter::Normal {
+            complain(text);
+        }
+    }
+
+    pub(crate) fn paint(self, text: &str, style: &Style) -> String {
+        let is_on = self.colours == Colours::On;
+        style.clone().force_styling(is_on).apply_to(text).to_string()
+    }
+}
+
+/// Writes a line on standard error. Nothing can be done when that fails.
+pub(crate) fn complain(text: &str) {
+    drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// What others wrote, without what would steer a terminal, and not longer than `most`.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let mut plain = String::new();
+    let mut was_space = false;
+    for symbol in text.chars() {
+        let is_space = symbol.is_control() || symbol.is_whitespace();
+        if !is_space {
+            plain.push(symbol);
+        } else if !was_space {
+            plain.push(' ');
+        }
+        was_space = is_space;
+    }
+    let plain = plain.trim();
+    if plain.chars().count() <= most {
+        return plain.to_owned();
+    }
+    let kept: String = plain.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_cannot_steer_the_terminal() {
+        assert_eq!(shortened("a\u{1b}[31m\nb\u{9b}c", 20), "a [31m b c");
+        assert_eq!(shortened("one two three", 8), "one two…");
+        assert_eq!(shortened("  ", 8), "");
+    }
+}

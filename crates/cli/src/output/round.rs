@@ -1,0 +1,147 @@
+//! A round at a glance: who said what, how many agree, and how sure that is.
+
+use std::fmt::Write as _;
+
+use comfy_table::Cell;
+use console::Style;
+use jurat_core::reason;
+use serde_json::Value;
+
+use super::{Output, shortened, table};
+
+const WIDEST_ANSWER: usize = 2_000;
+
+/// The reply of a consensus request, of v3 or of v2, or a round that has ended.
+pub(crate) fn reply(out: Output, body: &Value) -> String {
+    let mut parts = Vec::new();
+    if let Some(replicas) = body["replicas"].as_array() {
+        parts.push(replicas_table(out, replicas, &body["consensus"]["winner"]));
+    }
+    if let Some(output) = body.get("output").filter(|output| !output.is_null()) {
+        parts.push(format!("answer  {}", answer(output)));
+    }
+    parts.push(conclusion(out, body));
+    parts.push(identifiers(body));
+    parts.join("\n")
+}
+
+fn replicas_table(out: Output, replicas: &[Value], winner: &Value) -> String {
+    let rows = replicas.iter().map(|replica| {
+        let is_with_winner = !winner.is_null() && replica["group"] == *winner;
+        vec![
+            Cell::new(if is_with_winner { "✓" } else { " " }),
+            table::cell(&replica["session_id"]),
+            table::cell(&replica["executor"]),
+            table::word(label(replica)),
+            Cell::new(why(replica)),
+            Cell::new(format!("{} ms", replica["latency_ms"])),
+        ]
+    });
+    let header = ["", "session", "executor", "verdict", "says", "took"];
+    table::table(out, &header, rows.collect())
+}
+
+/// The word of a replica or of a whole reply.
+pub(crate) fn label(body: &Value) -> &Value {
+    match body.get("verdict") {
+        Some(verdict) => verdict,
+        None => body.get("status").unwrap_or(&Value::Null),
+    }
+}
+
+/// What a replica gives as its answer, or why it gives none.
+fn why(replica: &Value) -> String {
+    let error = &replica["error"];
+    if let Some(code) = error["code"].as_str() {
+        return shortened(&format!("{code}: {}", table::said(&error["detail"])), 60);
+    }
+    let output = &replica["output"];
+    if let Some(reasons) = output.get("reasons").filter(|it| it.is_array()) {
+        return table::said(reasons);
+    }
+    if !output.is_null() {
+        return table::said(output.get("answer").filter(|it| it.is_string()).unwrap_or(output));
+    }
+    let codes = replica["reason_codes"].as_array().into_iter().flatten();
+    let reasons: Vec<String> = codes.map(reason_text).collect();
+    let mut text = if reasons.is_empty() { "no objection".to_owned() } else { reasons.join(" ") };
+    if let Some(score) = replica["score"].as_f64() {
+        let _ = write!(text, " (score {score})");
+    }
+    shortened(&text, 60)
+}
+
+fn reason_text(code: &Value) -> String {
+    let known = reason::ALL.iter().find(|(known, ..)| Some(u64::from(*known)) == code.as_u64());
+    known.map_or_else(|| format!("Reason code {code}."), |(_, _, text)| (*text).to_owned())
+}
+
+fn answer(output: &Value) -> String {
+    let text = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
+    shortened(&text, WIDEST_ANSWER)
+}
+
+/// One line: the verdict, who agrees, how sure.
+fn conclusion(out: Output, body: &Value) -> String {
+    let word = label(body).as_str().unwrap_or("NO CONSENSUS");
+    let style = match table::colour(word) {
+        Some(comfy_table::Color::Green) => Style::new().green().bold(),
+        Some(comfy_table::Color::Red) => Style::new().red().bold(),
+        Some(_) | None => Style::new().yellow().bold(),
+    };
+    let mut parts = vec![out.paint(word, &style)];
+    let consensus = &body["consensus"];
+    if let (Some(agreement), Some(asked)) =
+        (consensus["agreement"].as_f64(), consensus["asked"].as_f64())
+    {
+        parts.push(format!("{:.0} of {asked:.0} agree", agreement * asked));
+    }
+    if let Some(confidence) = body["confidence"].as_f64() {
+        parts.push(format!("confidence {:.1} %", confidence * 100.0));
+    }
+    if let Some(votes) = consensus["effective_votes"].as_f64() {
+        parts.push(format!("{votes:.1} effective votes"));
+    }
+    if let Some(outcome) = consensus["outcome"].as_str() {
+        parts.push(format!("outcome {outcome}"));
+    }
+    if consensus["tie_broken"] == Value::Bool(true) {
+        parts.push("a tie was broken".to_owned());
+    }
+    parts.join("  ·  ")
+}
+
+fn identifiers(body: &Value) -> String {
+    let pairs = [("round", "round_id"), ("receipt", "receipt_id")];
+    let present = pairs.iter().filter(|(_, name)| !body[*name].is_null());
+    let lines: Vec<(&str, String)> =
+        present.map(|(title, name)| (*title, shortened(&answer(&body[*name]), 100))).collect();
+    table::fields(&lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        config::Colours,
+        output::{Chatter, Format},
+    };
+
+    #[test]
+    fn a_round_is_read_at_a_glance() {
+        let out = Output { format: Format::Text, chatter: Chatter::Normal, colours: Colours::Off };
+        let body = json!({
+            "verdict": "VALID", "confidence": 0.9, "round_id": "rnd_1", "receipt_id": "sha256:1",
+            "consensus": {"agreement": 0.667, "asked": 3, "effective_votes": 1.9, "outcome": "agreed", "winner": 0},
+            "replicas": [
+                {"session_id": "a", "executor": "a", "verdict": "VALID", "score": 0.99, "reason_codes": [], "latency_ms": 3, "group": 0},
+                {"session_id": "b", "executor": "b", "verdict": "VALID", "reason_codes": [], "latency_ms": 4, "group": 0},
+                {"session_id": "c", "executor": "c", "verdict": "TIMEOUT", "latency_ms": 2000, "group": null,
+                 "error": {"code": "timeout", "detail": "no answer before the deadline"}},
+            ],
+        });
+        insta::assert_snapshot!(reply(out, &body));
+    }
+}

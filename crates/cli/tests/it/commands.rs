@@ -1,0 +1,236 @@
+//! Commands that need no other process.
+
+use std::{fs, io::Write as _, process::Stdio};
+
+use crate::{
+    home::{Home, Ran},
+    redact::redacted,
+};
+
+/// Nobody listens on this port.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
+#[test]
+fn the_help_explains_the_program() {
+    insta::assert_snapshot!(Home::new().run(&["--help"]).ok().out);
+}
+
+#[test]
+fn every_command_has_examples() {
+    let home = Home::new();
+    for command in [
+        "demo",
+        "serve",
+        "runtime",
+        "executors add",
+        "executors list",
+        "executors show",
+        "executors check",
+        "executors remove",
+        "sessions add",
+        "sessions list",
+        "sessions show",
+        "sessions remove",
+        "delegate",
+        "validate",
+        "factcheck",
+        "rounds list",
+        "rounds show",
+        "completions",
+    ] {
+        let mut args: Vec<&str> = command.split(' ').collect();
+        args.push("--help");
+        let help = home.run(&args).ok().out;
+        let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
+        assert!(examples.contains(&format!("jurat {command}")), "{help}");
+    }
+}
+
+#[test]
+fn completions_are_printed() {
+    let script = Home::new().run(&["completions", "bash"]).ok().out;
+    assert!(script.contains("complete -F _jurat"), "{script}");
+}
+
+#[test]
+fn a_new_installation_is_empty_and_says_how_to_begin() {
+    let home = Home::new();
+    let ran = home.run(&["executors", "list"]).ok();
+    assert_eq!(ran.err, "no executors yet: add one with `jurat executors add NAME URL`\n");
+    for args in [["executors", "list"], ["sessions", "list"], ["rounds", "list"]] {
+        let ran = home.run(&[args[0], args[1], "--json", "--quiet"]).ok();
+        assert_eq!(ran.out, "{\"items\":[],\"next_cursor\":null}\n");
+        assert_eq!(ran.err, "");
+    }
+}
+
+#[test]
+fn an_executor_that_is_down_is_registered_all_the_same() {
+    let home = Home::new();
+    let ran = home.run(&["executors", "add", "down", NOWHERE, "--tier", "safe"]).ok();
+    assert!(ran.out.contains("registered down with the session down"), "{}", ran.out);
+    assert!(ran.out.contains("health        not well: no connection"), "{}", ran.out);
+    assert!(ran.err.contains("down is registered, but not well"), "{}", ran.err);
+    let ran = home.run(&["executors", "check", "down", "--json"]);
+    assert_eq!(ran.code, 1);
+    insta::assert_json_snapshot!(redacted(&ran.out));
+    let ran = home.run(&["executors", "show", "down"]).ok();
+    assert!(ran.out.contains("status      down"), "{}", ran.out);
+}
+
+#[test]
+fn sessions_come_and_go() {
+    let home = Home::new();
+    home.run(&["executors", "add", "a", NOWHERE, "--no-session"]).ok();
+    let args = "sessions add 201 --executor a --profile careful --tier oracle --label heavy \
+                --task-type delegate=swarm --price-micros 7 --reliability 0.9 --json";
+    let ran = home.run(&args.split_whitespace().collect::<Vec<_>>()).ok();
+    insta::assert_json_snapshot!(redacted(&ran.out));
+    let ran = home.run(&["sessions", "list"]).ok();
+    assert!(ran.out.contains("careful"), "{}", ran.out);
+    home.run(&["sessions", "show", "201"]).ok();
+    home.run(&["sessions", "remove", "201"]).ok();
+    let gone = home.run(&["sessions", "show", "201"]);
+    assert_eq!(gone.code, 1);
+    assert!(gone.err.contains("error: there is no session `201`"), "{}", gone.err);
+    let ran = home.run(&["executors", "remove", "a"]).ok();
+    assert_eq!(ran.out, "removed a; its sessions: –\n");
+}
+
+#[test]
+fn remote_dispatch_is_refused_with_a_sentence() {
+    for flag in [&["--remote"][..], &["--target-node", "n"], &["--scope", "region:x"]] {
+        let home = Home::new();
+        let ran = home.run(&[&["executors", "add", "r", NOWHERE], flag].concat());
+        assert_eq!(ran.code, 2);
+        assert!(ran.err.contains("there is no remote dispatch"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn what_the_server_does_not_do_is_refused_by_its_name() {
+    let home = Home::new();
+    let ran = home.run(&["executors", "add", "e", NOWHERE, "--agent-events-url", NOWHERE]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("field: agent_events_url"), "{}", ran.err);
+}
+
+#[test]
+fn a_wrong_field_is_named_with_what_to_do() {
+    let home = Home::new();
+    let args = ["validate", "--claim", "2 + 2 = 4", "--replicas", "4"];
+    let ran = home.run(&args);
+    assert_eq!(ran.code, 2);
+    insta::assert_snapshot!(ran.err, @r"
+    error: `consensus.replicas` must be 1, 3 or 5
+      field: consensus.replicas
+      hint: Correct the field that the message names and send the request again.
+    ");
+    let ran = home.run(&[&args[..], &["--json"]].concat());
+    assert_eq!((ran.code, &ran.json()["code"]), (2, &"request_invalid".into()));
+}
+
+#[test]
+fn a_round_without_sessions_says_what_is_missing() {
+    let home = Home::new();
+    home.run(&["executors", "add", "down", NOWHERE]).ok();
+    let ran = home.run(&["validate", "--claim", "1 = 1"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("session down: "), "{}", ran.err);
+    assert!(ran.err.contains("hint: Look at `jurat executors list`"), "{}", ran.err);
+}
+
+#[test]
+fn wrong_usage_exits_with_2_before_anything_is_touched() {
+    let home = Home::new();
+    for (args, text) in [
+        (&["validate"][..], "there is nothing to validate: give `--claim`"),
+        (&["delegate", "--replicas", "3"], "give `--objective`"),
+        (&["validate", "--claim", "{\"a\":"], "`--claim` is not JSON"),
+        (&["validate", "--file", "none.json"], "`--file none.json` cannot be read"),
+        (&["validate", "--claim", "x", "--schema", "none.json"], "`--schema none.json` cannot"),
+        (&["validate", "--claim", "x", "--api", "v2", "--replicas", "3"], "use `--api v3`"),
+        (&["factcheck", "--claim", "x", "--api", "v2"], "factcheck is not part of v2"),
+        (&["serve", "--migrate-url", "postgres://h/d"], "`--migrate-url` needs a `--store`"),
+        (&["runtime", "--engine", "command"], "needs a program"),
+        (&["runtime", "--engine", "openai"], "needs `--model NAME`"),
+        (&["runtime", "--token-env", "NOT_SET"], "`NOT_SET`, which is not set"),
+        (&["rounds", "list", "--kind", "other"], "invalid value 'other'"),
+        // Others could read it in the list of processes.
+        (&["rounds", "list", "--key", "jrt_live_x"], "unexpected argument '--key'"),
+    ] {
+        let ran = home.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(text), "{args:?}: {}", ran.err);
+    }
+    assert!(!home.state().exists());
+}
+
+#[test]
+fn a_request_comes_from_standard_input_and_flags_override_it() {
+    let home = Home::new();
+    let mut command = home.command(&["validate", "--file", "-", "--replicas", "4"]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let request = br#"{"claim": "1 = 1", "consensus": {"replicas": 3}}"#;
+    child.stdin.take().unwrap().write_all(request).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("field: consensus.replicas"), "{}", ran.err);
+}
+
+#[test]
+fn a_folder_in_use_is_not_touched_and_the_holder_is_named() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let lock = fs::File::create(home.state().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let ran = home.run(&["executors", "list"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("is in use by another jurat command"), "{}", ran.err);
+    let server = format!("{{\"url\":\"{NOWHERE}\",\"pid\":4711,\"store\":\"x\"}}");
+    fs::write(home.state().join("server.json"), server).unwrap();
+    let ran = home.run(&["executors", "list"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("is in use by the server with pid 4711"), "{}", ran.err);
+}
+
+#[test]
+fn the_traces_of_a_server_that_crashed_are_not_believed() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let server = format!("{{\"url\":\"{NOWHERE}\",\"pid\":1,\"store\":\"x\"}}");
+    fs::write(home.state().join("server.json"), server).unwrap();
+    home.run(&["executors", "list"]).ok();
+}
+
+#[test]
+fn a_key_that_is_not_valid_is_refused() {
+    let home = Home::new();
+    let output = home.command(&["rounds", "list"]).env("JURAT_KEY", "wrong").output().unwrap();
+    let ran = Ran::from(output);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("error: the key is not valid\n  hint: Send"), "{}", ran.err);
+}
+
+#[test]
+fn the_key_of_the_folder_does_not_go_to_another_machine() {
+    let home = Home::new();
+    home.run(&["executors", "list"]).ok();
+    let ran = home.run(&["executors", "list", "--server", "http://jurat.invalid:5872"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("set the variable JURAT_KEY"), "{}", ran.err);
+    let ran = home.run(&["executors", "list", "--server", NOWHERE]);
+    assert!(ran.err.contains("is it running? start it with `jurat serve`"), "{}", ran.err);
+}
+
+#[test]
+fn an_unknown_round_is_an_error() {
+    let ran = Home::new().run(&["rounds", "show", "rnd_0/../x"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("error: there is no round"), "{}", ran.err);
+}

@@ -1,0 +1,196 @@
+//! Several processes: a server, executors, and commands that speak to them.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{
+    home::{Home, Ran},
+    redact::redacted,
+};
+
+const POOL: [&str; 8] =
+    ["--replicas", "3", "--session", "a", "--session", "b", "--session", "liar"];
+
+fn ask(home: &Home, args: &[&str], more: &[&str]) -> Ran {
+    home.run(&[args, more].concat())
+}
+
+#[test]
+fn a_claim_is_judged_through_the_server_and_the_gate_tells() {
+    let home = Home::new();
+    let _server = home.serve();
+    let _executors = [("a", "honest"), ("b", "honest"), ("liar", "lie")]
+        .map(|(name, mode)| home.register(name, mode));
+    let validate = [&["validate", "--claim", "12 * 12 = 144"], &POOL[..]].concat();
+
+    let ran = ask(&home, &validate, &["--gate"]).ok();
+    assert!(ran.out.contains("VALID  ·  2 of 3 agree"), "{}", ran.out);
+    assert!(ran.err.contains("replica 1: a: VALID after"), "{}", ran.err);
+    let ran = ask(&home, &validate, &["--json"]).ok();
+    insta::assert_json_snapshot!("validate", redacted(&ran.out));
+    assert_eq!(ran.err, "");
+
+    let wrong = [&["validate", "--claim", "2 + 2 = 5"], &POOL[..]].concat();
+    assert_eq!(ask(&home, &wrong, &["--gate", "-q"]).code, 11);
+    assert_eq!(ask(&home, &wrong, &["-q"]).code, 0);
+    let unclear = [&["validate", "--claim", "the sky is blue"], &POOL[..]].concat();
+    assert_eq!(ask(&home, &unclear, &["--gate", "-q"]).code, 12);
+    let split = ["--min-agreement", "1", "--disagreement-policy", "fail_hard"];
+    let ran = ask(&home, &validate, &split);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("the replicas do not agree"), "{}", ran.err);
+    let ran = ask(&home, &[&validate[..], &split].concat(), &["--gate"]);
+    assert_eq!(ran.code, 12);
+    assert!(ran.out.contains("NO CONSENSUS  ·  2 of 3 agree"), "{}", ran.out);
+}
+
+#[test]
+fn work_is_delegated_and_facts_are_checked() {
+    let home = Home::new();
+    let _server = home.serve();
+    let _executors = [("a", "honest"), ("b", "honest"), ("liar", "lie")]
+        .map(|(name, mode)| home.register(name, mode));
+
+    let schema = r#"{"type": "object", "required": ["answer"]}"#;
+    let delegate = ["delegate", "--objective", "Say hello", "--schema", schema];
+    let ran = ask(&home, &delegate, &POOL).ok();
+    assert!(ran.out.contains("OK  ·  2 of 3 agree"), "{}", ran.out);
+    assert!(ran.out.contains("answer  {\"answer\":\"Say hello\""), "{}", ran.out);
+    let ran = ask(&home, &delegate, &["--api", "v2", "--session", "a", "--json"]).ok();
+    insta::assert_json_snapshot!("delegate_v2", redacted(&ran.out));
+    ask(&home, &delegate, &["--api", "v2", "--session", "a", "--gate"]).ok();
+
+    let ran = ask(&home, &["factcheck", "--claim", "7 * 8 = 54", "--gate"], &POOL);
+    assert_eq!(ran.code, 11);
+    assert!(ran.out.contains("FALSE  ·  2 of 3 agree"), "{}", ran.out);
+    assert!(ran.out.contains("the sides differ"), "{}", ran.out);
+    let ran = home.run(&["rounds", "list", "--kind", "factcheck", "--json"]).ok();
+    assert_eq!(ran.json()["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn commands_say_the_same_with_and_without_a_server() {
+    let home = Home::new();
+    let server = home.serve();
+    let _executors = [("a", "honest"), ("b", "honest"), ("liar", "lie")]
+        .map(|(name, mode)| home.register(name, mode));
+    let validate = [&["validate", "--json", "--claim", "2 + 2 = 4"], &POOL[..]].concat();
+    let first = home.run(&validate).ok();
+    let round = first.json()["round_id"].as_str().unwrap().to_owned();
+    let all = [
+        &["executors", "list", "--json"][..],
+        &["executors", "check", "a", "--json"],
+        &["sessions", "list", "--json"],
+        &["rounds", "show", &round, "--json"],
+        &["validate", "--json", "--claim", "2 + 2 = 4", "--replicas", "2"],
+    ];
+    let through_server: Vec<Ran> = all.iter().map(|args| home.run(args)).collect();
+    server.terminate();
+    assert!(server.wait().success());
+    assert!(!home.state().join("server.json").exists());
+
+    for (args, there) in all.iter().zip(&through_server) {
+        let here = home.run(args);
+        assert_eq!(redacted(&here.out), redacted(&there.out), "{args:?}");
+        assert_eq!((here.code, &here.err), (there.code, &there.err), "{args:?}");
+    }
+    let here = home.run(&validate).ok();
+    assert_eq!(redacted(&here.out), redacted(&first.out));
+    let ran = ask(&home, &["validate", "--claim", "2 + 2 = 4"], &POOL).ok();
+    assert!(ran.err.contains("replica 3: liar: INVALID after"), "{}", ran.err);
+}
+
+#[test]
+fn a_round_that_a_crash_left_open_is_expired_by_the_next_start() {
+    let home = Home::new();
+    let server = home.serve();
+    let _executor = home.register("sleeper", "hang");
+    let asking = home.start(&["validate", "--claim", "1 = 1", "--session", "sleeper"]);
+    let line = asking.wait_for("is asked in round ");
+    let round = line.split("in round ").nth(1).unwrap();
+    let open = home.run(&["rounds", "list", "--json"]).ok().json();
+    assert_eq!(open["items"][0]["round_id"], round);
+    assert_eq!(open["items"][0]["state"], "open");
+
+    server.kill();
+    assert_eq!(asking.wait().code(), Some(1));
+    let _server = home.serve();
+    let shown = home.run(&["rounds", "show", round, "--json"]).ok();
+    assert_eq!(shown.json()["state"], "expired");
+    assert_eq!(shown.json()["replicas"][0]["error"]["code"], "node_stopped");
+    insta::assert_json_snapshot!("expired_round", redacted(&shown.out));
+}
+
+#[test]
+fn a_server_in_use_is_named_and_a_second_signal_ends_it_at_once() {
+    let home = Home::new();
+    let server = home.serve();
+    let ran = home.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.code, 1);
+    let holder = format!("is in use by the server with pid {} at", server.child.id());
+    assert!(ran.err.contains(&holder), "{}", ran.err);
+    let ran = home.run(&["rounds", "list", "--store", "other.db"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("leave out `--store`"), "{}", ran.err);
+    let taken = server.url.strip_prefix("http://").unwrap();
+    let ran = Home::new().run(&["serve", "--listen", taken]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("another program does"), "{}", ran.err);
+
+    let _executor = home.register("sleeper", "hang");
+    let asking = home.start(&["validate", "--claim", "1 = 1", "--session", "sleeper"]);
+    asking.wait_for("is asked in round ");
+    server.terminate();
+    server.wait_for("stopping when the rounds under way have ended");
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(130));
+    assert!(!home.state().join("server.json").exists());
+}
+
+#[test]
+fn keys_stay_with_their_owner() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    let _server = home.serve();
+    for (name, mode) in
+        [("", 0o700), ("admin.key", 0o600), ("node.key", 0o600), ("server.json", 0o600)]
+    {
+        let metadata = fs::metadata(home.state().join(name)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, mode, "{name}");
+    }
+}
+
+#[test]
+fn an_executor_behind_a_token_is_asked_with_it() {
+    let home = Home::new();
+    let mut serve = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+    serve.env("THE_TOKEN", "s3cret");
+    let _server = crate::home::Process::new(serve).listening();
+    let mut runtime =
+        home.command(&["runtime", "--listen", "127.0.0.1:0", "--token-env", "THE_TOKEN"]);
+    runtime.env("THE_TOKEN", "s3cret");
+    let executor = crate::home::Process::new(runtime).listening();
+    let ran = home.run(&["executors", "add", "open", &executor.url]).ok();
+    assert!(ran.out.contains("GET /capabilities answered 401"), "{}", ran.out);
+    let args = ["executors", "add", "shut", &executor.url, "--token-env", "THE_TOKEN"];
+    home.run(&args).ok();
+    home.run(&["executors", "check", "shut"]).ok();
+    let ran = home.run(&["executors", "add", "x", &executor.url, "--token-env", "UNSET"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("field: token_env"), "{}", ran.err);
+}
+
+#[test]
+fn a_local_program_becomes_an_executor() {
+    let home = Home::new();
+    let answer = json!({"candidate_output": {"answer": "from a program"}}).to_string();
+    let script = format!("cat >/dev/null; echo '{answer}'");
+    let args = ["runtime", "--listen", "127.0.0.1:0", "--engine", "command", "--task-types"];
+    let executor = home
+        .start(&[&args[..], &["delegate", "--", "/bin/sh", "-c", &script]].concat())
+        .listening();
+    home.run(&["executors", "add", "program", &executor.url]).ok();
+    let ran = home.run(&["delegate", "--objective", "anything", "--json"]).ok();
+    assert_eq!(ran.json()["output"]["answer"], "from a program");
+}

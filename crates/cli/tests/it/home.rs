@@ -1,0 +1,160 @@
+//! A state folder of its own for each test, and processes that end with it.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    sync::mpsc::{Receiver, channel},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A busy machine may take long; a test that hangs ends here.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+pub(crate) struct Home {
+    folder: TempDir,
+}
+
+/// What a command left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "out: {}\nerr: {}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|_| panic!("no JSON, out: {}\nerr: {}", self.out, self.err))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path().join("state")
+    }
+
+    /// The binary with nothing of the environment that tests run in.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_jurat"));
+        command.env_clear().current_dir(self.path());
+        command.env("JURAT_STATE_DIR", self.state()).env("TMPDIR", self.path());
+        command.args(args).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// Starts a command that goes on.
+    pub(crate) fn start(&self, args: &[&str]) -> Process {
+        Process::new(self.command(args))
+    }
+
+    pub(crate) fn serve(&self) -> Process {
+        self.start(&["serve", "--listen", "127.0.0.1:0"]).listening()
+    }
+
+    /// Starts an executor with a provider and a model of its own, and registers it.
+    pub(crate) fn register(&self, name: &str, mode: &str) -> Process {
+        let listen = ["runtime", "--listen", "127.0.0.1:0", "--mode", mode];
+        let model = ["--provider-family", name, "--model-id", name];
+        let executor = self.start(&[&listen[..], &model].concat()).listening();
+        self.run(&["executors", "add", name, &executor.url]).ok();
+        executor
+    }
+}
+
+/// A process that is killed when the test is done with it.
+pub(crate) struct Process {
+    pub(crate) child: Child,
+    pub(crate) url: String,
+    lines: Receiver<String>,
+}
+
+impl Process {
+    pub(crate) fn new(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = channel();
+        // Reads to the end, so that the process never waits for somebody to read.
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                drop(sender.send(line));
+            }
+        });
+        Self { child, url: String::new(), lines }
+    }
+
+    /// Waits until it says where it listens.
+    pub(crate) fn listening(mut self) -> Self {
+        let line = self.wait_for("listening on ");
+        line.split("listening on ").nth(1).unwrap().clone_into(&mut self.url);
+        self
+    }
+
+    /// Waits for a line on standard error.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, text: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|_| panic!("`{text}` was never said"));
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    /// Ends it as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,9 @@
+//! The real binary, as its users run it.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod commands;
+mod demo;
+mod e2e;
+mod home;
+mod redact;
