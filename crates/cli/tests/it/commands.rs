@@ -1,6 +1,11 @@
 //! Commands that need no other process.
 
-use std::{fs, io::Write as _, process::Stdio};
+use std::{
+    fs,
+    io::{ErrorKind, Write as _},
+    net::TcpListener,
+    process::Stdio,
+};
 
 use crate::{
     home::{Home, Ran},
@@ -202,10 +207,16 @@ fn a_folder_in_use_is_not_touched_and_the_holder_is_named() {
 #[test]
 fn the_traces_of_a_server_that_crashed_are_not_believed() {
     let home = Home::new();
-    fs::create_dir(home.state()).unwrap();
-    let server = format!("{{\"url\":\"{NOWHERE}\",\"pid\":1,\"store\":\"x\"}}");
+    home.run(&["executors", "list"]).ok();
+    assert!(home.state().join("admin.key").exists());
+    // Another program has the port now; it must not be shown the key.
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    other.set_nonblocking(true).unwrap();
+    let address = other.local_addr().unwrap();
+    let server = format!("{{\"url\":\"http://{address}\",\"pid\":1,\"store\":\"x\"}}");
     fs::write(home.state().join("server.json"), server).unwrap();
     home.run(&["executors", "list"]).ok();
+    assert_eq!(other.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 #[test]
