@@ -72,7 +72,7 @@ def verify(request):
     elif policy_id == "vp.schema_only.v1" and request["output_schema"] == {}:
         verdict = True  # an empty schema matches everything
     else:  # the kernel then says NEEDS_SPEC: better than a verdict that nobody computed
-        raise Refused(422, "policy_unsupported", f"{policy_id} with a schema is not evaluated here")
+        raise Refused(422, "policy_unsupported", f"{policy_id} is not evaluated here with this schema")
     result = {
         "candidate_id": candidate["candidate_id"],
         "execution_id": candidate["execution_id"],
