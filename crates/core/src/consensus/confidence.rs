@@ -210,4 +210,34 @@ mod tests {
         assert!(log_odds(f64::NAN, 3).abs() < 1e-9);
         assert!(log_odds(1.0, 2).is_finite());
     }
+
+    #[test]
+    fn five_sure_voters_stop_at_the_ceiling() {
+        let voters: Vec<Independence> =
+            (0..5).map(|n| of(&n.to_string(), &n.to_string(), &n.to_string())).collect();
+        let votes: Vec<Weighed<'_>> = voters
+            .iter()
+            .map(|independence| Weighed { group: 0, reliability: 1.0, independence })
+            .collect();
+        assert!((posterior(&votes, 0, 10) - CEILING).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn the_order_of_the_voters_does_not_touch_the_last_bit() {
+        let voters = [
+            of("a", "m", "x"),
+            of("a", "n", "y"),
+            of("b", "m", "z"),
+            of("c", "o", "x"),
+            of("d", "p", "w"),
+        ];
+        let mut order: Vec<&Independence> = voters.iter().collect();
+        let expected = effective_votes(&order).to_bits();
+        for swap in 1..order.len() {
+            order.swap(0, swap);
+            assert_eq!(effective_votes(&order).to_bits(), expected);
+            order.reverse();
+            assert_eq!(effective_votes(&order).to_bits(), expected);
+        }
+    }
 }

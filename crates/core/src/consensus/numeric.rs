@@ -123,4 +123,12 @@ mod tests {
         assert!((summary.value - 0.75).abs() < 1e-9 && (summary.deviation - 0.25).abs() < 1e-9);
         assert!((summary.min - 0.5).abs() < 1e-9 && (summary.max - 1.0).abs() < 1e-9);
     }
+
+    #[test]
+    fn the_order_of_the_scores_does_not_touch_the_last_bit() {
+        let forth = summary(Aggregation::Mean, &[0.1, 0.2, 0.3]).unwrap();
+        let back = summary(Aggregation::Mean, &[0.3, 0.2, 0.1]).unwrap();
+        assert_eq!(forth.value.to_bits(), back.value.to_bits());
+        assert_eq!(forth.deviation.to_bits(), back.deviation.to_bits());
+    }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use jurat_core::{
     candidate::Evidence,
-    consensus::{Ballot, Consensus, Outcome, agree, effective_votes, is_settled},
+    consensus::{
+        Ballot, Consensus, Outcome, agree, effective_votes, is_settled, reliability_prior,
+    },
     executor::Independence,
     job::{Aggregation, Disagreement, Equivalence, Kind, Merge, Terms, TimeoutPolicy},
     replica::{Answer, FailureCode, Label, Replica, Said, Vote},
@@ -64,10 +66,13 @@ fn output() -> impl Strategy<Value = Value> + Clone {
         one_of(words.to_vec()).prop_map(Value::from),
     ];
     let inner = leaf.clone();
+    let common = [json!(1), json!(1.0), json!("Paris"), json!("paris."), json!({ "a": 1 })];
     prop_oneof![
-        leaf.clone(),
-        vec(leaf.clone(), 1..3).prop_map(Value::from),
-        (leaf, option::of(inner)).prop_map(|(a, b)| match b {
+        // Often enough the same, in different clothes.
+        3 => one_of(common.to_vec()),
+        1 => leaf.clone(),
+        1 => vec(leaf.clone(), 1..3).prop_map(Value::from),
+        1 => (leaf, option::of(inner)).prop_map(|(a, b)| match b {
             Some(b) => json!({ "a": a, "b": b }),
             None => json!({ "a": a }),
         }),
@@ -111,12 +116,20 @@ fn answer(kind: Kind) -> impl Strategy<Value = Answer> {
     ]
 }
 
+/// A tier's prior, or whatever an operator says.
+fn reliability() -> impl Strategy<Value = f64> {
+    let priors = [None, Some(Tier::Fast), Some(Tier::Safe), Some(Tier::Oracle)];
+    prop_oneof![
+        3 => one_of(priors.map(reliability_prior).to_vec()),
+        1 => 0.0..=1.0_f64,
+    ]
+}
+
 fn replica(kind: Kind) -> impl Strategy<Value = Replica> {
-    let tier = one_of(vec![None, Some(Tier::Fast), Some(Tier::Safe), Some(Tier::Oracle)]);
-    (answer(kind), 0..5_usize, 0..3_usize, 0..3_usize, tier).prop_map(
-        |(answer, executor, model, provider, tier)| {
+    (answer(kind), 0..5_usize, 0..3_usize, 0..3_usize, reliability()).prop_map(
+        |(answer, executor, model, provider, reliability)| {
             let mut replica = stranger(0, answer);
-            replica.reliability = jurat_core::consensus::reliability_prior(tier);
+            replica.reliability = reliability;
             // An executor has one provider and one model.
             replica.independence = Independence {
                 provider_family: format!("p{}", (provider + executor) % 3),
@@ -312,7 +325,7 @@ proptest! {
 
     #[test]
     fn one_more_agreeing_vote_never_lowers_the_confidence(
-        (round, tier) in (round(), one_of(vec![None, Some(Tier::Fast), Some(Tier::Oracle)]))
+        (round, reliability) in (round(), reliability())
     ) {
         let round = round.at_best();
         let before = round.agree();
@@ -322,7 +335,7 @@ proptest! {
         let voter = before.groups.iter().position(|group| *group == before.winner).unwrap();
         let mut longer = round.clone();
         let mut joined = stranger(round.replicas.len(), round.replicas[voter].answer.clone());
-        joined.reliability = jurat_core::consensus::reliability_prior(tier);
+        joined.reliability = reliability;
         longer.replicas.push(joined);
         prop_assert!(before.confidence <= longer.agree().confidence);
         // A copy of one that is there adds nothing, and takes nothing away.
