@@ -102,9 +102,12 @@ impl Engine {
             );
         };
         let headers = self.letter_heads(errand, index, path, &letter);
-        let url = format!("{}{path}", place.address.url);
+        let url = match errand.verify {
+            Some(_) => &place.address.verify,
+            None => &place.address.execute,
+        };
         let left = errand.deadline.saturating_duration_since(Instant::now());
-        match self.inner.client.post_json(&url, headers, letter.body, left).await {
+        match self.inner.client.post_json(url, headers, letter.body, left).await {
             Ok(reply) if errand.verify.is_some() => verify::read(errand, index, &reply),
             Ok(reply) => execute::read(self, errand, index, &reply).await,
             Err(error) => failed_call(&error, errand.job.timeout_ms),
@@ -176,7 +179,7 @@ fn failed_call(error: &CallError, timeout_ms: u64) -> Answer {
         CallError::TooLarge { .. } => FailureCode::TooLarge,
         CallError::Encoded { .. } => FailureCode::EncodedReply,
         CallError::Redirect { .. } => FailureCode::Redirect,
-        CallError::Request(_) | CallError::Address(_) => FailureCode::Internal,
+        CallError::Request(_) => FailureCode::Internal,
     };
     Answer::nothing(code, error.to_string())
 }

@@ -89,6 +89,9 @@ impl Engine {
             | Label::Ok
             | Label::InvalidOutput => false,
         };
+        if !is_failure && self.inner.pool.standing(&replica.executor).breaker == Breaker::closed() {
+            return;
+        }
         self.inner.pool.update(&replica.executor, |standing| {
             standing.breaker =
                 if is_failure { standing.breaker.after_failure(now) } else { Breaker::closed() };

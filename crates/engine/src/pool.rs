@@ -13,13 +13,17 @@ use jurat_core::{
     time::Timestamp,
 };
 use tokio::sync::Semaphore;
+use url::Url;
 
 use crate::{Engine, EngineError};
 
 /// One executor's address, taken apart once.
 #[derive(Debug)]
 pub(crate) struct Address {
-    pub(crate) url: String,
+    pub(crate) health: Url,
+    pub(crate) capabilities: Url,
+    pub(crate) execute: Url,
+    pub(crate) verify: Url,
     pub(crate) host: String,
     /// Host and port, as signatures cover them.
     pub(crate) authority: String,
@@ -47,7 +51,7 @@ pub(crate) struct Standing {
 #[derive(Debug, Default)]
 pub(crate) struct PoolCache {
     view: ArcSwapOption<PoolView>,
-    standings: Mutex<BTreeMap<String, Arc<Standing>>>,
+    standings: Mutex<Arc<BTreeMap<String, Arc<Standing>>>>,
 }
 
 impl PoolCache {
@@ -64,16 +68,18 @@ impl PoolCache {
     /// Changes what is known of an executor; the lock is never held across an await.
     pub(crate) fn update(&self, executor: &str, change: impl FnOnce(&mut Standing)) {
         let mut standings = self.standings.lock().unwrap_or_else(PoisonError::into_inner);
+        let standings = Arc::make_mut(&mut standings);
         change(Arc::make_mut(standings.entry(executor.to_owned()).or_default()));
     }
 
     pub(crate) fn drop_standing(&self, executor: &str) {
         let mut standings = self.standings.lock().unwrap_or_else(PoisonError::into_inner);
-        standings.remove(executor);
+        Arc::make_mut(&mut standings).remove(executor);
     }
 
-    fn standings(&self) -> BTreeMap<String, Arc<Standing>> {
-        self.standings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// A snapshot, which later changes do not touch.
+    fn standings(&self) -> Arc<BTreeMap<String, Arc<Standing>>> {
+        Arc::clone(&self.standings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -123,7 +129,7 @@ impl Engine {
 
 /// How all executors stand at one moment.
 #[derive(Debug)]
-pub(crate) struct Standings(BTreeMap<String, Arc<Standing>>, Timestamp);
+pub(crate) struct Standings(Arc<BTreeMap<String, Arc<Standing>>>, Timestamp);
 
 /// All sessions with how they stand.
 pub(crate) fn lanes<'a>(view: &'a PoolView, standings: &'a Standings) -> Vec<Lane<'a>> {
@@ -160,14 +166,17 @@ fn judge_standing<'a>(
     probe.capabilities.as_ref().map_err(|error| format!("executor `{executor}`: {error}"))
 }
 
-fn address(text: &str, token: Option<String>, calls: usize) -> Option<Address> {
-    let url = url::Url::parse(text).ok()?;
+fn address(base: &str, token: Option<String>, calls: usize) -> Option<Address> {
+    let url = Url::parse(base).ok()?;
+    let at = |path: &str| Url::parse(&format!("{base}{path}")).ok();
     let host = url.host_str()?.to_owned();
-    let authority = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
     Some(Address {
-        url: text.to_owned(),
+        health: at("/health")?,
+        capabilities: at("/capabilities")?,
+        execute: at("/execute")?,
+        verify: at("/verify")?,
+        authority: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
         host,
-        authority,
         prefix: url.path().trim_end_matches('/').to_owned(),
         token,
         calls: Arc::new(Semaphore::new(calls)),

@@ -100,11 +100,10 @@ impl Engine {
     }
 
     async fn ask_health(&self, address: &Address) -> Result<(), String> {
-        let url = format!("{}/health", address.url);
         let reply = self
             .inner
             .client
-            .get(&url, headers(address), PROBE_TIMEOUT)
+            .get(&address.health, headers(address), PROBE_TIMEOUT)
             .await
             .map_err(|error| said(&error))?;
         if reply.status.is_success() {
@@ -115,11 +114,10 @@ impl Engine {
     }
 
     async fn ask_capabilities(&self, address: &Address) -> Result<Capabilities, String> {
-        let url = format!("{}/capabilities", address.url);
         let reply = self
             .inner
             .client
-            .get(&url, headers(address), PROBE_TIMEOUT)
+            .get(&address.capabilities, headers(address), PROBE_TIMEOUT)
             .await
             .map_err(|error| said(&error))?;
         if !reply.status.is_success() {

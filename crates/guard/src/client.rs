@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, header};
+use url::Url;
 
 /// Limits of every call. The deadline comes with the call itself.
 #[derive(Debug, Clone, Copy)]
@@ -61,8 +62,6 @@ pub enum CallError {
     Redirect { location: String },
     #[error("the request could not be made")]
     Request(#[source] reqwest::Error),
-    #[error("the address is not usable")]
-    Address(#[from] http::Error),
 }
 
 impl Client {
@@ -89,31 +88,41 @@ impl Client {
         request: http::Request<Bytes>,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
-        match tokio::time::timeout(timeout, self.exchange(request)).await {
-            Ok(reply) => reply,
-            Err(_) => Err(CallError::Timeout),
-        }
+        self.within(timeout, reqwest::Request::try_from(request).map_err(CallError::Request)?).await
     }
 
     pub async fn get(
         &self,
-        url: &str,
+        url: &Url,
         headers: HeaderMap,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
-        self.send(request(Method::GET, url, headers, Bytes::new())?, timeout).await
+        self.within(timeout, request(Method::GET, url, headers)).await
     }
 
     /// Posts a JSON document.
     pub async fn post_json(
         &self,
-        url: &str,
+        url: &Url,
         mut headers: HeaderMap,
         body: Bytes,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
         headers.insert(header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-        self.send(request(Method::POST, url, headers, body)?, timeout).await
+        let mut request = request(Method::POST, url, headers);
+        *request.body_mut() = Some(body.into());
+        self.within(timeout, request).await
+    }
+
+    async fn within(
+        &self,
+        timeout: Duration,
+        request: reqwest::Request,
+    ) -> Result<Reply, CallError> {
+        match tokio::time::timeout(timeout, self.exchange(request)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(CallError::Timeout),
+        }
     }
 
     /// Sends one request and hands out the body as it arrives; `timeout` bounds all of it.
@@ -123,6 +132,7 @@ impl Client {
         timeout: Duration,
     ) -> Result<Streaming, CallError> {
         let ends_at = tokio::time::Instant::now() + timeout;
+        let request = reqwest::Request::try_from(request).map_err(CallError::Request)?;
         let opened = tokio::time::timeout_at(ends_at, self.open(request)).await;
         let mut response = opened.map_err(|_| CallError::Timeout)??;
         let status = response.status();
@@ -132,8 +142,7 @@ impl Client {
     }
 
     /// Sends a request and returns its reply with the body still to come.
-    async fn open(&self, request: http::Request<Bytes>) -> Result<reqwest::Response, CallError> {
-        let request = reqwest::Request::try_from(request).map_err(CallError::Request)?;
+    async fn open(&self, request: reqwest::Request) -> Result<reqwest::Response, CallError> {
         let response = self.http.execute(request).await.map_err(send_error)?;
         if response.status().is_redirection() {
             let location = response.headers().get(header::LOCATION);
@@ -149,7 +158,7 @@ impl Client {
         Ok(response)
     }
 
-    async fn exchange(&self, request: http::Request<Bytes>) -> Result<Reply, CallError> {
+    async fn exchange(&self, request: reqwest::Request) -> Result<Reply, CallError> {
         let mut response = self.open(request).await?;
         let status = response.status();
         let limit = self.limits.body_bytes;
@@ -159,7 +168,18 @@ impl Client {
             return Err(CallError::TooLarge { limit });
         }
         let headers = std::mem::take(response.headers_mut());
-        let mut body = BytesMut::with_capacity(declared);
+        // Most replies arrive in one piece, which is then handed on without a copy.
+        let Some(first) = response.chunk().await.map_err(CallError::Disconnected)? else {
+            return Ok(Reply { status, headers, body: Bytes::new() });
+        };
+        if limit < first.len() {
+            return Err(CallError::TooLarge { limit });
+        }
+        if first.len() == declared {
+            return Ok(Reply { status, headers, body: first });
+        }
+        let mut body = BytesMut::with_capacity(declared.max(first.len()));
+        body.extend_from_slice(&first);
         // Counted while it arrives, so that a body without a declared length is bounded too.
         while let Some(chunk) = response.chunk().await.map_err(CallError::Disconnected)? {
             if limit < body.len() + chunk.len() {
@@ -184,15 +204,10 @@ impl Streaming {
     }
 }
 
-fn request(
-    method: Method,
-    url: &str,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<http::Request<Bytes>, CallError> {
-    let mut request = http::Request::builder().method(method).uri(url).body(body)?;
+fn request(method: Method, url: &Url, headers: HeaderMap) -> reqwest::Request {
+    let mut request = reqwest::Request::new(method, url.clone());
     *request.headers_mut() = headers;
-    Ok(request)
+    request
 }
 
 fn send_error(error: reqwest::Error) -> CallError {

@@ -16,6 +16,11 @@ pub(crate) fn ok(body: &Value) -> Response {
     json_response(StatusCode::OK, "application/json", body)
 }
 
+/// A reply whose JSON is written already.
+pub(crate) fn ok_text(body: String) -> Response {
+    text_response(StatusCode::OK, "application/json", body)
+}
+
 pub(crate) fn created(body: &Value) -> Response {
     json_response(StatusCode::CREATED, "application/json", body)
 }
@@ -82,7 +87,11 @@ fn chain(error: &dyn Error) -> String {
 }
 
 fn json_response(status: StatusCode, content_type: &'static str, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
+    text_response(status, content_type, body.to_string())
+}
+
+fn text_response(status: StatusCode, content_type: &'static str, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response

@@ -15,7 +15,7 @@ pub use contract::{
     Vote,
 };
 pub use shape::ShapeError;
-pub use verify::{VerificationStatus, VerifyRequest, VerifyResponse};
+pub use verify::{VerificationStatus, VerifyRequest, VerifyResponse, verify_request_bytes};
 
 /// What `GET /health` says. Any 2xx means well; the body is for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -74,7 +74,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("axum", &["jurat", "jurat-server", "jurat-runtime", TESTKIT], "only a surface listens"),
     ("reqwest", &["jurat-guard"], "only guard builds an HTTP client"),
     ("rusqlite", &["jurat-store"], "only the store knows its database"),
-    ("sqlx", &["jurat-store"], "only the store knows its database"),
+    ("sqlx", &["jurat-store", "jurat-testkit"], "only the store knows its database"),
 ];
 
 pub(super) fn check(root: &Path, metadata: &Metadata) -> Result<Vec<Violation>> {

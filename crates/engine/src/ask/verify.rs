@@ -9,7 +9,7 @@ use jurat_core::{
 };
 use jurat_guard::client::Reply;
 use jurat_wire::executor::{
-    Candidate, VerificationStatus, VerifyRequest, VerifyResponse, decode_verify_response,
+    ArtifactRef, VerificationStatus, VerifyResponse, decode_verify_response, verify_request_bytes,
 };
 
 use super::{Checks, Errand, beginning, content};
@@ -18,12 +18,8 @@ use super::{Checks, Errand, beginning, content};
 pub(super) fn request(open: &OpenRound, job: &Job, checks: &Checks) -> Vec<u8> {
     let Some(candidate) = &checks.candidate else { return Vec::new() };
     let created_at = open.opened_at.millis().unsigned_abs();
-    let body = VerifyRequest {
-        candidate: Candidate::new((**candidate).clone(), created_at, open.account.as_str()),
-        output_schema: job.output_schema.clone(),
-        policy: job.policy.clone().into(),
-    };
-    serde_json::to_vec(&body).unwrap_or_default()
+    let output_ref = ArtifactRef::to_output(&candidate.output, created_at, open.account.as_str());
+    verify_request_bytes(candidate, &output_ref, &job.output_schema, &job.policy)
 }
 
 pub(super) fn read(errand: &Errand, index: usize, reply: &Reply) -> Answer {

@@ -14,10 +14,13 @@ use jurat_core::{
 };
 use jurat_engine::{Engine, EngineError, Watcher};
 use jurat_wire::{
-    api::{consensus_reply, consensus_request, v2},
+    api::{
+        consensus_reply::{ConsensusBlock, Reply, replicas},
+        consensus_request, v2,
+    },
     problem::Problem,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::stream;
 use crate::{decode::Json, encode};
@@ -30,10 +33,12 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    pub(super) fn reply(self, body: Value) -> Value {
+    /// The text of a reply.
+    fn text(self, reply: &Reply<'_>) -> String {
         match self {
-            Self::V2 => v2::down(body),
-            Self::V3 => body,
+            Self::V2 => v2::down(json!(reply)).to_string(),
+            // A reply holds text and finite numbers, so it always serializes.
+            Self::V3 => serde_json::to_string(reply).unwrap_or_default(),
         }
     }
 }
@@ -100,26 +105,27 @@ async fn run(
         return stream::reply(engine, caller, job, shape);
     }
     match reply(engine.round_run(&caller, job, Watcher::nobody()).await, shape) {
-        Ok(body) => encode::ok(&body),
+        Ok(text) => encode::ok_text(text),
         Err(problem) => encode::problem(&problem),
     }
 }
 
-/// The body of a reply, or the problem that stands for it.
-pub(super) fn reply(result: Result<Round, EngineError>, shape: Shape) -> Result<Value, Problem> {
+/// The text of a reply, or the problem that stands for it.
+pub(super) fn reply(result: Result<Round, EngineError>, shape: Shape) -> Result<String, Problem> {
     let round = result.map_err(|error| encode::engine_problem(&error))?;
-    let body = consensus_reply::body(&round);
-    let Some(closing) = &round.closing else { return Ok(shape.reply(body)) };
+    let (Some(reply), Some(closing)) = (Reply::of(&round), &round.closing) else {
+        return Err(encode::engine_problem(&EngineError::Bug("a round returned before its end")));
+    };
     if round.open.disagreement != Disagreement::FailHard || !closing.consensus.disagreed {
-        return Ok(shape.reply(body));
+        return Ok(shape.text(&reply));
     }
     let detail = format!(
         "the replicas do not agree: outcome `{}`, agreement {}",
         closing.consensus.outcome, closing.consensus.agreement
     );
     let problem = Problem::new(Code::ConsensusDisagreement, detail)
-        .with("consensus", consensus_reply::consensus_block(&closing.consensus))
-        .with("replicas", consensus_reply::replicas(&round.open, closing))
+        .with("consensus", json!(ConsensusBlock::of(&closing.consensus)))
+        .with("replicas", json!(replicas(&round.open, closing)))
         .with("round_id", json!(round.open.id.as_str()))
         .with("receipt_id", json!(closing.receipt_id));
     Err(problem)

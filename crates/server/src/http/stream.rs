@@ -38,14 +38,14 @@ fn events_of(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
             biased;
             Some(progress) = watch.progress.recv() => {
                 let (name, body) = told(&progress);
-                Some((Ok(event(name, &body)), Some(watch)))
+                Some((Ok(event(name, body.to_string())), Some(watch)))
             }
             result = &mut watch.running => {
                 let (name, body) = match reply_body(result, watch.shape) {
-                    Ok(body) => (events::FINAL, body),
-                    Err(problem) => (events::ERROR, problem.body()),
+                    Ok(text) => (events::FINAL, text),
+                    Err(problem) => (events::ERROR, problem.body().to_string()),
                 };
-                Some((Ok(event(name, &body)), None))
+                Some((Ok(event(name, body)), None))
             }
         }
     })
@@ -65,6 +65,6 @@ fn told(progress: &Progress) -> (&'static str, Value) {
     }
 }
 
-fn event(name: &str, body: &Value) -> Event {
-    Event::default().event(name).data(body.to_string())
+fn event(name: &str, body: String) -> Event {
+    Event::default().event(name).data(body)
 }

@@ -4,117 +4,243 @@ use jurat_core::{
     consensus::{Consensus, ScoreSummary},
     job::{Kind, Toggle},
     reason,
-    replica::{Label, Replica},
+    replica::{Label, Replica, Said},
     round::{Closing, OpenRound, Round},
 };
-use serde_json::{Map, Value, json};
-
-use crate::executor;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// The reply to a delegate, validate or factcheck request.
-pub fn body(round: &Round) -> Value {
-    let Some(closing) = &round.closing else {
-        return json!({ "round_id": round.open.id.as_str(), "state": "open" });
-    };
-    let consensus = &closing.consensus;
-    let mut reply = Map::new();
-    match round.open.kind {
-        Kind::Delegate => {
-            let status = consensus.verdict.map_or("NO_CONSENSUS", Label::as_str);
-            reply.insert("status".to_owned(), json!(status));
-            reply.insert("output".to_owned(), json!(consensus.output));
-        }
-        Kind::Validate | Kind::Factcheck => {
-            let verdict = consensus.verdict.map(Label::as_str);
-            reply.insert("verdict".to_owned(), json!(verdict));
-            reply.insert("reasons".to_owned(), reasons(closing));
-        }
-    }
-    reply.insert("confidence".to_owned(), json!(consensus.confidence));
-    reply.insert("consensus".to_owned(), consensus_block(consensus));
-    reply.insert("replicas".to_owned(), replicas(&round.open, closing));
-    reply.insert("round_id".to_owned(), json!(round.open.id.as_str()));
-    reply.insert("receipt_id".to_owned(), json!(closing.receipt_id));
-    Value::Object(reply)
+#[derive(Debug, Serialize)]
+pub struct Reply<'a> {
+    /// Validate and factcheck: the verdict, or null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Option<Word>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasons: Option<Vec<String>>,
+    /// Delegate: `OK`, or `NO_CONSENSUS`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Option<&'a Value>>,
+    confidence: f64,
+    consensus: ConsensusBlock<'a>,
+    replicas: Vec<ReplicaBody<'a>>,
+    round_id: &'a str,
+    receipt_id: &'a str,
 }
 
 /// The `consensus` block: the five names every client may rely on, then ours.
-pub fn consensus_block(consensus: &Consensus) -> Value {
-    let verdicts: Vec<&str> = consensus.verdicts.iter().map(|label| label.as_str()).collect();
-    json!({
-        "replicas": consensus.asked,
-        "agreement": consensus.agreement,
-        "verdicts": verdicts,
-        "strategy": consensus.strategy,
-        "confidence": consensus.confidence,
-        "outcome": consensus.outcome.as_str(),
-        "agreement_answered": consensus.agreement_answered,
-        "asked": consensus.asked,
-        "started": consensus.started,
-        "answered": consensus.answered,
-        "cancelled": consensus.cancelled,
-        "equivalence": consensus.equivalence,
-        "groups": consensus.groups,
-        "winner": consensus.winner,
-        "effective_votes": consensus.effective_votes,
-        "disagreement": consensus.disagreed,
-        "tie_broken": consensus.tie_broken,
-        "score": consensus.score.as_ref().map(score),
-    })
+#[derive(Debug, Serialize)]
+pub struct ConsensusBlock<'a> {
+    replicas: usize,
+    agreement: f64,
+    verdicts: Vec<Word>,
+    strategy: &'a str,
+    confidence: f64,
+    outcome: &'static str,
+    agreement_answered: f64,
+    asked: usize,
+    started: usize,
+    answered: usize,
+    cancelled: usize,
+    equivalence: &'a str,
+    groups: &'a [Option<usize>],
+    winner: Option<usize>,
+    effective_votes: f64,
+    disagreement: bool,
+    tie_broken: bool,
+    score: Option<ScoreBody<'a>>,
 }
 
-pub fn replicas(open: &OpenRound, closing: &Closing) -> Value {
-    let one = |replica: &Replica| {
+#[derive(Debug, Serialize)]
+struct ScoreBody<'a> {
+    method: &'a str,
+    value: f64,
+    min: f64,
+    max: f64,
+    deviation: f64,
+}
+
+/// One replica, as it stands in replies and in events.
+#[derive(Debug, Serialize)]
+pub struct ReplicaBody<'a> {
+    replica_id: usize,
+    session_id: &'a str,
+    executor: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Word>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Word>,
+    output: Option<&'a Value>,
+    score: Option<f64>,
+    reason_codes: &'a [u16],
+    evidence: EvidenceBody<'a>,
+    latency_ms: u64,
+    cost: u64,
+    error: Option<ErrorBody<'a>>,
+    independence: String,
+    reliability: f64,
+    group: Option<usize>,
+    verifier_result_hash: Option<&'a str>,
+    notes: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct ErrorBody<'a> {
+    code: &'static str,
+    detail: &'a str,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct EvidenceBody<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refs: Option<Vec<RefBody<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inline: Option<Vec<InlineBody<'a>>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RefBody<'a> {
+    uri: &'a str,
+    digest: &'a str,
+    size_bytes: u64,
+    mime: &'a str,
+    created_at: u64,
+    producer: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct InlineBody<'a> {
+    mime: &'a str,
+    content: &'a str,
+}
+
+/// A label by its name.
+#[derive(Debug, Clone, Copy)]
+struct Word(Label);
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        writer.serialize_str(self.0.as_str())
+    }
+}
+
+impl<'a> Reply<'a> {
+    /// The reply of a round that has ended; `None` while it runs.
+    pub fn of(round: &'a Round) -> Option<Self> {
+        let closing = round.closing.as_ref()?;
+        let consensus = &closing.consensus;
+        let is_delegate = round.open.kind == Kind::Delegate;
+        Some(Self {
+            verdict: (!is_delegate).then(|| consensus.verdict.map(Word)),
+            reasons: (!is_delegate).then(|| reasons(closing)),
+            status: is_delegate.then(|| consensus.verdict.map_or("NO_CONSENSUS", Label::as_str)),
+            output: is_delegate.then_some(consensus.output.as_ref()),
+            confidence: consensus.confidence,
+            consensus: ConsensusBlock::of(consensus),
+            replicas: replicas(&round.open, closing),
+            round_id: round.open.id.as_str(),
+            receipt_id: &closing.receipt_id,
+        })
+    }
+}
+
+impl<'a> ConsensusBlock<'a> {
+    pub fn of(consensus: &'a Consensus) -> Self {
+        Self {
+            replicas: consensus.asked,
+            agreement: consensus.agreement,
+            verdicts: consensus.verdicts.iter().copied().map(Word).collect(),
+            strategy: &consensus.strategy,
+            confidence: consensus.confidence,
+            outcome: consensus.outcome.as_str(),
+            agreement_answered: consensus.agreement_answered,
+            asked: consensus.asked,
+            started: consensus.started,
+            answered: consensus.answered,
+            cancelled: consensus.cancelled,
+            equivalence: &consensus.equivalence,
+            groups: &consensus.groups,
+            winner: consensus.winner,
+            effective_votes: consensus.effective_votes,
+            disagreement: consensus.disagreed,
+            tie_broken: consensus.tie_broken,
+            score: consensus.score.as_ref().map(ScoreBody::of),
+        }
+    }
+}
+
+impl<'a> ScoreBody<'a> {
+    fn of(summary: &'a ScoreSummary) -> Self {
+        let ScoreSummary { method, value, min, max, deviation } = summary;
+        Self { method, value: *value, min: *min, max: *max, deviation: *deviation }
+    }
+}
+
+/// All replicas of a round, each with its group.
+pub fn replicas<'a>(open: &OpenRound, closing: &'a Closing) -> Vec<ReplicaBody<'a>> {
+    let one = |replica: &'a Replica| {
         let group = closing.consensus.groups.get(replica.index).copied().flatten();
-        replica_body(open.kind, open.traces, replica, group)
+        ReplicaBody::of(open.kind, open.traces, replica, group)
     };
     closing.replicas.iter().map(one).collect()
 }
 
-/// One replica, as it stands in replies and in events.
-pub fn replica_body(kind: Kind, traces: Toggle, replica: &Replica, group: Option<usize>) -> Value {
-    let said = replica.answer.said();
-    let label = match kind {
-        Kind::Delegate => "status",
-        Kind::Validate | Kind::Factcheck => "verdict",
-    };
-    let mut body = json!({
-        "replica_id": replica.index,
-        "session_id": replica.session_id,
-        "executor": replica.executor,
-        label: replica.answer.label().as_str(),
-        "output": said.and_then(|said| said.output.as_ref()),
-        "score": said.and_then(|said| said.score),
-        "reason_codes": said.map_or(&[][..], |said| &said.reason_codes),
-        "latency_ms": replica.latency_ms,
-        "cost": replica.cost_micros,
-        "error": replica.answer.failure().map(|failure| json!({
-            "code": failure.code.as_str(),
-            "detail": failure.detail,
-        })),
-        "independence": replica.independence.to_string(),
-        "reliability": replica.reliability,
-        "group": group,
-        "verifier_result_hash": said.and_then(|said| said.result_hash.as_ref()),
-        "notes": said.map_or(&[][..], |said| &said.notes),
-    });
-    let mut evidence = Map::new();
-    if let Some(said) = said {
-        let refs: Vec<executor::ArtifactRef> =
-            said.evidence.refs.iter().cloned().map(Into::into).collect();
-        evidence.insert("refs".to_owned(), json!(refs));
-        if traces == Toggle::On {
-            let inline: Vec<executor::InlineEvidence> =
-                said.evidence.inline.iter().cloned().map(Into::into).collect();
-            evidence.insert("inline".to_owned(), json!(inline));
+impl<'a> ReplicaBody<'a> {
+    pub fn of(kind: Kind, traces: Toggle, replica: &'a Replica, group: Option<usize>) -> Self {
+        let said = replica.answer.said();
+        let label = Word(replica.answer.label());
+        let is_delegate = kind == Kind::Delegate;
+        Self {
+            replica_id: replica.index,
+            session_id: &replica.session_id,
+            executor: &replica.executor,
+            verdict: (!is_delegate).then_some(label),
+            status: is_delegate.then_some(label),
+            output: said.and_then(|said| said.output.as_ref()),
+            score: said.and_then(|said| said.score),
+            reason_codes: said.map_or(&[], |said| &said.reason_codes),
+            evidence: said.map(|said| EvidenceBody::of(said, traces)).unwrap_or_default(),
+            latency_ms: replica.latency_ms,
+            cost: replica.cost_micros,
+            error: replica
+                .answer
+                .failure()
+                .map(|failure| ErrorBody { code: failure.code.as_str(), detail: &failure.detail }),
+            independence: replica.independence.to_string(),
+            reliability: replica.reliability,
+            group,
+            verifier_result_hash: said.and_then(|said| said.result_hash.as_deref()),
+            notes: said.map_or(&[], |said| &said.notes),
         }
     }
-    body["evidence"] = Value::Object(evidence);
-    body
+}
+
+impl<'a> EvidenceBody<'a> {
+    fn of(said: &'a Said, traces: Toggle) -> Self {
+        let refs = said.evidence.refs.iter().map(|it| RefBody {
+            uri: &it.uri,
+            digest: &it.digest,
+            size_bytes: it.size_bytes,
+            mime: &it.mime,
+            created_at: it.created_at,
+            producer: &it.producer,
+        });
+        let inline = said
+            .evidence
+            .inline
+            .iter()
+            .map(|it| InlineBody { mime: &it.mime, content: &it.content });
+        Self {
+            refs: Some(refs.collect()),
+            inline: (traces == Toggle::On).then(|| inline.collect()),
+        }
+    }
 }
 
 /// Why the winning side says what it says, in words.
-fn reasons(closing: &Closing) -> Value {
+fn reasons(closing: &Closing) -> Vec<String> {
     let consensus = &closing.consensus;
     let winners = closing.replicas.iter().filter(|replica| {
         consensus.winner.is_some()
@@ -132,15 +258,5 @@ fn reasons(closing: &Closing) -> Value {
             }
         }
     }
-    json!(reasons)
-}
-
-fn score(summary: &ScoreSummary) -> Value {
-    json!({
-        "method": summary.method,
-        "value": summary.value,
-        "min": summary.min,
-        "max": summary.max,
-        "deviation": summary.deviation,
-    })
+    reasons
 }

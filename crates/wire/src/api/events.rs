@@ -9,7 +9,7 @@ use jurat_core::{
 };
 use serde_json::{Value, json};
 
-use super::consensus_reply;
+use super::consensus_reply::{ConsensusBlock, ReplicaBody};
 
 pub const REPLICA_STARTED: &str = "replica_started";
 pub const REPLICA_DONE: &str = "replica_done";
@@ -27,7 +27,7 @@ pub fn replica_started(round: &RoundId, index: usize, seat: &Seat) -> Value {
 }
 
 pub fn replica_done(round: &RoundId, kind: Kind, replica: &Replica) -> Value {
-    let mut body = consensus_reply::replica_body(kind, Toggle::Off, replica, None);
+    let mut body = json!(ReplicaBody::of(kind, Toggle::Off, replica, None));
     body["round_id"] = json!(round.as_str());
     body
 }
@@ -36,6 +36,6 @@ pub fn decided(round: &RoundId, consensus: &Consensus) -> Value {
     json!({
         "round_id": round.as_str(),
         "verdict": consensus.verdict.map(Label::as_str),
-        "consensus": consensus_reply::consensus_block(consensus),
+        "consensus": ConsensusBlock::of(consensus),
     })
 }

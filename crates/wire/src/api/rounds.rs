@@ -3,13 +3,13 @@
 use jurat_core::{replica::Label, round::Round};
 use serde_json::{Value, json};
 
-use super::{consensus_reply, time};
+use super::{consensus_reply::Reply, time};
 
 /// A round with its reply, as `GET /v1/rounds/{id}` shows it.
 pub fn body(round: &Round) -> Value {
     let mut body = summary(round);
-    if let (Some(members), Value::Object(reply)) =
-        (body.as_object_mut(), consensus_reply::body(round))
+    if let (Some(members), Some(Value::Object(reply))) =
+        (body.as_object_mut(), Reply::of(round).map(|reply| json!(reply)))
     {
         members.extend(reply);
     }

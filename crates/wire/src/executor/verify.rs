@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use jurat_core::policy::Status;
-use jurat_core::reason;
+use jurat_core::{candidate, policy, reason};
 
-use super::{Candidate, PolicyBinding, ShapeError};
+use super::{ArtifactRef, Candidate, InlineEvidence, PolicyBinding, ShapeError};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerifyRequest {
@@ -37,6 +37,56 @@ pub struct VerifyResponse {
     pub provider_family: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
+}
+
+/// The bytes of a `VerifyRequest`, written without copies of what it is made of.
+pub fn verify_request_bytes(
+    candidate: &candidate::Candidate,
+    output_ref: &ArtifactRef,
+    output_schema: &Value,
+    policy: &policy::PolicyBinding,
+) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Request<'a> {
+        candidate: Body<'a>,
+        output_schema: &'a Value,
+        policy: Policy<'a>,
+    }
+    #[derive(Serialize)]
+    struct Body<'a> {
+        candidate_id: &'a str,
+        execution_id: &'a str,
+        output_ref: &'a ArtifactRef,
+        output: &'a Value,
+        evidence_inline: Vec<InlineEvidence>,
+        evidence_refs: Vec<ArtifactRef>,
+    }
+    #[derive(Serialize)]
+    struct Policy<'a> {
+        policy_id: &'a str,
+        policy_version: &'a str,
+        policy_hash: &'a str,
+        policy_params: &'a Value,
+    }
+    let request = Request {
+        candidate: Body {
+            candidate_id: &candidate.candidate_id,
+            execution_id: &candidate.execution_id,
+            output_ref,
+            output: &candidate.output,
+            evidence_inline: candidate.evidence.inline.iter().cloned().map(Into::into).collect(),
+            evidence_refs: candidate.evidence.refs.iter().cloned().map(Into::into).collect(),
+        },
+        output_schema,
+        policy: Policy {
+            policy_id: &policy.policy_id,
+            policy_version: &policy.policy_version,
+            policy_hash: &policy.policy_hash,
+            policy_params: &policy.policy_params,
+        },
+    };
+    // Strings, JSON values and integers always serialize.
+    serde_json::to_vec(&request).unwrap_or_default()
 }
 
 impl VerifyResponse {
@@ -86,5 +136,38 @@ impl From<Status> for VerificationStatus {
             Status::Failed => Self::Failed,
             Status::Inconclusive => Self::Inconclusive,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_bytes_read_back_as_the_request() {
+        let candidate = candidate::Candidate {
+            candidate_id: "c".to_owned(),
+            execution_id: "e".to_owned(),
+            output: json!({"a": [1, "é"]}),
+            evidence: candidate::Evidence {
+                inline: vec![candidate::InlineEvidence {
+                    mime: "text/plain".to_owned(),
+                    content: "seen".to_owned(),
+                }],
+                refs: Vec::new(),
+            },
+        };
+        let binding = policy::PolicyBinding::new("vp.schema_only.v1", json!({}));
+        let output_ref = ArtifactRef::to_output(&candidate.output, 7, "acct_admin");
+        let schema = json!({"type": "object"});
+        let bytes = verify_request_bytes(&candidate, &output_ref, &schema, &binding);
+        let expected = VerifyRequest {
+            candidate: Candidate::new(candidate, 7, "acct_admin"),
+            output_schema: schema,
+            policy: binding.into(),
+        };
+        assert_eq!(bytes, serde_json::to_vec(&expected).unwrap());
     }
 }

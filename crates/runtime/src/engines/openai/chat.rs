@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use url::Url;
 
 use jurat_wire::strict;
 
@@ -95,6 +96,9 @@ impl OpenAiExecutor {
         let body = serde_json::to_vec(&request)
             .map_err(|error| ExecutorError::Failed(format!("the request: {error}")))?;
         let url = format!("{}/chat/completions", self.options.base_url.trim_end_matches('/'));
+        let url = Url::parse(&url).map_err(|error| {
+            ExecutorError::Failed(format!("the base URL of the model: {error}"))
+        })?;
         let reply = self
             .client
             .post_json(&url, self.headers()?, Bytes::from(body), self.options.timeout)
