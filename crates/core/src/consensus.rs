@@ -13,6 +13,7 @@ use serde_json::Value;
 pub use self::{
     confidence::{effective_votes, reliability_prior},
     equivalence::equivalent,
+    merge::nearest_output,
     tally::{Ballot, agree, is_settled},
 };
 use crate::{job::words, replica::Label};

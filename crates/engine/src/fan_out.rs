@@ -68,9 +68,7 @@ impl Engine {
         }
         // The order is that of choice, never of arrival.
         replicas.sort_by_key(|replica| replica.index);
-        let job =
-            Arc::try_unwrap(errand).map_or_else(|shared| shared.job.clone(), |errand| errand.job);
-        Ended { job, replicas }
+        Ended { errand, replicas }
     }
 
     /// Lets the circuit breaker see how the call went.

@@ -4,10 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use jurat_core::{
     caller::{Caller, Scope},
-    consensus::{Ballot, agree},
+    candidate::{Candidate, Evidence},
+    consensus::{Ballot, Consensus, agree, nearest_output},
     decision::DecisionEntry,
     id::{AccountId, RoundId},
     job::Job,
+    policy::Status,
+    replica::Replica,
     round::{Closing, Ending, OpenRound, Round, Seat},
     select::select,
 };
@@ -16,7 +19,7 @@ use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use crate::{
     Engine, EngineError, Progress, Watcher,
-    ask::Errand,
+    ask::{Checks, Errand},
     executors::require,
     pool::{PoolView, lanes},
 };
@@ -130,14 +133,16 @@ impl Engine {
         ended: Ended,
         watcher: &Watcher,
     ) -> Result<Round, EngineError> {
-        let Ended { job, replicas } = ended;
+        let Ended { errand, replicas } = ended;
+        let job = &errand.job;
         let ballot = Ballot {
             kind: open.kind,
             has_schema: job.has_schema,
             terms: &job.terms,
             replicas: &replicas,
         };
-        let consensus = agree(&ballot);
+        let mut consensus = agree(&ballot);
+        self.recheck_merged(&errand.checks, &replicas, &mut consensus).await;
         watcher.tell(|| Progress::Decided {
             round: open.id.clone(),
             consensus: Box::new(consensus.clone()),
@@ -161,6 +166,35 @@ impl Engine {
             ))),
         }
     }
+
+    /// A merged output is nobody's answer, so the policy must pass it like any other; one that it
+    /// does not pass gives way to the answer that is nearest to all others.
+    async fn recheck_merged(
+        &self,
+        checks: &Checks,
+        replicas: &[Replica],
+        consensus: &mut Consensus,
+    ) {
+        let (Some(policy), Some(output)) = (&checks.policy, &consensus.output) else { return };
+        let is_given = replicas
+            .iter()
+            .filter_map(|replica| replica.answer.said()?.output.as_ref())
+            .any(|given| given == output);
+        if is_given {
+            return;
+        }
+        let candidate = Candidate {
+            candidate_id: "merged".to_owned(),
+            execution_id: "merged".to_owned(),
+            output: output.clone(),
+            evidence: Evidence::default(),
+        };
+        let (policy, schema) = (Arc::clone(policy), checks.schema.clone());
+        let verdict = self.inner.bounded.evaluate(policy, Arc::new(candidate), schema).await;
+        if verdict.status != Status::Passed {
+            consensus.output = nearest_output(replicas, consensus);
+        }
+    }
 }
 
 /// Where a chosen session is, and how it wants to be asked.
@@ -178,8 +212,8 @@ pub(crate) struct Place {
 /// A job whose replicas have all ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    pub(crate) job: Job,
-    pub(crate) replicas: Vec<jurat_core::replica::Replica>,
+    pub(crate) errand: Arc<Errand>,
+    pub(crate) replicas: Vec<Replica>,
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the lower bits are as random as all")]

@@ -2,21 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::numeric;
+use super::{Consensus, numeric};
 use crate::{
     canonical::digest_json,
     job::{Aggregation, Merge, Terms},
-    replica::Vote,
+    replica::{Replica, Vote},
 };
 
 /// What the winners say together: for numbers that are averaged, the average; else the member
 /// that is nearest to all others, or a new object of the most frequent members.
 pub(super) fn merged(terms: &Terms, winners: &[&Vote]) -> Option<Value> {
-    let mut outputs: Vec<&Value> =
-        winners.iter().filter_map(|vote| vote.said.output.as_ref()).collect();
-    outputs.sort_by_cached_key(|output| rank(output));
-    let nearest = medoid(&outputs)?;
-    outputs.swap(0, nearest);
+    let outputs =
+        nearest_first(winners.iter().filter_map(|vote| vote.said.output.as_ref()).collect())?;
     Some(match (terms.aggregation, terms.merge) {
         (Aggregation::Majority, Merge::Medoid) => outputs[0].clone(),
         (Aggregation::Majority, Merge::Fields) => merge_fields(&outputs),
@@ -24,6 +21,28 @@ pub(super) fn merged(terms: &Terms, winners: &[&Vote]) -> Option<Value> {
             numeric::combine_outputs(method, &outputs)
         }
     })
+}
+
+/// The winners' output that is nearest to all others of theirs, untouched by any merging.
+pub fn nearest_output(replicas: &[Replica], consensus: &Consensus) -> Option<Value> {
+    let winner = Some(consensus.winner?);
+    let is_winner = |replica: &&Replica| {
+        consensus.groups.get(replica.index).is_some_and(|group| *group == winner)
+    };
+    let outputs = replicas
+        .iter()
+        .filter(is_winner)
+        .filter_map(|replica| replica.answer.said()?.output.as_ref())
+        .collect();
+    nearest_first(outputs)?.first().map(|output| (*output).clone())
+}
+
+/// The outputs in an order of their own, with the one that is nearest to all others in front.
+fn nearest_first(mut outputs: Vec<&Value>) -> Option<Vec<&Value>> {
+    outputs.sort_by_cached_key(|output| rank(output));
+    let nearest = medoid(&outputs)?;
+    outputs.swap(0, nearest);
+    Some(outputs)
 }
 
 fn medoid(outputs: &[&Value]) -> Option<usize> {

@@ -8,10 +8,5 @@ use proptest::test_runner::{Config, RngSeed};
 
 /// The same tries in every run, so that a failure is never a matter of luck.
 fn config(cases: u32) -> Config {
-    Config {
-        cases,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(5872),
-        ..Config::default()
-    }
+    Config { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(5872), ..Config::default() }
 }

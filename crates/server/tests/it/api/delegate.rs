@@ -71,6 +71,19 @@ async fn median_stands_for_numbers_that_differ() {
 }
 
 #[tokio::test]
+async fn an_average_that_the_schema_refuses_gives_way_to_a_given_answer() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([answers(json!(12)), answers(json!(13)), answers(json!(13))]).await;
+    let mut body = extract(&json!({ "type": "integer" }));
+    body["consensus"]["aggregation"] = json!("mean");
+    let reply = app.admin().post("/api/v3/delegate", &body).await.json();
+    assert_eq!(reply["output"], json!(13));
+    body["execution"]["output_schema"] = json!({ "type": "number" });
+    let reply = app.admin().post("/api/v3/delegate", &body).await.json();
+    assert_eq!(reply["output"], json!(38.0 / 3.0));
+}
+
+#[tokio::test]
 async fn a_tolerance_makes_near_numbers_one_group() {
     let app = TestApp::new().await;
     let _fakes = app
