@@ -35,7 +35,7 @@ pub(crate) async fn serve(executors: Vec<String>, keeps: Keeps) -> Result<()> {
         clock: Arc::new(SystemClock),
         client: Client::new(jurat_guard::client::Limits::default())?,
         bounded: Bounded::default(),
-        node_key: NodeKey::from_seed(&[7; 32]),
+        node_key: NodeKey::from_seed(&[7; 32]).context("no signing key")?,
         secrets: Arc::new(|_| None),
         limits: Limits::default(),
     });

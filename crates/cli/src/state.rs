@@ -133,8 +133,8 @@ impl State {
         let clock = SystemClock;
         let fresh = || format!("{:032x}{:032x}", clock.bits(), clock.bits());
         let text = self.read_or_write(NODE_KEY, fresh)?;
-        let seed = seed(&text).ok_or_else(|| StateError::Key { path: self.dir.join(NODE_KEY) })?;
-        Ok(NodeKey::from_seed(&seed))
+        let key = seed(&text).and_then(|seed| NodeKey::from_seed(&seed));
+        key.ok_or_else(|| StateError::Key { path: self.dir.join(NODE_KEY) })
     }
 
     pub(crate) fn server(&self) -> Option<ServerFile> {

@@ -1,13 +1,61 @@
 //! Canonical JSON (RFC 8785) and digests over it.
 
-use serde_json::Value;
+use std::io;
+
+use serde::Serialize;
+use serde_json::{Value, ser::Formatter};
 use sha2::{Digest as _, Sha256};
 
 /// The canonical bytes of a JSON value.
 pub fn canonical(value: &Value) -> Vec<u8> {
+    if is_plain(value) {
+        return in_order(value);
+    }
     // A `Value` holds no maps with other keys than strings and no non-finite numbers,
     // which are the only ways to fail; an empty text would then still not equal any value's.
     serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+}
+
+/// The canonical bytes of what already has its members in canonical order.
+///
+/// Canonical JSON differs from what `serde_json` writes in the order of members and in the form of
+/// floats only, so in order there is nothing to sort, and it takes a third of the time.
+pub(crate) fn in_order(document: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    let mut writer = serde_json::Serializer::with_formatter(&mut bytes, Es6Numbers);
+    // Writing to memory does not fail, and the documents hold finite numbers only.
+    match document.serialize(&mut writer) {
+        Ok(()) => bytes,
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Writes floats as RFC 8785 wants them: like ECMAScript, `1` and not `1.0`.
+struct Es6Numbers;
+
+impl Formatter for Es6Numbers {
+    fn write_f64<W: io::Write + ?Sized>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        let mut buffer = ryu_js::Buffer::new();
+        writer.write_all(buffer.format_finite(value).as_bytes())
+    }
+}
+
+/// Whether members sorted by bytes, as a map has them, are sorted by UTF-16 as well, and whole
+/// numbers are small enough to be the same as floats.
+fn is_plain(value: &Value) -> bool {
+    const EXACT: u64 = 1 << 53;
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(whole), _) => whole <= EXACT,
+            (None, Some(whole)) => whole.unsigned_abs() <= EXACT,
+            (None, None) => true,
+        },
+        Value::Array(items) => items.iter().all(is_plain),
+        Value::Object(members) => {
+            members.iter().all(|(name, value)| name.is_ascii() && is_plain(value))
+        }
+    }
 }
 
 /// `sha256:` and the hex digest of the bytes.

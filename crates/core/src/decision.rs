@@ -14,41 +14,42 @@ use crate::{
 pub const FORMAT: &str = "jurat.decision.v1";
 
 /// A document: its canonical JSON is hashed, so its fields are its meaning.
+/// They stand in canonical order, which is that of their names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionEntry {
-    pub format: String,
-    pub round_id: String,
     pub account_id: String,
-    pub kind: String,
-    pub ending: String,
-    pub request_digest: String,
-    pub policy_id: String,
-    pub policy_hash: String,
-    pub strategy: String,
-    pub equivalence: String,
-    pub disagreement_policy: String,
-    pub outcome: String,
-    pub verdict: Option<String>,
-    pub output_digest: Option<String>,
     pub agreement: f64,
-    pub confidence: f64,
-    pub effective_votes: f64,
-    pub tie_broken: bool,
-    pub replicas: Vec<DecisionReplica>,
-    pub opened_at_us: i64,
     pub closed_at_us: i64,
+    pub confidence: f64,
+    pub disagreement_policy: String,
+    pub effective_votes: f64,
+    pub ending: String,
+    pub equivalence: String,
+    pub format: String,
+    pub kind: String,
+    pub opened_at_us: i64,
+    pub outcome: String,
+    pub output_digest: Option<String>,
+    pub policy_hash: String,
+    pub policy_id: String,
+    pub replicas: Vec<DecisionReplica>,
+    pub request_digest: String,
+    pub round_id: String,
+    pub strategy: String,
+    pub tie_broken: bool,
+    pub verdict: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionReplica {
-    pub session_id: String,
+    pub answer_digest: Option<String>,
     pub executor: String,
+    pub failure: Option<String>,
+    pub group: Option<usize>,
     pub independence: String,
     pub label: String,
-    pub group: Option<usize>,
-    pub answer_digest: Option<String>,
     pub result_hash: Option<String>,
-    pub failure: Option<String>,
+    pub session_id: String,
 }
 
 /// The canonical text of the entry and its digest.
@@ -95,8 +96,7 @@ impl DecisionEntry {
     }
 
     pub fn seal(&self) -> SealedEntry {
-        // A struct of strings and finite numbers always serializes.
-        let bytes = serde_json_canonicalizer::to_vec(self).unwrap_or_default();
+        let bytes = canonical::in_order(self);
         let digest = canonical::digest(&bytes);
         SealedEntry { text: String::from_utf8(bytes).unwrap_or_default(), digest }
     }
@@ -115,5 +115,49 @@ impl DecisionReplica {
             result_hash: said.and_then(|said| said.result_hash.clone()),
             failure: replica.answer.failure().map(|failure| failure.code.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_stand_in_canonical_order() {
+        let replica = DecisionReplica {
+            answer_digest: None,
+            executor: "e".to_owned(),
+            failure: None,
+            group: Some(0),
+            independence: "f/m@h".to_owned(),
+            label: "VALID".to_owned(),
+            result_hash: None,
+            session_id: "s".to_owned(),
+        };
+        let entry = DecisionEntry {
+            account_id: "a".to_owned(),
+            agreement: 1.0,
+            closed_at_us: 2,
+            confidence: 0.75,
+            disagreement_policy: "return_all".to_owned(),
+            effective_votes: 1.0,
+            ending: "closed".to_owned(),
+            equivalence: "label".to_owned(),
+            format: FORMAT.to_owned(),
+            kind: "validate".to_owned(),
+            opened_at_us: 1,
+            outcome: "agreed".to_owned(),
+            output_digest: None,
+            policy_hash: "h".to_owned(),
+            policy_id: "p".to_owned(),
+            replicas: vec![replica],
+            request_digest: "d".to_owned(),
+            round_id: "r".to_owned(),
+            strategy: "majority".to_owned(),
+            tie_broken: false,
+            verdict: None,
+        };
+        let sorted = serde_json_canonicalizer::to_string(&entry).unwrap();
+        assert_eq!(entry.seal().text, sorted);
     }
 }

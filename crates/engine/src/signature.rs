@@ -1,16 +1,16 @@
 //! Signs requests to executors with the node's key (HTTP message signatures, RFC 9421).
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use ed25519_dalek::{Signer as _, SigningKey};
 use jurat_core::time::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 /// The key by which executors know this node.
 #[derive(Clone)]
 pub struct NodeKey {
-    key: SigningKey,
+    key: Arc<Ed25519KeyPair>,
     id: String,
 }
 
@@ -39,10 +39,11 @@ pub(crate) struct Signed {
 }
 
 impl NodeKey {
-    pub fn from_seed(seed: &[u8; 32]) -> Self {
-        let key = SigningKey::from_bytes(seed);
-        let id = hex::encode(key.verifying_key().as_bytes());
-        Self { key, id }
+    /// `None` only if the cryptographic library refuses to work.
+    pub fn from_seed(seed: &[u8; 32]) -> Option<Self> {
+        let key = Ed25519KeyPair::from_seed_unchecked(seed).ok()?;
+        let id = hex::encode(key.public_key());
+        Some(Self { key: Arc::new(key), id })
     }
 
     /// The public key in hex, which is also the `keyid` of signatures.
@@ -60,7 +61,7 @@ impl NodeKey {
             "\"@method\": POST\n\"@authority\": {}\n\"@path\": {}\n\"content-digest\": {}\n\"x-jurat-round\": {}\n\"x-jurat-replica\": {}\n\"@signature-params\": {params}",
             covered.authority, covered.path, covered.content_digest, covered.round, covered.replica
         );
-        let signature = STANDARD.encode(self.key.sign(base.as_bytes()).to_bytes());
+        let signature = STANDARD.encode(self.key.sign(base.as_bytes()));
         Signed { input: format!("sig1={params}"), signature: format!("sig1=:{signature}:") }
     }
 }

@@ -120,7 +120,7 @@ impl TestApp {
             clock: Arc::<ManualClock>::clone(&clock),
             client: Client::new(jurat_guard::client::Limits::default()).unwrap(),
             bounded: Bounded::new(2),
-            node_key: NodeKey::from_seed(&[7; 32]),
+            node_key: NodeKey::from_seed(&[7; 32]).unwrap(),
             secrets: Arc::new(move |name| tokens.get(name).map(|token| (*token).to_owned())),
             limits,
         });

@@ -1,6 +1,7 @@
 //! Tests of whole decisions of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod canonical_json;
 mod cases;
 mod consensus;
 mod policies;

@@ -69,6 +69,7 @@ fn entry() -> impl Strategy<Value = DecisionEntry> {
                 agreement,
                 confidence,
                 effective_votes,
+                tie_broken: false,
                 replicas,
                 opened_at_us: times.0,
                 closed_at_us: times.1,
@@ -105,7 +106,8 @@ fn another(pointer: &str, value: &Value) -> Value {
             None => Value::from(number.as_f64().unwrap() + 0.0001),
         },
         Value::Null if pointer.ends_with("/group") => Value::from(9),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Value::from("x"),
+        Value::Bool(flag) => Value::from(!flag),
+        Value::Null | Value::Array(_) | Value::Object(_) => Value::from("x"),
     }
 }
 
@@ -121,8 +123,8 @@ proptest! {
         prop_assert_eq!(&serde_json::from_value::<DecisionEntry>(document.clone()).unwrap(), &entry);
         let mut fields = Vec::new();
         pointers(&document, "", &mut fields);
-        // Nineteen members that are no list, and eight of each replica.
-        prop_assert_eq!(fields.len(), 19 + 8 * entry.replicas.len());
+        // Twenty members that are no list, and eight of each replica.
+        prop_assert_eq!(fields.len(), 20 + 8 * entry.replicas.len());
         for pointer in fields {
             let mut changed = document.clone();
             let place = changed.pointer_mut(&pointer).unwrap();
