@@ -59,6 +59,7 @@ const CORE_ALLOWED: &[&str] = &[
     "jsonschema-regex",
     "referencing",
     "regex-automata",
+    "ryu-js",
     "serde",
     "serde_json",
     "serde_json_canonicalizer",

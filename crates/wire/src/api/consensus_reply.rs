@@ -14,20 +14,42 @@ use serde_json::Value;
 #[derive(Debug, Serialize)]
 pub struct Reply<'a> {
     /// Validate and factcheck: the verdict, or null.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<Option<Word>>,
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    verdict: Member<Word>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasons: Option<Vec<String>>,
     /// Delegate: `OK`, or `NO_CONSENSUS`.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Option<&'a Value>>,
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    output: Member<&'a Value>,
     confidence: f64,
     consensus: ConsensusBlock<'a>,
     replicas: Vec<ReplicaBody<'a>>,
     round_id: &'a str,
     receipt_id: &'a str,
+}
+
+/// A member that one kind of reply has, perhaps as null, and another has not.
+#[derive(Debug)]
+enum Member<T> {
+    LeftOut,
+    Is(Option<T>),
+}
+
+impl<T> Member<T> {
+    const fn is_left_out(&self) -> bool {
+        matches!(self, Self::LeftOut)
+    }
+}
+
+impl<T: Serialize> Serialize for Member<T> {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::LeftOut => writer.serialize_none(),
+            Self::Is(value) => value.serialize(writer),
+        }
+    }
 }
 
 /// The `consensus` block: the five names every client may rely on, then ours.
@@ -133,10 +155,18 @@ impl<'a> Reply<'a> {
         let consensus = &closing.consensus;
         let is_delegate = round.open.kind == Kind::Delegate;
         Some(Self {
-            verdict: (!is_delegate).then(|| consensus.verdict.map(Word)),
+            verdict: if is_delegate {
+                Member::LeftOut
+            } else {
+                Member::Is(consensus.verdict.map(Word))
+            },
             reasons: (!is_delegate).then(|| reasons(closing)),
             status: is_delegate.then(|| consensus.verdict.map_or("NO_CONSENSUS", Label::as_str)),
-            output: is_delegate.then_some(consensus.output.as_ref()),
+            output: if is_delegate {
+                Member::Is(consensus.output.as_ref())
+            } else {
+                Member::LeftOut
+            },
             confidence: consensus.confidence,
             consensus: ConsensusBlock::of(consensus),
             replicas: replicas(&round.open, closing),
