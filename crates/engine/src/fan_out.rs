@@ -1,7 +1,8 @@
 //! Asks all chosen sessions at once. Each ends by the deadline, and none gets lost.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
+use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use jurat_core::{
     consensus::{Ballot, is_settled},
     executor::Breaker,
@@ -9,7 +10,6 @@ use jurat_core::{
     replica::{Answer, FailureCode, Label, Replica},
     round::OpenRound,
 };
-use tokio::task::{Id, JoinSet};
 
 use crate::{Engine, Progress, Watcher, ask::Errand, round::Ended};
 
@@ -21,28 +21,24 @@ impl Engine {
         watcher: &Watcher,
     ) -> Ended {
         let started_at = self.inner.clock.now();
-        let mut calls = JoinSet::new();
-        let mut indexes: BTreeMap<Id, usize> = BTreeMap::new();
+        let mut calls: FuturesUnordered<_> = (0..open.seats.len())
+            .map(|index| {
+                let call = AssertUnwindSafe(self.ask(&errand, index)).catch_unwind();
+                call.map(move |answer| (index, answer))
+            })
+            .collect();
         for (index, seat) in open.seats.iter().enumerate() {
             watcher.tell(|| Progress::ReplicaStarted {
                 round: open.id.clone(),
                 index,
                 seat: seat.clone(),
             });
-            let (engine, errand) = (self.clone(), Arc::clone(&errand));
-            let call = calls.spawn(async move { engine.ask(&errand, index).await });
-            indexes.insert(call.id(), index);
         }
         let mut replicas: Vec<Replica> = Vec::with_capacity(open.seats.len());
-        while let Some(ended) = calls.join_next_with_id().await {
-            let (id, answer) = match ended {
-                Ok((id, answer)) => (id, answer),
-                Err(error) => (
-                    error.id(),
-                    Answer::nothing(FailureCode::Internal, "the call ended in a panic"),
-                ),
-            };
-            let Some(index) = indexes.remove(&id) else { continue };
+        while let Some((index, answer)) = calls.next().await {
+            let answer = answer.unwrap_or_else(|_| {
+                Answer::nothing(FailureCode::Internal, "the call ended in a panic")
+            });
             let latency_ms = self.inner.clock.now().millis_since(started_at);
             let replica = replica(open, &errand, index, answer, latency_ms);
             self.note_call(&replica);
@@ -52,13 +48,17 @@ impl Engine {
                 replica: Box::new(replica.clone()),
             });
             replicas.push(replica);
-            if errand.job.terms.early_stop == Toggle::On && is_decided(open, &errand, &replicas) {
+            let may_stop = errand.job.terms.early_stop == Toggle::On;
+            if may_stop && is_decided(open, &errand, &replicas) {
                 break;
             }
         }
-        // Dropping the set cancels what is still under way.
+        // Dropping the calls cancels what is still under way.
         drop(calls);
-        for index in indexes.into_values() {
+        let missing: Vec<usize> = (0..open.seats.len())
+            .filter(|index| replicas.iter().all(|replica| replica.index != *index))
+            .collect();
+        for index in missing {
             let answer = Answer::nothing(
                 FailureCode::Cancelled,
                 "the round was decided without this replica",

@@ -1,8 +1,6 @@
 //! `verifier_result_hash`: the digest that binds a verdict to its candidate and policy.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::canonical;
 
@@ -31,40 +29,60 @@ pub enum HashCheck {
 
 /// `sha256:` and the digest of the fields as one compact object with sorted keys.
 pub fn result_hash(fields: &ResultFields<'_>) -> String {
-    digest(fields, Value::from(fields.score))
+    format!("sha256:{}", digest(fields, Score::AsWritten))
 }
 
 /// Compares a claimed hash; a bare digest will do, and a whole score may be written either way.
 pub fn check_result_hash(claimed: &str, fields: &ResultFields<'_>) -> HashCheck {
-    let claimed = claimed.trim().to_ascii_lowercase();
-    let bare = claimed.strip_prefix("sha256:").unwrap_or(&claimed);
+    let claimed = claimed.trim();
+    let bare = claimed.strip_prefix("sha256:").unwrap_or(claimed);
     if bare.len() != 64 || !bare.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return HashCheck::Missing;
     }
-    let is_right = |digest: &str| digest.strip_prefix("sha256:") == Some(bare);
-    if is_right(&result_hash(fields)) {
-        return HashCheck::Right;
-    }
+    let is_right = |score| digest(fields, score).eq_ignore_ascii_case(bare);
     // RFC 8785 writes a whole float without its fraction, and so do many JSON writers.
-    let written = canonical::canonical(&Value::from(fields.score));
-    match serde_json::from_slice::<Value>(&written) {
-        Ok(score) if is_right(&digest(fields, score.clone())) => HashCheck::Right,
-        _ => HashCheck::Wrong,
+    let whole = [0, 1].into_iter().find(|whole| f64::from(*whole).total_cmp(&fields.score).is_eq());
+    if is_right(Score::AsWritten) || whole.is_some_and(|whole| is_right(Score::Whole(whole))) {
+        HashCheck::Right
+    } else {
+        HashCheck::Wrong
     }
 }
 
-/// Not canonical JSON: numbers stay as `serde_json` writes them, so `1.0` keeps its fraction.
-fn digest(fields: &ResultFields<'_>, score: Value) -> String {
-    let object: BTreeMap<&str, Value> = BTreeMap::from([
-        ("candidate_id", Value::from(fields.candidate_id)),
-        ("execution_id", Value::from(fields.execution_id)),
-        ("model_id", Value::from(fields.model_id)),
-        ("passed", Value::from(fields.passed)),
-        ("policy_hash", Value::from(fields.policy_hash)),
-        ("provider_family", Value::from(fields.provider_family)),
-        ("reason_codes", Value::from(fields.reason_codes)),
-        ("score", score),
-    ]);
+/// How the score stands in the hashed text.
+#[derive(Clone, Copy)]
+enum Score {
+    /// As `serde_json` writes it: `1.0` keeps its fraction.
+    AsWritten,
+    /// Without its fraction; between 0 and 1 only the ends are whole.
+    Whole(u8),
+}
+
+/// The bare digest. Not canonical JSON, because numbers stay as `serde_json` writes them.
+fn digest(fields: &ResultFields<'_>, score: Score) -> String {
     // Text keys and JSON values always serialize.
-    canonical::digest(&serde_json::to_vec(&object).unwrap_or_default())
+    let text = serde_json::to_vec(&Hashed(fields, score)).unwrap_or_default();
+    canonical::sha256_hex(&text)
+}
+
+/// The hashed object, with its keys in order.
+struct Hashed<'a>(&'a ResultFields<'a>, Score);
+
+impl Serialize for Hashed<'_> {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        let Self(fields, score) = self;
+        let mut object = writer.serialize_map(Some(8))?;
+        object.serialize_entry("candidate_id", fields.candidate_id)?;
+        object.serialize_entry("execution_id", fields.execution_id)?;
+        object.serialize_entry("model_id", fields.model_id)?;
+        object.serialize_entry("passed", &fields.passed)?;
+        object.serialize_entry("policy_hash", fields.policy_hash)?;
+        object.serialize_entry("provider_family", fields.provider_family)?;
+        object.serialize_entry("reason_codes", fields.reason_codes)?;
+        match score {
+            Score::AsWritten => object.serialize_entry("score", &fields.score)?,
+            Score::Whole(whole) => object.serialize_entry("score", whole)?,
+        }
+        object.end()
+    }
 }

@@ -1,6 +1,6 @@
 //! The one thread that writes: it takes all that is queued, commits it at once, then answers.
 
-use std::{fmt, sync::Arc, thread, time::Duration};
+use std::{fmt, sync::Arc, thread};
 
 use rusqlite::{Connection, ffi};
 use tokio::sync::{mpsc, oneshot};
@@ -11,9 +11,6 @@ use crate::{Result, StoreError, error::Refusal};
 const QUEUE: usize = 1_024;
 /// The most writes that share one commit.
 const BATCH: usize = 256;
-/// How long a commit waits for company when the one before had some.
-/// A write that comes alone is never kept waiting.
-const GATHER: Duration = Duration::from_micros(300);
 
 pub(super) struct Writer {
     queue: mpsc::Sender<Message>,
@@ -96,13 +93,9 @@ fn work_off(connection: Connection, mut messages: mpsc::Receiver<Message>) {
     let mut is_disk_unsure = false;
     let mut batch: Vec<Box<dyn Write>> = Vec::with_capacity(BATCH);
     let mut closing = None;
-    let mut had_company = false;
     while closing.is_none()
         && let Some(message) = messages.blocking_recv()
     {
-        if had_company {
-            thread::sleep(GATHER);
-        }
         let mut next = Some(message);
         while let Some(message) = next {
             match message {
@@ -112,7 +105,6 @@ fn work_off(connection: Connection, mut messages: mpsc::Receiver<Message>) {
             let is_full = batch.len() == BATCH || closing.is_some();
             next = if is_full { None } else { messages.try_recv().ok() };
         }
-        had_company = 1 < batch.len();
         let commit =
             if is_disk_unsure { Commit::DiskUnsure } else { commit(&connection, &mut batch) };
         is_disk_unsure = is_disk_unsure || commit.leaves_disk_unsure();
