@@ -73,6 +73,8 @@ impl fmt::Display for Independence {
 pub struct Breaker {
     failures_in_a_row: u32,
     open_until: Option<Timestamp>,
+    /// A call was let through, and it decides.
+    on_trial: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,15 +106,36 @@ impl Breaker {
         Self::default()
     }
 
+    /// Lets one call through when the pause is over. Others wait for it, or for another pause.
+    #[must_use]
+    pub fn after_dispatch(self, now: Timestamp) -> Self {
+        match self.state(now) {
+            BreakerState::HalfOpen => {
+                let open_until = Some(now.plus_millis(self.pause_ms()));
+                Self { open_until, on_trial: true, ..self }
+            }
+            BreakerState::Closed | BreakerState::Open(_) => self,
+        }
+    }
+
     #[must_use]
     pub fn after_failure(self, now: Timestamp) -> Self {
-        let failures = self.failures_in_a_row.saturating_add(1);
-        if failures < Self::THRESHOLD {
-            return Self { failures_in_a_row: failures, open_until: None };
+        // Calls that were under way when it opened say nothing new.
+        if matches!(self.state(now), BreakerState::Open(_)) && !self.on_trial {
+            return self;
         }
-        let doublings = (failures - Self::THRESHOLD).min(16);
-        let pause = (Self::FIRST_PAUSE_MS << doublings).min(Self::LONGEST_PAUSE_MS);
-        Self { failures_in_a_row: failures, open_until: Some(now.plus_millis(pause)) }
+        let failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+        let next = Self { failures_in_a_row, open_until: None, on_trial: false };
+        if failures_in_a_row < Self::THRESHOLD {
+            return next;
+        }
+        Self { open_until: Some(now.plus_millis(next.pause_ms())), ..next }
+    }
+
+    /// Twice as long with every failure.
+    fn pause_ms(self) -> u64 {
+        let doublings = self.failures_in_a_row.saturating_sub(Self::THRESHOLD).min(16);
+        (Self::FIRST_PAUSE_MS << doublings).min(Self::LONGEST_PAUSE_MS)
     }
 }
 
@@ -124,25 +147,43 @@ mod tests {
         Timestamp::from_millis(seconds * 1_000)
     }
 
+    fn failed(times: usize) -> Breaker {
+        (0..times).fold(Breaker::default(), |breaker, _| breaker.after_failure(at(0)))
+    }
+
     #[test]
     fn five_failures_open_it_and_a_pause_half_opens_it() {
-        let mut breaker = Breaker::default();
-        for _ in 0..4 {
-            breaker = breaker.after_failure(at(0));
-            assert_eq!(breaker.state(at(0)), BreakerState::Closed);
-        }
-        breaker = breaker.after_failure(at(0));
+        assert_eq!(failed(4).state(at(0)), BreakerState::Closed);
+        let breaker = failed(5);
         assert_eq!(breaker.state(at(4)), BreakerState::Open(at(5)));
         assert_eq!(breaker.state(at(5)), BreakerState::HalfOpen);
-        // The probe in the half-open state fails: the pause doubles.
-        breaker = breaker.after_failure(at(5));
-        assert_eq!(breaker.state(at(14)), BreakerState::Open(at(15)));
-        assert_eq!(Breaker::closed().state(at(14)), BreakerState::Closed);
+        assert_eq!(Breaker::closed().state(at(4)), BreakerState::Closed);
+    }
+
+    #[test]
+    fn calls_that_were_under_way_when_it_opened_do_not_lengthen_the_pause() {
+        assert_eq!(failed(25), failed(5));
+    }
+
+    #[test]
+    fn one_call_is_let_through_and_decides() {
+        let trial = failed(5).after_dispatch(at(5));
+        assert_eq!(trial.state(at(6)), BreakerState::Open(at(10)));
+        // It fails: the pause doubles.
+        assert_eq!(trial.after_failure(at(6)).state(at(15)), BreakerState::Open(at(16)));
+        // It never reports: another one is let through.
+        assert_eq!(trial.state(at(10)), BreakerState::HalfOpen);
     }
 
     #[test]
     fn the_pause_is_bounded() {
-        let breaker = (0..1_000).fold(Breaker::default(), |b, _| b.after_failure(at(0)));
-        assert_eq!(breaker.state(at(299)), BreakerState::Open(at(300)));
+        let mut breaker = failed(5);
+        let mut now = at(5);
+        for _ in 0..40 {
+            breaker = breaker.after_dispatch(now).after_failure(now);
+            now = now.plus_millis(300_000);
+        }
+        assert_eq!(breaker.pause_ms(), 300_000);
+        assert_eq!(breaker.state(now), BreakerState::HalfOpen);
     }
 }

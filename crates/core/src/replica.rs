@@ -94,9 +94,9 @@ impl Answer {
     /// A replica without a verdict; the label follows from the reason.
     pub fn failed(failure: Failure, said: Option<Said>) -> Self {
         let label = match failure.code {
-            FailureCode::Timeout => Label::Timeout,
+            FailureCode::Timeout | FailureCode::Busy => Label::Timeout,
             FailureCode::Cancelled => Label::Cancelled,
-            FailureCode::InvalidOutput | FailureCode::OutputUnchecked => Label::InvalidOutput,
+            FailureCode::InvalidOutput => Label::InvalidOutput,
             FailureCode::Unreachable
             | FailureCode::Disconnected
             | FailureCode::HttpStatus
@@ -108,6 +108,7 @@ impl Answer {
             | FailureCode::HashMismatch
             | FailureCode::StatusContradicts
             | FailureCode::PolicyContradicted
+            | FailureCode::OutputUnchecked
             | FailureCode::NodeStopped
             | FailureCode::Internal => Label::Error,
         };
@@ -138,6 +139,8 @@ words!(
     FailureCode {
         /// The deadline of the round passed.
         Timeout => "timeout",
+        /// The executor had as many calls as it may have, until the deadline.
+        Busy => "busy",
         /// No connection, or the address did not resolve.
         Unreachable => "unreachable",
         /// The connection ended before the answer did.
@@ -172,6 +175,32 @@ words!(
         Internal => "internal",
     }
 );
+
+impl FailureCode {
+    /// Whether it speaks against the executor, rather than against the caller or ourselves.
+    pub const fn is_executors_fault(self) -> bool {
+        match self {
+            Self::Timeout
+            | Self::Unreachable
+            | Self::Disconnected
+            | Self::HttpStatus
+            | Self::Redirect
+            | Self::NotJson
+            | Self::BadShape
+            | Self::TooLarge
+            | Self::EncodedReply
+            | Self::HashMismatch
+            | Self::StatusContradicts => true,
+            Self::Busy
+            | Self::PolicyContradicted
+            | Self::InvalidOutput
+            | Self::OutputUnchecked
+            | Self::Cancelled
+            | Self::NodeStopped
+            | Self::Internal => false,
+        }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {

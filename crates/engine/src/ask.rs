@@ -43,7 +43,7 @@ pub(crate) struct Errand {
     pub(crate) checks: Checks,
     pub(crate) places: Vec<Place>,
     pub(crate) opened_at: Timestamp,
-    deadline: Instant,
+    pub(crate) deadline: Instant,
     /// The body of `/verify`, the same for all replicas.
     verify: Option<Letter>,
 }
@@ -97,8 +97,8 @@ impl Engine {
         let permit = tokio::time::timeout_at(errand.deadline, place.address.calls.acquire());
         let Ok(Ok(_permit)) = permit.await else {
             return Answer::nothing(
-                FailureCode::Timeout,
-                "the executor was busy until the deadline",
+                FailureCode::Busy,
+                "the executor had as many calls as it may have, until the deadline",
             );
         };
         let headers = self.letter_heads(errand, index, path, &letter);

@@ -3,7 +3,7 @@
 use jurat_core::{
     caller::Scope, code::Code, policy::BindError, schema::SchemaError, select::SelectError,
 };
-use jurat_store::StoreError;
+use jurat_store::{StoreError, StoreErrorKind};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -21,8 +21,10 @@ pub enum EngineError {
     Select(#[from] SelectError),
     #[error("the output schema is refused: {0}")]
     Schema(SchemaError),
-    #[error("the schema could not be checked now")]
-    SchemaBusy,
+    #[error("too much is waiting to be checked")]
+    ChecksBusy,
+    #[error("the claim cannot be checked within the bounds on work: {0}")]
+    TooMuchWork(String),
     #[error("the policy is refused: {0}")]
     Policy(BindError),
     #[error("too many rounds are under way")]
@@ -45,11 +47,13 @@ impl EngineError {
             Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
             Self::Select(SelectError::TooSmall { .. }) => Code::SessionPoolTooSmall,
             Self::Select(SelectError::Unavailable { .. }) => Code::SessionsUnavailable,
-            Self::Schema(_) => Code::SchemaRefused,
+            Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
-            Self::SchemaBusy | Self::Overloaded => Code::Overloaded,
-            Self::Store(_) => Code::StoreUnavailable,
-            Self::Bug(_) => Code::Internal,
+            Self::ChecksBusy | Self::Overloaded => Code::Overloaded,
+            Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
+                Code::StoreUnavailable
+            }
+            Self::Store(_) | Self::Bug(_) => Code::Internal,
         }
     }
 
@@ -63,13 +67,13 @@ impl EngineError {
                 | SelectError::Twice(_)
                 | SelectError::TooSmall { .. },
             ) => Some("consensus.session_pool"),
-            Self::Schema(_) => Some("output_schema"),
+            Self::Schema(_) | Self::TooMuchWork(_) => Some("output_schema"),
             Self::Policy(_) => Some("policy"),
             Self::Forbidden(_)
             | Self::NotFound { .. }
             | Self::Conflict(_)
             | Self::Select(SelectError::Unavailable { .. })
-            | Self::SchemaBusy
+            | Self::ChecksBusy
             | Self::Overloaded
             | Self::Store(_)
             | Self::Bug(_) => None,

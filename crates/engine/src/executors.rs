@@ -38,6 +38,8 @@ impl Engine {
                 return Err(EngineError::Conflict(format!("there is a session `{id}` already")));
             }
         }
+        // What was known of an executor that had the name before is not true of this one.
+        self.inner.pool.drop_standing(&executor.name);
         self.inner.pool.forget();
         if let Some(address) = self.address_of(&executor.name).await? {
             self.probe(&executor.name, &address).await;

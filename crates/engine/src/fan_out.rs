@@ -5,13 +5,21 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use jurat_core::{
     consensus::{Ballot, is_settled},
-    executor::Breaker,
+    executor::{Breaker, BreakerState},
     job::Toggle,
-    replica::{Answer, FailureCode, Label, Replica},
+    replica::{Answer, FailureCode, Replica},
     round::OpenRound,
 };
 
+use jurat_guard::bounded::NotDone;
+use serde_json::Value;
+
 use crate::{Engine, Progress, Watcher, ask::Errand, round::Ended};
+
+/// Outputs of so many values are compared on a thread of their own.
+const MANY_NODES: usize = 5_000;
+/// How long an executor may take at the least before its silence speaks against it.
+const FAIR_TRY_MS: u64 = 5_000;
 
 impl Engine {
     pub(crate) async fn fan_out(
@@ -49,7 +57,7 @@ impl Engine {
             });
             replicas.push(replica);
             let may_stop = errand.job.terms.early_stop == Toggle::On;
-            if may_stop && is_decided(open, &errand, &replicas) {
+            if may_stop && self.is_decided(open, &errand, &replicas).await {
                 break;
             }
         }
@@ -71,42 +79,80 @@ impl Engine {
         Ended { errand, replicas }
     }
 
+    async fn is_decided(&self, open: &OpenRound, errand: &Arc<Errand>, ended: &[Replica]) -> bool {
+        let mut ended: Vec<Replica> = ended.to_vec();
+        ended.sort_by_key(|replica| replica.index);
+        let asked = open.seats.len();
+        let count = move |ballot: &Ballot<'_>| is_settled(ballot, asked);
+        // A count that fails stops nothing.
+        self.count(errand, &Arc::new(ended), count).await.unwrap_or(false)
+    }
+
+    /// Counts votes: at once when the outputs are small, else where it holds up nobody.
+    pub(crate) async fn count<T: Send + 'static>(
+        &self,
+        errand: &Arc<Errand>,
+        replicas: &Arc<Vec<Replica>>,
+        count: impl Fn(&Ballot<'_>) -> T + Clone + Send + 'static,
+    ) -> Result<T, NotDone> {
+        let (errand, replicas) = (Arc::clone(errand), Arc::clone(replicas));
+        let is_small = replicas
+            .iter()
+            .filter_map(|replica| replica.answer.said()?.output.as_ref())
+            .map(nodes)
+            .sum::<usize>()
+            < MANY_NODES;
+        let work = move || {
+            count(&Ballot {
+                kind: errand.job.work.kind(),
+                has_schema: errand.job.has_schema,
+                terms: &errand.job.terms,
+                replicas: &replicas,
+            })
+        };
+        if is_small {
+            return Ok(work());
+        }
+        match self.inner.bounded.run(work.clone()).await {
+            // Answers that are there must be counted, even if it holds somebody up.
+            Err(NotDone::Busy) => Ok(work()),
+            ended => ended,
+        }
+    }
+
+    /// Lets the circuit breaker see that a call is sent, which it may be waiting for.
+    pub(crate) fn note_dispatch(&self, executor: &str) {
+        let now = self.inner.clock.now();
+        if self.inner.pool.standing(executor).breaker.state(now) == BreakerState::HalfOpen {
+            self.inner.pool.update(executor, |standing| {
+                standing.breaker = standing.breaker.after_dispatch(now);
+            });
+        }
+    }
+
     /// Lets the circuit breaker see how the call went.
     fn note_call(&self, replica: &Replica) {
         let now = self.inner.clock.now();
-        let is_failure = match replica.answer.label() {
-            Label::Timeout | Label::Error => true,
-            Label::Cancelled => return,
-            Label::Valid
-            | Label::Invalid
-            | Label::Retry
-            | Label::NeedsSpec
-            | Label::True
-            | Label::False
-            | Label::Unsure
-            | Label::Ok
-            | Label::InvalidOutput => false,
+        let is_failure = match replica.answer.failure() {
+            None => false,
+            // A caller who gives no time learns nothing about the executor.
+            Some(failure) if failure.code == FailureCode::Timeout => {
+                FAIR_TRY_MS <= replica.latency_ms
+            }
+            Some(failure) => failure.code.is_executors_fault(),
         };
-        if !is_failure && self.inner.pool.standing(&replica.executor).breaker == Breaker::closed() {
-            return;
+        let has_answered = replica.answer.said().is_some();
+        let is_closed = self.inner.pool.standing(&replica.executor).breaker == Breaker::closed();
+        if is_failure {
+            self.inner.pool.update(&replica.executor, |standing| {
+                standing.breaker = standing.breaker.after_failure(now);
+            });
+        } else if has_answered && !is_closed {
+            self.inner.pool.update(&replica.executor, |standing| {
+                standing.breaker = Breaker::closed();
+            });
         }
-        self.inner.pool.update(&replica.executor, |standing| {
-            standing.breaker =
-                if is_failure { standing.breaker.after_failure(now) } else { Breaker::closed() };
-        });
     }
-}
-
-fn is_decided(open: &OpenRound, errand: &Errand, ended: &[Replica]) -> bool {
-    let mut ended: Vec<Replica> = ended.to_vec();
-    ended.sort_by_key(|replica| replica.index);
-    let ballot = Ballot {
-        kind: open.kind,
-        has_schema: errand.job.has_schema,
-        terms: &errand.job.terms,
-        replicas: &ended,
-    };
-    is_settled(&ballot, open.seats.len())
 }
 
 fn replica(
@@ -126,5 +172,15 @@ fn replica(
         answer,
         latency_ms,
         cost_micros: errand.places[index].price_micros,
+    }
+}
+
+/// How many values an output has; long texts count by their length.
+fn nodes(output: &Value) -> usize {
+    match output {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        Value::String(text) => 1 + text.len() / 64,
+        Value::Array(items) => 1 + items.iter().map(nodes).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(nodes).sum::<usize>(),
     }
 }

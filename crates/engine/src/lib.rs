@@ -2,6 +2,7 @@
 
 mod ask;
 mod clock;
+mod close;
 mod error;
 mod executors;
 mod fan_out;

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::ArcSwapOption;
@@ -39,6 +42,7 @@ pub(crate) struct PoolView {
     pub(crate) pool: Pool,
     pub(crate) addresses: BTreeMap<String, Arc<Address>>,
     version: i64,
+    generation: u64,
 }
 
 /// What this node has seen of an executor.
@@ -51,13 +55,15 @@ pub(crate) struct Standing {
 #[derive(Debug, Default)]
 pub(crate) struct PoolCache {
     view: ArcSwapOption<PoolView>,
+    /// Counts what was forgotten. A view that was read before that is not believed.
+    generation: AtomicU64,
     standings: Mutex<Arc<BTreeMap<String, Arc<Standing>>>>,
 }
 
 impl PoolCache {
     /// The next look goes to the store.
     pub(crate) fn forget(&self) {
-        self.view.store(None);
+        self.generation.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(crate) fn standing(&self, executor: &str) -> Arc<Standing> {
@@ -85,8 +91,10 @@ impl PoolCache {
 
 impl Engine {
     pub(crate) async fn pool_view(&self) -> Result<Arc<PoolView>, EngineError> {
-        if let Some(view) = self.inner.pool.view.load_full() {
-            return Ok(view);
+        let generation = self.inner.pool.generation.load(Ordering::SeqCst);
+        let known = self.inner.pool.view.load_full();
+        if let Some(view) = known.as_ref().filter(|view| view.generation == generation) {
+            return Ok(Arc::clone(view));
         }
         // The version is read first: a change in between only costs another look.
         let version = self.inner.store.pool_version().await?;
@@ -98,7 +106,12 @@ impl Engine {
                 let token =
                     executor.token_env.as_deref().and_then(|name| (self.inner.secrets)(name));
                 let address = address(&executor.url, token, self.inner.limits.calls_per_executor)?;
-                Some((executor.name.clone(), Arc::new(address)))
+                // The same address keeps its count of calls under way.
+                let same = known
+                    .as_ref()
+                    .and_then(|view| view.addresses.get(&executor.name))
+                    .filter(|known| known.verify == address.verify && known.token == address.token);
+                Some((executor.name.clone(), same.map_or_else(|| Arc::new(address), Arc::clone)))
             })
             .collect();
         for executor in pool.executors.values() {
@@ -108,7 +121,7 @@ impl Engine {
                 }
             });
         }
-        let view = Arc::new(PoolView { pool, addresses, version });
+        let view = Arc::new(PoolView { pool, addresses, version, generation });
         self.inner.pool.view.store(Some(Arc::clone(&view)));
         Ok(view)
     }

@@ -4,22 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use jurat_core::{
     caller::{Caller, Scope},
-    candidate::{Candidate, Evidence},
-    consensus::{Ballot, Consensus, agree, nearest_output},
-    decision::DecisionEntry,
     id::{AccountId, RoundId},
     job::Job,
-    policy::Status,
     replica::Replica,
-    round::{Closing, Ending, OpenRound, Round, Seat},
+    round::{OpenRound, Round, Seat},
     select::select,
 };
-use jurat_store::Closed;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use crate::{
-    Engine, EngineError, Progress, Watcher,
-    ask::{Checks, Errand},
+    Engine, EngineError, Watcher,
+    ask::Errand,
     executors::require,
     pool::{PoolView, lanes},
 };
@@ -62,8 +57,12 @@ impl Engine {
         let id = RoundId::new(opened_at, bits);
 
         let view = self.pool_view().await?;
-        let checks = self.prepare(&id, &job, &view).await?;
-        self.probe_stale(&job, &view).await;
+        // Probing takes a part of the time at the most; whom it did not reach is not chosen.
+        let probing = self.probe_stale(&job, &view);
+        let _elapsed =
+            tokio::time::timeout(Duration::from_millis(job.timeout_ms / 4), probing).await;
+        let preparing = tokio::time::timeout_at(deadline, self.prepare(&id, &job, &view)).await;
+        let checks = preparing.map_err(|_| EngineError::ChecksBusy)??;
         let (seats, places) = self.choose(&job, &view, seed(bits))?;
 
         let open = OpenRound {
@@ -103,6 +102,7 @@ impl Engine {
         let mut places = Vec::with_capacity(chosen.len());
         for index in chosen {
             let lane = &lanes[index];
+            self.note_dispatch(&lane.session.executor);
             let Some(address) = view.addresses.get(&lane.session.executor) else {
                 return Err(EngineError::Bug("a chosen session has no address"));
             };
@@ -124,76 +124,6 @@ impl Engine {
             });
         }
         Ok((seats, places))
-    }
-
-    /// Counts the votes and records the decision with its entry in one transaction.
-    async fn close(
-        &self,
-        open: OpenRound,
-        ended: Ended,
-        watcher: &Watcher,
-    ) -> Result<Round, EngineError> {
-        let Ended { errand, replicas } = ended;
-        let job = &errand.job;
-        let ballot = Ballot {
-            kind: open.kind,
-            has_schema: job.has_schema,
-            terms: &job.terms,
-            replicas: &replicas,
-        };
-        let mut consensus = agree(&ballot);
-        self.recheck_merged(&errand.checks, &replicas, &mut consensus).await;
-        watcher.tell(|| Progress::Decided {
-            round: open.id.clone(),
-            consensus: Box::new(consensus.clone()),
-        });
-        let closed_at = self.inner.clock.now();
-        let entry =
-            DecisionEntry::new(&open, Ending::Closed, &replicas, &consensus, closed_at).seal();
-        let closing = Closing {
-            ending: Ending::Closed,
-            replicas,
-            consensus,
-            closed_at,
-            receipt_id: entry.digest,
-            entry: entry.text,
-        };
-        match self.inner.store.round_close(&open, &closing).await? {
-            Closed::Closed => Ok(Round { open, closing: Some(closing) }),
-            Closed::Lost => Err(EngineError::Conflict(format!(
-                "the round `{}` took so long that another node ended it",
-                open.id
-            ))),
-        }
-    }
-
-    /// A merged output is nobody's answer, so the policy must pass it like any other; one that it
-    /// does not pass gives way to the answer that is nearest to all others.
-    async fn recheck_merged(
-        &self,
-        checks: &Checks,
-        replicas: &[Replica],
-        consensus: &mut Consensus,
-    ) {
-        let (Some(policy), Some(output)) = (&checks.policy, &consensus.output) else { return };
-        let is_given = replicas
-            .iter()
-            .filter_map(|replica| replica.answer.said()?.output.as_ref())
-            .any(|given| given == output);
-        if is_given {
-            return;
-        }
-        let candidate = Candidate {
-            candidate_id: "merged".to_owned(),
-            execution_id: "merged".to_owned(),
-            output: output.clone(),
-            evidence: Evidence::default(),
-        };
-        let (policy, schema) = (Arc::clone(policy), checks.schema.clone());
-        let verdict = self.inner.bounded.evaluate(policy, Arc::new(candidate), schema).await;
-        if verdict.status != Status::Passed {
-            consensus.output = nearest_output(replicas, consensus);
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use jurat_core::{
     consensus::Outcome,
     id::RoundId,
     job::Kind,
-    round::Round,
+    round::{Round, RoundSummary},
 };
 use jurat_store::RoundFilter;
 
@@ -27,12 +27,12 @@ impl Engine {
         round.ok_or_else(|| EngineError::NotFound { what: "round", id: id.to_string() })
     }
 
-    /// The caller's rounds, newest first.
+    /// The caller's rounds, newest first, without what was said in them.
     pub async fn round_list(
         &self,
         caller: &Caller,
         query: RoundQuery,
-    ) -> Result<Vec<Round>, EngineError> {
+    ) -> Result<Vec<RoundSummary>, EngineError> {
         require(caller, Scope::RoundsRead)?;
         let filter = RoundFilter {
             kind: query.kind,

@@ -1,7 +1,8 @@
 //! Background work. Nothing is detached: shutdown tells it to stop and waits.
 
-use std::future::Future;
+use std::{future::Future, panic::AssertUnwindSafe};
 
+use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -37,7 +38,11 @@ impl Tasks {
                 }
                 tokio::select! {
                     () = stopping.cancelled() => return,
-                    () = work() => {}
+                    ended = AssertUnwindSafe(work()).catch_unwind() => {
+                        if ended.is_err() {
+                            tracing::error!("background work panicked; it is tried again");
+                        }
+                    }
                 }
             }
         });

@@ -59,9 +59,11 @@ pub struct Bounded {
 type Errand = Box<dyn FnOnce() + Send>;
 
 /// Why an errand has no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NotDone {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotDone {
+    #[error("too much is waiting to be checked")]
     Busy,
+    #[error("the work ended by a defect of this program")]
     Crashed,
 }
 
@@ -135,25 +137,35 @@ impl Bounded {
         candidate: Arc<Candidate>,
         schema: Schema,
     ) -> Evaluation {
-        if policy.estimate(&candidate, &schema).is_small() {
-            let inline = || policy.evaluate(&candidate, &schema);
-            return catch_unwind(AssertUnwindSafe(inline)).unwrap_or_else(|_| crashed());
-        }
-        self.decide(move || policy.evaluate(&candidate, &schema)).await
-    }
-
-    async fn decide(&self, errand: impl FnOnce() -> Evaluation + Send + 'static) -> Evaluation {
-        match self.run(errand).await {
+        match self.try_evaluate(policy, candidate, schema).await {
             Ok(evaluation) => evaluation,
             Err(NotDone::Busy) => Evaluation::inconclusive(
                 reason::EVALUATION_REFUSED,
                 "Too many checks are waiting, so this one was not made.",
             ),
-            Err(NotDone::Crashed) => crashed(),
+            Err(NotDone::Crashed) => Evaluation::inconclusive(
+                reason::EVALUATION_REFUSED,
+                "The check ended by a defect of this program.",
+            ),
         }
     }
 
-    async fn run<T: Send + 'static>(
+    /// Like `evaluate`, for those who must tell an inconclusive check from one that was not made.
+    pub async fn try_evaluate(
+        &self,
+        policy: Arc<Policy>,
+        candidate: Arc<Candidate>,
+        schema: Schema,
+    ) -> Result<Evaluation, NotDone> {
+        if policy.estimate(&candidate, &schema).is_small() {
+            let inline = || policy.evaluate(&candidate, &schema);
+            return catch_unwind(AssertUnwindSafe(inline)).map_err(|_| NotDone::Crashed);
+        }
+        self.run(move || policy.evaluate(&candidate, &schema)).await
+    }
+
+    /// Does work of any kind on one of the threads.
+    pub async fn run<T: Send + 'static>(
         &self,
         errand: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, NotDone> {
@@ -170,11 +182,6 @@ impl Bounded {
     }
 }
 
-fn crashed() -> Evaluation {
-    let note = "The check ended by a defect of this program.";
-    Evaluation::inconclusive(reason::EVALUATION_REFUSED, note)
-}
-
 /// Does errands until nobody can send one any more. A panic ends an errand, never the thread.
 fn work(errands: &Mutex<Receiver<Errand>>) {
     loop {
@@ -186,17 +193,14 @@ fn work(errands: &Mutex<Receiver<Errand>>) {
 
 #[cfg(test)]
 mod tests {
-    use jurat_core::policy::Status;
-
     use super::*;
 
     #[tokio::test]
     async fn a_panic_is_no_verdict_and_the_threads_survive_it() {
         let bounded = Bounded::new(1);
         for _ in 0..3 {
-            let evaluation = bounded.decide(|| panic!("a defect")).await;
-            assert_eq!(evaluation.status, Status::Inconclusive);
-            assert_eq!(evaluation.reason_codes, [reason::EVALUATION_REFUSED]);
+            let evaluation = bounded.run(|| -> Evaluation { panic!("a defect") }).await;
+            assert_eq!(evaluation, Err(NotDone::Crashed));
         }
         assert_eq!(bounded.run(|| 7).await, Ok(7));
     }
@@ -215,9 +219,8 @@ mod tests {
         has_started.await.unwrap();
         bounded.queue.try_send(Box::new(|| ())).unwrap();
 
-        let evaluation = bounded.decide(|| Evaluation::passed(Vec::new())).await;
-        assert_eq!(evaluation.status, Status::Inconclusive);
-        assert_eq!(evaluation.reason_codes, [reason::EVALUATION_REFUSED]);
+        let evaluation = bounded.run(|| Evaluation::passed(Vec::new())).await;
+        assert_eq!(evaluation, Err(NotDone::Busy));
         let refused = bounded.schema(&serde_json::json!({"type": "object"})).await;
         assert_eq!(refused, Err(RefusedSchema::Busy));
         drop(release);

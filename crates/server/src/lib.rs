@@ -6,11 +6,15 @@ mod encode;
 mod http;
 mod layers;
 
-use std::{future::Future, io};
+use std::{
+    future::{Future, IntoFuture as _},
+    io,
+    time::Duration,
+};
 
 use axum::Router;
 use jurat_engine::Engine;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::oneshot};
 
 pub use self::http::{Access, RouteInfo, route_table};
 
@@ -19,11 +23,32 @@ pub fn router(engine: Engine) -> Router {
     http::router(engine)
 }
 
-/// Serves until `stop` is done, then finishes what is under way.
+/// How long connections may take to end once the server stops.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Serves until `stop` is done, then finishes what is under way, for a while.
 pub async fn serve(
     listener: TcpListener,
     engine: Engine,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    axum::serve(listener, router(engine)).with_graceful_shutdown(stop).await
+    let (stopping, stopped) = oneshot::channel();
+    let stop = async move {
+        stop.await;
+        // The other side waits as long as the server runs.
+        let _gone = stopping.send(());
+    };
+    let too_long = async move {
+        if stopped.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        let _elapsed = tokio::time::timeout(DRAIN, std::future::pending::<()>()).await;
+    };
+    tokio::select! {
+        ended = axum::serve(listener, router(engine)).with_graceful_shutdown(stop).into_future() => ended,
+        () = too_long => {
+            tracing::warn!("connections that did not end were dropped");
+            Ok(())
+        }
+    }
 }

@@ -176,8 +176,27 @@ pub fn decode_verify_response(body: Value) -> Result<VerifyResponse, ShapeError>
     }
 }
 
+/// Reads the answer of `GET /capabilities`. What it says is repeated in every reply, so it is kept short.
 pub fn decode_capabilities(body: Value) -> Result<CapabilitiesResponse, ShapeError> {
+    const MOST_NAMES: usize = 256;
+    const LONGEST_NAME: usize = 200;
     let read: CapabilitiesResponse = shape::decode(body)?;
+    let is_short =
+        |name: &String| name.len() <= LONGEST_NAME && !name.chars().any(char::is_control);
+    for (field, names) in [
+        ("task_types", read.task_types.as_slice()),
+        ("profiles", read.profiles.as_slice()),
+        ("policies", read.policies.as_slice()),
+        ("provider_family", std::slice::from_ref(&read.provider_family)),
+        ("model_id", std::slice::from_ref(&read.model_id)),
+    ] {
+        if MOST_NAMES < names.len() || !names.iter().all(is_short) {
+            let problem = format!(
+                "must have at most {MOST_NAMES} names of at most {LONGEST_NAME} bytes without control characters"
+            );
+            return Err(ShapeError::new(field, problem));
+        }
+    }
     for (field, text) in [("provider_family", &read.provider_family), ("model_id", &read.model_id)]
     {
         if text.trim().is_empty() {

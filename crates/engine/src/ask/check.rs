@@ -8,6 +8,7 @@ use jurat_core::{
     id::RoundId,
     job::{Job, Work},
     policy::{BindError, Evaluation, Policy},
+    reason,
     schema::Schema,
 };
 use jurat_guard::bounded::RefusedSchema;
@@ -38,7 +39,7 @@ impl Engine {
         let schema =
             self.inner.bounded.schema(&job.output_schema).await.map_err(|error| match error {
                 RefusedSchema::Schema(error) => EngineError::Schema(error),
-                RefusedSchema::Busy => EngineError::SchemaBusy,
+                RefusedSchema::Busy => EngineError::ChecksBusy,
                 RefusedSchema::Crashed => EngineError::Bug("a schema could not be compiled"),
             })?;
         let candidate = candidate(round, job).map(Arc::new);
@@ -47,7 +48,13 @@ impl Engine {
             && !policy.needs_judge()
         {
             let (policy, candidate) = (Arc::clone(policy), Arc::clone(candidate));
-            own = Some(self.inner.bounded.evaluate(policy, candidate, schema.clone()).await);
+            let verdict = self.inner.bounded.try_evaluate(policy, candidate, schema.clone()).await;
+            let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
+            // Without a check of our own nothing would keep a false pass out.
+            if verdict.reason_codes.contains(&reason::EVALUATION_REFUSED) {
+                return Err(EngineError::TooMuchWork(verdict.notes.join("; ")));
+            }
+            own = Some(verdict);
         }
         Ok(Checks { policy, schema, candidate, own })
     }

@@ -65,8 +65,11 @@ pub(super) async fn read(engine: &Engine, errand: &Errand, index: usize, reply: 
     let candidate_id = format!("cand-{execution_id}");
     let candidate = Arc::new(Candidate { candidate_id, execution_id, output, evidence });
     let schema = errand.checks.schema.clone();
-    let verdict =
-        engine.inner.bounded.evaluate(Arc::clone(policy), Arc::clone(&candidate), schema).await;
+    let checking =
+        engine.inner.bounded.evaluate(Arc::clone(policy), Arc::clone(&candidate), schema);
+    let Ok(verdict) = tokio::time::timeout_at(errand.deadline, checking).await else {
+        return Answer::nothing(FailureCode::OutputUnchecked, "the check did not end in time");
+    };
     let candidate = Arc::unwrap_or_clone(candidate);
     let said = Said {
         score: own_confidence(&candidate.output),
@@ -135,9 +138,9 @@ fn refused(work: &Work, code: FailureCode, said: Said) -> Answer {
     } else {
         said.notes.join("; ")
     };
-    let code = match work {
-        Work::Factcheck { .. } => FailureCode::BadShape,
-        Work::Delegate { .. } | Work::Validate { .. } => code,
+    let code = match (work, code) {
+        (Work::Factcheck { .. }, FailureCode::InvalidOutput) => FailureCode::BadShape,
+        _ => code,
     };
     Answer::failed(Failure { code, detail }, Some(said))
 }

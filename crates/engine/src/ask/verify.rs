@@ -1,6 +1,6 @@
 //! `/verify`: the request of a validate job, and what its reply amounts to.
 
-use http::StatusCode;
+use http::{StatusCode, header::CONTENT_TYPE};
 use jurat_core::{
     job::Job,
     policy::{HashCheck, ResultFields, Status, check_result_hash, result_hash},
@@ -23,7 +23,10 @@ pub(super) fn request(open: &OpenRound, job: &Job, checks: &Checks) -> Vec<u8> {
 }
 
 pub(super) fn read(errand: &Errand, index: usize, reply: &Reply) -> Answer {
-    if matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY) {
+    let is_refusal =
+        matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
+    // A page in HTML comes from something in between, not from the executor.
+    if is_refusal && !is_html(reply) {
         // The executor refuses the binding: it cannot decide under this policy.
         let said = Said { notes: vec![beginning(&reply.body)], ..Said::default() };
         return Answer::Abstained { label: Label::NeedsSpec, said };
@@ -89,4 +92,9 @@ fn said(errand: &Errand, index: usize, response: VerifyResponse) -> Result<Said,
         result_hash: Some(result_hash),
         notes,
     })
+}
+
+fn is_html(reply: &Reply) -> bool {
+    let content_type = reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|text| text.trim_start().to_ascii_lowercase().starts_with("text/html"))
 }

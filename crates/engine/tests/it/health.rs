@@ -3,7 +3,7 @@
 use jurat_engine::Limits;
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{FakeExecutor, Health, says_valid},
+    fake_executor::{FakeExecutor, Health, gated, says_valid, status},
 };
 use serde_json::json;
 
@@ -66,4 +66,78 @@ async fn routing_prefers_sessions_that_differ() {
         executors.sort_unstable();
         assert_eq!(executors, ["s1", "s2", "s3"]);
     }
+}
+
+#[tokio::test]
+async fn callers_without_patience_do_not_put_an_executor_to_rest() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let hasty = json!({ "claim": "x", "execution": { "timeout_ms": 40 } });
+    for _ in 0..8 {
+        let reply = app.admin().post("/api/v3/validate", &hasty).await.json();
+        assert_eq!(reply["replicas"][0]["error"]["code"], "timeout", "{reply}");
+    }
+    fake.release();
+    let reply = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await.json();
+    assert_eq!(reply["verdict"], "VALID", "{reply}");
+}
+
+#[tokio::test]
+async fn one_executor_that_hangs_when_probed_does_not_eat_the_time_of_the_others() {
+    let app = TestApp::with_limits(Limits { probe_fresh_ms: 1_000, ..Limits::default() }).await;
+    let [_well, sick] = app.executors([says_valid(), says_valid()]).await;
+    sick.set(says_valid().health(Health::Hangs));
+    app.clock.advance_ms(1_001);
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 2_000 },
+                       "consensus": { "session_pool": ["s1", "s2"] } });
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["verdict"], "VALID", "{reply}");
+}
+
+#[tokio::test]
+async fn an_executor_of_the_same_name_starts_anew() {
+    let app = TestApp::new().await;
+    let [_old] = app.executors([status(500)]).await;
+    for _ in 0..5 {
+        app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
+    }
+    assert_eq!(app.admin().get("/v1/executors/s1").await.json()["status"], "resting");
+    app.admin().delete("/v1/executors/s1").await;
+    let fresh = FakeExecutor::start(says_valid()).await;
+    app.register("s1", &fresh.url()).await;
+    let reply = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await.json();
+    assert_eq!(reply["verdict"], "VALID", "{reply}");
+}
+
+#[tokio::test]
+async fn after_the_rest_one_call_decides_for_all() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([status(500)]).await;
+    for _ in 0..5 {
+        app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
+    }
+    app.clock.advance_ms(5_000);
+    fake.set(gated(says_valid()));
+    let caller = app.admin();
+    let body = json!({ "claim": "x" });
+    let trial = caller.post("/api/v3/validate", &body);
+    let other = async {
+        fake.called(6).await;
+        let other = app.admin().post("/api/v3/validate", &body).await;
+        fake.release();
+        other
+    };
+    let (trial, other) = tokio::join!(trial, other);
+    assert_eq!(other.json()["code"], "sessions_unavailable");
+    assert_eq!(trial.json()["verdict"], "VALID");
+    assert_eq!(app.admin().post("/api/v3/validate", &body).await.json()["verdict"], "VALID");
+}
+
+#[tokio::test]
+async fn capabilities_without_measure_are_refused() {
+    let app = TestApp::new().await;
+    let fake = FakeExecutor::start(says_valid().model_id(&"m".repeat(201))).await;
+    let body = json!({ "name": "long", "url": fake.url() });
+    let added = app.admin().post("/v1/executors", &body).await.json();
+    assert!(added["probe"]["capabilities"]["error"].as_str().unwrap().contains("model_id"));
 }

@@ -44,7 +44,9 @@ async fn calls_to_one_executor_wait_for_their_turn_within_the_deadline() {
     };
     let (first, second) = tokio::join!(first, second);
     assert_eq!(first.json()["verdict"], "VALID");
-    assert_eq!(second.json()["replicas"][0]["error"]["code"], "timeout");
+    assert_eq!(second.json()["replicas"][0]["error"]["code"], "busy");
+    let asked = fake.calls().iter().filter(|call| call.endpoint() == "verify").count();
+    assert_eq!(asked, 1);
 }
 
 #[tokio::test]

@@ -56,17 +56,38 @@ async fn a_schema_that_explodes_with_the_answer_leaves_the_answer_unchecked() {
         deep = json!([deep]);
     }
     let _fakes = app.executors([answers(deep)]).await;
-    let schema = json!({
-        "$defs": { "t": { "anyOf": [
-            { "contains": { "$ref": "#/$defs/t" } }, { "items": { "$ref": "#/$defs/t" } }, { "type": "integer" },
-        ] } },
-        "$ref": "#/$defs/t",
-    });
-    let body = json!({ "objective": "x", "execution": { "output_schema": schema } });
+    let body = json!({ "objective": "x", "execution": { "output_schema": explosive() } });
     let reply = app.admin().post("/api/v3/delegate", &body).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
     let replica = &reply.json()["replicas"][0];
-    assert_eq!(replica["status"], "INVALID_OUTPUT");
+    assert_eq!(replica["status"], "ERROR");
     assert_eq!(replica["error"]["code"], "output_unchecked");
     assert_eq!(replica["reason_codes"], json!([1040]));
+}
+
+#[tokio::test]
+async fn a_claim_that_cannot_be_checked_here_is_not_left_to_the_executors() {
+    let app = TestApp::new().await;
+    let fake = app.executors([says_valid()]).await;
+    let mut deep = json!("x");
+    for _ in 0..40 {
+        deep = json!([deep]);
+    }
+    let body = json!({ "claim": { "output": deep, "output_schema": explosive() } });
+    let reply = app.admin().post("/api/v3/validate", &body).await;
+    assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(reply.json()["code"], "schema_refused");
+    assert!(fake[0].calls().iter().all(|call| call.endpoint() != "verify"));
+}
+
+/// Doubles its work with every level of what it is applied to.
+fn explosive() -> Value {
+    json!({
+        "$defs": { "t": { "anyOf": [
+            { "contains": { "$ref": "#/$defs/t" } },
+            { "items": { "$ref": "#/$defs/t" } },
+            { "type": "integer" },
+        ] } },
+        "$ref": "#/$defs/t",
+    })
 }

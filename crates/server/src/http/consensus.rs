@@ -102,7 +102,7 @@ async fn run(
         Err(problem) => return encode::problem(&problem),
     };
     if wants_stream(headers) {
-        return stream::reply(engine, caller, job, shape);
+        return stream::reply(engine, caller, job, shape).await;
     }
     match reply(engine.round_run(&caller, job, Watcher::nobody()).await, shape) {
         Ok(text) => encode::ok_text(text),

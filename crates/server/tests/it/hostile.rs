@@ -6,8 +6,8 @@ use jurat_testkit::{
     fake_executor::{
         Behaviour, bare_hash, canary, contradicts, disconnects_before_headers,
         disconnects_mid_body, drips, duplicate_keys, endless_headers, gzipped, hangs, html, huge,
-        no_hash, placeholder_hash, redirects_to, says_valid, status, truncated_json, wrong_hash,
-        wrong_json, wrong_score,
+        no_hash, placeholder_hash, redirects_to, replies, says_valid, status, truncated_json,
+        wrong_hash, wrong_json, wrong_score,
     },
 };
 use serde_json::{Value, json};
@@ -116,6 +116,12 @@ async fn a_redirect_is_never_followed() {
     let url = canary.url();
     ended_as(&asked(move || redirects_to(&url)).await, "ERROR", "redirect");
     assert!(!canary.was_touched());
+}
+
+#[tokio::test]
+async fn a_400_in_html_comes_from_something_in_between() {
+    let page = || replies(400, "text/html; charset=utf-8", "<html>bad gateway</html>");
+    ended_as(&asked(page).await, "ERROR", "http_status");
 }
 
 /// The replica of one `/verify` round.

@@ -77,8 +77,11 @@ async fn a_failure_after_the_start_is_an_error_event_with_the_problem() {
 }
 
 #[tokio::test]
-async fn a_bad_request_is_an_ordinary_problem() {
+async fn what_fails_before_anyone_is_asked_is_an_ordinary_problem() {
     let app = TestApp::new().await;
     let reply = streamed(&app, json!({})).await;
     assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let reply = streamed(&app, json!({ "claim": "x" })).await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.json()["code"], "sessions_unavailable");
 }

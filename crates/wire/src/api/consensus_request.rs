@@ -49,7 +49,11 @@ pub fn validate(body: &Value) -> Result<Job, Problem> {
     let output = inner.as_ref().and_then(|inner| inner.get("output")).unwrap_or(claim).clone();
     // What belongs to the candidate stands beside it: in the claim, or in the request.
     let beside = inner.as_ref().unwrap_or(&common.body);
-    let schema = beside.get("output_schema").or(common.execution_schema).cloned();
+    let schema = beside
+        .get("output_schema")
+        .or_else(|| common.body.get("output_schema"))
+        .or(common.execution_schema)
+        .cloned();
     let evidence = evidence(beside)?;
     let policy = if schema.is_some() { "vp.schema_only.v1" } else { "vp.claim.v1" };
     Ok(job(common, Work::Validate { output, evidence }, schema, policy))
@@ -100,9 +104,11 @@ fn common(body: &Value) -> Result<Common<'_>, Problem> {
     let body = Fields::of_body(body, terms::CODE)?;
     let policy = policy_request::decode(&body)?;
     let mut terms = terms::decode(&body, policy.tier.map_or(1, Tier::replicas))?;
-    if let Some(session) = body.get("session_id")
-        && terms.pool.is_empty()
-    {
+    if let Some(session) = body.get("session_id") {
+        if !terms.pool.is_empty() {
+            let reason = "contradicts `consensus.session_pool`; leave one of them out";
+            return Err(body.wrong("session_id", reason));
+        }
         let reason = "must be a string or an integer";
         let entry = terms::pool_entry(session).ok_or_else(|| body.wrong("session_id", reason))?;
         terms.pool = vec![entry];

@@ -1,0 +1,108 @@
+//! The end of the walk: counts the votes and records what was decided.
+
+use std::{sync::Arc, time::Duration};
+
+use backon::{ExponentialBuilder, Retryable as _};
+use jurat_core::{
+    candidate::{Candidate, Evidence},
+    consensus::{Consensus, agree, nearest_output},
+    decision::DecisionEntry,
+    policy::Status,
+    replica::Replica,
+    round::{Closing, Ending, OpenRound, Round},
+};
+use jurat_store::{Closed, StoreError, StoreErrorKind};
+
+use crate::{Engine, EngineError, Progress, Watcher, ask::Checks, round::Ended};
+
+/// A store that is gone for a moment must not cost a round that is paid for.
+const TRIES: usize = 6;
+const FIRST_DELAY: Duration = Duration::from_millis(50);
+const LONGEST_RECHECK: Duration = Duration::from_secs(2);
+
+impl Engine {
+    /// Counts the votes and records the decision with its entry in one transaction.
+    pub(crate) async fn close(
+        &self,
+        open: OpenRound,
+        ended: Ended,
+        watcher: &Watcher,
+    ) -> Result<Round, EngineError> {
+        let Ended { errand, replicas } = ended;
+        let replicas = Arc::new(replicas);
+        let counted = self.count(&errand, &replicas, |ballot| agree(ballot)).await;
+        let mut consensus = counted.map_err(|_| EngineError::Bug("the votes were not counted"))?;
+        let replicas = Arc::unwrap_or_clone(replicas);
+        self.recheck_merged(&errand.checks, &replicas, &mut consensus).await;
+        let closed_at = self.inner.clock.now();
+        let entry =
+            DecisionEntry::new(&open, Ending::Closed, &replicas, &consensus, closed_at).seal();
+        let closing = Closing {
+            ending: Ending::Closed,
+            replicas,
+            consensus,
+            closed_at,
+            receipt_id: entry.digest,
+            entry: entry.text,
+        };
+        self.record(&open, &closing).await?;
+        // Told only now: nobody may act on a decision that is not on record.
+        watcher.tell(|| Progress::Decided {
+            round: open.id.clone(),
+            consensus: Box::new(closing.consensus.clone()),
+        });
+        Ok(Round { open, closing: Some(closing) })
+    }
+
+    async fn record(&self, open: &OpenRound, closing: &Closing) -> Result<(), EngineError> {
+        let close = || self.inner.store.round_close(open, closing);
+        let waits = ExponentialBuilder::default().with_min_delay(FIRST_DELAY).with_max_times(TRIES);
+        let is_gone = |error: &StoreError| error.kind == StoreErrorKind::Unavailable;
+        match close.retry(waits).when(is_gone).await? {
+            Closed::Closed => Ok(()),
+            Closed::Lost if self.is_recorded(open, closing).await? => Ok(()),
+            Closed::Lost => Err(EngineError::Conflict(format!(
+                "the round `{}` took so long that another node ended it",
+                open.id
+            ))),
+        }
+    }
+
+    /// Whether an earlier try, whose answer was lost, closed the round after all.
+    async fn is_recorded(&self, open: &OpenRound, closing: &Closing) -> Result<bool, EngineError> {
+        let stored = self.inner.store.round_get(&open.account, &open.id).await?;
+        let stored = stored.and_then(|round| round.closing);
+        Ok(stored.is_some_and(|stored| stored.receipt_id == closing.receipt_id))
+    }
+
+    /// A merged output is nobody's answer, so the policy must pass it like any other; one that it
+    /// does not pass gives way to the answer that is nearest to all others.
+    async fn recheck_merged(
+        &self,
+        checks: &Checks,
+        replicas: &[Replica],
+        consensus: &mut Consensus,
+    ) {
+        let (Some(policy), Some(output)) = (&checks.policy, &consensus.output) else { return };
+        let is_given = replicas
+            .iter()
+            .filter_map(|replica| replica.answer.said()?.output.as_ref())
+            .any(|given| given == output);
+        if is_given {
+            return;
+        }
+        let candidate = Candidate {
+            candidate_id: "merged".to_owned(),
+            execution_id: "merged".to_owned(),
+            output: output.clone(),
+            evidence: Evidence::default(),
+        };
+        let (policy, schema) = (Arc::clone(policy), checks.schema.clone());
+        let checking = self.inner.bounded.evaluate(policy, Arc::new(candidate), schema);
+        let verdict = tokio::time::timeout(LONGEST_RECHECK, checking).await;
+        if verdict.is_ok_and(|verdict| verdict.status == Status::Passed) {
+            return;
+        }
+        consensus.output = nearest_output(replicas, consensus);
+    }
+}
