@@ -30,7 +30,7 @@ impl Engine {
     ) -> Result<Round, EngineError> {
         let Ended { errand, replicas } = ended;
         let replicas = Arc::new(replicas);
-        let counted = self.count(&errand, &replicas, |ballot| agree(ballot)).await;
+        let counted = self.count(&errand, &replicas, agree).await;
         let mut consensus = counted.map_err(|_| EngineError::Bug("the votes were not counted"))?;
         let replicas = Arc::unwrap_or_clone(replicas);
         self.recheck_merged(&errand.checks, &replicas, &mut consensus).await;
