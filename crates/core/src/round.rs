@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use crate::{
-    consensus::Consensus,
+    consensus::{Consensus, Outcome},
     id::{AccountId, NodeId, RoundId},
     job::{Disagreement, Kind, Toggle, words},
-    replica::Replica,
+    replica::{Label, Replica},
     time::Timestamp,
 };
 
@@ -69,4 +69,38 @@ pub struct Round {
     pub open: OpenRound,
     /// `None` while it runs.
     pub closing: Option<Closing>,
+}
+
+/// A round as a list shows it, without what was said in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundSummary {
+    pub open: OpenRound,
+    /// `None` while it runs.
+    pub closing: Option<ClosingSummary>,
+}
+
+/// How a round ended, without what was said in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClosingSummary {
+    pub ending: Ending,
+    pub outcome: Outcome,
+    pub verdict: Option<Label>,
+    pub agreement: f64,
+    pub confidence: f64,
+    pub closed_at: Timestamp,
+    pub receipt_id: String,
+}
+
+impl From<&Closing> for ClosingSummary {
+    fn from(closing: &Closing) -> Self {
+        Self {
+            ending: closing.ending,
+            outcome: closing.consensus.outcome,
+            verdict: closing.consensus.verdict,
+            agreement: closing.consensus.agreement,
+            confidence: closing.consensus.confidence,
+            closed_at: closing.closed_at,
+            receipt_id: closing.receipt_id.clone(),
+        }
+    }
 }

@@ -79,6 +79,8 @@ pub(crate) enum Refusal {
     DiskUnsure,
     #[error("the database undid a group of writes because one of them failed")]
     Undone,
+    #[error("the work ended in a bug and was undone")]
+    Panicked,
     #[error("the database takes no writes")]
     ReadOnly,
 }

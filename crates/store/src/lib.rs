@@ -16,7 +16,7 @@ use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, NodeId, RoundId},
     job::Kind,
-    round::{Closing, OpenRound, Round},
+    round::{Closing, OpenRound, Round, RoundSummary},
     session::{Pool, Session},
     time::Timestamp,
 };
@@ -69,9 +69,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// token of `round` still holds; otherwise nothing changes.
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed>;
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>>;
-    /// The account's rounds, newest first.
-    async fn round_list(&self, account: &AccountId, filter: &RoundFilter) -> Result<Vec<Round>>;
+    /// The account's rounds, newest first. Shares are kept to four places here.
+    async fn round_list(
+        &self,
+        account: &AccountId,
+        filter: &RoundFilter,
+    ) -> Result<Vec<RoundSummary>>;
     /// Takes over open rounds that their nodes left behind; a late close by such a node is lost.
+    /// A round that does not read back is logged and stays open, and hinders no other.
     async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>>;
 
     /// The canonical decision entry with this digest.

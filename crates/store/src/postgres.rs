@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, RoundId},
-    round::{Closing, OpenRound, Round},
+    round::{Closing, OpenRound, Round, RoundSummary},
     session::{Pool, Session},
     time::Timestamp,
 };
@@ -34,8 +34,9 @@ const CONNECTIONS: u32 = 16;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection that was idle for longer is tried before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-/// No statement of ours takes long; one that does must not hold its connection for ever.
-const STATEMENT_TIMEOUT: &str = "set statement_timeout = '10s'";
+/// No statement of ours takes long; one that does must not hold its connection for ever. And
+/// whatever the server's default, what was acknowledged is on disk.
+const SETTINGS: &str = "set statement_timeout = '10s'; set synchronous_commit = on";
 
 #[derive(Debug)]
 pub struct Postgres {
@@ -59,7 +60,7 @@ impl Postgres {
                 })
             })
             .after_connect(|connection, _| {
-                Box::pin(async move { connection.execute(STATEMENT_TIMEOUT).await.map(drop) })
+                Box::pin(async move { connection.execute(SETTINGS).await.map(drop) })
             })
             .connect_with(options(url)?)
             .await?;
@@ -155,7 +156,11 @@ impl Store for Postgres {
         rounds::get(&self.pool, account, id).await
     }
 
-    async fn round_list(&self, account: &AccountId, filter: &RoundFilter) -> Result<Vec<Round>> {
+    async fn round_list(
+        &self,
+        account: &AccountId,
+        filter: &RoundFilter,
+    ) -> Result<Vec<RoundSummary>> {
         rounds::list(&self.pool, account, filter).await
     }
 
@@ -209,5 +214,27 @@ impl From<sqlx::Error> for StoreError {
                 || error.is_check_violation()
         });
         if contradicts { Self::conflict(error) } else { Self::unavailable(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_testkit::postgres::Schema;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_acknowledged_is_on_disk_whatever_the_default_of_the_server() {
+        let schema = Schema::new().await;
+        let url = format!("{}&options[synchronous_commit]=off", schema.url());
+        Postgres::migrate(&url, None).await.unwrap();
+        let store = Postgres::connect(&url).await.unwrap();
+        let setting: String = sqlx::query_scalar("select current_setting('synchronous_commit')")
+            .fetch_one(&store.pool)
+            .await
+            .unwrap();
+        assert_eq!(setting, "on");
+        store.close().await;
+        schema.drop().await;
     }
 }

@@ -32,19 +32,6 @@ macro_rules! replica_columns {
 }
 pub(crate) use replica_columns;
 
-/// Rounds with what closing added; the replicas are read beside them.
-macro_rules! rounds {
-    () => {
-        concat!(
-            "select ",
-            open_columns!(),
-            ", rounds.state, rounds.closed_at, rounds.outcome, rounds.consensus, \
-             rounds.receipt_id, entries.entry from rounds left join entries \
-             on entries.account_id = rounds.account_id and entries.round_id = rounds.id "
-        )
-    };
-}
-
 pub(crate) const POOL_CHANGED: &str =
     "update installation set pool_version = pool_version + 1 where id = 1";
 pub(crate) const POOL_VERSION: &str = "select pool_version from installation where id = 1";
@@ -88,11 +75,26 @@ pub(crate) const KEY_GET: &str = "\
     select id, account_id, secret_hash, scopes, name, created_at, revoked_at \
     from api_keys where id = $1";
 
-pub(crate) const ROUND_GET: &str =
-    concat!(rounds!(), "where rounds.account_id = $1 and rounds.id = $2");
+/// With what closing added; the replicas are read beside it.
+pub(crate) const ROUND_GET: &str = concat!(
+    "select ",
+    open_columns!(),
+    ", rounds.state, rounds.closed_at, rounds.outcome, rounds.consensus, rounds.receipt_id, \
+     entries.entry from rounds left join entries \
+     on entries.account_id = rounds.account_id and entries.round_id = rounds.id \
+     where rounds.account_id = $1 and rounds.id = $2"
+);
+pub(crate) const ROUND_REPLICAS: &str = concat!(
+    "select ",
+    replica_columns!(),
+    " from replicas where account_id = $1 and round_id = $2 order by position"
+);
+/// Outputs may be large, so a list reads no document but the seats.
 pub(crate) const ROUND_LIST: &str = concat!(
-    rounds!(),
-    "where rounds.account_id = $1 and rounds.id < $2 \
+    "select ",
+    open_columns!(),
+    ", rounds.state, rounds.closed_at, rounds.outcome, rounds.verdict, rounds.agreement_bp, \
+     rounds.confidence_bp, rounds.receipt_id from rounds where rounds.account_id = $1 and rounds.id < $2 \
      and ($3 is null or rounds.kind = $3) and ($4 is null or rounds.outcome = $4) \
      order by rounds.id desc limit $5"
 );

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, RoundId},
-    round::{Closing, OpenRound, Round},
+    round::{Closing, OpenRound, Round, RoundSummary},
     session::{Pool, Session},
     time::Timestamp,
 };
@@ -158,7 +158,11 @@ impl Store for Sqlite {
         self.read(move |tx| rounds::get(tx, &account, &id)).await
     }
 
-    async fn round_list(&self, account: &AccountId, filter: &RoundFilter) -> Result<Vec<Round>> {
+    async fn round_list(
+        &self,
+        account: &AccountId,
+        filter: &RoundFilter,
+    ) -> Result<Vec<RoundSummary>> {
         let (account, filter) = (account.clone(), filter.clone());
         self.read(move |tx| rounds::list(tx, &account, &filter)).await
     }

@@ -69,6 +69,10 @@ create table rounds (
     deadline_at bigint not null,
     closed_at bigint,
     outcome text,
+    -- What a list shows of the consensus, so that it need not read the document. Shares are in ten-thousandths.
+    verdict text,
+    agreement_bp smallint,
+    confidence_bp smallint,
     consensus text,
     receipt_id text collate "C",
     primary key (account_id, id)

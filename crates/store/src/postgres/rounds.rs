@@ -1,19 +1,19 @@
 //! Rounds and decision entries in PostgreSQL.
 
-use std::collections::BTreeMap;
-
 use jurat_core::{
     consensus::Outcome,
     id::{AccountId, RoundId},
     job::Kind,
-    replica::Replica,
-    round::{OpenRound, Round},
+    round::{OpenRound, Round, RoundSummary},
 };
-use sqlx::{PgPool, Row as _};
+use sqlx::PgPool;
 
 use crate::{
     Claim, Closed, Result, RoundFilter,
-    rows::rounds::{AFTER_ALL, ClosingRow, RoundRow, read_open, read_replica, read_round},
+    rows::rounds::{
+        AFTER_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_claimed, read_replica, read_round,
+        read_summary,
+    },
     sql::{self, open_columns, replica_columns},
 };
 
@@ -36,25 +36,20 @@ const OPEN: &str = concat!(
 /// One statement, one round trip: whoever does not end the round writes nothing.
 const CLOSE: &str = concat!(
     "with ended as ( \
-     update rounds set state = $4, closed_at = $5, outcome = $6, consensus = $7, receipt_id = $8 \
+     update rounds set state = $4, closed_at = $5, outcome = $6, verdict = $7, \
+     agreement_bp = $8, confidence_bp = $9, consensus = $10, receipt_id = $11 \
      where account_id = $1 and id = $2 and state = 'open' and lease_token = $3 \
      returning account_id, id \
      ), answered as ( \
      insert into replicas (account_id, ",
     replica_columns!(),
     ") select ended.account_id, ended.id, answer.* from ended, unnest( \
-     $10::smallint[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[], \
-     $16::bigint[], $17::text[]) as answer \
+     $13::smallint[], $14::text[], $15::text[], $16::text[], $17::text[], $18::bigint[], \
+     $19::bigint[], $20::text[]) as answer \
      ), recorded as ( \
      insert into entries (account_id, round_id, receipt_id, entry, recorded_at) \
-     select account_id, id, $8, $9, $5 from ended \
+     select account_id, id, $11, $12, $5 from ended \
      ) select count(*) from ended"
-);
-
-const REPLICAS: &str = concat!(
-    "select ",
-    replica_columns!(),
-    " from replicas where account_id = $1 and round_id = any($2) order by round_id, position"
 );
 
 /// Rounds that another node is just claiming are left to it.
@@ -99,6 +94,9 @@ pub(super) async fn close(pool: &PgPool, row: &ClosingRow) -> Result<Closed> {
         .bind(row.state)
         .bind(row.closed_at)
         .bind(row.outcome)
+        .bind(row.verdict)
+        .bind(row.agreement_bp)
+        .bind(row.confidence_bp)
         .bind(&row.consensus)
         .bind(&row.receipt_id)
         .bind(&row.entry)
@@ -121,15 +119,22 @@ pub(super) async fn get(pool: &PgPool, account: &AccountId, id: &RoundId) -> Res
         .bind(id.as_str())
         .fetch_optional(pool)
         .await?;
-    let round = row.as_ref().map(read_round).transpose()?;
-    Ok(with_replicas(pool, account, round.into_iter().collect()).await?.pop())
+    let Some(mut round) = row.as_ref().map(read_round).transpose()? else { return Ok(None) };
+    // Needs no transaction with the read of the round: what a round that has ended says, its
+    // replicas included, never changes again.
+    if let Some(closing) = &mut round.closing {
+        let replicas = sqlx::query(sql::ROUND_REPLICAS).bind(account.as_str()).bind(id.as_str());
+        let rows = replicas.fetch_all(pool).await?;
+        closing.replicas = rows.iter().map(read_replica).collect::<Result<_>>()?;
+    }
+    Ok(Some(round))
 }
 
 pub(super) async fn list(
     pool: &PgPool,
     account: &AccountId,
     filter: &RoundFilter,
-) -> Result<Vec<Round>> {
+) -> Result<Vec<RoundSummary>> {
     let rows = sqlx::query(sql::ROUND_LIST)
         .bind(account.as_str())
         .bind(filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str))
@@ -138,11 +143,22 @@ pub(super) async fn list(
         .bind(i64::from(filter.limit))
         .fetch_all(pool)
         .await?;
-    let rounds = rows.iter().map(read_round).collect::<Result<_>>()?;
-    with_replicas(pool, account, rounds).await
+    rows.iter().map(read_summary).collect()
 }
 
 pub(super) async fn claim(pool: &PgPool, claim: &Claim) -> Result<Vec<OpenRound>> {
+    for _ in 0..CLAIM_TURNS {
+        let found = claim_once(pool, claim).await?;
+        let is_last = found.is_empty();
+        let readable: Vec<OpenRound> = found.into_iter().flatten().collect();
+        if is_last || !readable.is_empty() {
+            return Ok(readable);
+        }
+    }
+    Ok(Vec::new())
+}
+
+async fn claim_once(pool: &PgPool, claim: &Claim) -> Result<Vec<Option<OpenRound>>> {
     let rows = sqlx::query(CLAIM)
         .bind(claim.node.as_str())
         .bind(claim.lease_token.cast_signed())
@@ -150,7 +166,7 @@ pub(super) async fn claim(pool: &PgPool, claim: &Claim) -> Result<Vec<OpenRound>
         .bind(i64::from(claim.limit))
         .fetch_all(pool)
         .await?;
-    rows.iter().map(read_open).collect()
+    rows.iter().map(read_claimed).collect()
 }
 
 pub(super) async fn entry(
@@ -160,29 +176,4 @@ pub(super) async fn entry(
 ) -> Result<Option<String>> {
     let entry = sqlx::query_scalar(sql::ENTRY_GET).bind(account.as_str()).bind(receipt_id);
     Ok(entry.fetch_optional(pool).await?)
-}
-
-/// Needs no transaction with the read of the rounds: what a round that has ended says, its
-/// replicas included, never changes again.
-async fn with_replicas(
-    pool: &PgPool,
-    account: &AccountId,
-    mut rounds: Vec<Round>,
-) -> Result<Vec<Round>> {
-    let ended = rounds.iter().filter(|round| round.closing.is_some());
-    let ended: Vec<&str> = ended.map(|round| round.open.id.as_str()).collect();
-    if ended.is_empty() {
-        return Ok(rounds);
-    }
-    let rows = sqlx::query(REPLICAS).bind(account.as_str()).bind(ended).fetch_all(pool).await?;
-    let mut replicas: BTreeMap<String, Vec<Replica>> = BTreeMap::new();
-    for row in &rows {
-        replicas.entry(row.try_get("round_id")?).or_default().push(read_replica(row)?);
-    }
-    for round in &mut rounds {
-        if let Some(closing) = &mut round.closing {
-            closing.replicas = replicas.remove(round.open.id.as_str()).unwrap_or_default();
-        }
-    }
-    Ok(rounds)
 }

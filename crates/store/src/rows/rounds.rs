@@ -7,7 +7,7 @@ use jurat_core::{
     id::{AccountId, NodeId, RoundId},
     job::Toggle,
     replica::{Answer, Failure, FailureCode, Label, Replica, Vote},
-    round::{Closing, OpenRound, Round},
+    round::{Closing, ClosingSummary, OpenRound, Round, RoundSummary},
 };
 
 use super::{
@@ -15,13 +15,17 @@ use super::{
     documents::{AnswerDocument, ConsensusDocument, ReplicaDocument, SeatDocument},
     json, to_bigint,
 };
-use crate::Result;
+use crate::{Result, StoreErrorKind};
 
 /// The state of a round that has not ended; every other state is how it ended.
 pub(crate) const OPEN: &str = "open";
 
 /// Greater than any identifier, so that a list without a start begins at its end.
 pub(crate) const AFTER_ALL: &str = "\u{7f}";
+
+/// How often a claim that found only unreadable rounds looks for others. Each turn leases what it
+/// finds, so the next turn finds other rounds.
+pub(crate) const CLAIM_TURNS: usize = 16;
 
 pub(crate) struct RoundRow {
     pub(crate) account_id: String,
@@ -62,8 +66,21 @@ impl RoundRow {
     }
 }
 
-pub(crate) fn read_open(cells: &impl Cells) -> Result<OpenRound> {
-    open_of(&Columns::new(cells, "rounds", "id")?)
+/// A round that was claimed, or nothing where it does not read back: one such round must not keep
+/// a node from starting or from taking over the others.
+pub(crate) fn read_claimed(cells: &impl Cells) -> Result<Option<OpenRound>> {
+    let read = Columns::new(cells, "rounds", "id").and_then(|columns| open_of(&columns));
+    match read {
+        Ok(open) => Ok(Some(open)),
+        Err(error) if matches!(error.kind, StoreErrorKind::Corrupt { .. }) => {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "A round was left open and cannot be read; it stays open."
+            );
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
@@ -93,6 +110,9 @@ pub(crate) struct ClosingRow {
     pub(crate) state: &'static str,
     pub(crate) closed_at: i64,
     pub(crate) outcome: &'static str,
+    pub(crate) verdict: Option<&'static str>,
+    pub(crate) agreement_bp: i16,
+    pub(crate) confidence_bp: i16,
     pub(crate) consensus: String,
     pub(crate) receipt_id: String,
     pub(crate) entry: String,
@@ -108,12 +128,41 @@ impl ClosingRow {
             state: closing.ending.as_str(),
             closed_at: closing.closed_at.micros(),
             outcome: closing.consensus.outcome.as_str(),
+            verdict: closing.consensus.verdict.map(Label::as_str),
+            agreement_bp: to_bp(closing.consensus.agreement),
+            confidence_bp: to_bp(closing.consensus.confidence),
             consensus: json(&ConsensusDocument::from(&closing.consensus))?,
             receipt_id: closing.receipt_id.clone(),
             entry: closing.entry.clone(),
             replicas: closing.replicas.iter().map(ReplicaRow::new).collect::<Result<_>>()?,
         })
     }
+}
+
+/// A share in ten-thousandths, to which these figures are rounded anyway.
+#[expect(clippy::cast_possible_truncation, reason = "it lies between 0 and 10,000")]
+fn to_bp(share: f64) -> i16 {
+    (share.clamp(0.0, 1.0) * 10_000.0).round() as i16
+}
+
+/// A line of a list.
+pub(crate) fn read_summary(cells: &impl Cells) -> Result<RoundSummary> {
+    let columns = Columns::new(cells, "rounds", "id")?;
+    let open = open_of(&columns)?;
+    if columns.text("state")? == OPEN {
+        return Ok(RoundSummary { open, closing: None });
+    }
+    let share = |column| columns.count::<i16>(column).map(|bp| f64::from(bp) / 10_000.0);
+    let closing = ClosingSummary {
+        ending: columns.word("state")?,
+        outcome: columns.word("outcome")?,
+        verdict: columns.maybe_word("verdict")?,
+        agreement: share("agreement_bp")?,
+        confidence: share("confidence_bp")?,
+        closed_at: columns.time("closed_at")?,
+        receipt_id: columns.text("receipt_id")?,
+    };
+    Ok(RoundSummary { open, closing: Some(closing) })
 }
 
 /// A round, of which the replicas are still to be read if it has ended.

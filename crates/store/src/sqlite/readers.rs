@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -36,11 +37,12 @@ impl Readers {
         let idle = Arc::clone(&self.idle);
         let reading = tokio::task::spawn_blocking(move || {
             let connection = lock(&idle).pop().ok_or_else(closed)?;
-            let outcome = at_one_moment(&connection, work);
+            // A read that panics must not take its connection away.
+            let outcome = catch_unwind(AssertUnwindSafe(|| at_one_moment(&connection, work)));
             lock(&idle).push(connection);
             // Given back here, so that a caller who stops waiting takes no connection away.
             drop(permit);
-            outcome
+            outcome.unwrap_or_else(|_| Err(panicked()))
         });
         reading.await.map_err(StoreError::unavailable)?
     }
@@ -75,6 +77,29 @@ fn lock(idle: &Mutex<Vec<Connection>>) -> std::sync::MutexGuard<'_, Vec<Connecti
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn panicked() -> StoreError {
+    tracing::error!("A read panicked; the panic says where.");
+    StoreError::unavailable(Refusal::Panicked)
+}
+
 fn closed() -> StoreError {
     StoreError::unavailable(Refusal::Closed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn reads_that_panic_take_no_connection_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        drop(setup::open_file(&path).unwrap());
+        let readers = Readers::open(&path).unwrap();
+        for _ in 0..READERS {
+            let error = readers.read(|_| -> Result<()> { panic!("a bug") }).await.unwrap_err();
+            assert_eq!(error.kind, crate::StoreErrorKind::Unavailable);
+        }
+        readers.read(|_| Ok(())).await.unwrap();
+    }
 }

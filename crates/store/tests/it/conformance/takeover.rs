@@ -76,6 +76,30 @@ pub(crate) async fn a_claim_takes_no_more_than_it_asks_for(backend: &Backend) {
     assert_eq!(sizes, [2, 2, 1, 0]);
 }
 
+pub(crate) async fn a_round_that_cannot_be_read_hinders_no_other(backend: &Backend) {
+    let alice = account("alice");
+    for number in 0..4 {
+        backend.store.round_open(&abandoned(&alice, number)).await.unwrap();
+    }
+    let broken = [0, 1, 2].map(|number| abandoned(&alice, number).id);
+    for id in &broken {
+        let sql = format!("update rounds set seats = '{{' where id = '{id}'");
+        backend.tamper(&sql).await.unwrap();
+    }
+    // More of them than a claim asks for, and before the one that is well.
+    let two = Claim { limit: 2, ..claim("second", Orphans::LeaseOver) };
+    let claimed = backend.store.round_claim(&two).await.unwrap();
+    let ids: Vec<_> = claimed.into_iter().map(|round| round.id).collect();
+    assert_eq!(ids, [abandoned(&alice, 3).id]);
+    assert_eq!(backend.store.round_claim(&two).await.unwrap(), []);
+    // They stay open for whoever repairs them.
+    backend.tamper("update rounds set seats = '[]'").await.unwrap();
+    for id in &broken {
+        let round = backend.store.round_get(&alice, id).await.unwrap().unwrap();
+        assert_eq!(round.closing, None);
+    }
+}
+
 pub(crate) async fn two_nodes_never_claim_the_same_round(backend: &Backend) {
     const ROUNDS: u32 = 40;
     let second = backend.second().await;
