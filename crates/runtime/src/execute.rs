@@ -1,13 +1,14 @@
 //! `POST /execute`: one execution per `execution_id`, however often it is asked for.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use moka::sync::Cache;
 use serde_json::Value;
-use tokio::sync::OnceCell;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use jurat_core::canonical;
 use jurat_core::executor::Capabilities;
@@ -18,35 +19,45 @@ use crate::http::Shared;
 use crate::options::Limits;
 use crate::refusal::Refusal;
 
-/// The answers that were given, by `execution_id`.
-pub(crate) struct Answers(Cache<String, Arc<Remembered>>);
-
-struct Remembered {
-    /// The digest of the request, so that another one under the same id is noticed.
-    request: String,
-    /// Filled by the first that succeeds; the others wait for it. Failures are not kept.
-    answer: OnceCell<Bytes>,
+/// The executions that run and the answers that were given, by `execution_id`.
+pub(crate) struct Answers {
+    /// Apart from the cache, which may drop what it holds at any time.
+    running: Mutex<BTreeMap<String, Entry<Outcome>>>,
+    /// Failures are not kept.
+    remembered: Cache<String, Entry<Bytes>>,
 }
+
+/// Under an id: the digest of the request, so that another one is noticed, and what came of it.
+#[derive(Clone)]
+struct Entry<T> {
+    request: String,
+    held: T,
+}
+
+/// Empty until the execution has ended.
+type Outcome = watch::Receiver<Option<Result<Bytes, Refusal>>>;
 
 impl Answers {
     pub(crate) fn new(limits: Limits) -> Self {
-        let cache = Cache::builder()
-            .weigher(|id: &String, entry: &Arc<Remembered>| {
-                let answer = entry.answer.get().map_or(0, Bytes::len);
-                u32::try_from(id.len() + answer + 256).unwrap_or(u32::MAX)
+        let remembered = Cache::builder()
+            .weigher(|id: &String, entry: &Entry<Bytes>| {
+                u32::try_from(id.len() + entry.held.len() + 256).unwrap_or(u32::MAX)
             })
             .max_capacity(limits.remembered_bytes)
             .time_to_live(limits.remembered)
             .build();
-        Self(cache)
+        Self { running: Mutex::default(), remembered }
     }
 
-    fn entry(&self, id: &str, request: &str) -> Result<Arc<Remembered>, Refusal> {
-        let fresh =
-            || Arc::new(Remembered { request: request.to_owned(), answer: OnceCell::new() });
-        let entry = self.0.get_with_by_ref(id, fresh);
-        if entry.request == request {
-            return Ok(entry);
+    fn running(&self) -> MutexGuard<'_, BTreeMap<String, Entry<Outcome>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Clone> Entry<T> {
+    fn of(&self, request: &str) -> Result<T, Refusal> {
+        if self.request == request {
+            return Ok(self.held.clone());
         }
         let message = "this execution_id was used with another request; draw a new one";
         Err(Refusal::new(StatusCode::CONFLICT, "execution_id_reused", message)
@@ -54,31 +65,93 @@ impl Answers {
     }
 }
 
-pub(crate) async fn answer(shared: &Shared, body: Value) -> Result<Bytes, Refusal> {
-    let digest = canonical::digest_json(&body);
+pub(crate) async fn answer(shared: &Arc<Shared>, mut body: Value) -> Result<Bytes, Refusal> {
+    let digest = digest(&mut body);
     let request = decode_execute_request(body)?;
     refuse_undeclared(&shared.executor.capabilities(), &request)?;
-    let id = request.execution_id.clone();
-    if id.is_empty() || id.len() > 256 {
+    if request.execution_id.is_empty() || 256 < request.execution_id.len() {
         let message = "execution_id: must have 1 to 256 bytes";
         return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "request_invalid", message)
             .about("execution_id"));
     }
-    let entry = shared.answers.entry(&id, &digest)?;
-    let mut fresh = false;
-    let answer = entry
-        .answer
-        .get_or_try_init(|| {
-            fresh = true;
-            run(shared, &request)
-        })
-        .await?
-        .clone();
-    if fresh {
-        // Put in again, because only now its weight is known.
-        shared.answers.0.insert(id, Arc::clone(&entry));
+    let mut outcome = find_or_start(shared, request, digest)?;
+    let ended = outcome.wait_for(Option::is_some).await;
+    ended.ok().and_then(|outcome| outcome.clone()).unwrap_or_else(|| Err(lost()))
+}
+
+/// The digest of a request. A caller that tries again may count its attempts.
+fn digest(body: &mut Value) -> String {
+    let attempt = body.as_object_mut().and_then(|members| members.remove("attempt_id"));
+    let digest = canonical::digest_json(body);
+    if let (Some(attempt), Some(members)) = (attempt, body.as_object_mut()) {
+        members.insert("attempt_id".to_owned(), attempt);
     }
-    Ok(answer)
+    digest
+}
+
+fn find_or_start(
+    shared: &Arc<Shared>,
+    request: Execute,
+    digest: String,
+) -> Result<Outcome, Refusal> {
+    let id = request.execution_id.clone();
+    let mut running = shared.answers.running();
+    if let Some(entry) = running.get(&id) {
+        return entry.of(&digest);
+    }
+    // An execution is remembered before it is taken off the list, so that it is always in one.
+    if let Some(entry) = shared.answers.remembered.get(&id) {
+        return Ok(watch::channel(Some(Ok(entry.of(&digest)?))).1);
+    }
+    let slot = Arc::clone(&shared.slots).try_acquire_owned().map_err(|_| Refusal::overloaded())?;
+    let (ended, outcome) = watch::channel(None);
+    running.insert(id.clone(), Entry { request: digest.clone(), held: outcome.clone() });
+    // Before the execution exists, because at its end it takes itself off the list.
+    drop(running);
+    let listed = Listed { shared: Arc::clone(shared), id, slot: Some(slot), ended, result: None };
+    // Apart from the handler, which ends when its caller leaves: the work is paid for either way.
+    shared.tasks.spawn(async move {
+        let result = run(&listed.shared, &request).await;
+        listed.end(result, digest);
+    });
+    Ok(outcome)
+}
+
+/// An execution on the list of those that run. It leaves the list also when the executor panics.
+struct Listed {
+    shared: Arc<Shared>,
+    id: String,
+    slot: Option<OwnedSemaphorePermit>,
+    ended: watch::Sender<Option<Result<Bytes, Refusal>>>,
+    result: Option<Result<Bytes, Refusal>>,
+}
+
+impl Listed {
+    fn end(mut self, result: Result<Bytes, Refusal>, request: String) {
+        if let Ok(answer) = &result {
+            let entry = Entry { request, held: answer.clone() };
+            self.shared.answers.remembered.insert(self.id.clone(), entry);
+        }
+        self.result = Some(result);
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        // All of this before anybody hears of the end, who may try again at once.
+        self.shared.answers.running().remove(&self.id);
+        self.slot = None;
+        let result = self.result.take().unwrap_or_else(|| {
+            tracing::error!(execution.id = %self.id, "An execution ended without an answer.");
+            Err(lost())
+        });
+        self.ended.send_replace(Some(result));
+    }
+}
+
+fn lost() -> Refusal {
+    let message = "the execution ended without an answer; the log of the executor says why";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "executor_failed", message)
 }
 
 async fn run(shared: &Shared, request: &Execute) -> Result<Bytes, Refusal> {

@@ -66,6 +66,9 @@ pub enum ExecutorError {
     /// The request makes no sense to this executor. Answered with 422.
     #[error("{problem}")]
     Refused { field: String, problem: String },
+    /// There is too much to do. Answered with 503.
+    #[error("too many requests at once; try again in a second")]
+    Overloaded,
     /// Something else that the executor needs did not answer properly. Answered with 502.
     #[error("{0}")]
     Upstream(String),

@@ -1,6 +1,6 @@
 //! The four endpoints over HTTP.
 
-use std::future::{Future, IntoFuture as _};
+use std::future::Future;
 use std::sync::Arc;
 
 use axum::Json;
@@ -10,23 +10,24 @@ use axum::extract::State;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::serve::ListenerExt as _;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, header};
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use jurat_guard::bounded::Bounded;
 use jurat_wire::executor::{CapabilitiesResponse, HealthResponse};
 use jurat_wire::strict;
 
+use crate::accept::accept;
 use crate::execute::Answers;
 use crate::executor::Executor;
 use crate::options::Options;
 use crate::refusal::Refusal;
+use crate::tasks::Tasks;
 use crate::{execute, verify};
 
 /// What every handler shares.
@@ -35,7 +36,22 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) answers: Answers,
     pub(crate) bounded: Bounded,
-    slots: Semaphore,
+    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) tasks: Tasks,
+}
+
+impl Shared {
+    pub(crate) fn new(executor: Arc<dyn Executor>, options: Options, tasks: Tasks) -> Self {
+        let limits = options.limits;
+        Self {
+            executor,
+            options,
+            answers: Answers::new(limits),
+            bounded: Bounded::new(limits.policy_threads),
+            slots: Arc::new(Semaphore::new(limits.concurrent)),
+            tasks,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,15 +61,14 @@ pub enum ServeError {
 }
 
 /// The four endpoints as a router, for a server of one's own.
+///
+/// An execution goes on when its caller leaves, and only [`serve`] waits for it at the end.
 pub fn router(executor: Arc<dyn Executor>, options: Options) -> Router {
-    let limits = options.limits;
-    let shared = Arc::new(Shared {
-        executor,
-        options,
-        answers: Answers::new(limits),
-        bounded: Bounded::new(limits.policy_threads),
-        slots: Semaphore::new(limits.concurrent),
-    });
+    routes(Shared::new(executor, options, Tasks::default()))
+}
+
+fn routes(shared: Shared) -> Router {
+    let shared = Arc::new(shared);
     Router::new()
         .route("/capabilities", get(capabilities))
         .route("/execute", post(execute))
@@ -71,33 +86,19 @@ pub fn router(executor: Arc<dyn Executor>, options: Options) -> Router {
 const NOT_FOUND: &str =
     "an executor has GET /health, GET /capabilities, POST /execute and POST /verify";
 
-/// Serves the executor until `shutdown` resolves; requests that run get a grace period to end.
+/// Serves the executor until `shutdown` resolves; what runs then gets a grace period to end.
 pub async fn serve(
     listener: TcpListener,
     executor: Arc<dyn Executor>,
     options: Options,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    let grace = options.limits.grace;
-    let (stop, stopping) = oneshot::channel();
-    let shutdown = async move {
-        shutdown.await;
-        let _ = stop.send(());
-    };
-    let listener = listener.tap_io(|stream| {
-        // An answer is written at once, so that holding it back for more would only cost time.
-        let _ = stream.set_nodelay(true);
-    });
-    let server = axum::serve(listener, router(executor, options)).with_graceful_shutdown(shutdown);
-    let out_of_patience = async {
-        drop(stopping.await);
-        // An executor that hangs would keep the process for ever.
-        drop(tokio::time::timeout(grace, std::future::pending::<()>()).await);
-    };
-    tokio::select! {
-        ended = server.into_future() => ended.map_err(ServeError::Listener),
-        () = out_of_patience => Ok(()),
-    }
+    let limits = options.limits;
+    let tasks = Tasks::default();
+    let router = routes(Shared::new(executor, options, tasks.clone()));
+    let accepted = accept(listener, router, limits, &tasks, shutdown).await;
+    tasks.stop(limits.grace).await;
+    accepted.map_err(ServeError::Listener)
 }
 
 async fn health() -> Json<HealthResponse> {
@@ -113,7 +114,6 @@ async fn execute(
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let body = read(&shared, request).await?;
-    let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
     Ok(json_bytes(execute::answer(&shared, body).await?))
 }
 

@@ -1,11 +1,13 @@
 //! Turns a program or a model into an executor: implement [`Executor`], call [`serve`].
 
+mod accept;
 pub mod engines;
 mod execute;
 mod executor;
 mod http;
 mod options;
 mod refusal;
+mod tasks;
 mod verify;
 
 pub use executor::{Execute, Execution, Executor, ExecutorError, Judgement};

@@ -13,6 +13,10 @@ pub struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// Connections at the same time; more wait until one is free.
+    pub connections: usize,
+    /// How long a client may keep a connection before the head of its next request is complete.
+    pub idle: Duration,
     /// The largest request body in bytes.
     pub body_bytes: usize,
     /// How long a client may take to send its body.
@@ -25,7 +29,7 @@ pub struct Limits {
     pub remembered_bytes: u64,
     /// How long an answer is remembered.
     pub remembered: Duration,
-    /// How long requests that run may take to end after the signal to stop.
+    /// How long requests and executions may take to end after the signal to stop.
     pub grace: Duration,
     /// Threads that evaluate policies.
     pub policy_threads: usize,
@@ -34,6 +38,10 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            connections: 1024,
+            // Longer than the 30 seconds for which Jurat keeps an idle connection: otherwise both
+            // sides could use it at the same moment, one to ask and the other to hang up.
+            idle: Duration::from_secs(35),
             body_bytes: 2 * 1024 * 1024,
             read: Duration::from_secs(30),
             concurrent: 256,

@@ -31,8 +31,7 @@ impl Refusal {
     }
 
     pub(crate) fn overloaded() -> Self {
-        let message = "too many requests at once; try again in a second";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
+        ExecutorError::Overloaded.into()
     }
 }
 
@@ -73,6 +72,9 @@ impl From<ExecutorError> for Refusal {
             ExecutorError::Refused { field, .. } => {
                 let message = format!("{field}: {message}");
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "request_invalid", message).about(field)
+            }
+            ExecutorError::Overloaded => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
             }
             ExecutorError::Upstream(_) => {
                 Self::new(StatusCode::BAD_GATEWAY, "upstream_failed", message)

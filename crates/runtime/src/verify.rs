@@ -5,14 +5,14 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::Value;
 
-use jurat_core::candidate::{Candidate, Evidence};
+use jurat_core::candidate::Candidate;
 use jurat_core::policy::{
     BindError, Evaluation, Policy, PolicyBinding, ResultFields, Rules, Status, policy_hash,
     result_hash,
 };
 use jurat_core::reason;
 use jurat_core::schema::Schema;
-use jurat_guard::bounded::{Bounded, RefusedSchema};
+use jurat_guard::bounded::{Bounded, NotDone, RefusedSchema};
 use jurat_wire::executor::{ShapeError, VerifyResponse, decode_verify_request};
 
 use crate::executor::{ExecutorError, Judgement};
@@ -45,31 +45,25 @@ pub(crate) fn evaluation(answer: &VerifyResponse) -> Result<Evaluation, ShapeErr
     })
 }
 
-/// Why a value does not match a schema, if it does not. The error says that it cannot be told.
-pub(crate) async fn mismatch(
+/// Whether a value matches a schema. A check that was not made says nothing about the value.
+pub(crate) async fn matched(
     bounded: &Bounded,
-    value: &Value,
-    schema: &Value,
-) -> Result<Option<String>, String> {
-    let schema = bounded.schema(schema).await.map_err(|error| error.to_string())?;
-    let candidate = Candidate {
-        candidate_id: String::new(),
-        execution_id: String::new(),
-        output: value.clone(),
-        evidence: Evidence::default(),
-    };
-    let evaluation = matched(bounded, Arc::new(candidate), schema).await;
-    let notes = evaluation.notes.join("; ");
-    match evaluation.status {
-        Status::Passed => Ok(None),
-        Status::Failed => Ok(Some(notes)),
-        Status::Inconclusive => Err(notes),
-    }
+    candidate: Arc<Candidate>,
+    schema: Schema,
+) -> Result<Evaluation, ExecutorError> {
+    evaluate(bounded, Policy::SchemaOnly { rules: Rules::Jurat }, candidate, schema).await
 }
 
-async fn matched(bounded: &Bounded, candidate: Arc<Candidate>, schema: Schema) -> Evaluation {
-    let policy = Policy::SchemaOnly { rules: Rules::Jurat };
-    bounded.evaluate(Arc::new(policy), candidate, schema).await
+async fn evaluate(
+    bounded: &Bounded,
+    policy: Policy,
+    candidate: Arc<Candidate>,
+    schema: Schema,
+) -> Result<Evaluation, ExecutorError> {
+    bounded.try_evaluate(Arc::new(policy), candidate, schema).await.map_err(|error| match error {
+        NotDone::Busy => ExecutorError::Overloaded,
+        NotDone::Crashed => ExecutorError::Failed(error.to_string()),
+    })
 }
 
 async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Refusal> {
@@ -78,7 +72,7 @@ async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Re
     let computed = match policy {
         Some(policy) if !policy.needs_judge() => {
             let candidate = Arc::clone(&judgement.candidate);
-            shared.bounded.evaluate(Arc::new(policy), candidate, schema).await
+            evaluate(&shared.bounded, policy, candidate, schema).await?
         }
         Some(_) | None => judge(shared, judgement, schema).await?,
     };
@@ -123,7 +117,7 @@ async fn judge(
     schema: Schema,
 ) -> Result<Evaluation, Refusal> {
     if !schema.is_open() {
-        let by_schema = matched(&shared.bounded, Arc::clone(&judgement.candidate), schema).await;
+        let by_schema = matched(&shared.bounded, Arc::clone(&judgement.candidate), schema).await?;
         if by_schema.status != Status::Passed {
             return Ok(by_schema);
         }
@@ -133,6 +127,7 @@ async fn judge(
         match error {
             ExecutorError::NotSupported(message) => unsupported(message),
             error @ (ExecutorError::Refused { .. }
+            | ExecutorError::Overloaded
             | ExecutorError::Upstream(_)
             | ExecutorError::Timeout
             | ExecutorError::Failed(_)) => error.into(),
@@ -211,6 +206,64 @@ fn schema_refused(error: RefusedSchema) -> Refusal {
         RefusedSchema::Crashed => {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             Refusal::new(status, "executor_failed", error.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::mpsc;
+
+    use serde_json::json;
+    use tokio::sync::oneshot;
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::engines::{EchoExecutor, EchoMode};
+    use crate::options::{Limits, Options};
+    use crate::tasks::Tasks;
+
+    /// Keeps the only thread busy and fills the queue, while what it returns is alive.
+    pub(crate) async fn fill(bounded: &Bounded) -> JoinSet<()> {
+        let (release, released) = mpsc::channel::<()>();
+        let (started, has_started) = oneshot::channel();
+        let thread = bounded.clone();
+        let blocked = JoinSet::from_iter([async move {
+            let errand = move || {
+                started.send(()).unwrap();
+                assert!(released.recv().is_err());
+            };
+            drop((thread.run(errand).await, release));
+        }]);
+        has_started.await.unwrap();
+        // Each is asked once whether it is done; those that are not stay in the queue.
+        let once = |work| tokio::time::timeout(std::time::Duration::ZERO, work);
+        while once(bounded.run(|| ())).await != Ok(Err(NotDone::Busy)) {}
+        blocked
+    }
+
+    #[tokio::test]
+    async fn a_check_for_which_there_is_no_time_is_no_verdict() {
+        // More than is decided at once, under a schema that is known already.
+        let output: Value = (0..10_000).collect();
+        let schema = json!({"items": {"type": "integer"}});
+        let limits = Limits { policy_threads: 1, ..Limits::default() };
+        for policy in ["vp.schema_only.v1", "vp.claim.v1"] {
+            let echo = Arc::new(EchoExecutor::new("echo", "echo-1", EchoMode::Honest));
+            let options = Options { limits, ..Options::default() };
+            let shared = Shared::new(echo, options, Tasks::default());
+            let body = json!({
+                "candidate": {"candidate_id": "c", "execution_id": "e", "output": output},
+                "output_schema": schema,
+                "policy": {
+                    "policy_id": policy, "policy_version": "1",
+                    "policy_hash": policy_hash(policy, &json!({})), "policy_params": {},
+                },
+            });
+            assert!(answer(&shared, body.clone()).await.is_ok(), "{policy}");
+            let _full = fill(&shared.bounded).await;
+            let refusal = answer(&shared, body).await.unwrap_err();
+            assert_eq!((refusal.status.as_u16(), refusal.error), (503, "overloaded"), "{policy}");
         }
     }
 }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
@@ -20,7 +21,7 @@ use jurat_wire::strict;
 use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
 use crate::verify::evaluation;
 
-/// How much of the end of the standard error goes into an error message.
+/// How much of the end of the standard error goes into the log.
 const STDERR_TAIL: usize = 2 * 1024;
 
 /// Runs the program once per request.
@@ -63,6 +64,8 @@ impl CommandExecutor {
 
     async fn run(&self, input: Vec<u8>) -> Result<Vec<u8>, ExecutorError> {
         let mut child = self.spawn()?;
+        // Declared after the child and so dropped before it, while the number is still taken.
+        let mut group = Group(child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)));
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -72,11 +75,15 @@ impl CommandExecutor {
         let ((), output, complaint) =
             tokio::try_join!(write(stdin, &input), read(stdout, self.output_bytes), tail(stderr))?;
         let status = child.wait().await.map_err(|error| broken(&error))?;
+        // Its number is free now, and may soon be another's.
+        group.0 = None;
         if status.success() {
             return Ok(output);
         }
-        let complaint = complaint.trim();
-        Err(ExecutorError::Upstream(format!("the program ended with {status}: {complaint}")))
+        // For the operator alone: what a program complains about may name paths and secrets.
+        let (program, stderr) = (self.program.display(), complaint.trim());
+        tracing::warn!(%program, %status, stderr, "The program of an executor failed.");
+        Err(ExecutorError::Upstream(format!("the program ended with {status}")))
     }
 
     fn spawn(&self) -> Result<Child, ExecutorError> {
@@ -87,13 +94,27 @@ impl CommandExecutor {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A caller that goes away, and a time limit, end the program too.
+            // A time limit, and a stop of the executor, end the program too.
             .kill_on_drop(true)
+            .process_group(0)
             .spawn()
             .map_err(|error| {
                 let program = self.program.display();
-                ExecutorError::Failed(format!("`{program}` did not start: {error}"))
+                tracing::error!(%program, %error, "The program of an executor did not start.");
+                ExecutorError::Failed("the program did not start".to_owned())
             })
+    }
+}
+
+/// The program and all that it started, killed together unless the program ends by itself.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            // There may be nobody left, which is as well.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
     }
 }
 

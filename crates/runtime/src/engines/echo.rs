@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use jurat_core::candidate::{Evidence, InlineEvidence};
 use jurat_core::executor::Capabilities;
-use jurat_core::policy::{CLAIM, Evaluation, Status};
+use jurat_core::policy::{CLAIM, CROSSCHECK, Evaluation, Status};
 use jurat_core::reason;
 
 use super::arithmetic;
@@ -107,11 +107,11 @@ impl Executor for EchoExecutor {
 
     async fn review(
         &self,
-        _: &Judgement,
+        request: &Judgement,
         evaluation: Evaluation,
     ) -> Result<Evaluation, ExecutorError> {
         self.misbehave().await?;
-        Ok(if self.mode == EchoMode::Lie { turned(evaluation) } else { evaluation })
+        Ok(if self.mode == EchoMode::Lie { turned(request, evaluation) } else { evaluation })
     }
 }
 
@@ -119,10 +119,16 @@ pub(super) fn evaluation(status: Status, score: f64, codes: &[u16]) -> Evaluatio
     Evaluation { status, score, reason_codes: codes.to_vec(), notes: Vec::new() }
 }
 
-fn turned(evaluation: Evaluation) -> Evaluation {
+/// The opposite of a verdict, with a reason that an honest executor could give.
+fn turned(request: &Judgement, evaluation: Evaluation) -> Evaluation {
+    let objection = match request.policy.policy_id.as_str() {
+        CLAIM => reason::CLAIM_FALSE,
+        CROSSCHECK => reason::CROSSCHECK_INCONSISTENT,
+        _ => reason::SCHEMA_INVALID,
+    };
     let score = evaluation.score.max(0.9);
     match evaluation.status {
-        Status::Passed => self::evaluation(Status::Failed, score, &[reason::CUSTOM_ERROR]),
+        Status::Passed => self::evaluation(Status::Failed, score, &[objection]),
         Status::Failed => self::evaluation(Status::Passed, score, &[]),
         Status::Inconclusive => evaluation,
     }

@@ -95,3 +95,35 @@ impl Executor for OpenAiExecutor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jurat_wire::executor::decode_execute_request;
+
+    use super::*;
+    use crate::verify::tests::fill;
+
+    #[tokio::test]
+    async fn a_model_is_not_asked_when_nobody_could_check_its_answer() {
+        let capabilities = Capabilities {
+            task_types: vec!["*".to_owned()],
+            profiles: vec!["*".to_owned()],
+            provider_family: "f".to_owned(),
+            model_id: "m".to_owned(),
+            policies: Vec::new(),
+        };
+        // Nothing listens there, so that asking would be another error.
+        let base_url = "http://127.0.0.1:1".to_owned();
+        let timeout = Duration::from_secs(5);
+        let options = OpenAiOptions { base_url, model: "m".to_owned(), key: None, timeout };
+        let executor = OpenAiExecutor::new(capabilities, options).unwrap();
+        let _full = fill(&executor.bounded).await;
+        let request = decode_execute_request(json!({
+            "task_id": "t", "execution_id": "e", "task_type": "factcheck", "profile": "default",
+            "inputs": {"claim": "2 + 2 = 4"}, "task_contract": {}, "stage": "explore",
+            "attempt_id": "a", "seed_bundle": null,
+        }));
+        let answer = executor.execute(&request.unwrap()).await;
+        assert_eq!(answer, Err(ExecutorError::Overloaded));
+    }
+}

@@ -85,10 +85,25 @@ async fn a_program_that_writes_too_much_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_program_that_fails_says_why() {
-    let reply = execute(shell("echo start >&2; echo 'no disk' >&2; exit 3")).await;
-    assert_eq!(reply.status, 502);
-    assert_eq!(reply.json["message"], "the program ended with exit status: 3: start\nno disk");
+async fn what_a_failing_program_complains_about_stays_with_its_operator() {
+    let reply = execute(shell("echo 'no disk at /secret' >&2; exit 3")).await;
+    assert_eq!((reply.status, &reply.json["error"]), (502, &json!("upstream_failed")));
+    assert_eq!(reply.json["message"], "the program ended with exit status: 3");
+}
+
+#[tokio::test]
+async fn a_program_that_is_stopped_takes_what_it_started_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // The grandchild holds the pipe open, so that its reader waits until the grandchild is gone.
+    let script = r#"exec 3>"$PIPE"; tail -f /dev/null >/dev/null & exec 3>&-; exec yes"#;
+    let mut executor = shell(script);
+    executor.environment.insert("PIPE".to_owned(), pipe.display().to_string());
+    executor.output_bytes = 1_000;
+    let reading = tokio::task::spawn_blocking(move || std::fs::read(pipe).unwrap());
+    assert_eq!(execute(executor).await.status, 502);
+    assert_eq!(reading.await.unwrap(), b"");
 }
 
 #[tokio::test]
@@ -98,5 +113,6 @@ async fn an_answer_without_output_is_no_answer() {
     assert_eq!(reply.json["message"], "the program's answer: candidate_output: is missing");
     let mut missing = shell("");
     missing.program = PathBuf::from("/no/such/program");
-    assert_eq!(execute(missing).await.status, 500);
+    let reply = execute(missing).await;
+    assert_eq!((reply.status, &reply.json["message"]), (500, &json!("the program did not start")));
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
 use jurat_runtime::{Limits, Options, Secret, serve};
 
-use crate::server::{Server, execute_request};
+use crate::server::{Server, background, execute_request};
 
 fn echo() -> EchoExecutor {
     EchoExecutor::new("echo-family", "echo-1", EchoMode::Honest)
@@ -141,4 +141,21 @@ async fn a_server_stops_although_a_request_hangs() {
     };
     let (served, _stream) = tokio::join!(serve(listener, hanging, options, shutdown), asking);
     served.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_for_nothing_is_closed_and_frees_its_place() {
+    let limits = Limits { connections: 1, idle: Duration::from_millis(200), ..Limits::default() };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let options = Options { limits, ..Options::default() };
+    let serving = serve(listener, Arc::new(echo()), options, std::future::pending());
+    background(async { serving.await.unwrap() });
+    let mut slow = TcpStream::connect(address).await.unwrap();
+    slow.write_all(b"GET /health HTTP/1.1\r\nHost:").await.unwrap();
+    // The only place is taken, so this waits until the other is thrown out.
+    assert_eq!(Server::at(address).get("/health").await.status, 200);
+    let mut rest = Vec::new();
+    slow.read_to_end(&mut rest).await.unwrap();
+    assert!(!rest.starts_with(b"HTTP/1.1 200"), "{rest:?}");
 }

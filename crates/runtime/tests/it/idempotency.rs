@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, oneshot};
 
 use jurat_runtime::{
-    Capabilities, Evidence, Execute, Execution, Executor, ExecutorError, Limits, Options,
+    Capabilities, Evidence, Execute, Execution, Executor, ExecutorError, Limits, Options, serve,
 };
 
 use crate::server::{Reply, Server, execute_request};
@@ -18,6 +20,7 @@ use crate::server::{Reply, Server, execute_request};
 struct Gated {
     started: Arc<Semaphore>,
     gate: Arc<Semaphore>,
+    ended: Arc<Semaphore>,
     count: Arc<AtomicUsize>,
 }
 
@@ -26,12 +29,17 @@ impl Gated {
         Self {
             started: Arc::new(Semaphore::new(0)),
             gate: Arc::new(Semaphore::new(permits)),
+            ended: Arc::new(Semaphore::new(0)),
             count: Arc::default(),
         }
     }
 
     async fn wait_for_a_start(&self) {
         self.started.acquire().await.unwrap().forget();
+    }
+
+    async fn wait_for_an_end(&self) {
+        self.ended.acquire().await.unwrap().forget();
     }
 
     fn executions(&self) -> usize {
@@ -55,10 +63,20 @@ impl Executor for Gated {
         let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         self.started.add_permits(1);
         self.gate.acquire().await.unwrap().forget();
+        self.ended.add_permits(1);
+        assert!(request.inputs["prompt"] != "panic once" || number != 1, "a defect");
         if request.inputs["prompt"] == "fail once" && number == 1 {
             return Err(ExecutorError::Failed("the first time".to_owned()));
         }
         Ok(Execution { output: json!({"number": number}), evidence: Evidence::default() })
+    }
+}
+
+/// Asks, and hangs up when the execution has started.
+async fn leave_early(server: &Server, gated: &Gated) {
+    tokio::select! {
+        reply = execute(server, "e", "hi") => panic!("it was to hang: {reply:?}"),
+        () = gated.wait_for_a_start() => {}
     }
 }
 
@@ -113,16 +131,78 @@ async fn a_failure_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_caller_that_leaves_does_not_block_the_next() {
+async fn a_caller_that_leaves_finds_the_one_execution_when_it_comes_back() {
     let gated = Gated::new(0);
     let server = Server::start(gated.clone(), Options::default()).await;
-    tokio::select! {
-        _ = execute(&server, "e", "hi") => {}
-        () = gated.wait_for_a_start() => {}
-    }
+    leave_early(&server, &gated).await;
+    // While it still runs, another request under its id is noticed, and the same one waits.
+    assert_eq!(execute(&server, "e", "ho").await.status, 409);
     gated.gate.add_permits(1);
     let reply = execute(&server, "e", "hi").await;
     assert_eq!(reply.status, 200, "{reply:?}");
+    assert_eq!(gated.executions(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_is_remembered_although_nobody_waited() {
+    let gated = Gated::new(0);
+    let server = Server::start(gated.clone(), Options::default()).await;
+    leave_early(&server, &gated).await;
+    gated.gate.add_permits(1);
+    gated.wait_for_an_end().await;
+    assert_eq!(execute(&server, "e", "hi").await.json["candidate_output"], json!({"number": 1}));
+    assert_eq!(gated.executions(), 1);
+}
+
+#[tokio::test]
+async fn an_execution_that_runs_is_not_forgotten_for_want_of_memory() {
+    let gated = Gated::new(0);
+    let limits =
+        Limits { remembered_bytes: 0, remembered: Duration::from_nanos(1), ..Limits::default() };
+    let server = Server::start(gated.clone(), Options { limits, ..Options::default() }).await;
+    leave_early(&server, &gated).await;
+    assert_eq!(execute(&server, "e", "ho").await.status, 409);
+    assert_eq!(gated.executions(), 1);
+}
+
+#[tokio::test]
+async fn the_number_of_the_attempt_does_not_make_another_request() {
+    let gated = Gated::new(10);
+    let server = Server::start(gated.clone(), Options::default()).await;
+    let mut request = execute_request("e", "swarm", &json!({"prompt": "hi"}));
+    let first = server.post("/execute", &request).await;
+    request["attempt_id"] = json!("attempt-2");
+    assert_eq!(server.post("/execute", &request).await, first);
+    assert_eq!(gated.executions(), 1);
+}
+
+#[tokio::test]
+async fn an_executor_that_panics_can_be_asked_again() {
+    let limits = Limits { concurrent: 1, ..Limits::default() };
+    let gated = Gated::new(10);
+    let server = Server::start(gated, Options { limits, ..Options::default() }).await;
+    let reply = execute(&server, "e", "panic once").await;
+    assert_eq!((reply.status, &reply.json["error"]), (500, &json!("executor_failed")));
+    assert_eq!(execute(&server, "e", "panic once").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_an_execution_that_nobody_waits_for() {
+    let gated = Gated::new(0);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = Server::at(listener.local_addr().unwrap());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let shutdown = async move { drop(stopped.await) };
+    let serving = serve(listener, Arc::new(gated.clone()), Options::default(), shutdown);
+    let leaving = async {
+        leave_early(&server, &gated).await;
+        drop(server);
+        stop.send(()).unwrap();
+        gated.gate.add_permits(1);
+    };
+    let (served, ()) = tokio::join!(serving, leaving);
+    served.unwrap();
+    assert_eq!(gated.ended.available_permits(), 1);
 }
 
 #[tokio::test]

@@ -131,12 +131,28 @@ async fn an_inconclusive_verdict_carries_a_code_that_the_other_kernel_knows() {
 }
 
 #[tokio::test]
-async fn a_liar_turns_the_verdict_round_and_hashes_it_well() {
+async fn a_liar_turns_the_verdict_round_gives_a_reason_and_hashes_it_well() {
     let server = echo(EchoMode::Lie).await;
-    for (output, passed) in [(json!({"answer": "x"}), false), (json!({"answer": 5}), true)] {
-        let request = verify_request(&output, &answer_schema(), "vp.schema_only.v1", &json!({}));
+    let open = json!({});
+    let references = json!({"references": [{"answer": "x"}]});
+    for (output, schema, policy, params, passed, codes) in [
+        (json!({"answer": "x"}), answer_schema(), "vp.schema_only.v1", &open, false, json!([101])),
+        (json!({"answer": 5}), answer_schema(), "vp.schema_only.v1", &open, true, json!([])),
+        (
+            json!({"answer": "x"}),
+            open.clone(),
+            "vp.crosscheck.v1",
+            &references,
+            false,
+            json!([1011]),
+        ),
+        (json!("2 + 2 = 4"), open.clone(), "vp.claim.v1", &open, false, json!([1020])),
+        (json!("2 + 2 = 5"), open.clone(), "vp.claim.v1", &open, true, json!([])),
+    ] {
+        let request = verify_request(&output, &schema, policy, params);
         let reply = server.post("/verify", &request).await;
-        assert_eq!(reply.json["passed"], passed);
+        assert_eq!(reply.json["passed"], passed, "{policy} of {output}: {reply:?}");
+        assert_eq!(reply.json["reason_codes"], codes, "{policy} of {output}");
         assert_eq!(reply.json["verifier_result_hash"], expected_hash(&request, &reply.json));
     }
 }

@@ -1,17 +1,23 @@
 //! One conversation with the model: ask, check the form of the answer, ask once more if it is wrong.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use url::Url;
 
+use jurat_core::candidate::{Candidate, Evidence};
+use jurat_core::policy::Status;
+use jurat_core::schema::Schema;
+use jurat_guard::bounded::RefusedSchema;
 use jurat_wire::strict;
 
 use super::OpenAiExecutor;
 use super::prompts::{Form, Message};
 use crate::executor::ExecutorError;
-use crate::verify::mismatch;
+use crate::verify::matched;
 
 #[derive(serde::Serialize)]
 struct Request<'a> {
@@ -41,8 +47,10 @@ impl OpenAiExecutor {
         mut messages: Vec<Message>,
         form: &Form,
     ) -> Result<Value, ExecutorError> {
+        // Before the model is asked, because its answer costs money and nothing could check it.
+        let schema = self.compile(&form.schema).await?;
         let first = self.complete(&messages, form).await?;
-        let problem = match self.read(&first, form).await? {
+        let problem = match self.read(&first, &schema).await? {
             Ok(value) => return Ok(value),
             Err(problem) => problem,
         };
@@ -54,8 +62,16 @@ impl OpenAiExecutor {
             ),
         ));
         let second = self.complete(&messages, form).await?;
-        self.read(&second, form).await?.map_err(|problem| {
+        self.read(&second, &schema).await?.map_err(|problem| {
             ExecutorError::Upstream(format!("the model's answer cannot be used, twice: {problem}"))
+        })
+    }
+
+    async fn compile(&self, schema: &Value) -> Result<Schema, ExecutorError> {
+        self.bounded.schema(schema).await.map_err(|error| match error {
+            RefusedSchema::Schema(_) => unchecked(error.to_string()),
+            RefusedSchema::Busy => ExecutorError::Overloaded,
+            RefusedSchema::Crashed => ExecutorError::Failed(error.to_string()),
         })
     }
 
@@ -63,20 +79,25 @@ impl OpenAiExecutor {
     async fn read(
         &self,
         content: &str,
-        form: &Form,
+        schema: &Schema,
     ) -> Result<Result<Value, String>, ExecutorError> {
         let value = match strict::parse(unfenced(content).as_bytes()) {
             Ok(value) => value,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        let found = mismatch(&self.bounded, &value, &form.schema).await.map_err(|refusal| {
-            let field = "task_contract.output_schema".to_owned();
-            ExecutorError::Refused { field, problem: refusal }
-        })?;
-        Ok(match found {
-            None => Ok(value),
-            Some(problem) => Err(problem),
-        })
+        let candidate = Arc::new(Candidate {
+            candidate_id: String::new(),
+            execution_id: String::new(),
+            output: value,
+            evidence: Evidence::default(),
+        });
+        let evaluation = matched(&self.bounded, Arc::clone(&candidate), schema.clone()).await?;
+        let notes = evaluation.notes.join("; ");
+        match evaluation.status {
+            Status::Passed => Ok(Ok(Arc::unwrap_or_clone(candidate).output)),
+            Status::Failed => Ok(Err(notes)),
+            Status::Inconclusive => Err(unchecked(notes)),
+        }
     }
 
     async fn complete(&self, messages: &[Message], form: &Form) -> Result<String, ExecutorError> {
@@ -122,6 +143,10 @@ impl OpenAiExecutor {
         }
         Ok(headers)
     }
+}
+
+fn unchecked(problem: String) -> ExecutorError {
+    ExecutorError::Refused { field: "task_contract.output_schema".to_owned(), problem }
 }
 
 /// The text of the first choice.

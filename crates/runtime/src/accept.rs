@@ -1,0 +1,86 @@
+//! Takes connections: so many at once, and none that keeps its place without asking for anything.
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::options::Limits;
+use crate::tasks::Tasks;
+
+/// Accepting fails when the machine is out of something, and it needs time to get it back.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Takes connections until `shutdown` resolves, and tells those that are open to finish.
+pub(crate) async fn accept(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    tasks: &Tasks,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let stopping = CancellationToken::new();
+    // However this ends, the connections are told.
+    let _stop = stopping.clone().drop_guard();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
+            Ok((place, listener.accept().await?.0))
+        };
+        let accepted: io::Result<_> = tokio::select! {
+            () = &mut shutdown => return Ok(()),
+            accepted = next => accepted,
+        };
+        match accepted {
+            Ok((place, stream)) => {
+                let (router, stopping) = (router.clone(), stopping.clone());
+                tasks.spawn(async move {
+                    converse(stream, router, limits.idle, &stopping).await;
+                    drop(place);
+                });
+            }
+            // Nothing listens any more.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
+            Err(error) if is_of_the_peer(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "A connection could not be accepted.");
+                if tokio::time::timeout(PAUSE, &mut shutdown).await.is_ok() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, router: Router, idle: Duration, stopping: &CancellationToken) {
+    // An answer is written at once, so that holding it back for more would only cost time.
+    let _ = stream.set_nodelay(true);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(idle);
+    let service = TowerToHyperService::new(router);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    // How a connection ends is the peer's business: its requests were answered, or it left.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            drop(connection.await);
+        }
+    }
+}
+
+fn is_of_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
