@@ -1,5 +1,8 @@
 # Every command a developer needs. `scripts/test` calls these recipes and nothing else.
 
+# The program as the tests build it.
+program := env('CARGO_TARGET_DIR', 'target') / 'debug/jurat'
+
 # Lists the recipes.
 default:
     @just --list --unsorted
@@ -49,11 +52,12 @@ snap:
 
 # Writes the generated pages of docs/reference.
 generate:
-    cargo xtask generate
+    cargo build --package jurat --locked
+    cargo xtask generate --cli {{ quote(program) }}
 
-# Fails if a generated page is stale.
+# Fails if a generated page is stale. Asks the program that the tests have built, to build it once.
 generate-check:
-    cargo xtask generate --check
+    cargo xtask generate --check --cli {{ quote(program) }}
 
 # Builds the documentation of the code; a broken link is an error.
 doc:

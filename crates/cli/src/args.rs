@@ -75,10 +75,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "JURAT_STATE_DIR", hide_env_values = true)]
     #[arg(value_name = "DIR", default_value = "./.jurat")]
     pub(crate) state_dir: PathBuf,
-    /// A file name in the state folder, a path, or postgres://…
-    #[arg(long, global = true, env = "JURAT_STORE", hide_env_values = true)]
-    #[arg(value_name = "STORE", default_value = "jurat.db")]
-    pub(crate) store: String,
+    /// A file name in the state folder, a path, or postgres://…; by default that of the server
+    /// that runs in the state folder, else `jurat.db`
+    #[arg(long, global = true, env = "JURAT_STORE", hide_env_values = true, value_name = "STORE")]
+    pub(crate) store: Option<String>,
     /// Speaks to this server instead of the one of the state folder
     #[arg(long, global = true, env = "JURAT_SERVER", hide_env_values = true, value_name = "URL")]
     pub(crate) server: Option<String>,
@@ -116,6 +116,11 @@ pub(crate) enum Command {
     /// Lists and shows the rounds that were walked
     #[command(subcommand)]
     Rounds(Rounds),
+    /// Prints the public key by which executors know the requests of this node
+    #[command(
+        after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."
+    )]
+    Node,
     /// Prints a completion script for a shell
     #[command(
         after_help = "Examples:\n  jurat completions bash > ~/.local/share/bash-completion/completions/jurat\n  jurat completions zsh > ~/.zfunc/_jurat"

@@ -18,7 +18,7 @@ use self::{
     transport::{Arriving, InProcess, Transport},
 };
 use crate::{
-    config::Config,
+    config::{Config, StoreChosen},
     failure::Failure,
     node,
     state::{Lock, State, StateError, store_name},
@@ -102,13 +102,12 @@ impl Client {
             return Self::named(config, url);
         }
         let state = State::open(&config.state_dir)?;
+        if let Some(client) = Self::running(config, &state).await? {
+            return Ok(client);
+        }
         match state.lock(&config.store) {
-            Ok(Some(lock)) => Self::in_process(config, &state, Some(lock)).await,
-            Ok(None) => match Self::running(config, &state).await? {
-                Some(client) => Ok(client),
-                None => Self::in_process(config, &state, None).await,
-            },
-            // Whoever holds the lock may be a server that answers for it.
+            Ok(lock) => Self::in_process(config, &state, lock).await,
+            // A server may have started meanwhile.
             Err(locked @ StateError::Locked { .. }) => {
                 Self::running(config, &state).await?.ok_or_else(|| locked.into())
             }
@@ -141,21 +140,26 @@ impl Client {
         Ok(Self::http(url, &key)?)
     }
 
-    /// The server that announced itself in the state folder, if it answers.
+    /// The server that runs in the state folder. It has the store that is wanted, unless nobody
+    /// says which; without its answer, only a store that was named can be opened past it.
     async fn running(config: &Config, state: &State) -> anyhow::Result<Option<Self>> {
         let Some(server) = state.server() else { return Ok(None) };
-        let Some(key) = config.key.clone().or_else(|| state.admin_key_text()) else {
-            return Ok(None);
-        };
-        let client = Self::http(&server.url, &key)?;
-        if !client.transport.answers(HEALTH_TIMEOUT).await {
-            return Ok(None);
-        }
         let wanted = store_name(&config.store);
-        if server.store != wanted {
+        if config.store_chosen == StoreChosen::ByUser && server.store != wanted {
             return Err(StateError::OtherStore { running: server.store, wanted }.into());
         }
-        Ok(Some(client))
+        if let Some(key) = config.key.clone().or_else(|| state.admin_key_text()) {
+            let client = Self::http(&server.url, &key)?;
+            if client.transport.answers(HEALTH_TIMEOUT).await {
+                return Ok(Some(client));
+            }
+        }
+        match config.store_chosen {
+            StoreChosen::ByUser => Ok(None),
+            StoreChosen::ByDefault => {
+                Err(StateError::Silent { pid: server.pid, url: server.url }.into())
+            }
+        }
     }
 
     async fn in_process(

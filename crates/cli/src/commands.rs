@@ -3,6 +3,7 @@
 mod consensus;
 mod executors;
 mod gate;
+mod node;
 mod request;
 mod rounds;
 mod runtime;
@@ -42,6 +43,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Validate(args) => Box::pin(consensus::validate(context, &args)).await,
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
+        Command::Node => node::run(context),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "jurat", &mut script);

@@ -9,16 +9,29 @@ use jurat_store::Location;
 
 use crate::args::Global;
 
+/// The store when neither a flag nor a server names another.
+const STORE: &str = "jurat.db";
+
 #[derive(Clone)]
 pub(crate) struct Config {
     pub(crate) state_dir: PathBuf,
     pub(crate) store: Location,
+    pub(crate) store_chosen: StoreChosen,
     pub(crate) server: Option<String>,
     /// The key of `JURAT_KEY`.
     pub(crate) key: Option<String>,
     /// The filter of `JURAT_LOG`.
     pub(crate) log: Option<String>,
     pub(crate) colours: Colours,
+}
+
+/// Who chose the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoreChosen {
+    /// `--store` or `JURAT_STORE`.
+    ByUser,
+    /// Nobody; a server that runs knows better.
+    ByDefault,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,13 +45,32 @@ impl Config {
         let is_plain = variable("NO_COLOR").is_some() || !stdout().is_terminal();
         Self {
             state_dir: global.state_dir.clone(),
-            store: location(&global.store, &global.state_dir),
+            store: location(global.store.as_deref().unwrap_or(STORE), &global.state_dir),
+            store_chosen: match global.store {
+                Some(_) => StoreChosen::ByUser,
+                None => StoreChosen::ByDefault,
+            },
             server: global.server.as_deref().map(|url| url.trim_end_matches('/').to_owned()),
             key: variable("JURAT_KEY").map(|key| key.trim().to_owned()),
             log: variable("JURAT_LOG"),
             colours: if is_plain { Colours::Off } else { Colours::On },
         }
     }
+}
+
+/// The program as its user started it, to be typed again in a shell.
+pub(crate) fn program() -> String {
+    let name = std::env::args_os().next();
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    quoted(&name.filter(|name| !name.is_empty()).unwrap_or_else(|| "jurat".to_owned()))
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |symbol: char| symbol.is_alphanumeric() || "/._-+@%,:=".contains(symbol);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// The value of an environment variable that is set and not empty.
@@ -61,6 +93,13 @@ fn location(store: &str, state_dir: &Path) -> Location {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_in_a_folder_with_a_space_can_be_typed_again() {
+        assert_eq!(quoted("target/release/jurat"), "target/release/jurat");
+        assert_eq!(quoted("/my tools/jurat"), "'/my tools/jurat'");
+        assert_eq!(quoted("it's/jurat"), r"'it'\''s/jurat'");
+    }
 
     #[test]
     fn a_bare_name_is_in_the_state_folder() {

@@ -16,7 +16,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     client::{Call, Client},
     commands::{Context, ask},
-    node,
+    config, node,
     output::{Format, Output, round},
     state::State,
 };
@@ -33,20 +33,6 @@ const CAST: [(&str, &str, &str, EchoMode); 5] = [
 /// The sleeper never answers, so this is how long the first round takes.
 const TIMEOUT_MS: u64 = 2_000;
 const LOOPBACK: &str = "127.0.0.1:0";
-
-const NEXT: &str = "\
-Try it yourself:
-  jurat serve
-  jurat runtime --listen 127.0.0.1:8787 --engine echo --model-id one
-  jurat runtime --listen 127.0.0.1:8788 --engine echo --model-id two
-  jurat runtime --listen 127.0.0.1:8789 --engine echo --model-id three --mode lie
-  jurat executors add one http://127.0.0.1:8787
-  jurat executors add two http://127.0.0.1:8788
-  jurat executors add three http://127.0.0.1:8789
-  jurat validate --claim '12 * 12 = 144' --replicas 3
-  jurat validate --help
-
-How to write an executor of your own: docs/guide/executors.md";
 
 pub(crate) async fn run(context: &Context) -> anyhow::Result<u8> {
     let folder = tempfile::tempdir().context("there is no place for temporary files")?;
@@ -110,13 +96,32 @@ async fn rounds(out: Output, client: &Client) -> anyhow::Result<u8> {
     let second = ask(client, out, Call::post("/api/v3/delegate", delegate)).await?.well()?;
     show(out, &second.value)?;
     match out.format {
-        Format::Text => out.data(&format!("\n{NEXT}"))?,
+        Format::Text => out.data(&next(&config::program()))?,
         Format::Json => {
             let (first, second) = (&first.value, &second.value);
             out.data(&json!({ "validate": first, "delegate": second }).to_string())?;
         }
     }
     Ok(0)
+}
+
+/// What to type next; the program may not be on the path.
+fn next(program: &str) -> String {
+    format!(
+        "
+Try it yourself:
+  {program} serve
+  {program} runtime --listen 127.0.0.1:8787 --engine echo --model-id one
+  {program} runtime --listen 127.0.0.1:8788 --engine echo --model-id two
+  {program} runtime --listen 127.0.0.1:8789 --engine echo --model-id three --mode lie
+  {program} executors add one http://127.0.0.1:8787
+  {program} executors add two http://127.0.0.1:8788
+  {program} executors add three http://127.0.0.1:8789
+  {program} validate --claim '12 * 12 = 144' --replicas 3
+  {program} validate --help
+
+How to write an executor of your own: docs/guide/executors.md"
+    )
 }
 
 fn title(out: Output, text: &str) -> std::io::Result<()> {

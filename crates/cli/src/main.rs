@@ -45,14 +45,24 @@ fn main() -> ExitCode {
     }
 }
 
+/// The error and its causes. Some libraries repeat the cause in their own text.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for text in error.chain().map(ToString::to_string) {
+        if parts.last().is_none_or(|last| !last.ends_with(&text)) {
+            parts.push(text);
+        }
+    }
+    parts.join(": ")
+}
+
 /// Says what went wrong and what to try next.
 fn failed(out: Output, error: &anyhow::Error) -> ExitCode {
     // Whoever read the output has seen enough.
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
-    let sentence: Vec<String> = error.chain().map(ToString::to_string).collect();
-    complain(&format!("error: {}", sentence.join(": ")));
+    complain(&format!("error: {}", sentence(error)));
     let Some(failure) = error.downcast_ref::<Failure>() else { return ExitCode::from(ERROR) };
     for line in failure.advice() {
         complain(&format!("  {line}"));

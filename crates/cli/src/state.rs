@@ -2,7 +2,7 @@
 
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -23,8 +23,20 @@ pub(crate) enum StateError {
     Io { path: PathBuf, source: io::Error },
     #[error("`{}` is in use by {holder}; {advice}", path.display())]
     Locked { path: PathBuf, holder: String, advice: &'static str },
+    #[error(
+        "the store `{}` is in use by another jurat process, which has another state folder; stop it, use its `--state-dir`, or choose another `--store`", path.display()
+    )]
+    StoreLocked { path: PathBuf },
+    #[error(
+        "the server of this state folder, with pid {pid} at {url}, does not answer; wait for it or stop it, or name the store with `--store`"
+    )]
+    Silent { pid: u32, url: String },
     #[error("`{}` does not hold a key; remove it, and the next start writes a new one", path.display())]
     Key { path: PathBuf },
+    #[error(
+        "there is no `{}`; the first start of `jurat serve` writes it, and `--state-dir` names the folder", path.display()
+    )]
+    NoNodeKey { path: PathBuf },
     #[error(
         "the server of this state folder keeps its data in `{running}`, not in `{wanted}`; leave out `--store`, or use another `--state-dir`"
     )]
@@ -48,18 +60,20 @@ pub(crate) struct ServerFile {
 /// Nobody else uses the store while this lives.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _files: Vec<File>,
+    _files: [File; 2],
 }
 
 /// The server can be found while this lives.
 #[derive(Debug)]
 pub(crate) struct Announced {
     path: PathBuf,
+    /// Its lock ends with the process, however that ends, so that a trace is told from a server.
+    _file: File,
 }
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        // A file that stays is harmless: it is not believed unless someone holds the lock or answers.
+        // A file that stays is harmless: it is not believed when nobody holds its lock.
         drop(std::fs::remove_file(&self.path));
     }
 }
@@ -79,26 +93,15 @@ impl State {
     /// Takes the lock where the store needs one: PostgreSQL serves many, a file only one.
     pub(crate) fn lock(&self, store: &Location) -> Result<Option<Lock>, StateError> {
         let Location::File(file) = store else { return Ok(None) };
-        let mut files = vec![self.lock_file(&self.dir.join(LOCK))?];
-        if file.parent() != Some(&self.dir) {
-            // Two state folders may name the same file.
-            let mut beside = file.clone().into_os_string();
-            beside.push(".lock");
-            files.push(self.lock_file(Path::new(&beside))?);
-        }
-        Ok(Some(Lock { _files: files }))
-    }
-
-    fn lock_file(&self, path: &Path) -> Result<File, StateError> {
-        let wrong = |source| StateError::Io { path: path.to_owned(), source };
-        let opened =
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
-        let file = opened.map_err(wrong)?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::Error(source)) => Err(wrong(source)),
-            Err(TryLockError::WouldBlock) => Err(self.locked()),
-        }
+        let folder = try_lock(&self.dir.join(LOCK))?.ok_or_else(|| self.locked())?;
+        // Another state folder may name the same file, by another path even. The file must be
+        // there to have one true path.
+        open_or_make(file)?;
+        let path = canonical(file)?;
+        let mut beside = path.clone().into_os_string();
+        beside.push(".lock");
+        let store = try_lock(Path::new(&beside))?.ok_or(StateError::StoreLocked { path })?;
+        Ok(Some(Lock { _files: [folder, store] }))
     }
 
     fn locked(&self) -> StateError {
@@ -137,8 +140,20 @@ impl State {
         key.ok_or_else(|| StateError::Key { path: self.dir.join(NODE_KEY) })
     }
 
+    /// The key of this node, if it was drawn.
+    pub(crate) fn existing_node_key(&self) -> Result<NodeKey, StateError> {
+        let path = self.dir.join(NODE_KEY);
+        if path.exists() { self.node_key() } else { Err(StateError::NoNodeKey { path }) }
+    }
+
+    /// The server that runs, but not one that crashed and left its file behind.
     pub(crate) fn server(&self) -> Option<ServerFile> {
-        let text = std::fs::read(self.dir.join(SERVER)).ok()?;
+        let mut file = File::open(self.dir.join(SERVER)).ok()?;
+        if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+            return None;
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -147,8 +162,9 @@ impl State {
         let wrong = |source: io::Error| StateError::Io { path: path.clone(), source };
         let text = serde_json::to_string(server).map_err(|error| wrong(error.into()))?;
         let file = self.written(&text).map_err(wrong)?;
-        file.persist(&path).map_err(|error| wrong(error.error))?;
-        Ok(Announced { path })
+        file.as_file().lock().map_err(wrong)?;
+        let file = file.persist(&path).map_err(|error| wrong(error.error))?;
+        Ok(Announced { path, _file: file })
     }
 
     fn read_or_write(
@@ -179,12 +195,32 @@ impl State {
     }
 }
 
+/// The locked file, or nothing where another process has it.
+fn try_lock(path: &Path) -> Result<Option<File>, StateError> {
+    let file = open_or_make(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::Error(source)) => Err(StateError::Io { path: path.to_owned(), source }),
+        Err(TryLockError::WouldBlock) => Ok(None),
+    }
+}
+
+fn open_or_make(path: &Path) -> Result<File, StateError> {
+    let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
+    opened.map_err(|source| StateError::Io { path: path.to_owned(), source })
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, StateError> {
+    path.canonicalize().map_err(|source| StateError::Io { path: path.to_owned(), source })
+}
+
 /// How a store is called in `server.json`. An address of a database may hold a password.
 pub(crate) fn store_name(store: &Location) -> String {
     match store {
         Location::Memory => "memory".to_owned(),
         Location::File(path) => {
-            std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string()
+            let known = canonical(path).or_else(|_| std::path::absolute(path));
+            known.unwrap_or_else(|_| path.clone()).display().to_string()
         }
         Location::Postgres { .. } => "postgresql".to_owned(),
     }
@@ -255,6 +291,38 @@ mod tests {
         let left = State::open(&temp.path().join("a")).unwrap();
         let right = State::open(&temp.path().join("b")).unwrap();
         let _held = left.lock(&shared).unwrap();
-        assert!(matches!(right.lock(&shared), Err(StateError::Locked { .. })));
+        assert!(matches!(right.lock(&shared), Err(StateError::StoreLocked { .. })));
+    }
+
+    #[test]
+    fn the_file_of_one_state_folder_is_not_shared_with_another_by_any_path() {
+        let temp = tempfile::tempdir().unwrap();
+        let left = State::open(&temp.path().join("a")).unwrap();
+        let right = State::open(&temp.path().join("b")).unwrap();
+        let store = temp.path().join("a/jurat.db");
+        let link = temp.path().join("link.db");
+        std::os::unix::fs::symlink(&store, &link).unwrap();
+        let held = left.lock(&Location::File(store.clone())).unwrap();
+        for path in [store, temp.path().join("b/../a/jurat.db"), link.clone()] {
+            let refused = right.lock(&Location::File(path));
+            assert!(matches!(refused, Err(StateError::StoreLocked { .. })), "{refused:?}");
+        }
+        drop(held);
+        assert!(right.lock(&Location::File(link)).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_server_is_known_only_while_it_lives() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = State::open(temp.path()).unwrap();
+        let server = ServerFile { url: "http://h".to_owned(), pid: 4711, store: "x".to_owned() };
+        let announced = state.announce(&server).unwrap();
+        assert_eq!(state.server().unwrap().pid, 4711);
+        drop(announced);
+        assert!(state.server().is_none());
+        // As a crash leaves it.
+        let text = serde_json::to_string(&server).unwrap();
+        std::fs::write(temp.path().join(SERVER), text).unwrap();
+        assert!(state.server().is_none());
     }
 }

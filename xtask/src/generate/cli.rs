@@ -33,10 +33,14 @@ fn help(program: &Path, command: &[String]) -> Result<String> {
     let output = Command::new(program)
         .args(command)
         .arg("--help")
+        // What the reader of a page has set is not ours to know.
+        .env_clear()
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
         .output()
-        .with_context(|| format!("cannot run {}", program.display()))?;
+        .with_context(|| {
+            format!("cannot run {}; `cargo build` or the tests make it", program.display())
+        })?;
     if !output.status.success() {
         bail!(
             "`{} --help` failed: {}",
@@ -64,7 +68,32 @@ fn subcommands(help: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
     use super::*;
+
+    #[test]
+    fn the_page_has_the_help_of_every_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("jurat");
+        let script = "#!/bin/sh\ncase $1 in\n\
+                      serve) echo 'Starts the server';;\n\
+                      *) printf 'Commands:\\n  serve  Starts\\n';;\nesac\n";
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        let page = page(&program).unwrap();
+        assert!(page.contains("# Command line\n"), "{page}");
+        assert!(page.contains("## `jurat serve`\n\n```text\nStarts the server\n```"), "{page}");
+    }
+
+    #[test]
+    fn a_program_that_was_not_built_is_named() {
+        let error = page(Path::new("/nowhere/jurat")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot run /nowhere/jurat; `cargo build` or the tests make it"
+        );
+    }
 
     #[test]
     fn subcommands_are_read_from_the_help() {

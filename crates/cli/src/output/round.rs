@@ -64,11 +64,21 @@ fn why(replica: &Value) -> String {
     }
     let codes = replica["reason_codes"].as_array().into_iter().flatten();
     let reasons: Vec<String> = codes.map(reason_text).collect();
-    let mut text = if reasons.is_empty() { "no objection".to_owned() } else { reasons.join(" ") };
+    let mut text = if reasons.is_empty() { without_reason(replica) } else { reasons.join(" ") };
     if let Some(score) = replica["score"].as_f64() {
         let _ = write!(text, " (score {score})");
     }
     shortened(&text, 60)
+}
+
+/// What a replica says that gives no reason code: one that declines to decide says why in a note.
+fn without_reason(replica: &Value) -> String {
+    if matches!(label(replica).as_str(), Some("VALID" | "TRUE" | "OK")) {
+        return "no objection".to_owned();
+    }
+    let notes = replica["notes"].as_array().into_iter().flatten();
+    let notes: Vec<&str> = notes.filter_map(Value::as_str).collect();
+    if notes.is_empty() { "no reason given".to_owned() } else { notes.join("; ") }
 }
 
 fn reason_text(code: &Value) -> String {
@@ -83,7 +93,7 @@ fn answer(output: &Value) -> String {
 
 /// One line: the verdict, who agrees, how sure.
 fn conclusion(out: Output, body: &Value) -> String {
-    let word = label(body).as_str().unwrap_or("NO CONSENSUS");
+    let word = label(body).as_str().unwrap_or("NO_CONSENSUS");
     let style = match table::colour(word) {
         Some(comfy_table::Color::Green) => Style::new().green().bold(),
         Some(comfy_table::Color::Red) => Style::new().red().bold(),
@@ -143,5 +153,16 @@ mod tests {
             ],
         });
         insta::assert_snapshot!(reply(out, &body));
+    }
+
+    #[test]
+    fn who_declines_to_decide_does_not_read_as_one_who_agrees() {
+        let says = |verdict: &str, notes: Value| {
+            why(&json!({"verdict": verdict, "reason_codes": [], "notes": notes}))
+        };
+        assert_eq!(says("NEEDS_SPEC", json!(["which year?", "x"])), "which year?; x");
+        assert_eq!(says("RETRY", json!([])), "no reason given");
+        assert_eq!(says("INVALID", json!([])), "no reason given");
+        assert_eq!(says("VALID", json!(["hash_missing"])), "no objection");
     }
 }

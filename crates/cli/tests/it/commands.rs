@@ -41,6 +41,7 @@ fn every_command_has_examples() {
         "factcheck",
         "rounds list",
         "rounds show",
+        "node",
         "completions",
     ] {
         let mut args: Vec<&str> = command.split(' ').collect();
@@ -199,9 +200,67 @@ fn a_folder_in_use_is_not_touched_and_the_holder_is_named() {
     assert!(ran.err.contains("is in use by another jurat command"), "{}", ran.err);
     let server = format!("{{\"url\":\"{NOWHERE}\",\"pid\":4711,\"store\":\"x\"}}");
     fs::write(home.state().join("server.json"), server).unwrap();
+    // Its server crashed, or it would hold a lock on this file too.
     let ran = home.run(&["executors", "list"]);
     assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("is in use by another jurat command"), "{}", ran.err);
+    let announced = fs::File::open(home.state().join("server.json")).unwrap();
+    announced.lock().unwrap();
+    let ran = home.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.code, 1);
     assert!(ran.err.contains("is in use by the server with pid 4711"), "{}", ran.err);
+    let ran = home.run(&["executors", "list"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("with pid 4711 at http://127.0.0.1:1, does not answer"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_store_that_another_state_folder_uses_is_refused() {
+    let home = Home::new();
+    home.run(&["executors", "list"]).ok();
+    let lock = fs::File::create(home.state().join("jurat.db.lock")).unwrap();
+    lock.lock().unwrap();
+    let store = home.state().join("jurat.db");
+    let args = ["--state-dir", "other", "--store", store.to_str().unwrap(), "executors", "list"];
+    let ran = home.run(&args);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("jurat.db` is in use by another jurat process"), "{}", ran.err);
+    drop(lock);
+    home.run(&args).ok();
+}
+
+#[test]
+fn the_public_key_of_the_node_is_printed_once_there_is_one() {
+    let home = Home::new();
+    let ran = home.run(&["node"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("the first start of `jurat serve` writes it"), "{}", ran.err);
+    assert!(!home.state().exists());
+
+    fs::create_dir(home.state()).unwrap();
+    // The first test vector of RFC 8032.
+    let seed = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+    fs::write(home.state().join("node.key"), seed).unwrap();
+    let key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    let ran = home.run(&["node"]).ok();
+    assert_eq!(ran.out, format!("key id      {key}\npublic key  {key}\nalgorithm   ed25519\n"));
+    let body = home.run(&["node", "--json"]).ok().json();
+    assert_eq!((&body["key_id"], &body["public_key"]), (&key.into(), &key.into()));
+    let ran = home.run(&["node", "--server", NOWHERE]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("cannot ask a server"), "{}", ran.err);
+}
+
+#[test]
+fn a_database_that_is_not_there_is_named_with_one_cause() {
+    let home = Home::new();
+    let ran = home.run(&["--store", "postgres://jurat@127.0.0.1:1/none", "executors", "list"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.err.matches("refused").count(), 1, "{}", ran.err);
 }
 
 #[test]

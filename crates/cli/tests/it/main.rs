@@ -6,4 +6,5 @@ mod commands;
 mod demo;
 mod e2e;
 mod home;
+mod postgres;
 mod redact;

@@ -1,0 +1,32 @@
+//! The binary with a store in PostgreSQL.
+
+use jurat_testkit::postgres::Schema;
+
+use crate::home::Home;
+
+/// Nobody listens on this port.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
+#[tokio::test]
+async fn a_command_that_names_no_store_uses_the_server_that_runs() {
+    let schema = Schema::new().await;
+    let home = Home::new();
+    let url = schema.url();
+    let server = home.start(&["serve", "--listen", "127.0.0.1:0", "--store", &url]).listening();
+    home.run(&["executors", "add", "here", NOWHERE]).ok();
+    let listed = "select 1 / count(*) from executors where name = 'here'";
+    schema.execute(listed).await.unwrap();
+    assert!(!home.state().join("jurat.db").exists());
+    // Whoever names another store means it.
+    let ran = home.run(&["executors", "list", "--store", "jurat.db"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("keeps its data in `postgresql`"), "{}", ran.err);
+    home.run(&["executors", "list", "--store", &url]).ok();
+
+    // A server that crashed is not asked, and what it left behind is not believed.
+    server.kill();
+    assert!(home.state().join("server.json").exists());
+    let ran = home.run(&["executors", "list", "--store", &url, "--json"]).ok();
+    assert_eq!(ran.json()["items"][0]["name"], "here");
+    schema.drop().await;
+}
