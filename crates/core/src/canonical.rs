@@ -58,6 +58,32 @@ fn is_plain(value: &Value) -> bool {
     }
 }
 
+/// Whether two values have the same canonical bytes, found without writing them.
+///
+/// Takes no longer than reading the smaller of the two.
+pub fn same_json(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        // Canonical JSON knows floats only, and no sign of zero.
+        (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(left, right)| same_json(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            // Members are sorted by name, so the same names stand at the same places.
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| left.0 == right.0 && same_json(left.1, right.1))
+        }
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(left), Value::Bool(right)) => left == right,
+        (Value::String(left), Value::String(right)) => left == right,
+        _ => false,
+    }
+}
+
 /// `sha256:` and the hex digest of the bytes.
 pub fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", sha256_hex(bytes))

@@ -5,11 +5,13 @@ mod equivalence;
 mod merge;
 mod numeric;
 mod tally;
+mod unordered;
 
 use std::str::FromStr;
 
 use serde_json::Value;
 
+pub(crate) use self::equivalence::{form, same_form};
 pub use self::{
     confidence::{effective_votes, reliability_prior},
     equivalence::equivalent,

@@ -1,5 +1,6 @@
 //! Policies: rule sets that decide a candidate.
 
+mod cost;
 mod crosscheck;
 mod equivalence_params;
 mod params;
@@ -170,8 +171,10 @@ impl Policy {
     /// An upper bound on the work of [`Policy::evaluate`].
     pub fn estimate(&self, candidate: &Candidate, schema: &Schema) -> Work {
         match self {
-            Self::SchemaOnly { .. } | Self::SchemaThresholds { .. } => {
-                schema.estimate(&candidate.output)
+            Self::SchemaOnly { .. } => schema.estimate(&candidate.output),
+            Self::SchemaThresholds { limits, .. } => {
+                let compared = schema_thresholds::estimate(limits, &candidate.output);
+                schema.estimate(&candidate.output).and(compared)
             }
             Self::Crosscheck { against, .. } => {
                 schema.estimate(&candidate.output).and(crosscheck::estimate(against, candidate))

@@ -45,10 +45,18 @@ pub enum SelectError {
     Twice(String),
     #[error("no session carries the label or profile `{0}`")]
     Empty(String),
-    #[error("the pool has {have} sessions and {want} replicas were asked for")]
+    #[error("the pool has {} and {} asked for", sessions(*have), replicas_were(*want))]
     TooSmall { have: usize, want: usize },
-    #[error("{want} replicas were asked for and {have} sessions can answer now")]
+    #[error("{} asked for and {} can answer now", replicas_were(*want), sessions(*have))]
     Unavailable { have: usize, want: usize, problems: Vec<Problem> },
+}
+
+fn sessions(count: usize) -> String {
+    if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") }
+}
+
+fn replicas_were(count: usize) -> String {
+    if count == 1 { "1 replica was".to_owned() } else { format!("{count} replicas were") }
 }
 
 /// What is wrong with one session.

@@ -2,22 +2,19 @@
 //!
 //! Every voter is taken to name the right answer with its reliability `r`, and each of the other
 //! answers with an equal share of `1 - r`. With no preference between answers beforehand, the
-//! posterior of an answer is the soft-max of its summed log-likelihood ratios.
-//! Voters that share a model or a provider err together, so the ratios are scaled by
-//! `effective votes / votes` (Kish) before they are summed.
-//! That scale treats all votes alike, so a weak or redundant vote could pull the stronger ones down.
-//! Therefore those of the agreeing votes are counted that together make the strongest case:
-//! one more voice for the winner never lowers its posterior.
+//! posterior of an answer is the soft-max of the evidence of the sides.
+//! Voters that share a model or a provider err together, so a vote counts for as much as it adds
+//! to the effective number (Kish) of the votes of its side, the most reliable ones first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::{executor::Independence, session::Tier};
 
 /// No confidence ever reaches one: there is always a way in which all are wrong.
 pub(super) const CEILING: f64 = 0.999;
 
-/// Of this many agreeing votes every subset is tried; no round has more than five.
-const MOST_WEIGHED: usize = 8;
+/// The most reliable votes of a side that speak for it. No round has more than five votes at all.
+const MOST_ON_A_SIDE: usize = 8;
 
 /// Assumed correlation of errors. Language models of different providers correlate at about one
 /// third on public vote data; the nearer the relation, the higher the assumption.
@@ -64,45 +61,50 @@ pub fn effective_votes(voters: &[&Independence]) -> f64 {
 }
 
 /// The posterior of the winning group. `answers` is how many answers are possible at all.
+#[expect(clippy::cast_precision_loss, reason = "a handful of answers")]
 pub(super) fn posterior(votes: &[Weighed<'_>], winner: usize, answers: usize) -> f64 {
-    let (agreeing, dissenting): (Vec<Weighed<'_>>, Vec<Weighed<'_>>) =
-        votes.iter().copied().partition(|vote| vote.group == winner);
-    let all = (1_usize << agreeing.len().min(MOST_WEIGHED)) - 1;
-    let strength_of = |case: usize| {
-        let is_counted = |slot: &usize| MOST_WEIGHED <= *slot || case >> *slot & 1 == 1;
-        let mut counted: Vec<Weighed<'_>> =
-            (0..agreeing.len()).filter(is_counted).map(|slot| agreeing[slot]).collect();
-        counted.extend(&dissenting);
-        posterior_of_case(counted, winner, answers)
-    };
-    (1..=all).map(strength_of).fold(0.0, f64::max).min(CEILING)
-}
-
-/// The posterior of the winning group when exactly these votes count.
-#[expect(clippy::cast_precision_loss, reason = "a round has at most five votes")]
-fn posterior_of_case(mut votes: Vec<Weighed<'_>>, winner: usize, answers: usize) -> f64 {
-    // One order for all sums, whatever the order of the replicas was.
-    votes.sort_by(|left, right| {
-        left.reliability
-            .total_cmp(&right.reliability)
-            .then_with(|| left.independence.cmp(right.independence))
-    });
-    let voters: Vec<&Independence> = votes.iter().map(|vote| vote.independence).collect();
-    let scale = effective_votes(&voters) / votes.len().max(1) as f64;
-    let mut sides: BTreeMap<usize, f64> = BTreeMap::new();
-    let answers = {
-        let given: BTreeSet<usize> = votes.iter().map(|vote| vote.group).collect();
-        answers.max(given.len()).max(2)
-    };
-    for vote in &votes {
-        *sides.entry(vote.group).or_insert(0.0) += scale * log_odds(vote.reliability, answers);
+    let mut sides: BTreeMap<usize, Vec<Weighed<'_>>> = BTreeMap::new();
+    for vote in votes {
+        sides.entry(vote.group).or_default().push(*vote);
     }
+    let answers = answers.max(sides.len()).max(2);
     // An answer that nobody gave has no evidence, which is a weight of one.
     let unnamed = (answers - sides.len()) as f64;
-    let won = sides.remove(&winner).map_or(0.0, f64::exp);
-    let mut others: Vec<f64> = sides.into_values().map(f64::exp).collect();
+    let won = sides.remove(&winner).map_or(0.0, |side| evidence(side, answers).exp());
+    let mut others: Vec<f64> =
+        sides.into_values().map(|side| evidence(side, answers).exp()).collect();
+    // One order for all sums, whatever the order of the replicas was.
     others.sort_by(f64::total_cmp);
-    won / (won + unnamed + others.iter().sum::<f64>())
+    (won / (won + unnamed + others.iter().sum::<f64>())).min(CEILING)
+}
+
+/// What the votes of one side say together: each counts for what it adds to the effective number
+/// of those that are at least as reliable.
+///
+/// The effective number of all of them can fall when a copy joins, because it weighs all alike.
+/// So the number of the most independent among them is taken, and that only grows: one more voice
+/// never takes away from its side, whatever it shares with the others and however it is called.
+fn evidence(side: Vec<Weighed<'_>>, answers: usize) -> f64 {
+    let mut side: Vec<(f64, &Independence)> = side
+        .into_iter()
+        .map(|vote| (log_odds(vote.reliability, answers), vote.independence))
+        .collect();
+    side.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(right.1)));
+    side.truncate(MOST_ON_A_SIDE);
+    let mut most = 0.0_f64;
+    let mut sum = 0.0;
+    // Bit by bit a choice among the votes; all choices among the first come before any that has
+    // a later vote, so what a choice adds is due to the last vote in it.
+    for choice in 1..1_usize << side.len() {
+        let is_chosen = |slot: &usize| choice >> slot & 1 == 1;
+        let voters: Vec<&Independence> =
+            (0..side.len()).filter(is_chosen).map(|slot| side[slot].1).collect();
+        let weight = (0..side.len()).rfind(is_chosen).map_or(0.0, |slot| side[slot].0);
+        let worth = effective_votes(&voters);
+        sum += (worth - most).max(0.0) * weight;
+        most = worth.max(most);
+    }
+    sum
 }
 
 /// The log-likelihood ratio of a vote. Reliability is kept off its ends, where it would be infinite,
@@ -203,6 +205,37 @@ mod tests {
         let mut joined = strong.clone();
         joined.push(vote(4, 0.55));
         assert!(posterior(&strong, 0, 2) <= posterior(&joined, 0, 2));
+    }
+
+    #[test]
+    fn a_copy_of_a_voter_takes_nothing_away_whatever_its_name() {
+        let strangers = [of("a", "m", "x"), of("b", "n", "y")];
+        let pair = sure(&strangers, &[0, 0], 2);
+        for name in ["a", "z"] {
+            let copied = [of("a", "m", "x"), of("b", "n", "y"), of(name, "m", "x")];
+            assert!((sure(&copied, &[0, 0, 0], 2) - pair).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn both_sides_are_weighed_by_the_same_rule() {
+        let voters = [of("a", "m", "x"), of("a", "m", "y"), of("b", "n", "z"), of("c", "o", "w")];
+        let votes = |groups: [usize; 4]| -> Vec<Weighed<'_>> {
+            let reliabilities = [0.7, 0.8, 0.85, 0.75];
+            (0..4)
+                .map(|slot| Weighed {
+                    group: groups[slot],
+                    reliability: reliabilities[slot],
+                    independence: &voters[slot],
+                })
+                .collect()
+        };
+        let split = votes([0, 1, 0, 1]);
+        let both = posterior(&split, 0, 2) + posterior(&split, 1, 2);
+        assert!((both - 1.0).abs() < 1e-12);
+        let alike: Vec<Weighed<'_>> =
+            split.iter().map(|vote| Weighed { reliability: 0.8, ..*vote }).collect();
+        assert!((posterior(&alike, 0, 2) - 0.5).abs() < 1e-12, "strangers face strangers");
     }
 
     #[test]

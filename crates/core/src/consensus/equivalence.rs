@@ -1,23 +1,44 @@
 //! When two outputs say the same, and which outputs of a round belong together.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{canonical::canonical, job::Equivalence};
+use super::unordered::sorted;
+use crate::{canonical::same_json, job::Equivalence};
 
 /// Whether two outputs are equivalent under the relation. Reflexive and symmetric.
 pub fn equivalent(relation: &Equivalence, left: &Value, right: &Value) -> bool {
+    same_form(relation, &form(relation, left), &form(relation, right))
+}
+
+/// What the relation compares of an output. It is made once for each output, however many others
+/// it is then compared with.
+pub(crate) fn form<'a>(relation: &Equivalence, output: &'a Value) -> Cow<'a, Value> {
     match relation {
-        Equivalence::Canonical => same(left, right),
-        Equivalence::Fields(pointers) => same_fields(pointers, left, right),
+        Equivalence::Canonical | Equivalence::Numeric { .. } | Equivalence::Buckets(_) => {
+            Cow::Borrowed(output)
+        }
+        Equivalence::Fields(pointers) => Cow::Owned(named_fields(pointers, output)),
+        Equivalence::Unordered => Cow::Owned(sorted(output)),
+        Equivalence::Text => Cow::Owned(normalised_text(output)),
+    }
+}
+
+/// Whether two outputs of which these are the forms are equivalent.
+pub(crate) fn same_form(relation: &Equivalence, left: &Value, right: &Value) -> bool {
+    match relation {
         Equivalence::Numeric { tolerance } => {
             alike(left, right, &|left, right| is_within(*tolerance, left, right))
         }
         Equivalence::Buckets(bounds) => {
             alike(left, right, &|left, right| bucket(bounds, left) == bucket(bounds, right))
         }
-        Equivalence::Unordered => canonical(&sorted(left)) == canonical(&sorted(right)),
-        Equivalence::Text => alike_text(left, right),
+        Equivalence::Canonical
+        | Equivalence::Fields(_)
+        | Equivalence::Unordered
+        | Equivalence::Text => same_json(left, right),
     }
 }
 
@@ -33,16 +54,6 @@ pub(super) enum Relation<'a> {
 }
 
 impl Relation<'_> {
-    fn holds(&self, left: &Value, right: &Value) -> bool {
-        match self {
-            Self::Named(relation) => equivalent(relation, left, right),
-            Self::AnyNumber => alike(left, right, &|_, _| true),
-            Self::Default => {
-                same(left, right) || (differs_in_one_text(left, right) && alike_text(left, right))
-            }
-        }
-    }
-
     /// The name that goes into the answer.
     pub(super) fn name(&self, outputs: &[&Value]) -> &'static str {
         match self {
@@ -50,7 +61,10 @@ impl Relation<'_> {
             Self::AnyNumber => "numeric",
             Self::Default => {
                 let has_text_pair = outputs.iter().enumerate().any(|(index, left)| {
-                    outputs.iter().skip(index + 1).any(|right| differs_in_one_text(left, right))
+                    outputs
+                        .iter()
+                        .skip(index + 1)
+                        .any(|right| matches!(difference(left, right), Difference::OneText { .. }))
                 });
                 if has_text_pair { "text" } else { "canonical" }
             }
@@ -59,14 +73,43 @@ impl Relation<'_> {
 }
 
 /// Numbers the groups of equivalent outputs by first appearance.
+pub(super) fn group(relation: &Relation<'_>, outputs: &[&Value]) -> Vec<usize> {
+    match relation {
+        Relation::Named(relation) => {
+            let forms: Vec<Cow<'_, Value>> =
+                outputs.iter().map(|output| form(relation, output)).collect();
+            connected(outputs.len(), |left, right| same_form(relation, &forms[left], &forms[right]))
+        }
+        Relation::AnyNumber => connected(outputs.len(), |left, right| {
+            alike(outputs[left], outputs[right], &|_, _| true)
+        }),
+        Relation::Default => {
+            // Long texts are normalised once, however many others they are compared with.
+            let mut texts: BTreeMap<(usize, Option<&str>), String> = BTreeMap::new();
+            connected(outputs.len(), |left, right| {
+                match difference(outputs[left], outputs[right]) {
+                    Difference::None => true,
+                    Difference::More => false,
+                    Difference::OneText { at, texts: [one, other] } => {
+                        texts.entry((left, at)).or_insert_with(|| normalised(one));
+                        texts.entry((right, at)).or_insert_with(|| normalised(other));
+                        texts.get(&(left, at)) == texts.get(&(right, at))
+                    }
+                }
+            })
+        }
+    }
+}
+
+/// Numbers the groups of those that hold together, by first appearance.
 ///
 /// A relation with a tolerance is not transitive, so groups are the connected ones:
 /// that way the order of the outputs does not matter.
-pub(super) fn group(relation: &Relation<'_>, outputs: &[&Value]) -> Vec<usize> {
-    let mut root: Vec<usize> = (0..outputs.len()).collect();
-    for (index, left) in outputs.iter().enumerate() {
-        for (other, right) in outputs.iter().enumerate().skip(index + 1) {
-            if root[index] != root[other] && relation.holds(left, right) {
+fn connected(count: usize, mut holds: impl FnMut(usize, usize) -> bool) -> Vec<usize> {
+    let mut root: Vec<usize> = (0..count).collect();
+    for index in 0..count {
+        for other in index + 1..count {
+            if root[index] != root[other] && holds(index, other) {
                 let (keep, drop) = (root[index].min(root[other]), root[index].max(root[other]));
                 for entry in root.iter_mut().filter(|entry| **entry == drop) {
                     *entry = keep;
@@ -87,27 +130,49 @@ pub(super) fn group(relation: &Relation<'_>, outputs: &[&Value]) -> Vec<usize> {
 
 /// Text without case, variants of width, white space and closing punctuation.
 pub(super) fn normalised(text: &str) -> String {
-    let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
+    let folded: String = if text.is_ascii() {
+        // Here there are no variants, and this is much quicker.
+        text.to_ascii_lowercase()
+    } else {
+        text.nfkc().flat_map(char::to_lowercase).collect()
+    };
     let words = folded.split_whitespace().collect::<Vec<&str>>().join(" ");
     let kept = words.trim_end_matches(['.', '!', '?', ';', ',', ' ']);
     // Text that is nothing but marks says what it says: `?` is not `!`.
     if kept.is_empty() { words } else { kept.to_owned() }
 }
 
-/// Compares what the pointers name. Where they name nothing in either output there is nothing that
-/// the two could agree on, and the whole is compared.
-fn same_fields(pointers: &[String], left: &Value, right: &Value) -> bool {
-    let mut has_field = false;
-    let all_same =
-        pointers.iter().all(|pointer| match (left.pointer(pointer), right.pointer(pointer)) {
-            (Some(left), Some(right)) => {
-                has_field = true;
-                same(left, right)
-            }
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
+/// What the pointers name. Where they name nothing there is nothing that two outputs could agree
+/// on, and the whole is compared. The two cases are lists of different lengths, so that no output
+/// can look like the fields of another.
+fn named_fields(pointers: &[String], output: &Value) -> Value {
+    let found: Map<String, Value> = outermost(pointers)
+        .into_iter()
+        .filter_map(|pointer| Some((pointer.to_owned(), output.pointer(pointer)?.clone())))
+        .collect();
+    if found.is_empty() {
+        Value::Array(vec![Value::Null, output.clone()])
+    } else {
+        Value::Array(vec![Value::Object(found)])
+    }
+}
+
+/// The pointers without those that lead into what another of them names: that is compared already,
+/// and would be again for each of them.
+fn outermost(pointers: &[String]) -> Vec<&str> {
+    let mut ordered: Vec<&str> = pointers.iter().map(String::as_str).collect();
+    // Step by step, so that whatever lies within a place follows it without anything between.
+    ordered.sort_by(|left, right| left.split('/').cmp(right.split('/')));
+    let mut kept: Vec<&str> = Vec::new();
+    for pointer in ordered {
+        let is_within = kept.last().is_some_and(|outer| {
+            pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         });
-    all_same && (has_field || same(left, right))
+        if !is_within {
+            kept.push(pointer);
+        }
+    }
+    kept
 }
 
 /// Whether two numbers differ by at most the tolerance, as written in decimal: 19.99 and 20 are
@@ -117,12 +182,9 @@ fn is_within(tolerance: f64, left: f64, right: f64) -> bool {
     (left - right).abs() <= tolerance + hair
 }
 
-fn same(left: &Value, right: &Value) -> bool {
-    left == right || canonical(left) == canonical(right)
-}
-
 fn bucket(bounds: &[f64], number: f64) -> usize {
-    bounds.iter().filter(|bound| **bound <= number).count()
+    // The bounds ascend.
+    bounds.partition_point(|bound| *bound <= number)
 }
 
 /// Compares two values member by member, numbers by the given test.
@@ -137,67 +199,72 @@ fn alike(left: &Value, right: &Value, numbers: &dyn Fn(f64, f64) -> bool) -> boo
                 && left.iter().zip(right).all(|(left, right)| alike(left, right, numbers))
         }
         (Value::Object(left), Value::Object(right)) => {
-            same_members(left, right, |left, right| alike(left, right, numbers))
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| left.0 == right.0 && alike(left.1, right.1, numbers))
         }
         _ => left == right,
     }
 }
 
-fn alike_text(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::String(left), Value::String(right)) => normalised(left) == normalised(right),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len()
-                && left.iter().zip(right).all(|(left, right)| alike_text(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => same_members(left, right, alike_text),
-        _ => same(left, right),
-    }
-}
-
-fn same_members(
-    left: &Map<String, Value>,
-    right: &Map<String, Value>,
-    test: impl Fn(&Value, &Value) -> bool,
-) -> bool {
-    left.len() == right.len()
-        && left.iter().all(|(name, value)| right.get(name).is_some_and(|other| test(value, other)))
-}
-
-fn sorted(value: &Value) -> Value {
+/// The value with all its texts normalised; the names of members are not text.
+fn normalised_text(value: &Value) -> Value {
     match value {
-        Value::Array(items) => {
-            let mut items: Vec<(Vec<u8>, Value)> =
-                items.iter().map(sorted).map(|item| (canonical(&item), item)).collect();
-            items.sort_by(|left, right| left.0.cmp(&right.0));
-            Value::Array(items.into_iter().map(|(_, item)| item).collect())
-        }
+        Value::String(text) => Value::String(normalised(text)),
+        Value::Array(items) => Value::Array(items.iter().map(normalised_text).collect()),
         Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, item)| (name.clone(), sorted(item))).collect())
+            let members = members.iter().map(|(name, item)| (name.clone(), normalised_text(item)));
+            Value::Object(members.collect())
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
-fn differs_in_one_text(left: &Value, right: &Value) -> bool {
+/// In what two outputs differ.
+enum Difference<'a> {
+    None,
+    /// Both are texts, or objects of which one member differs, and that is a text in both.
+    OneText {
+        at: Option<&'a str>,
+        texts: [&'a str; 2],
+    },
+    More,
+}
+
+fn difference<'a>(left: &'a Value, right: &'a Value) -> Difference<'a> {
     match (left, right) {
-        (Value::String(left), Value::String(right)) => left != right,
-        (Value::Object(left), Value::Object(right)) => {
-            if left.len() != right.len() {
-                return false;
-            }
-            let mut differing = left
-                .iter()
-                .filter(|(name, value)| right.get(*name).is_none_or(|other| !same(value, other)));
-            match (differing.next(), differing.next()) {
-                (Some((name, value)), None) => {
-                    value.is_string() && right.get(name).is_some_and(Value::is_string)
-                }
-                (None, _) | (Some(_), Some(_)) => false,
-            }
+        (Value::String(one), Value::String(other)) if one != other => {
+            Difference::OneText { at: None, texts: [one, other] }
         }
-        _ => false,
+        (Value::Object(left), Value::Object(right)) => difference_of_members(left, right),
+        _ if same_json(left, right) => Difference::None,
+        _ => Difference::More,
     }
+}
+
+fn difference_of_members<'a>(
+    left: &'a Map<String, Value>,
+    right: &'a Map<String, Value>,
+) -> Difference<'a> {
+    if left.len() != right.len() {
+        return Difference::More;
+    }
+    let mut found = Difference::None;
+    // Members are sorted by name, so the same names stand at the same places.
+    for ((name, one), (same_name, other)) in left.iter().zip(right) {
+        if name == same_name && same_json(one, other) {
+            continue;
+        }
+        found = match (found, one, other) {
+            (Difference::None, Value::String(one), Value::String(other)) if name == same_name => {
+                Difference::OneText { at: Some(name), texts: [one, other] }
+            }
+            _ => return Difference::More,
+        };
+    }
+    found
 }
 
 #[cfg(test)]
@@ -254,6 +321,21 @@ mod tests {
     fn without_any_of_the_fields_the_whole_is_compared() {
         let relation = Equivalence::Fields(vec!["/total".to_owned()]);
         check(&relation, &[json!("sorry"), json!({"x": 1}), json!({"x": 1.0})], &[0, 1, 1]);
+    }
+
+    #[test]
+    fn a_field_within_another_adds_nothing() {
+        let pointers = ["/a/b", "/a!", "/a", "/c/0", "/a/b", "/c/01"].map(str::to_owned);
+        assert_eq!(outermost(&pointers), ["/a", "/a!", "/c/0", "/c/01"]);
+        assert_eq!(outermost(&[String::new(), "/".to_owned(), "/a".to_owned()]), [""]);
+    }
+
+    #[test]
+    fn an_output_cannot_look_like_the_fields_of_another() {
+        let relation = Equivalence::Fields(vec!["/a".to_owned()]);
+        let outputs =
+            [json!({"a": 1}), json!([{"/a": 1}]), json!({"/a": 1}), json!([null, {"a": 1}])];
+        check(&relation, &outputs, &[0, 1, 2, 3]);
     }
 
     #[test]

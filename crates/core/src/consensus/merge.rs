@@ -1,5 +1,7 @@
 //! What the winners say together: the member nearest to all, the field-wise merge, or an average.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::{Consensus, numeric};
@@ -46,10 +48,15 @@ fn nearest_first(mut outputs: Vec<&Value>) -> Option<Vec<&Value>> {
 }
 
 fn medoid(outputs: &[&Value]) -> Option<usize> {
-    let total = |index: &usize| -> f64 {
-        outputs.iter().map(|other| distance(outputs[*index], other)).sum()
-    };
-    (0..outputs.len()).min_by(|left, right| total(left).total_cmp(&total(right)))
+    let mut totals = vec![0.0; outputs.len()];
+    for (index, left) in outputs.iter().enumerate() {
+        for (other, right) in outputs.iter().enumerate().skip(index + 1) {
+            let apart = distance(left, right);
+            totals[index] += apart;
+            totals[other] += apart;
+        }
+    }
+    (0..outputs.len()).min_by(|left, right| totals[*left].total_cmp(&totals[*right]))
 }
 
 fn distance(left: &Value, right: &Value) -> f64 {
@@ -93,24 +100,32 @@ fn merge_fields(outputs: &[&Value]) -> Value {
         return outputs.first().map_or(Value::Null, |first| (*first).clone());
     }
     let mut merged = Map::new();
-    for name in objects.iter().flat_map(|object| object.keys()) {
-        let mut given: Vec<((String, usize, String), &Value)> = objects
-            .iter()
-            .filter_map(|object| object.get(name))
-            .map(|value| (rank(value), value))
-            .collect();
+    let names: BTreeSet<&String> = objects.iter().flat_map(|object| object.keys()).collect();
+    for name in names {
+        let given: Vec<&Value> = objects.iter().filter_map(|object| object.get(name)).collect();
         if given.len() * 2 <= objects.len() {
             continue;
         }
-        given.sort_by(|left, right| left.0.cmp(&right.0));
-        // Counted by digest, so that `1` and `1.0` are one value; the first of the most frequent.
-        let count = |digest: &str| given.iter().filter(|(other, _)| other.0 == digest).count();
-        let most = given.iter().rev().max_by_key(|(rank, _)| count(&rank.0));
-        if let Some((_, value)) = most {
-            merged.insert(name.clone(), (*value).clone());
+        if let Some(value) = most_frequent(&given) {
+            merged.insert(name.clone(), value.clone());
         }
     }
     Value::Object(merged)
+}
+
+/// Counted by digest, so that `1` and `1.0` are one value; of equals the first by rank.
+fn most_frequent<'a>(given: &[&'a Value]) -> Option<&'a Value> {
+    // Most members are the same in all outputs, and then there is nothing to digest.
+    if let [first, rest @ ..] = given
+        && rest.iter().all(|other| other == first)
+    {
+        return Some(first);
+    }
+    let mut ranked: Vec<((String, usize, String), &'a Value)> =
+        given.iter().map(|value| (rank(value), *value)).collect();
+    ranked.sort_by(|left, right| left.0.cmp(&right.0));
+    let count = |digest: &str| ranked.iter().filter(|(other, _)| other.0 == digest).count();
+    ranked.iter().rev().max_by_key(|(rank, _)| count(&rank.0)).map(|(_, value)| *value)
 }
 
 /// An order that does not depend on the order of the replicas: by digest, and by text where the

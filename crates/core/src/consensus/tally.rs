@@ -1,6 +1,6 @@
 //! Counting: who is with whom, who wins, and what the winners say together.
 
-use std::cmp::Ordering;
+use std::{cell::OnceCell, cmp::Ordering};
 
 use serde_json::Value;
 
@@ -37,7 +37,15 @@ pub struct Ballot<'a> {
 struct Group {
     members: Vec<usize>,
     evidence: f64,
-    digest: String,
+    /// The smallest of its members. Digesting reads all of an output, and few rounds need it.
+    digest: OnceCell<String>,
+}
+
+impl Group {
+    fn digest(&self, replicas: &[Replica]) -> &str {
+        let of_members = || self.members.iter().map(|index| vote_digest(&replicas[*index]));
+        self.digest.get_or_init(|| of_members().min().unwrap_or_default())
+    }
 }
 
 /// What the replicas agree on. A split is a result; nothing here fails.
@@ -46,7 +54,7 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
     let relation = relation(ballot);
     let groups_of_votes = group_votes(ballot, &relation, &votes);
     let groups = collect_groups(ballot, &votes, &groups_of_votes);
-    let (leading, is_tied) = leading(&groups);
+    let (leading, is_tied) = leading(ballot.replicas, &groups);
 
     let asked = ballot.replicas.len();
     let answered = ballot.replicas.iter().filter(|r| r.answer.has_answered()).count();
@@ -112,9 +120,13 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
 /// `ballot.replicas` holds those that have ended; `asked` counts the outstanding ones too.
 pub fn is_settled(ballot: &Ballot<'_>, asked: usize) -> bool {
     let votes = votes(ballot.replicas);
-    let groups_of_votes = group_votes(ballot, &relation(ballot), &votes);
-    let groups = collect_groups(ballot, &votes, &groups_of_votes);
-    let size = groups.iter().map(|group| group.members.len()).max().unwrap_or(0);
+    if votes.len() * 2 <= asked {
+        // Not even all of them together would do, so there is nothing to compare.
+        return false;
+    }
+    let groups = group_votes(ballot, &relation(ballot), &votes);
+    let size_of = |group: &usize| groups.iter().filter(|other| *other == group).count();
+    let size = groups.iter().map(size_of).max().unwrap_or(0);
     // A strict majority of all that were asked outweighs everything else together.
     size * 2 > asked && is_enough(ballot.terms, size, asked)
 }
@@ -183,12 +195,7 @@ fn collect_groups(ballot: &Ballot<'_>, votes: &[(usize, &Vote)], of_votes: &[usi
                     log_odds(ballot.replicas[*index].reliability, possible_answers(ballot.kind))
                 })
                 .sum();
-            let digest = members
-                .iter()
-                .map(|index| vote_digest(&ballot.replicas[*index]))
-                .min()
-                .unwrap_or_default();
-            Group { members, evidence, digest }
+            Group { members, evidence, digest: OnceCell::new() }
         })
         .collect()
 }
@@ -203,7 +210,7 @@ fn vote_digest(replica: &Replica) -> String {
 
 /// The group that leads, and whether another is of the same size.
 /// Of equals the more reliable side leads, then the one with the smaller digest.
-fn leading(groups: &[Group]) -> (Option<usize>, bool) {
+fn leading(replicas: &[Replica], groups: &[Group]) -> (Option<usize>, bool) {
     let rank = |left: &Group, right: &Group| -> Ordering {
         right
             .members
@@ -217,7 +224,7 @@ fn leading(groups: &[Group]) -> (Option<usize>, bool) {
                     right.evidence.total_cmp(&left.evidence)
                 }
             })
-            .then_with(|| left.digest.cmp(&right.digest))
+            .then_with(|| left.digest(replicas).cmp(right.digest(replicas)))
     };
     let first = (0..groups.len()).min_by(|left, right| rank(&groups[*left], &groups[*right]));
     let is_tied = first.is_some_and(|first| {

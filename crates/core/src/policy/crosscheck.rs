@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::{
     EquivalenceError, Evaluation, Policy, Rules,
+    cost::{as_u64, size},
     params::{self, BindError},
     parse_equivalence, schema_only,
 };
 use crate::{
     candidate::{Candidate, InlineEvidence},
-    consensus::equivalent,
+    consensus::{form, same_form},
     job::Equivalence,
     reason,
     schema::{Schema, Work},
@@ -20,8 +21,6 @@ use crate::{
 const MAX_REFERENCES: usize = 100;
 /// Values compared, over all comparisons of one check.
 const MAX_COMPARED: u64 = 5_000_000;
-/// About as many bytes of text as cost as much as one value.
-const BYTES_A_VALUE: u64 = 64;
 
 /// What a candidate is compared with, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +70,21 @@ pub(super) fn estimate(against: &Against, candidate: &Candidate) -> Work {
     let count = items.saturating_add(as_u64(against.references.len()));
     // A value takes at least two bytes of text.
     let total = known.saturating_add(bytes / 2).saturating_add(size(&candidate.output));
-    Work { applications: total.saturating_mul(count.saturating_add(1)), ..Work::default() }
+    let compared = total.saturating_mul(count.saturating_add(1));
+    let followed = pointers(&against.equivalence).saturating_mul(count.saturating_add(1));
+    Work { applications: compared.saturating_add(followed), ..Work::default() }
+}
+
+/// How many places the relation looks up in each answer.
+fn pointers(relation: &Equivalence) -> u64 {
+    match relation {
+        Equivalence::Fields(pointers) => as_u64(pointers.len()),
+        Equivalence::Canonical
+        | Equivalence::Numeric { .. }
+        | Equivalence::Buckets(_)
+        | Equivalence::Unordered
+        | Equivalence::Text => 0,
+    }
 }
 
 pub(super) fn evaluate(against: &Against, candidate: &Candidate, schema: &Schema) -> Evaluation {
@@ -99,8 +112,9 @@ pub(super) fn evaluate(against: &Against, candidate: &Candidate, schema: &Schema
 
 fn decide(relation: &Equivalence, output: &Value, others: &[Cow<'_, Value>]) -> Evaluation {
     let all = others.len();
+    let others: Vec<Cow<'_, Value>> = others.iter().map(|other| form(relation, other)).collect();
     let agreeing =
-        |with: &Value| others.iter().filter(|other| equivalent(relation, with, other)).count();
+        |with: &Value| others.iter().filter(|other| same_form(relation, with, other)).count();
     let is_majority = |count: usize| all < 2 * count;
     if all == 0 {
         return Evaluation::inconclusive(
@@ -108,7 +122,7 @@ fn decide(relation: &Equivalence, output: &Value, others: &[Cow<'_, Value>]) -> 
             "There is no other answer to compare the output with.",
         );
     }
-    let with_output = agreeing(output);
+    let with_output = agreeing(&form(relation, output));
     if is_majority(with_output) {
         let code = reason::CROSSCHECK_CONSISTENT;
         let note = format!("The output agrees with {with_output} of {all} references ({code}).");
@@ -144,24 +158,4 @@ fn other_output(item: &InlineEvidence, own_id: &str) -> Option<Value> {
         return None;
     }
     tagged.remove("output").or_else(|| tagged.remove("value"))
-}
-
-/// Values within a value, without recursion; long texts count for more.
-fn size(value: &Value) -> u64 {
-    let mut total = 0_u64;
-    let mut stack = vec![value];
-    while let Some(value) = stack.pop() {
-        total += 1;
-        match value {
-            Value::String(text) => total += as_u64(text.len()) / BYTES_A_VALUE,
-            Value::Array(items) => stack.extend(items),
-            Value::Object(members) => stack.extend(members.values()),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-    total
-}
-
-fn as_u64(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
 }

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::params::is_pointer;
 use crate::job::Equivalence;
 
+/// Fields, and bounds of buckets.
+const MAX_TERMS: usize = 1_000;
+
 /// Why an equivalence cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EquivalenceError {
@@ -68,7 +71,8 @@ fn without_terms(
 fn fields(terms: Option<&Value>) -> Result<Equivalence, EquivalenceError> {
     let problem = "`fields` needs a list of JSON Pointers: {\"fields\": [\"/answer\"]}";
     let pointers = terms.and_then(Value::as_array).filter(|list| !list.is_empty());
-    let pointers = pointers.ok_or_else(|| invalid(problem))?.iter().map(Value::as_str);
+    let pointers = at_most(pointers.ok_or_else(|| invalid(problem))?, "fields")?;
+    let pointers = pointers.iter().map(Value::as_str);
     let pointers: Option<Vec<String>> =
         pointers.map(|text| text.filter(|text| is_pointer(text)).map(str::to_owned)).collect();
     pointers.map(Equivalence::Fields).ok_or_else(|| invalid(problem))
@@ -90,12 +94,21 @@ fn numeric(terms: Option<&Value>) -> Result<Equivalence, EquivalenceError> {
 fn buckets(terms: Option<&Value>) -> Result<Equivalence, EquivalenceError> {
     let problem = "`buckets` needs ascending numbers: {\"buckets\": [0, 10, 100]}";
     let bounds = terms.and_then(Value::as_array).filter(|list| !list.is_empty());
-    let bounds = bounds.ok_or_else(|| invalid(problem))?.iter().map(Value::as_f64);
+    let bounds = at_most(bounds.ok_or_else(|| invalid(problem))?, "buckets")?;
+    let bounds = bounds.iter().map(Value::as_f64);
     let bounds: Vec<f64> = bounds.collect::<Option<_>>().ok_or_else(|| invalid(problem))?;
     if bounds.windows(2).all(|pair| pair[0] < pair[1]) {
         Ok(Equivalence::Buckets(bounds))
     } else {
         Err(invalid(problem))
+    }
+}
+
+fn at_most<'a>(terms: &'a [Value], word: &str) -> Result<&'a [Value], EquivalenceError> {
+    if terms.len() <= MAX_TERMS {
+        Ok(terms)
+    } else {
+        Err(invalid(&format!("`{word}` takes at most {MAX_TERMS} entries")))
     }
 }
 
@@ -137,6 +150,10 @@ mod tests {
         check(&json!({"buckets": [2, 1]}), "`buckets` needs ascending");
         check(&json!({"text": {"case": true}}), "`text` takes no terms");
         check(&json!({"text": {}, "canonical": {}}), "must have exactly one member");
+        let many = vec!["/a"; 1_001];
+        check(&json!({ "fields": many }), "`fields` takes at most 1000 entries");
+        let bounds: Vec<u32> = (0..1_001).collect();
+        check(&json!({ "buckets": bounds }), "`buckets` takes at most 1000 entries");
         check(&json!("fuzzy"), "`fuzzy` is not known");
         check(&json!(3), "must be a word");
     }

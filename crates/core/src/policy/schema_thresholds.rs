@@ -6,10 +6,15 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     Evaluation, Policy, Rules,
+    cost::{size, text_size},
     params::{self, BindError, is_pointer},
     schema_only,
 };
-use crate::{canonical::canonical, reason, schema::Schema};
+use crate::{
+    canonical::same_json,
+    reason,
+    schema::{MAX_APPLICATIONS, Schema, Work},
+};
 
 const MAX_THRESHOLDS: usize = 1_000;
 const MAX_NOTES: usize = 5;
@@ -153,7 +158,26 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     members.get(name).and_then(Value::as_str)
 }
 
+/// The work of following each path and comparing what is there.
+///
+/// A comparison ends where either side does, so a threshold costs at most the whole output, and at
+/// most its own value.
+pub(super) fn estimate(limits: &Limits, output: &Value) -> Work {
+    let whole = size(output);
+    let compared = limits.thresholds.iter().map(|threshold| {
+        let value = size(&threshold.value).min(whole);
+        value.saturating_add(text_size(&threshold.path))
+    });
+    // The length is found by writing the output once.
+    let written = if limits.max_len.is_some() { whole } else { 0 };
+    Work { applications: compared.fold(written, u64::saturating_add), ..Work::default() }
+}
+
 pub(super) fn evaluate(limits: &Limits, output: &Value, schema: &Schema) -> Evaluation {
+    if MAX_APPLICATIONS < estimate(limits, output).applications {
+        let note = "Comparing the output with the thresholds would take too much work.";
+        return Evaluation::inconclusive(reason::EVALUATION_REFUSED, note);
+    }
     if let Some(evaluation) = schema_only::unmatched(output, schema) {
         return evaluation;
     }
@@ -208,7 +232,7 @@ impl Threshold {
                 let note = format!("`{path}` is not a number.");
                 return Some((reason::THRESHOLD_FIELD_MISSING, note));
             }
-            _ => comparison.holds(canonical(found).cmp(&canonical(value))),
+            _ => (*comparison == Comparison::Equal) == same_json(found, value),
         };
         if is_met {
             return None;

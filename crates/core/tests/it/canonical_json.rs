@@ -1,6 +1,6 @@
 //! The quick way to canonical JSON says what the reference crate says.
 
-use jurat_core::canonical::canonical;
+use jurat_core::canonical::{canonical, same_json};
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value, json};
 
@@ -28,6 +28,31 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
+/// The same with every number written as a float.
+fn in_floats(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => Value::from(number.as_f64().unwrap()),
+        Value::Array(items) => items.iter().map(in_floats).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, item)| (name.clone(), in_floats(item))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// Few enough values that two of them are often the same.
+fn small_values() -> impl Strategy<Value = Value> {
+    let leaves =
+        [json!(null), json!(0), json!(-0.0), json!(1), json!(1.0), json!("a"), json!(true)];
+    prop::sample::select(leaves.to_vec()).prop_recursive(2, 4, 2, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+            prop::collection::vec(("[ab]", inner), 0..3)
+                .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -35,6 +60,18 @@ proptest! {
     fn the_quick_way_equals_the_reference(value in values()) {
         let reference = serde_json_canonicalizer::to_vec(&value).unwrap();
         prop_assert_eq!(canonical(&value), reference);
+    }
+
+    #[test]
+    fn values_are_the_same_when_their_canonical_bytes_are(
+        left in values(), right in values(), small in small_values(), other in small_values()
+    ) {
+        prop_assert!(same_json(&left, &left) && same_json(&left, &in_floats(&left)));
+        for (left, right) in [(&left, &right), (&small, &other), (&left, &small)] {
+            let expected = canonical(left) == canonical(right);
+            prop_assert_eq!(same_json(left, right), expected);
+            prop_assert_eq!(same_json(right, left), expected);
+        }
     }
 }
 

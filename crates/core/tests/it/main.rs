@@ -4,6 +4,7 @@
 mod canonical_json;
 mod cases;
 mod consensus;
+mod large_outputs;
 mod policies;
 mod properties;
 mod schemas;

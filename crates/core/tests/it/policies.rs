@@ -110,6 +110,95 @@ fn the_case_files_are_decided_as_written() {
     }
 }
 
+/// A list of this many numbers.
+fn numbers(count: usize) -> Value {
+    Value::Array(vec![json!(7); count])
+}
+
+/// What is said of the output, and whether that is little enough work to be done at once.
+fn judged(policy_id: &str, params: Value, output: Value) -> (Evaluation, bool) {
+    let policy = Policy::bind(&PolicyBinding::new(policy_id, params)).unwrap();
+    let schema = Schema::compile(&json!({})).unwrap();
+    let candidate = candidate(output, &[]);
+    let is_small = policy.estimate(&candidate, &schema).is_small();
+    (policy.evaluate(&candidate, &schema), is_small)
+}
+
+fn thresholds(op: &str, value: &Value) -> Value {
+    json!({ "thresholds": vec![json!({"path": "", "op": op, "value": value}); 1_000] })
+}
+
+#[test]
+fn a_thousand_thresholds_do_not_read_a_large_output_a_thousand_times() {
+    let policy = "vp.schema_thresholds.v1";
+    let large = json!([["x".repeat(2 * 1024 * 1024)], numbers(100_000)]);
+    let short = json!([["x"], numbers(10)]);
+    let (said, is_small) = judged(policy, thresholds("!=", &short), large.clone());
+    assert_eq!((said.status.as_str(), said.reason_codes), ("passed", vec![]));
+    assert!(!is_small, "a large output is not read on the thread of the caller");
+
+    // What a comparison can cost is known beforehand: the smaller of the two sides.
+    let bound = Policy::bind(&PolicyBinding::new(policy, thresholds("!=", &short))).unwrap();
+    let open = Schema::compile(&json!({})).unwrap();
+    let candidate = candidate(large.clone(), &[]);
+    let more = bound.estimate(&candidate, &open).applications
+        - open.estimate(&candidate.output).applications;
+    assert_eq!(more, 14_000, "fourteen values each");
+
+    let (said, is_small) = judged(policy, thresholds("!=", &numbers(1_000)), large);
+    assert_eq!((said.status.as_str(), said.reason_codes), ("inconclusive", vec![1040]));
+    assert!(!is_small && said.notes[0].contains("too much work"), "{:?}", said.notes);
+}
+
+#[test]
+fn many_thresholds_on_a_small_output_are_little_work() {
+    let (said, is_small) =
+        judged("vp.schema_thresholds.v1", thresholds("!=", &numbers(2_000)), json!({"a": 1}));
+    assert_eq!(said.status.as_str(), "passed");
+    assert!(is_small, "a comparison ends where the smaller side does");
+}
+
+#[test]
+fn writing_a_long_output_for_its_length_is_not_little_work() {
+    let long = json!("x".repeat(2 * 1024 * 1024));
+    let (said, is_small) = judged("vp.schema_thresholds.v1", json!({"max_len": 10}), long);
+    assert_eq!((said.status.as_str(), said.reason_codes), ("failed", vec![103]));
+    assert!(!is_small);
+}
+
+#[test]
+fn references_that_take_too_long_to_compare_are_refused() {
+    let names = |count: usize| -> Value {
+        (0..count).map(|n| (format!("{n}{}", "x".repeat(6_400)), json!(1))).collect()
+    };
+    for (reference, output) in
+        [(numbers(500), numbers(700_000)), (numbers(600), numbers(1)), (names(6), names(6))]
+    {
+        for equivalence in ["canonical", "unordered", "text"] {
+            let params = json!({"references": vec![&reference; 100], "equivalence": equivalence});
+            let (said, is_small) = judged("vp.crosscheck.v1", params, output.clone());
+            assert_eq!((said.status.as_str(), said.reason_codes), ("inconclusive", vec![1040]));
+            assert!(!is_small);
+        }
+    }
+}
+
+#[test]
+fn a_hundred_references_without_order_are_sorted_once_each() {
+    let nested = |turn: usize| {
+        (0..20).fold(json!([]), |inner, _| {
+            let mut items = vec![json!(1), json!("a"), inner];
+            items.rotate_left(turn % 3);
+            Value::Array(items)
+        })
+    };
+    let references: Vec<Value> = (0..100).map(nested).collect();
+    let params = json!({"references": references, "equivalence": "unordered"});
+    let (said, _) = judged("vp.crosscheck.v1", params, nested(1));
+    assert_eq!(said.status.as_str(), "passed");
+    assert!(said.notes[0].contains("100 of 100"), "{:?}", said.notes);
+}
+
 fn fixture(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }

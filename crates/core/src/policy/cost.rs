@@ -1,0 +1,50 @@
+//! What comparing values costs, counted before it is done.
+
+use serde_json::Value;
+
+/// About as many bytes of text as cost as much as one value.
+const BYTES_A_VALUE: usize = 64;
+
+/// Values within a value, without recursion; long texts and names count for more.
+///
+/// Two values are compared within the size of the smaller one.
+pub(super) fn size(value: &Value) -> u64 {
+    let mut total = 0_u64;
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        total += 1;
+        match value {
+            Value::String(text) => total += text_size(text),
+            Value::Array(items) => stack.extend(items),
+            Value::Object(members) => {
+                total += members.keys().map(|name| text_size(name)).sum::<u64>();
+                stack.extend(members.values());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    total
+}
+
+/// What a text counts for beside the value that it is.
+pub(super) fn text_size(text: &str) -> u64 {
+    as_u64(text.len() / BYTES_A_VALUE)
+}
+
+pub(super) fn as_u64(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_texts_and_names_count() {
+        assert_eq!(size(&json!([1, [2, {"a": null}]])), 6);
+        assert_eq!(size(&json!("x".repeat(640))), 11);
+        assert_eq!(size(&json!({ "x".repeat(128): 1 })), 4);
+    }
+}
