@@ -35,9 +35,7 @@ fn a_claim_is_judged_through_the_server_and_the_gate_tells() {
     assert_eq!(ask(&home, &wrong, &["--gate", "-q"]).code, 11);
     assert_eq!(ask(&home, &wrong, &["-q"]).code, 0);
     let unclear = [&["validate", "--claim", "the sky is blue"], &POOL[..]].concat();
-    let ran = ask(&home, &unclear, &["--gate", "-q"]);
-    assert_eq!(ran.code, 12);
-    assert!(!ran.out.contains("no objection"), "{}", ran.out);
+    assert_eq!(ask(&home, &unclear, &["--gate", "-q"]).code, 12);
     let split = ["--min-agreement", "1", "--disagreement-policy", "fail_hard"];
     let ran = ask(&home, &validate, &split);
     assert_eq!(ran.code, 1);
