@@ -15,7 +15,8 @@ pub(crate) use self::equivalence::{form, same_form};
 pub use self::{
     confidence::{effective_votes, reliability_prior},
     equivalence::equivalent,
-    merge::nearest_output,
+    merge::{OutputBy, nearest_output, output_by, spread},
+    numeric::Spread,
     tally::{Ballot, agree, is_settled},
 };
 use crate::{job::words, replica::Label};
@@ -77,4 +78,9 @@ pub struct ScoreSummary {
     pub min: f64,
     pub max: f64,
     pub deviation: f64,
+}
+
+/// Four places are more than any of these figures is worth, and read the same everywhere.
+fn rounded(number: f64) -> f64 {
+    (number * 10_000.0).round() / 10_000.0
 }

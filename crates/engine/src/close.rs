@@ -49,7 +49,7 @@ impl Engine {
         // Told only now: nobody may act on a decision that is not on record.
         watcher.tell(|| Progress::Decided {
             round: open.id.clone(),
-            consensus: Box::new(closing.consensus.clone()),
+            closing: Box::new(closing.clone()),
         });
         Ok(Round { open, closing: Some(closing) })
     }

@@ -58,9 +58,12 @@ impl EngineError {
     }
 
     /// The field of the request that is wrong, where there is one.
-    pub fn field(&self) -> Option<&str> {
-        match self {
-            Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(field),
+    pub fn field(&self) -> Option<String> {
+        let field = match self {
+            Self::Policy(BindError::Params { field, .. }) => {
+                return Some(format!("policy.{field}"));
+            }
+            Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(*field),
             Self::Select(
                 SelectError::Unknown(_)
                 | SelectError::Empty(_)
@@ -77,6 +80,7 @@ impl EngineError {
             | Self::Overloaded
             | Self::Store(_)
             | Self::Bug(_) => None,
-        }
+        };
+        field.map(str::to_owned)
     }
 }

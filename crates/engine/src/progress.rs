@@ -1,13 +1,18 @@
 //! What happens in a round while it runs, for those who watch.
 
-use jurat_core::{consensus::Consensus, id::RoundId, job::Kind, replica::Replica, round::Seat};
+use jurat_core::{
+    id::RoundId,
+    job::Kind,
+    replica::Replica,
+    round::{Closing, Seat},
+};
 use tokio::sync::mpsc;
 
 #[derive(Debug, Clone)]
 pub enum Progress {
     ReplicaStarted { round: RoundId, index: usize, seat: Seat },
     ReplicaDone { round: RoundId, kind: Kind, replica: Box<Replica> },
-    Decided { round: RoundId, consensus: Box<Consensus> },
+    Decided { round: RoundId, closing: Box<Closing> },
 }
 
 /// Where progress goes; to nobody when there is no watcher.

@@ -12,6 +12,9 @@ use jurat_engine::EngineError;
 use jurat_wire::problem::Problem;
 use serde_json::{Value, json};
 
+/// How many sessions a problem says something about.
+const MOST_PROBLEMS: usize = 20;
+
 pub(crate) fn ok(body: &Value) -> Response {
     json_response(StatusCode::OK, "application/json", body)
 }
@@ -65,6 +68,7 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
     if let EngineError::Select(SelectError::Unavailable { problems, .. }) = error {
         let sessions: Vec<Value> = problems
             .iter()
+            .take(MOST_PROBLEMS)
             .map(|p| json!({ "session_id": p.session_id, "problem": p.problem }))
             .collect();
         problem = problem.with("sessions", json!(sessions));

@@ -46,8 +46,6 @@ pub(crate) fn same_form(relation: &Equivalence, left: &Value, right: &Value) -> 
 #[derive(Debug)]
 pub(super) enum Relation<'a> {
     Named(&'a Equivalence),
-    /// Numbers are the same whatever their value, because they are averaged afterwards.
-    AnyNumber,
     /// The caller named none: canonical, but two strings, or two objects that differ in one string
     /// member only, are compared as text. Decided pair by pair, so that no third output changes it.
     Default,
@@ -58,7 +56,6 @@ impl Relation<'_> {
     pub(super) fn name(&self, outputs: &[&Value]) -> &'static str {
         match self {
             Self::Named(relation) => relation.as_str(),
-            Self::AnyNumber => "numeric",
             Self::Default => {
                 let has_text_pair = outputs.iter().enumerate().any(|(index, left)| {
                     outputs
@@ -80,9 +77,6 @@ pub(super) fn group(relation: &Relation<'_>, outputs: &[&Value]) -> Vec<usize> {
                 outputs.iter().map(|output| form(relation, output)).collect();
             connected(outputs.len(), |left, right| same_form(relation, &forms[left], &forms[right]))
         }
-        Relation::AnyNumber => connected(outputs.len(), |left, right| {
-            alike(outputs[left], outputs[right], &|_, _| true)
-        }),
         Relation::Default => {
             // Long texts are normalised once, however many others they are compared with.
             let mut texts: BTreeMap<(usize, Option<&str>), String> = BTreeMap::new();

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
-use super::{Consensus, numeric};
+use super::{
+    Consensus,
+    numeric::{self, Spread},
+};
 use crate::{
     canonical::digest_json,
     job::{Aggregation, Merge, Terms},
@@ -27,16 +32,40 @@ pub(super) fn merged(terms: &Terms, winners: &[&Vote]) -> Option<Value> {
 
 /// The winners' output that is nearest to all others of theirs, untouched by any merging.
 pub fn nearest_output(replicas: &[Replica], consensus: &Consensus) -> Option<Value> {
-    let winner = Some(consensus.winner?);
+    nearest_first(winning_outputs(replicas, consensus))?.first().map(|output| (*output).clone())
+}
+
+/// How far the numbers of the winning outputs lie apart, by JSON Pointer.
+pub fn spread(replicas: &[Replica], consensus: &Consensus) -> BTreeMap<String, Spread> {
+    numeric::spreads(&winning_outputs(replicas, consensus))
+}
+
+/// Whose words the output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputBy {
+    /// A replica gave it as it is.
+    Replica,
+    /// It was made of several.
+    Merge,
+}
+
+/// Whether a replica gave the output, or merging made it; `None` without an output.
+pub fn output_by(replicas: &[Replica], consensus: &Consensus) -> Option<OutputBy> {
+    let output = consensus.output.as_ref()?;
+    let is_given = winning_outputs(replicas, consensus).contains(&output);
+    Some(if is_given { OutputBy::Replica } else { OutputBy::Merge })
+}
+
+fn winning_outputs<'a>(replicas: &'a [Replica], consensus: &Consensus) -> Vec<&'a Value> {
     let is_winner = |replica: &&Replica| {
-        consensus.groups.get(replica.index).is_some_and(|group| *group == winner)
+        let group = consensus.groups.get(replica.index).copied().flatten();
+        group.is_some() && group == consensus.winner
     };
-    let outputs = replicas
+    replicas
         .iter()
         .filter(is_winner)
         .filter_map(|replica| replica.answer.said()?.output.as_ref())
-        .collect();
-    nearest_first(outputs)?.first().map(|output| (*output).clone())
+        .collect()
 }
 
 /// The outputs in an order of their own, with the one that is nearest to all others in front.

@@ -1,8 +1,10 @@
 //! Numbers of a group: averages, medians and their spread.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Number, Value};
 
-use super::ScoreSummary;
+use super::{ScoreSummary, rounded};
 use crate::job::Aggregation;
 
 /// What one number several stand for.
@@ -26,11 +28,59 @@ pub(super) fn summary(method: Aggregation, scores: &[f64]) -> Option<ScoreSummar
     let method_name = if method == Aggregation::Median { "median" } else { "mean" };
     Some(ScoreSummary {
         method: method_name.to_owned(),
-        value: combine(method, &scores),
+        value: rounded(combine(method, &scores)),
         min: scores.iter().copied().fold(f64::INFINITY, f64::min),
         max: scores.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        deviation: mean(&squares).sqrt(),
+        deviation: rounded(mean(&squares).sqrt()),
     })
+}
+
+/// How far the numbers at one place of the winning outputs lie apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    pub min: f64,
+    pub max: f64,
+    pub deviation: f64,
+}
+
+/// The spread of the numbers in these outputs, by JSON Pointer, where there is one.
+pub(super) fn spreads(outputs: &[&Value]) -> BTreeMap<String, Spread> {
+    let mut found = BTreeMap::new();
+    collect_spreads(outputs, String::new(), &mut found);
+    found
+}
+
+fn collect_spreads(outputs: &[&Value], at: String, found: &mut BTreeMap<String, Spread>) {
+    const MOST: usize = 100;
+    let Some(first) = outputs.first() else { return };
+    if MOST <= found.len() {
+        return;
+    }
+    match first {
+        Value::Number(_) => {
+            let numbers: Vec<f64> = outputs.iter().filter_map(|value| value.as_f64()).collect();
+            if let Some(ScoreSummary { min, max, deviation, .. }) =
+                summary(Aggregation::Mean, &numbers)
+                && min < max
+            {
+                found.insert(at, Spread { min, max, deviation });
+            }
+        }
+        Value::Array(items) => {
+            for index in 0..items.len() {
+                let inner: Vec<&Value> = outputs.iter().filter_map(|o| o.get(index)).collect();
+                collect_spreads(&inner, format!("{at}/{index}"), found);
+            }
+        }
+        Value::Object(members) => {
+            for name in members.keys() {
+                let inner: Vec<&Value> = outputs.iter().filter_map(|o| o.get(name)).collect();
+                let step = name.replace('~', "~0").replace('/', "~1");
+                collect_spreads(&inner, format!("{at}/{step}"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 /// One output of many: numbers at the same place are combined, all else is the first's.
@@ -115,6 +165,16 @@ mod tests {
         let outputs = [json!(1e308), json!(1.2e308), json!(1.4e308)];
         let merged = combine_outputs(Aggregation::Mean, &outputs.iter().collect::<Vec<_>>());
         assert!(merged.is_number());
+    }
+
+    #[test]
+    fn numbers_that_differ_have_a_spread_where_they_stand() {
+        let outputs = [json!({"a/b": [1, 5], "n": 2}), json!({"a/b": [3, 5], "n": 2})];
+        let found = spreads(&outputs.iter().collect::<Vec<_>>());
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["/a~1b/0"]);
+        let spread = found["/a~1b/0"];
+        assert!((spread.min - 1.0).abs() < 1e-9 && (spread.max - 3.0).abs() < 1e-9);
+        assert!((spread.deviation - 1.0).abs() < 1e-9);
     }
 
     #[test]

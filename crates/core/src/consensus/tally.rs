@@ -9,12 +9,12 @@ use super::{
     confidence::{Weighed, effective_votes, log_odds, posterior},
     equivalence::{Relation, group},
     merge::merged,
-    numeric,
+    numeric, rounded,
 };
 use crate::{
     canonical::digest_json,
     executor::Independence,
-    job::{Aggregation, Disagreement, Kind, Terms, TimeoutPolicy},
+    job::{Disagreement, Kind, Terms, TimeoutPolicy},
     replica::{Answer, Label, Replica, Vote},
 };
 
@@ -144,11 +144,10 @@ fn votes(replicas: &[Replica]) -> Vec<(usize, &Vote)> {
 
 fn relation<'a>(ballot: &Ballot<'a>) -> Relation<'a> {
     static CANONICAL: crate::job::Equivalence = crate::job::Equivalence::Canonical;
-    match (&ballot.terms.equivalence, ballot.terms.aggregation) {
-        (Some(named), _) => Relation::Named(named),
-        (None, Aggregation::Mean | Aggregation::Median) => Relation::AnyNumber,
-        (None, Aggregation::Majority) if ballot.has_schema => Relation::Named(&CANONICAL),
-        (None, Aggregation::Majority) => Relation::Default,
+    match &ballot.terms.equivalence {
+        Some(named) => Relation::Named(named),
+        None if ballot.has_schema => Relation::Named(&CANONICAL),
+        None => Relation::Default,
     }
 }
 
@@ -304,9 +303,4 @@ fn count_label(replicas: &[Replica], label: Label) -> usize {
 #[expect(clippy::cast_precision_loss, reason = "a round has at most five replicas")]
 fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// Four places are more than any of these figures is worth, and read the same everywhere.
-fn rounded(number: f64) -> f64 {
-    (number * 10_000.0).round() / 10_000.0
 }

@@ -44,10 +44,14 @@ fn judge(errand: &Errand, index: usize, reply: &Reply) -> Result<Answer, Failure
     Ok(match (status, &errand.checks.own) {
         (VerificationStatus::Inconclusive, _) => Answer::Abstained { label: Label::Retry, said },
         (VerificationStatus::Failed, _) => Answer::Vote(Vote { label: Label::Invalid, said }),
-        // A pass that our own evaluation of the same policy contradicts is no vote.
-        (VerificationStatus::Passed, Some(own)) if own.status == Status::Failed => {
-            let why = own.notes.join("; ");
-            let detail = format!("the executor passed what the policy fails: {why}");
+        // A pass that our own evaluation of the same policy does not bear out is no vote.
+        (VerificationStatus::Passed, Some(own)) if own.status != Status::Passed => {
+            let detail = format!(
+                "the executor passed what our own evaluation calls {}, with reason codes {:?}: {}",
+                own.status.as_str(),
+                own.reason_codes,
+                own.notes.join("; ")
+            );
             Answer::failed(Failure::new(FailureCode::PolicyContradicted, detail), Some(said))
         }
         (VerificationStatus::Passed, _) => Answer::Vote(Vote { label: Label::Valid, said }),

@@ -124,16 +124,16 @@ pub(super) fn reply(result: Result<Round, EngineError>, shape: Shape) -> Result<
         closing.consensus.outcome, closing.consensus.agreement
     );
     let problem = Problem::new(Code::ConsensusDisagreement, detail)
-        .with("consensus", json!(ConsensusBlock::of(&closing.consensus)))
+        .with("consensus", json!(ConsensusBlock::of(closing)))
         .with("replicas", json!(replicas(&round.open, closing)))
         .with("round_id", json!(round.open.id.as_str()))
         .with("receipt_id", json!(closing.receipt_id));
     Err(problem)
 }
 
+/// A client that takes JSON as well gets JSON.
 fn wants_stream(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    accept.is_some_and(|text| {
-        text.split(',').any(|part| part.trim().starts_with("text/event-stream"))
-    })
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let takes = |mime: &str| accept.split(',').any(|part| part.trim().starts_with(mime));
+    takes("text/event-stream") && !takes("application/json")
 }

@@ -27,13 +27,17 @@ impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
-        let query = Query::<BTreeMap<String, String>>::from_request_parts(parts, state).await;
-        let Ok(Query(mut filters)) = query else {
-            return Err(encode::problem(&wrong(
-                "query",
-                "cannot be read; each parameter stands once",
-            )));
+        let query = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+        let Ok(Query(given)) = query else {
+            return Err(encode::problem(&wrong("query", "cannot be read")));
         };
+        let mut filters = BTreeMap::new();
+        for (name, value) in given {
+            if filters.contains_key(&name) {
+                return Err(encode::problem(&wrong(&name, "stands twice; leave one out")));
+            }
+            filters.insert(name, value);
+        }
         let limit = match filters.remove("limit") {
             None => DEFAULT_LIMIT,
             Some(text) => match text.parse() {

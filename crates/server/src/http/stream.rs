@@ -76,9 +76,7 @@ fn told(progress: &Progress) -> (&'static str, Value) {
         Progress::ReplicaDone { round, kind, replica } => {
             (events::REPLICA_DONE, events::replica_done(round, *kind, replica))
         }
-        Progress::Decided { round, consensus } => {
-            (events::DECIDED, events::decided(round, consensus))
-        }
+        Progress::Decided { round, closing } => (events::DECIDED, events::decided(round, closing)),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Replies of the consensus API, made from rounds.
 
 use jurat_core::{
-    consensus::{Consensus, ScoreSummary},
+    consensus::{OutputBy, ScoreSummary, Spread, output_by, spread},
     job::{Kind, Toggle},
     reason,
     replica::{Label, Replica, Said},
     round::{Closing, OpenRound, Round},
 };
+use std::collections::BTreeMap;
+
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -73,6 +75,17 @@ pub struct ConsensusBlock<'a> {
     disagreement: bool,
     tie_broken: bool,
     score: Option<ScoreBody<'a>>,
+    /// Whether a replica gave the output as it is, or merging made it.
+    output_by: Option<&'static str>,
+    /// How far the numbers of the winning outputs lie apart, by JSON Pointer.
+    spread: BTreeMap<String, SpreadBody>,
+}
+
+#[derive(Debug, Serialize)]
+struct SpreadBody {
+    min: f64,
+    max: f64,
+    deviation: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -168,7 +181,7 @@ impl<'a> Reply<'a> {
                 Member::LeftOut
             },
             confidence: consensus.confidence,
-            consensus: ConsensusBlock::of(consensus),
+            consensus: ConsensusBlock::of(closing),
             replicas: replicas(&round.open, closing),
             round_id: round.open.id.as_str(),
             receipt_id: &closing.receipt_id,
@@ -177,7 +190,9 @@ impl<'a> Reply<'a> {
 }
 
 impl<'a> ConsensusBlock<'a> {
-    pub fn of(consensus: &'a Consensus) -> Self {
+    pub fn of(closing: &'a Closing) -> Self {
+        let consensus = &closing.consensus;
+        let spread = spread(&closing.replicas, consensus).into_iter();
         Self {
             replicas: consensus.asked,
             agreement: consensus.agreement,
@@ -197,6 +212,15 @@ impl<'a> ConsensusBlock<'a> {
             disagreement: consensus.disagreed,
             tie_broken: consensus.tie_broken,
             score: consensus.score.as_ref().map(ScoreBody::of),
+            output_by: output_by(&closing.replicas, consensus).map(|by| match by {
+                OutputBy::Replica => "replica",
+                OutputBy::Merge => "merge",
+            }),
+            spread: spread
+                .map(|(at, Spread { min, max, deviation })| {
+                    (at, SpreadBody { min, max, deviation })
+                })
+                .collect(),
         }
     }
 }

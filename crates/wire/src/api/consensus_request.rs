@@ -42,6 +42,9 @@ pub fn validate(body: &Value) -> Result<Job, Problem> {
     let common = common(body)?;
     let claim =
         common.body.get("claim").ok_or_else(|| common.body.wrong("claim", "is required"))?;
+    if claim.as_str().is_some_and(|text| text.trim().is_empty()) {
+        return Err(common.body.wrong("claim", "must not be blank"));
+    }
     let inner = match claim.as_object() {
         Some(members) if members.contains_key("output") => common.body.object("claim")?,
         Some(_) | None => None,

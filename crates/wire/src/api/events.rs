@@ -1,11 +1,10 @@
 //! Events of a round while it runs, for `text/event-stream` replies.
 
 use jurat_core::{
-    consensus::Consensus,
     id::RoundId,
     job::{Kind, Toggle},
     replica::{Label, Replica},
-    round::Seat,
+    round::{Closing, Seat},
 };
 use serde_json::{Value, json};
 
@@ -32,10 +31,10 @@ pub fn replica_done(round: &RoundId, kind: Kind, replica: &Replica) -> Value {
     body
 }
 
-pub fn decided(round: &RoundId, consensus: &Consensus) -> Value {
+pub fn decided(round: &RoundId, closing: &Closing) -> Value {
     json!({
         "round_id": round.as_str(),
-        "verdict": consensus.verdict.map(Label::as_str),
-        "consensus": ConsensusBlock::of(consensus),
+        "verdict": closing.consensus.verdict.map(Label::as_str),
+        "consensus": ConsensusBlock::of(closing),
     })
 }

@@ -78,6 +78,9 @@ pub(super) fn decode_fields(
 
 /// Session ids may come as integers.
 fn id(body: &Fields<'_>) -> Result<Option<String>, Problem> {
+    if body.get("id").is_some() && body.get("session_id").is_some() {
+        return Err(body.wrong("session_id", "means the same as `id`; leave one out"));
+    }
     let field = if body.get("id").is_some() { "id" } else { "session_id" };
     match body.get(field) {
         None => Ok(None),

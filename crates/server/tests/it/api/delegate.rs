@@ -66,8 +66,14 @@ async fn median_stands_for_numbers_that_differ() {
     let mut body = extract(&total());
     body["consensus"]["aggregation"] = json!("median");
     let reply = app.admin().post("/api/v3/delegate", &body).await.json();
+    // Nobody said that these belong together.
+    assert_eq!(reply["consensus"]["outcome"], "split");
+    body["consensus"]["equivalence"] = json!({ "numeric": { "tolerance": 500 } });
+    let reply = app.admin().post("/api/v3/delegate", &body).await.json();
     assert_eq!(reply["output"], json!({ "total": 13.0 }));
     assert_eq!(reply["consensus"]["strategy"], "median");
+    let spread = &reply["consensus"]["spread"]["/total"];
+    assert_eq!((&spread["min"], &spread["max"]), (&json!(12.0), &json!(500.0)));
 }
 
 #[tokio::test]
@@ -76,11 +82,14 @@ async fn an_average_that_the_schema_refuses_gives_way_to_a_given_answer() {
     let _fakes = app.executors([answers(json!(12)), answers(json!(13)), answers(json!(13))]).await;
     let mut body = extract(&json!({ "type": "integer" }));
     body["consensus"]["aggregation"] = json!("mean");
+    body["consensus"]["equivalence"] = json!({ "numeric": { "tolerance": 1 } });
     let reply = app.admin().post("/api/v3/delegate", &body).await.json();
     assert_eq!(reply["output"], json!(13));
+    assert_eq!(reply["consensus"]["output_by"], "replica");
     body["execution"]["output_schema"] = json!({ "type": "number" });
     let reply = app.admin().post("/api/v3/delegate", &body).await.json();
     assert_eq!(reply["output"], json!(38.0 / 3.0));
+    assert_eq!(reply["consensus"]["output_by"], "merge");
 }
 
 #[tokio::test]
