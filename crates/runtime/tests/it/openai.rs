@@ -179,3 +179,14 @@ async fn a_fact_check_has_its_own_form() {
         "the order of the schema is kept"
     );
 }
+
+#[tokio::test]
+async fn an_endpoint_that_enforces_nothing_may_add_and_leave_out_members() {
+    let answer = json!({"verdict": "FALSE", "sources": ["https://example.org"]});
+    let model = Model::says(&[&answer.to_string()]);
+    let server = start(&model).await;
+    let inputs = json!({"claim": "x", "prompt": "x", "mode": "standard", "context": null});
+    let reply = server.post("/execute", &execute_request("e", "factcheck", &inputs)).await;
+    assert_eq!(reply.json["candidate_output"], answer, "{reply:?}");
+    assert_eq!(model.count(), 1);
+}

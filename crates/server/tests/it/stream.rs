@@ -85,3 +85,13 @@ async fn what_fails_before_anyone_is_asked_is_an_ordinary_problem() {
     assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(reply.json()["code"], "sessions_unavailable");
 }
+
+#[tokio::test]
+async fn a_client_that_takes_json_gets_json() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let accept = [("accept", "application/json, text/event-stream")];
+    let body = Body::from(json!({ "claim": "x" }).to_string());
+    let reply = app.admin().send("POST", "/api/v3/validate", body, &accept).await;
+    assert_eq!(reply.headers["content-type"], "application/json");
+}

@@ -35,6 +35,7 @@ impl Form {
     pub(super) fn claim() -> Self {
         Self::fixed(
             "claim_verdict",
+            &["reasoning", "verdict"],
             r#"{"type":"object","properties":{
                 "reasoning":{"type":"string"},
                 "evidence_quote":{"type":"string"},
@@ -46,6 +47,7 @@ impl Form {
     pub(super) fn factcheck() -> Self {
         Self::fixed(
             "factcheck_verdict",
+            &["verdict"],
             r#"{"type":"object","properties":{
                 "reasons":{"type":"array","items":{"type":"string"}},
                 "confidence":{"type":"number"},
@@ -59,6 +61,7 @@ impl Form {
         if schema.as_object().is_none_or(serde_json::Map::is_empty) {
             return Self::fixed(
                 "answer",
+                &["answer"],
                 r#"{"type":"object","properties":{"answer":{"type":"string"}},
                 "required":["answer"],"additionalProperties":false}"#,
             );
@@ -68,8 +71,14 @@ impl Form {
         Self { name: "output", schema: schema.clone(), text, strict: false }
     }
 
-    fn fixed(name: &'static str, text: &str) -> Self {
-        let schema = serde_json::from_str(text).unwrap_or_default();
+    /// The model's side gets the whole schema. Of the answer only some members are demanded:
+    /// many a compatible endpoint enforces nothing and leaves out or adds members.
+    fn fixed(name: &'static str, demanded: &[&str], text: &str) -> Self {
+        let mut schema: Value = serde_json::from_str(text).unwrap_or_default();
+        if let Some(members) = schema.as_object_mut() {
+            members.remove("additionalProperties");
+            members.insert("required".to_owned(), json!(demanded));
+        }
         let text = RawValue::from_string(text.to_owned()).unwrap_or_default();
         Self { name, schema, text, strict: true }
     }

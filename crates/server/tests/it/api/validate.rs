@@ -210,3 +210,27 @@ async fn a_session_that_is_known_to_be_good_counts_for_more() {
     let reply = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(reply["confidence"], 0.95);
 }
+
+#[tokio::test]
+async fn a_pass_that_nothing_bears_out_is_no_vote() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_valid(), says_valid()]).await;
+    let mut body = claim(3);
+    body["claim"] = json!({ "output": 41 });
+    body["policy"] = json!("vp.crosscheck.v1");
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["consensus"]["outcome"], "failed");
+    assert_eq!(reply["replicas"][0]["error"]["code"], "policy_contradicted");
+    let detail = reply["replicas"][0]["error"]["detail"].as_str().unwrap();
+    assert!(detail.contains("inconclusive") && detail.contains("1012"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_schema_beside_the_claim_counts_like_one_within() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let body = json!({ "claim": { "output": { "a": 1 } }, "output_schema": { "required": ["b"] },
+                       "policy": "vp.schema_only.v1" });
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["replicas"][0]["error"]["code"], "policy_contradicted", "{reply}");
+}

@@ -125,7 +125,7 @@ async fn lists_come_in_pages_that_lose_nothing() {
         }
     }
     assert_eq!(names, ["a", "b", "c", "d", "e"]);
-    for query in ["limit=0", "limit=201", "limit=x", "colour=red"] {
+    for query in ["limit=0", "limit=201", "limit=x", "colour=red", "limit=1&limit=2"] {
         let reply = app.admin().get(&format!("/v1/executors?{query}")).await;
         assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{query}");
     }

@@ -28,6 +28,7 @@ async fn bad_sessions_name_the_field() {
         (json!({ "id": "x" }), "executor"),
         (json!({ "id": "x", "executor": "nobody" }), "executor"),
         (json!({ "id": "x y", "executor": "s1" }), "id"),
+        (json!({ "id": "x", "session_id": "y", "executor": "s1" }), "session_id"),
         (json!({ "id": "x", "executor": "s1", "price_micros": -1 }), "price_micros"),
         (json!({ "id": "x", "executor": "s1", "reliability": 1 }), "reliability"),
         (json!({ "id": "x", "executor": "s1", "labels": "heavy" }), "labels"),
