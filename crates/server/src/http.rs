@@ -11,7 +11,7 @@ mod stream;
 use axum::{
     Router,
     http::Uri,
-    middleware::{from_fn, from_fn_with_state},
+    middleware::from_fn_with_state,
     response::Response,
     routing::{MethodRouter, delete, get, post},
 };
@@ -102,7 +102,6 @@ pub(crate) fn router(engine: Engine) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(CatchPanicLayer::custom(layers::caught))
         .layer(from_fn_with_state(engine.clone(), layers::identify))
-        .layer(from_fn(no_sniffing))
         .with_state(engine)
 }
 
@@ -113,12 +112,4 @@ async fn unknown_route(uri: Uri) -> Response {
 
 async fn wrong_method() -> Response {
     encode::problem(&Problem::new(Code::MethodNotAllowed, "this address does not take that method"))
-}
-
-/// Replies hold text that executors wrote; no browser may guess another type for them.
-async fn no_sniffing(request: axum::extract::Request, next: axum::middleware::Next) -> Response {
-    let mut response = next.run(request).await;
-    let value = axum::http::HeaderValue::from_static("nosniff");
-    response.headers_mut().insert(axum::http::header::X_CONTENT_TYPE_OPTIONS, value);
-    response
 }

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::HeaderValue,
+    http::{HeaderValue, header::X_CONTENT_TYPE_OPTIONS},
     middleware::Next,
     response::Response,
 };
@@ -35,9 +35,12 @@ pub(crate) async fn identify(
     }
     .instrument(span)
     .await;
+    let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(REQUEST_ID, value);
+        headers.insert(REQUEST_ID, value);
     }
+    // Replies hold text that executors wrote; no browser may guess another type for them.
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 
