@@ -179,7 +179,7 @@ fn failed_call(error: &CallError, timeout_ms: u64) -> Answer {
         CallError::TooLarge { .. } => FailureCode::TooLarge,
         CallError::Encoded { .. } => FailureCode::EncodedReply,
         CallError::Redirect { .. } => FailureCode::Redirect,
-        CallError::Request(_) => FailureCode::Internal,
+        CallError::Tls(_) => FailureCode::Internal,
     };
     Answer::nothing(code, error.to_string())
 }

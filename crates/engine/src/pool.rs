@@ -9,6 +9,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
+use http::Uri;
 use jurat_core::{
     executor::{Breaker, BreakerState, Probe},
     select::Lane,
@@ -23,10 +24,10 @@ use crate::{Engine, EngineError};
 /// One executor's address, taken apart once.
 #[derive(Debug)]
 pub(crate) struct Address {
-    pub(crate) health: Url,
-    pub(crate) capabilities: Url,
-    pub(crate) execute: Url,
-    pub(crate) verify: Url,
+    pub(crate) health: Uri,
+    pub(crate) capabilities: Uri,
+    pub(crate) execute: Uri,
+    pub(crate) verify: Uri,
     pub(crate) host: String,
     /// Host and port, as signatures cover them.
     pub(crate) authority: String,
@@ -181,7 +182,7 @@ fn judge_standing<'a>(
 
 fn address(base: &str, token: Option<String>, calls: usize) -> Option<Address> {
     let url = Url::parse(base).ok()?;
-    let at = |path: &str| Url::parse(&format!("{base}{path}")).ok();
+    let at = |path: &str| Uri::try_from(format!("{base}{path}")).ok();
     let host = url.host_str()?.to_owned();
     Some(Address {
         health: at("/health")?,

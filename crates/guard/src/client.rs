@@ -1,10 +1,20 @@
 //! The one HTTP client: bounded in time and size, without redirects, proxies or decompression.
 
-use std::time::Duration;
+use std::{error::Error, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, StatusCode, header};
-use url::Url;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client as Pool, Error as PoolError, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+const USER_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("jurat/", env!("CARGO_PKG_VERSION")));
 
 /// Limits of every call. The deadline comes with the call itself.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +32,7 @@ impl Default for Limits {
 /// Sends requests to addresses that an operator registered.
 #[derive(Debug, Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    pool: Pool<HttpsConnector<HttpConnector>, Full<Bytes>>,
     limits: Limits,
 }
 
@@ -39,7 +49,7 @@ pub struct Reply {
 pub struct Streaming {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    response: reqwest::Response,
+    body: Incoming,
     ends_at: tokio::time::Instant,
     limit: usize,
     read: usize,
@@ -51,33 +61,43 @@ pub enum CallError {
     #[error("no answer before the deadline")]
     Timeout,
     #[error("no connection")]
-    Unreachable(#[source] reqwest::Error),
+    Unreachable(#[source] PoolError),
     #[error("the connection ended before the answer did")]
-    Disconnected(#[source] reqwest::Error),
+    Disconnected(#[source] Box<dyn Error + Send + Sync>),
     #[error("the answer is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("the answer is encoded as `{encoding}` although that was not asked for")]
     Encoded { encoding: String },
     #[error("a redirect to `{location}` was not followed")]
     Redirect { location: String },
-    #[error("the request could not be made")]
-    Request(#[source] reqwest::Error),
+    #[error("connections cannot be made safe on this machine")]
+    Tls(#[source] rustls::Error),
 }
 
 impl Client {
     /// Builds the client; fails only when the TLS set-up of the machine is broken.
     pub fn new(limits: Limits) -> Result<Self, CallError> {
-        #[expect(clippy::disallowed_methods, reason = "this is the one place that builds a client")]
-        let http = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .connect_timeout(limits.connect)
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(rustls::ConfigBuilder::with_platform_verifier)
+            .map_err(CallError::Tls)?
+            .with_no_client_auth();
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(limits.connect));
+        connector.set_nodelay(true);
+        // The TLS connector around it takes both schemes.
+        connector.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        let pool = Pool::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
-            .tcp_nodelay(true)
-            .user_agent(concat!("jurat/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(CallError::Request)?;
-        Ok(Self { http, limits })
+            .pool_timer(TokioTimer::new())
+            .build(connector);
+        Ok(Self { pool, limits })
     }
 
     /// Sends one request and reads the whole reply within `timeout`.
@@ -85,39 +105,8 @@ impl Client {
     /// Dropping the future cancels the call.
     pub async fn send(
         &self,
-        request: http::Request<Bytes>,
+        request: Request<Bytes>,
         timeout: Duration,
-    ) -> Result<Reply, CallError> {
-        self.within(timeout, reqwest::Request::try_from(request).map_err(CallError::Request)?).await
-    }
-
-    pub async fn get(
-        &self,
-        url: &Url,
-        headers: HeaderMap,
-        timeout: Duration,
-    ) -> Result<Reply, CallError> {
-        self.within(timeout, request(Method::GET, url, headers)).await
-    }
-
-    /// Posts a JSON document.
-    pub async fn post_json(
-        &self,
-        url: &Url,
-        mut headers: HeaderMap,
-        body: Bytes,
-        timeout: Duration,
-    ) -> Result<Reply, CallError> {
-        headers.insert(header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-        let mut request = request(Method::POST, url, headers);
-        *request.body_mut() = Some(body.into());
-        self.within(timeout, request).await
-    }
-
-    async fn within(
-        &self,
-        timeout: Duration,
-        request: reqwest::Request,
     ) -> Result<Reply, CallError> {
         match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(reply) => reply,
@@ -125,25 +114,51 @@ impl Client {
         }
     }
 
+    pub async fn get(
+        &self,
+        uri: &Uri,
+        headers: HeaderMap,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        self.send(request(Method::GET, uri, headers, Bytes::new()), timeout).await
+    }
+
+    /// Posts a JSON document.
+    pub async fn post_json(
+        &self,
+        uri: &Uri,
+        mut headers: HeaderMap,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.send(request(Method::POST, uri, headers, body), timeout).await
+    }
+
     /// Sends one request and hands out the body as it arrives; `timeout` bounds all of it.
     pub async fn stream(
         &self,
-        request: http::Request<Bytes>,
+        request: Request<Bytes>,
         timeout: Duration,
     ) -> Result<Streaming, CallError> {
         let ends_at = tokio::time::Instant::now() + timeout;
-        let request = reqwest::Request::try_from(request).map_err(CallError::Request)?;
         let opened = tokio::time::timeout_at(ends_at, self.open(request)).await;
-        let mut response = opened.map_err(|_| CallError::Timeout)??;
-        let status = response.status();
-        let headers = std::mem::take(response.headers_mut());
+        let (head, body) = opened.map_err(|_| CallError::Timeout)??.into_parts();
         let limit = self.limits.body_bytes;
-        Ok(Streaming { status, headers, response, ends_at, limit, read: 0 })
+        Ok(Streaming { status: head.status, headers: head.headers, body, ends_at, limit, read: 0 })
     }
 
     /// Sends a request and returns its reply with the body still to come.
-    async fn open(&self, request: reqwest::Request) -> Result<reqwest::Response, CallError> {
-        let response = self.http.execute(request).await.map_err(send_error)?;
+    async fn open(&self, request: Request<Bytes>) -> Result<Response<Incoming>, CallError> {
+        let mut request = request.map(Full::new);
+        request.headers_mut().insert(header::USER_AGENT, USER_AGENT);
+        let response = self.pool.request(request).await.map_err(|error| {
+            if error.is_connect() {
+                CallError::Unreachable(error)
+            } else {
+                CallError::Disconnected(error.into())
+            }
+        })?;
         if response.status().is_redirection() {
             let location = response.headers().get(header::LOCATION);
             let location = location.and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -158,66 +173,57 @@ impl Client {
         Ok(response)
     }
 
-    async fn exchange(&self, request: reqwest::Request) -> Result<Reply, CallError> {
-        let mut response = self.open(request).await?;
-        let status = response.status();
+    async fn exchange(&self, request: Request<Bytes>) -> Result<Reply, CallError> {
+        let (head, mut body) = self.open(request).await?.into_parts();
         let limit = self.limits.body_bytes;
-        let declared =
-            usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
+        let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if limit < declared {
             return Err(CallError::TooLarge { limit });
         }
-        let headers = std::mem::take(response.headers_mut());
-        // Most replies arrive in one piece, which is then handed on without a copy.
-        let Some(first) = response.chunk().await.map_err(CallError::Disconnected)? else {
-            return Ok(Reply { status, headers, body: Bytes::new() });
-        };
-        if limit < first.len() {
-            return Err(CallError::TooLarge { limit });
-        }
-        if first.len() == declared {
-            return Ok(Reply { status, headers, body: first });
-        }
-        let mut body = BytesMut::with_capacity(declared.max(first.len()));
-        body.extend_from_slice(&first);
+        let mut whole = BytesMut::new();
         // Counted while it arrives, so that a body without a declared length is bounded too.
-        while let Some(chunk) = response.chunk().await.map_err(CallError::Disconnected)? {
-            if limit < body.len() + chunk.len() {
+        while let Some(data) = chunk(&mut body).await? {
+            if limit < whole.len() + data.len() {
                 return Err(CallError::TooLarge { limit });
             }
-            body.extend_from_slice(&chunk);
+            // Most replies arrive in one piece, which is then handed on without a copy.
+            if whole.is_empty() && data.len() == declared && body.is_end_stream() {
+                return Ok(Reply { status: head.status, headers: head.headers, body: data });
+            }
+            whole.extend_from_slice(&data);
         }
-        Ok(Reply { status, headers, body: body.freeze() })
+        Ok(Reply { status: head.status, headers: head.headers, body: whole.freeze() })
     }
 }
 
 impl Streaming {
     /// The next part of the body; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, CallError> {
-        let next = tokio::time::timeout_at(self.ends_at, self.response.chunk()).await;
-        let chunk = next.map_err(|_| CallError::Timeout)?.map_err(CallError::Disconnected)?;
-        self.read += chunk.as_ref().map_or(0, Bytes::len);
+        let next = tokio::time::timeout_at(self.ends_at, chunk(&mut self.body)).await;
+        let data = next.map_err(|_| CallError::Timeout)??;
+        self.read += data.as_ref().map_or(0, Bytes::len);
         if self.limit < self.read {
             return Err(CallError::TooLarge { limit: self.limit });
         }
-        Ok(chunk)
+        Ok(data)
     }
 }
 
-fn request(method: Method, url: &Url, headers: HeaderMap) -> reqwest::Request {
-    let mut request = reqwest::Request::new(method, url.clone());
+fn request(method: Method, uri: &Uri, headers: HeaderMap, body: Bytes) -> Request<Bytes> {
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = uri.clone();
     *request.headers_mut() = headers;
     request
 }
 
-fn send_error(error: reqwest::Error) -> CallError {
-    if error.is_timeout() && !error.is_connect() {
-        CallError::Timeout
-    } else if error.is_connect() {
-        CallError::Unreachable(error)
-    } else if error.is_builder() {
-        CallError::Request(error)
-    } else {
-        CallError::Disconnected(error)
+/// The next data of a body; trailers are passed over.
+async fn chunk(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| CallError::Disconnected(error.into()))?;
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
     }
+    Ok(None)
 }

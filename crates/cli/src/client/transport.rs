@@ -62,7 +62,7 @@ impl Transport {
     pub(super) async fn answers(&self, within: Duration) -> bool {
         match self {
             Self::Http { client, url } => {
-                let Ok(health) = url::Url::parse(&format!("{url}/health")) else { return false };
+                let Ok(health) = http::Uri::try_from(format!("{url}/health")) else { return false };
                 let reply = client.get(&health, HeaderMap::new(), within).await;
                 reply.is_ok_and(|reply| reply.status.is_success())
             }

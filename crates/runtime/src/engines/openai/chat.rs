@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Uri, header};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use url::Url;
 
 use jurat_core::candidate::{Candidate, Evidence};
 use jurat_core::policy::Status;
@@ -117,7 +116,7 @@ impl OpenAiExecutor {
         let body = serde_json::to_vec(&request)
             .map_err(|error| ExecutorError::Failed(format!("the request: {error}")))?;
         let url = format!("{}/chat/completions", self.options.base_url.trim_end_matches('/'));
-        let url = Url::parse(&url).map_err(|error| {
+        let url = Uri::try_from(url).map_err(|error| {
             ExecutorError::Failed(format!("the base URL of the model: {error}"))
         })?;
         let reply = self
