@@ -93,6 +93,7 @@ impl Client {
             .https_or_http()
             .enable_http1()
             .wrap_connector(connector);
+        #[expect(clippy::disallowed_methods, reason = "this is the one place that builds a client")]
         let pool = Pool::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
