@@ -138,4 +138,48 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
+
+    /// The words of each program in a line, as a shell would split them.
+    fn programs(line: &str) -> Vec<Vec<String>> {
+        let mut programs = vec![vec![String::new()]];
+        let mut is_quoted = false;
+        for symbol in line.chars() {
+            let words = programs.last_mut().unwrap();
+            match symbol {
+                '\'' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.push(String::new()),
+                '|' | '>' if !is_quoted => programs.push(vec![String::new()]),
+                _ => words.last_mut().unwrap().push(symbol),
+            }
+        }
+        for words in &mut programs {
+            words.retain(|word| !word.is_empty());
+            let is_setting = |word: &String| word.starts_with("JURAT_") && word.contains('=');
+            let settings = words.iter().take_while(|word| is_setting(word)).count();
+            words.drain(..settings);
+        }
+        programs
+    }
+
+    fn helps(command: &clap::Command) -> Vec<String> {
+        let own = [command.get_after_help(), command.get_after_long_help()];
+        let own = own.into_iter().flatten().map(ToString::to_string);
+        own.chain(command.get_subcommands().flat_map(helps)).collect()
+    }
+
+    #[test]
+    fn every_example_can_be_typed_as_it_is() {
+        let helps = helps(&Cli::command());
+        let lines = helps.iter().flat_map(|help| help.lines());
+        let examples: Vec<Vec<String>> = lines
+            .filter(|line| line.starts_with("  "))
+            .flat_map(programs)
+            .filter(|words| words.first().is_some_and(|word| word == "jurat"))
+            .collect();
+        assert!(examples.len() > 30, "only {} examples were found", examples.len());
+        for example in examples {
+            let parsed = Cli::try_parse_from(&example);
+            assert!(parsed.is_ok(), "{example:?}: {}", parsed.unwrap_err());
+        }
+    }
 }

@@ -21,6 +21,8 @@ use crate::{
     config::{Config, StoreChosen},
     failure::Failure,
     node,
+    output::Output,
+    patience::patiently,
     state::{Lock, State, StateError, store_name},
 };
 
@@ -46,6 +48,12 @@ pub(crate) enum ClientError {
 pub(crate) struct Client {
     transport: Transport,
     key: HeaderValue,
+}
+
+/// What a command may use: a server, or the store itself.
+enum Found {
+    Server(Box<Client>),
+    Lock(Option<Lock>),
 }
 
 /// One request to the API.
@@ -97,21 +105,23 @@ impl Reply {
 
 impl Client {
     /// Finds the server of the state folder, or takes the lock and does the work here.
-    pub(crate) async fn connect(config: &Config) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(config: &Config, out: Output) -> anyhow::Result<Self> {
         if let Some(url) = &config.server {
             return Self::named(config, url);
         }
         let state = State::open(&config.state_dir)?;
-        if let Some(client) = Self::running(config, &state).await? {
-            return Ok(client);
-        }
-        match state.lock(&config.store) {
-            Ok(lock) => Self::in_process(config, &state, lock).await,
-            // A server may have started meanwhile.
-            Err(locked @ StateError::Locked { .. }) => {
-                Self::running(config, &state).await?.ok_or_else(|| locked.into())
-            }
-            Err(error) => Err(error.into()),
+        // Another command ends soon; a server that starts soon answers; one that stops is soon gone.
+        let passes = |error: &StateError| {
+            use StateError::{Locked, Served, Silent};
+            matches!(error, Locked { .. } | Served { .. } | Silent { .. })
+        };
+        let attempt = async || match Self::running(config, &state).await? {
+            Some(client) => Ok(Found::Server(Box::new(client))),
+            None => Ok(Found::Lock(state.lock(&config.store)?)),
+        };
+        match patiently(passes, |text| out.note(text), attempt).await? {
+            Found::Server(client) => Ok(*client),
+            Found::Lock(lock) => Self::in_process(config, &state, lock).await,
         }
     }
 

@@ -56,7 +56,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
 impl Context {
     /// Sends one request and returns the reply, unless it is a problem.
     async fn send(&self, call: Call) -> anyhow::Result<Reply> {
-        let client = Box::pin(Client::connect(&self.config)).await?;
+        let client = Box::pin(Client::connect(&self.config, self.out)).await?;
         let reply = client.send(call).await;
         client.close().await;
         Ok(reply?.well()?)

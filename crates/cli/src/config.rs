@@ -7,7 +7,7 @@ use std::{
 
 use jurat_store::Location;
 
-use crate::args::Global;
+use crate::{args::Global, failure::Failure};
 
 /// The store when neither a flag nor a server names another.
 const STORE: &str = "jurat.db";
@@ -22,7 +22,6 @@ pub(crate) struct Config {
     pub(crate) key: Option<String>,
     /// The filter of `JURAT_LOG`.
     pub(crate) log: Option<String>,
-    pub(crate) colours: Colours,
 }
 
 /// Who chose the store.
@@ -41,11 +40,10 @@ pub(crate) enum Colours {
 }
 
 impl Config {
-    pub(crate) fn new(global: &Global) -> Self {
-        let is_plain = variable("NO_COLOR").is_some() || !stdout().is_terminal();
-        Self {
+    pub(crate) fn new(global: &Global) -> anyhow::Result<Self> {
+        Ok(Self {
             state_dir: global.state_dir.clone(),
-            store: location(global.store.as_deref().unwrap_or(STORE), &global.state_dir),
+            store: location(global.store.as_deref().unwrap_or(STORE), &global.state_dir)?,
             store_chosen: match global.store {
                 Some(_) => StoreChosen::ByUser,
                 None => StoreChosen::ByDefault,
@@ -53,9 +51,14 @@ impl Config {
             server: global.server.as_deref().map(|url| url.trim_end_matches('/').to_owned()),
             key: variable("JURAT_KEY").map(|key| key.trim().to_owned()),
             log: variable("JURAT_LOG"),
-            colours: if is_plain { Colours::Off } else { Colours::On },
-        }
+        })
     }
+}
+
+/// Colours are for people, unless they want none.
+pub(crate) fn colours() -> Colours {
+    let is_plain = variable("NO_COLOR").is_some() || !stdout().is_terminal();
+    if is_plain { Colours::Off } else { Colours::On }
 }
 
 /// The program as its user started it, to be typed again in a shell.
@@ -81,13 +84,24 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 }
 
 /// A bare name is a file in the state folder.
-fn location(store: &str, state_dir: &Path) -> Location {
+fn location(store: &str, state_dir: &Path) -> anyhow::Result<Location> {
+    if store.trim().is_empty() {
+        return Err(Failure::usage(
+            "`--store` is empty; name a file or a postgres:// address, or leave it out",
+        ));
+    }
     if store.starts_with("postgres://") || store.starts_with("postgresql://") {
-        return Location::Postgres { url: store.to_owned(), migrate_url: None };
+        return Ok(Location::Postgres { url: store.to_owned(), migrate_url: None });
+    }
+    // The rest of an address may hold a password.
+    if let Some((scheme, _)) = store.split_once(':').filter(|(scheme, _)| !scheme.contains('/')) {
+        return Err(Failure::usage(format!(
+            "`--store` cannot begin with `{scheme}:`; name a postgres:// address or a file, and write `./` before a file with a colon in its name"
+        )));
     }
     let path = Path::new(store);
     let is_bare = path.components().count() == 1 && !store.contains('/');
-    Location::File(if is_bare { state_dir.join(path) } else { path.to_owned() })
+    Ok(Location::File(if is_bare { state_dir.join(path) } else { path.to_owned() }))
 }
 
 #[cfg(test)]
@@ -105,10 +119,12 @@ mod tests {
     fn a_bare_name_is_in_the_state_folder() {
         let state = Path::new("/s");
         let file = |path: &str| Location::File(PathBuf::from(path));
-        assert_eq!(location("jurat.db", state), file("/s/jurat.db"));
-        assert_eq!(location("./jurat.db", state), file("./jurat.db"));
-        assert_eq!(location("/data/j.db", state), file("/data/j.db"));
+        let location = |store| location(store, state).unwrap();
+        assert_eq!(location("jurat.db"), file("/s/jurat.db"));
+        assert_eq!(location("./jurat.db"), file("./jurat.db"));
+        assert_eq!(location("./a:b.db"), file("./a:b.db"));
+        assert_eq!(location("/data/j.db"), file("/data/j.db"));
         let postgres = Location::Postgres { url: "postgres://h/d".to_owned(), migrate_url: None };
-        assert_eq!(location("postgres://h/d", state), postgres);
+        assert_eq!(location("postgres://h/d"), postgres);
     }
 }

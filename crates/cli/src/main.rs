@@ -9,6 +9,7 @@ mod failure;
 mod logging;
 mod node;
 mod output;
+mod patience;
 mod signals;
 mod state;
 
@@ -29,8 +30,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let config = Config::new(&cli.global);
-    let out = Output::new(&cli.global, config.colours);
+    let out = Output::new(&cli.global, config::colours());
+    let config = match Config::new(&cli.global) {
+        Ok(config) => config,
+        Err(error) => return failed(out, &error),
+    };
     let context = Context { config, out };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

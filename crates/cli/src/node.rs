@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use jurat_engine::{Engine, Limits, Parts, SystemClock};
 use jurat_guard::{bounded::Bounded, client::Client};
-use jurat_store::Location;
+use jurat_store::{Location, StoreError};
 
 use crate::{
     config,
@@ -17,7 +16,7 @@ pub(crate) async fn engine(state: &State, store: &Location) -> anyhow::Result<En
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = Parts {
-        store: opened.with_context(|| format!("cannot open the store `{}`", store_name(store)))?,
+        store: opened.map_err(|error| unopened(store, error))?,
         clock: Arc::new(SystemClock),
         client: Client::new(jurat_guard::client::Limits::default())?,
         bounded: Bounded::default(),
@@ -28,4 +27,18 @@ pub(crate) async fn engine(state: &State, store: &Location) -> anyhow::Result<En
     let engine = Engine::new(parts);
     engine.key_ensure_admin(&admin).await?;
     Ok(engine)
+}
+
+/// Says which store it is, and what to do about a role that may not make the tables.
+fn unopened(store: &Location, error: StoreError) -> anyhow::Error {
+    let name = store_name(store);
+    let text = match store {
+        Location::Postgres { migrate_url: None, .. } if error.is_denied() => format!(
+            "cannot open the store `{name}`, because its role may not make the tables; start `jurat serve` with `--migrate-url`, the address for the role that owns them"
+        ),
+        Location::Memory | Location::File(_) | Location::Postgres { .. } => {
+            format!("cannot open the store `{name}`")
+        }
+    };
+    anyhow::Error::new(error).context(text)
 }

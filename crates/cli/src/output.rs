@@ -4,9 +4,9 @@ pub(crate) mod progress;
 pub(crate) mod round;
 pub(crate) mod table;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
-use console::Style;
+use console::{Style, Term};
 
 use crate::{args::Global, client::Reply, config::Colours};
 
@@ -15,6 +15,8 @@ pub(crate) struct Output {
     pub(crate) format: Format,
     pub(crate) chatter: Chatter,
     pub(crate) colours: Colours,
+    /// How many columns the terminal has, where there is one that says so.
+    pub(crate) width: Option<u16>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +32,12 @@ pub(crate) enum Chatter {
 }
 
 impl Output {
-    pub(crate) const fn new(global: &Global, colours: Colours) -> Self {
+    pub(crate) fn new(global: &Global, colours: Colours) -> Self {
         Self {
             format: if global.json { Format::Json } else { Format::Text },
             chatter: if global.quiet { Chatter::Quiet } else { Chatter::Normal },
             colours,
+            width: width(),
         }
     }
 
@@ -70,6 +73,12 @@ impl Output {
         let is_on = self.colours == Colours::On;
         style.clone().force_styling(is_on).apply_to(text).to_string()
     }
+}
+
+/// A terminal that does not know its width says 0.
+fn width() -> Option<u16> {
+    let (_, columns) = Term::stdout().size_checked().filter(|_| io::stdout().is_terminal())?;
+    Some(columns).filter(|columns| *columns > 0)
 }
 
 /// Writes a line on standard error. Nothing can be done when that fails.

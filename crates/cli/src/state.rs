@@ -21,8 +21,18 @@ const SERVER: &str = "server.json";
 pub(crate) enum StateError {
     #[error("cannot use `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("`{}` is in use by {holder}; {advice}", path.display())]
-    Locked { path: PathBuf, holder: String, advice: &'static str },
+    #[error(
+        "`{}` is in use by another jurat command; wait until it has ended, or start `jurat serve` and let commands share it", path.display()
+    )]
+    Locked { path: PathBuf },
+    #[error(
+        "`{}` is in use by the server with pid {pid} at {url}; stop it, or use another `--state-dir`", path.display()
+    )]
+    Served { path: PathBuf, pid: u32, url: String },
+    #[error(
+        "there is no folder `{}` for the store; make it, or name another `--store`", path.display()
+    )]
+    NoFolder { path: PathBuf },
     #[error(
         "the store `{}` is in use by another jurat process, which has another state folder; stop it, use its `--state-dir`, or choose another `--store`", path.display()
     )]
@@ -96,6 +106,10 @@ impl State {
         let folder = try_lock(&self.dir.join(LOCK))?.ok_or_else(|| self.locked())?;
         // Another state folder may name the same file, by another path even. The file must be
         // there to have one true path.
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            return Err(StateError::NoFolder { path: parent.to_owned() });
+        }
         open_or_make(file)?;
         let path = canonical(file)?;
         let mut beside = path.clone().into_os_string();
@@ -105,17 +119,11 @@ impl State {
     }
 
     fn locked(&self) -> StateError {
-        let (holder, advice) = match self.server() {
-            Some(server) => (
-                format!("the server with pid {} at {}", server.pid, server.url),
-                "stop it, or use another `--state-dir`",
-            ),
-            None => (
-                "another jurat command".to_owned(),
-                "wait until it has ended, or start `jurat serve` and let commands share it",
-            ),
-        };
-        StateError::Locked { path: self.dir.clone(), holder, advice }
+        let path = self.dir.clone();
+        match self.server() {
+            Some(ServerFile { pid, url, .. }) => StateError::Served { path, pid, url },
+            None => StateError::Locked { path },
+        }
     }
 
     /// The key of the operator, drawn when there is none.

@@ -26,6 +26,14 @@ impl StoreError {
         Self { kind: StoreErrorKind::Unavailable, source: Some(source.into()) }
     }
 
+    /// Whether the database's role lacks the right to what was tried, such as to make tables.
+    pub fn is_denied(&self) -> bool {
+        let source = self.source.as_ref().and_then(|source| source.downcast_ref::<sqlx::Error>());
+        let code = source.and_then(|error| error.as_database_error()?.code());
+        // A role that may not use the schema has, to it, no schema to make a table in.
+        code.is_some_and(|code| ["42501", "3F000"].contains(&&*code))
+    }
+
     pub(crate) fn conflict(source: impl Into<Source>) -> Self {
         Self { kind: StoreErrorKind::Conflict, source: Some(source.into()) }
     }

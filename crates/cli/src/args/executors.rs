@@ -8,9 +8,11 @@ const ADD_EXAMPLES: &str = "\
 Examples:
   jurat executors add my-runtime http://127.0.0.1:8787
   jurat executors add careful https://model.example.com --token-env CAREFUL_TOKEN --tier oracle
-  jurat executors add swarm http://127.0.0.1:8788 --task-type delegate=swarm --no-session
+  jurat executors add swarm http://127.0.0.1:8788 --task-type delegate=swarm
+  jurat executors add lanes http://127.0.0.1:8789 --no-session
 
-A session of the same name is added with it, so that rounds can use it at once.";
+A session of the same name is added with it, so that rounds can use it at once; `--no-session`
+leaves that to `jurat sessions add`.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Executors {

@@ -13,7 +13,7 @@ pub(crate) enum Rounds {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  jurat rounds list\n  jurat rounds list --kind validate --outcome split --limit 10"
+    after_help = "Examples:\n  jurat rounds list\n  jurat rounds list --kind validate --outcome split --limit 10\n\nTimes are UTC. A narrow terminal shows fewer columns; `--json` has everything."
 )]
 pub(crate) struct ListRounds {
     /// Only rounds of this kind

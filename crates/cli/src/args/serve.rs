@@ -28,7 +28,7 @@ Then register it:
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct Serve {
     /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5872")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5872", value_parser = address)]
     pub(crate) listen: String,
     /// PostgreSQL address of the role that owns the tables and migrates them
     #[arg(long, env = "JURAT_MIGRATE_URL", hide_env_values = true, value_name = "URL")]
@@ -36,6 +36,19 @@ pub(crate) struct Serve {
     /// Form of the log on standard error
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
+}
+
+/// A host or an address, and a port. Names are looked up later.
+fn address(text: &str) -> Result<String, String> {
+    let is_whole = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
+        is_host && port.parse::<u16>().is_ok()
+    });
+    if is_whole {
+        Ok(text.to_owned())
+    } else {
+        Err("write an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -48,14 +61,14 @@ pub(crate) enum LogFormat {
 #[command(after_help = RUNTIME_EXAMPLES)]
 pub(crate) struct Runtime {
     /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: String,
     /// What does the work
     #[arg(long, value_enum, default_value_t = EngineName::Echo)]
     pub(crate) engine: EngineName,
-    /// How the echo engine behaves: honest, lie, hang or fail
-    #[arg(long, default_value = "honest")]
-    pub(crate) mode: EchoMode,
+    /// How the echo engine behaves: honest, lie, hang or fail; by default honest
+    #[arg(long)]
+    pub(crate) mode: Option<EchoMode>,
     /// Who stands behind the answers; by default `jurat-` and the engine
     #[arg(long, value_name = "NAME")]
     pub(crate) provider_family: Option<String>,
@@ -74,16 +87,16 @@ pub(crate) struct Runtime {
     /// Environment variable with the bearer token that callers must send
     #[arg(long, value_name = "VAR")]
     pub(crate) token_env: Option<String>,
-    /// Address of the model's API, for `--engine openai`
-    #[arg(long, value_name = "URL", default_value = "https://api.openai.com/v1")]
-    pub(crate) base_url: String,
+    /// Address of the model's API, for `--engine openai`; by default `https://api.openai.com/v1`
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
     /// Name of the model, for `--engine openai`
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Environment variable with the key of the model's API
+    /// Environment variable with the key of the model's API, for `--engine openai`
     #[arg(long, value_name = "VAR")]
     pub(crate) key_env: Option<String>,
-    /// Environment variable that the program may see; may be given again
+    /// Environment variable that the program of `--engine command` may see; may be given again
     #[arg(long, value_name = "VAR")]
     pub(crate) pass_env: Vec<String>,
     /// Form of the log on standard error

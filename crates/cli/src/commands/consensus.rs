@@ -53,7 +53,7 @@ async fn run(
         return Err(Failure::usage(text));
     }
     let path = format!("/api/{}/{operation}", args.api.as_str());
-    let client = Box::pin(Client::connect(&context.config)).await?;
+    let client = Box::pin(Client::connect(&context.config, context.out)).await?;
     let reply = ask(&client, context.out, Call::post(path, draft.body())).await;
     client.close().await;
     let reply = reply?;

@@ -1,7 +1,7 @@
 //! `jurat rounds`.
 
 use comfy_table::Cell;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Context, items};
 use crate::{
@@ -40,10 +40,11 @@ async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
             cell(&item["kind"]),
             word(&item["state"]),
             word(&item["verdict"]),
-            word(&item["outcome"]),
+            // A round that has not ended, or only by a crash, has no other.
+            word(if item["outcome"].is_null() { &item["state"] } else { &item["outcome"] }),
             Cell::new(percent(&item["agreement"])),
             Cell::new(percent(&item["confidence"])),
-            cell(&item["opened_at"]),
+            cell(&json!(to_the_second(&item["opened_at"]))),
         ]
     });
     let header =
@@ -51,6 +52,12 @@ async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     context.note_page(&reply.value, "no rounds yet: try `jurat validate --claim '2 + 2 = 4'`");
     Ok(())
+}
+
+/// A time as people write it. All times are UTC.
+fn to_the_second(time: &Value) -> Option<String> {
+    let (day, clock) = time.as_str()?.split_once('T')?;
+    Some(format!("{day} {}", clock.split(['.', 'Z']).next()?))
 }
 
 fn percent(share: &Value) -> String {

@@ -1,7 +1,8 @@
 //! `jurat runtime`.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
+use clap::ValueEnum as _;
 use jurat_core::policy::CLAIM;
 use jurat_runtime::{
     Capabilities, Compat, Executor, Options, Secret,
@@ -23,6 +24,7 @@ use crate::{
 
 /// An executor that hangs would never be done with what it does.
 const GRACE: Duration = Duration::from_secs(5);
+const OPENAI: &str = "https://api.openai.com/v1";
 const MODEL_TIMEOUT: Duration = Duration::from_mins(2);
 
 pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> {
@@ -41,7 +43,7 @@ pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> 
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = jurat_runtime::serve(listener, executor, options, async { drop(stopped.await) });
     let mut serving = Box::pin(serving);
-    listening(context.out, &url)?;
+    listening(context.out, args.log_format, &url)?;
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {
@@ -56,24 +58,47 @@ pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> 
 }
 
 fn executor(args: &Runtime) -> anyhow::Result<Arc<dyn Executor>> {
-    if args.engine != EngineName::Command && !args.program.is_empty() {
-        return Err(Failure::usage("a program after `--` needs `--engine command`"));
-    }
-    if args.engine != EngineName::Echo && args.mode != EchoMode::Honest {
-        return Err(Failure::usage("`--mode` is for `--engine echo` only"));
-    }
+    refuse_options_of_others(args)?;
     Ok(match args.engine {
         EngineName::Echo => {
-            let mode = EchoMode::ALL.iter().find(|(mode, _)| *mode == args.mode);
-            let model = mode.map_or("echo", |(_, name)| name);
-            Arc::new(EchoExecutor {
-                capabilities: capabilities(args, "jurat-echo", model),
-                mode: args.mode,
-            })
+            let mode = args.mode.unwrap_or(EchoMode::Honest);
+            let known = EchoMode::ALL.iter().find(|(known, _)| *known == mode);
+            let model = known.map_or("echo", |(_, name)| name);
+            Arc::new(EchoExecutor { capabilities: capabilities(args, "jurat-echo", model), mode })
         }
         EngineName::Command => Arc::new(command(args)?),
         EngineName::OpenAi => Arc::new(openai(args)?),
     })
+}
+
+/// An option that would be ignored is a mistake.
+fn refuse_options_of_others(args: &Runtime) -> anyhow::Result<()> {
+    let options = [
+        ("--mode", EngineName::Echo, args.mode.is_some()),
+        ("--base-url", EngineName::OpenAi, args.base_url.is_some()),
+        ("--model", EngineName::OpenAi, args.model.is_some()),
+        ("--key-env", EngineName::OpenAi, args.key_env.is_some()),
+        ("--pass-env", EngineName::Command, !args.pass_env.is_empty()),
+        ("-- PROGRAM", EngineName::Command, !args.program.is_empty()),
+    ];
+    let foreign = options.iter().find(|(_, of, is_given)| *is_given && *of != args.engine);
+    let Some((option, of, _)) = foreign else { return Ok(()) };
+    let engine = of.to_possible_value();
+    let engine = engine.as_ref().map_or("another", |value| value.get_name());
+    Err(Failure::usage(format!(
+        "`{option}` is for `--engine {engine}` only; leave it out, or choose that engine"
+    )))
+}
+
+/// Whether the system would find the program, with the path that it is given.
+fn can_be_run(program: &Path, search: &str) -> bool {
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    };
+    if program.components().count() > 1 {
+        return is_program(program);
+    }
+    std::env::split_paths(search).any(|folder| is_program(&folder.join(program)))
 }
 
 fn command(args: &Runtime) -> anyhow::Result<CommandExecutor> {
@@ -90,6 +115,14 @@ fn command(args: &Runtime) -> anyhow::Result<CommandExecutor> {
             .ok_or_else(|| Failure::usage(format!("`--pass-env {name}`: it is not set")))?;
         executor.environment.insert(name.clone(), value);
     }
+    let search = executor.environment.get("PATH").map_or("", String::as_str);
+    if !can_be_run(program, search) {
+        let program = program.display();
+        let place = if search.is_empty() { "the PATH" } else { search };
+        return Err(Failure::usage(format!(
+            "there is no program `{program}` that can be run; give its path, or put it into one of {place}"
+        )));
+    }
     Ok(executor)
 }
 
@@ -98,7 +131,7 @@ fn openai(args: &Runtime) -> anyhow::Result<OpenAiExecutor> {
         return Err(Failure::usage("`--engine openai` needs `--model NAME`"));
     };
     let options = OpenAiOptions {
-        base_url: args.base_url.clone(),
+        base_url: args.base_url.clone().unwrap_or_else(|| OPENAI.to_owned()),
         model: model.clone(),
         key: args.key_env.as_deref().map(|name| secret("--key-env", name)).transpose()?,
         timeout: MODEL_TIMEOUT,

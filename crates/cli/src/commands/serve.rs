@@ -10,12 +10,13 @@ use tokio::{net::TcpListener, sync::oneshot};
 
 use super::Context;
 use crate::{
-    args::Serve,
+    args::{LogFormat, Serve},
     failure::Failure,
     logging, node,
-    output::{Format, Output},
+    output::{Format, Output, complain},
+    patience::patiently,
     signals::Signals,
-    state::{ServerFile, State, store_name},
+    state::{ServerFile, State, StateError, store_name},
 };
 
 /// What a shell calls the end by ctrl-c.
@@ -26,7 +27,16 @@ pub(super) async fn run(context: &Context, args: Serve) -> anyhow::Result<u8> {
     let store = with_migrations(context.config.store.clone(), args.migrate_url)?;
     let mut signals = Signals::listen()?;
     let state = State::open(&context.config.state_dir)?;
-    let _lock = state.lock(&store)?;
+    let say = |text: &str| say(args.log_format, text);
+    let waiting = patiently(
+        |error| matches!(error, StateError::Locked { .. }),
+        say,
+        async || Ok(state.lock(&store)?),
+    );
+    let _lock = tokio::select! {
+        lock = waiting => lock?,
+        () = signals.next() => return Ok(INTERRUPTED),
+    };
     let listener = bind(&args.listen).await?;
     let url = url_of(&listener)?;
     let engine = Box::pin(node::engine(&state, &store)).await?;
@@ -46,7 +56,7 @@ pub(super) async fn run(context: &Context, args: Serve) -> anyhow::Result<u8> {
     let pid = std::process::id();
     let server = ServerFile { url: url.clone(), pid, store: store_name(&store) };
     let _announced = state.announce(&server)?;
-    listening(context.out, &url)?;
+    listening(context.out, args.log_format, &url)?;
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {
@@ -100,14 +110,22 @@ pub(super) fn url_of(listener: &TcpListener) -> io::Result<String> {
 }
 
 /// Says where it listens; that line is what others wait for, so it is never left out.
-pub(super) fn listening(out: Output, url: &str) -> io::Result<()> {
+pub(super) fn listening(out: Output, log: LogFormat, url: &str) -> io::Result<()> {
     match out.format {
         Format::Json => out.data(
             &json!({ "event": "listening", "url": url, "pid": std::process::id() }).to_string(),
         ),
         Format::Text => {
-            crate::output::complain(&format!("listening on {url}"));
+            say(log, &format!("listening on {url}"));
             Ok(())
         }
+    }
+}
+
+/// Says something to whoever started the server, without a break in a log of JSON lines.
+fn say(log: LogFormat, text: &str) {
+    match log {
+        LogFormat::Text => complain(text),
+        LogFormat::Json => tracing::info!(target: logging::ALWAYS, "{text}"),
     }
 }

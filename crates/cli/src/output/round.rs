@@ -10,12 +10,14 @@ use serde_json::Value;
 use super::{Output, shortened, table};
 
 const WIDEST_ANSWER: usize = 2_000;
+const WIDEST_REMARK: usize = 400;
 
 /// The reply of a consensus request, of v3 or of v2, or a round that has ended.
 pub(crate) fn reply(out: Output, body: &Value) -> String {
     let mut parts = Vec::new();
     if let Some(replicas) = body["replicas"].as_array() {
         parts.push(replicas_table(out, replicas, &body["consensus"]["winner"]));
+        parts.extend(replicas.iter().filter_map(remark));
     }
     if let Some(output) = body.get("output").filter(|output| !output.is_null()) {
         parts.push(format!("answer  {}", answer(output)));
@@ -71,13 +73,34 @@ fn why(replica: &Value) -> String {
     shortened(&text, 60)
 }
 
+/// What a replica says about itself, whole: the table has only its beginning.
+fn remark(replica: &Value) -> Option<String> {
+    let error = &replica["error"];
+    let mut said: Vec<String> = Vec::new();
+    if let Some(code) = error["code"].as_str() {
+        said.push(match error["detail"].as_str() {
+            Some(detail) => format!("{code}: {detail}"),
+            None => code.to_owned(),
+        });
+    }
+    said.extend(notes(replica).into_iter().map(str::to_owned));
+    if said.is_empty() {
+        return None;
+    }
+    let session = table::said(&replica["session_id"]);
+    Some(format!("{session}: {}", shortened(&said.join("; "), WIDEST_REMARK)))
+}
+
+fn notes(replica: &Value) -> Vec<&str> {
+    replica["notes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
 /// What a replica says that gives no reason code: one that declines to decide says why in a note.
 fn without_reason(replica: &Value) -> String {
     if matches!(label(replica).as_str(), Some("VALID" | "TRUE" | "OK")) {
         return "no objection".to_owned();
     }
-    let notes = replica["notes"].as_array().into_iter().flatten();
-    let notes: Vec<&str> = notes.filter_map(Value::as_str).collect();
+    let notes = notes(replica);
     if notes.is_empty() { "no reason given".to_owned() } else { notes.join("; ") }
 }
 
@@ -141,7 +164,12 @@ mod tests {
 
     #[test]
     fn a_round_is_read_at_a_glance() {
-        let out = Output { format: Format::Text, chatter: Chatter::Normal, colours: Colours::Off };
+        let out = Output {
+            format: Format::Text,
+            chatter: Chatter::Normal,
+            colours: Colours::Off,
+            width: None,
+        };
         let body = json!({
             "verdict": "VALID", "confidence": 0.9, "round_id": "rnd_1", "receipt_id": "sha256:1",
             "consensus": {"agreement": 0.667, "asked": 3, "effective_votes": 1.9, "outcome": "agreed", "winner": 0},
@@ -164,5 +192,18 @@ mod tests {
         assert_eq!(says("RETRY", json!([])), "no reason given");
         assert_eq!(says("INVALID", json!([])), "no reason given");
         assert_eq!(says("VALID", json!(["hash_missing"])), "no objection");
+    }
+
+    #[test]
+    fn an_error_is_told_whole_and_cannot_steer_the_terminal() {
+        let detail = format!("first \u{1b}[2J{}", "x".repeat(200));
+        let error = json!({"session_id": "s", "error": {"code": "bad_reply", "detail": detail}});
+        let expected = format!("s: bad_reply: first [2J{}", "x".repeat(200));
+        assert_eq!(remark(&error), Some(expected));
+        let noted = json!({"session_id": "s", "error": null, "notes": ["which year?", "x"]});
+        assert_eq!(remark(&noted).as_deref(), Some("s: which year?; x"));
+        assert_eq!(remark(&json!({"session_id": "s", "notes": []})), None);
+        let long = json!({"session_id": "s", "notes": ["y".repeat(5_000)]});
+        assert!(remark(&long).unwrap().chars().count() <= 403);
     }
 }

@@ -1,7 +1,7 @@
 //! Tables and lists of fields.
 
 use comfy_table::{
-    Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle,
+    Attribute, Cell, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
     presets::UTF8_HORIZONTAL_ONLY,
 };
 use serde_json::Value;
@@ -10,6 +10,12 @@ use super::{Output, shortened};
 use crate::config::Colours;
 
 const WIDEST_CELL: usize = 60;
+/// Columns with what is copied into the next command, which a break would spoil.
+const IDS: [&str; 4] = ["round", "session", "executor", "name"];
+/// Columns that give way on a narrow terminal, the first one first: words in pieces help nobody.
+const SPARE: [&str; 3] = ["state", "opened at", "agreement"];
+/// A space on both sides, and one between two columns.
+const AROUND: u16 = 3;
 /// A line above, below and under the header; none between the rows.
 const STYLE: TableStyle = UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none());
 
@@ -18,12 +24,42 @@ pub(crate) fn table(out: Output, header: &[&str], rows: Vec<Vec<Cell>>) -> Strin
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     match out.colours {
         Colours::On => table.enforce_styling(),
-        Colours::Off => table.force_no_tty(),
+        Colours::Off => &mut table,
     };
+    // The width is known already, and must not depend on the colours.
+    table.force_no_tty();
+    if let Some(width) = out.width {
+        table.set_width(width);
+    }
     table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     table.add_rows(rows);
+    let left_out = left_out(out, header, &table.column_max_content_widths());
+    for (column, title) in table.column_iter_mut().zip(header) {
+        if left_out.contains(title) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        } else if IDS.contains(title) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n")
+}
+
+/// The spare columns without which the others fit, or all of them.
+fn left_out<'a>(out: Output, header: &[&'a str], widths: &[u16]) -> Vec<&'a str> {
+    let Some(available) = out.width else { return Vec::new() };
+    let columns = || header.iter().zip(widths);
+    let mut needed = columns().fold(0_u16, |sum, (_, width)| sum.saturating_add(width + AROUND));
+    let mut gone = Vec::new();
+    for spare in SPARE {
+        let Some((title, width)) = columns().find(|(title, _)| **title == spare) else { continue };
+        // Nothing follows the last column.
+        if available.saturating_add(1) < needed {
+            needed = needed.saturating_sub(width + AROUND);
+            gone.push(*title);
+        }
+    }
+    gone
 }
 
 /// A cell with a value that came from elsewhere.
@@ -70,4 +106,52 @@ pub(crate) fn fields(pairs: &[(&str, String)]) -> String {
     let lines: Vec<String> =
         pairs.iter().map(|(name, value)| format!("{name:width$}  {value}")).collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::output::{Chatter, Format};
+
+    const ID: &str = "rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F";
+
+    fn rounds(width: Option<u16>, colours: Colours) -> String {
+        let out = Output { format: Format::Text, chatter: Chatter::Normal, colours, width };
+        let header = ["round", "state", "verdict", "outcome", "says", "opened at"];
+        let says = "a sentence that is long enough to need several lines";
+        let values = [ID, "closed", "VALID", "agreed", says, "2026-01-02 03:04:05"];
+        table(out, &header, vec![values.iter().map(|value| word(&json!(value))).collect()])
+    }
+
+    #[test]
+    fn an_id_can_be_copied_from_a_narrow_terminal() {
+        let text = rounds(Some(80), Colours::Off);
+        assert!(text.contains(ID), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        // What matters least gives way.
+        assert!(text.contains("verdict") && text.contains("agreed"), "{text}");
+        assert!(!text.contains("state") && !text.contains("opened at"), "{text}");
+    }
+
+    #[test]
+    fn a_table_that_fits_has_all_its_columns() {
+        let whole = rounds(None, Colours::Off);
+        let width = whole.lines().map(|line| line.chars().count()).max().unwrap();
+        assert_eq!(rounds(u16::try_from(width).ok(), Colours::Off), whole);
+        assert!(!rounds(u16::try_from(width - 1).ok(), Colours::Off).contains("state"));
+    }
+
+    #[test]
+    fn colours_do_not_change_the_layout() {
+        for width in [None, Some(80)] {
+            let coloured = rounds(width, Colours::On);
+            let plain = rounds(width, Colours::Off);
+            assert_ne!(coloured, plain);
+            let lines = coloured.lines().map(console::strip_ansi_codes);
+            let lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+            assert_eq!(lines.join("\n"), plain);
+        }
+    }
 }

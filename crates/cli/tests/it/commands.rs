@@ -160,6 +160,19 @@ fn wrong_usage_exits_with_2_before_anything_is_touched() {
         (&["serve", "--migrate-url", "postgres://h/d"], "`--migrate-url` needs a `--store`"),
         (&["runtime", "--engine", "command"], "needs a program"),
         (&["runtime", "--engine", "openai"], "needs `--model NAME`"),
+        (&["runtime", "--engine", "command", "--", "/nope/x"], "there is no program `/nope/x`"),
+        (&["runtime", "--engine", "command", "--", "no-such-program"], "one of /usr/local/bin"),
+        (&["runtime", "--engine", "command", "--", "/etc/passwd"], "that can be run"),
+        (&["runtime", "--engine", "echo", "--model", "m"], "`--model` is for `--engine openai`"),
+        (&["runtime", "--base-url", NOWHERE], "`--base-url` is for `--engine openai`"),
+        (&["runtime", "--pass-env", "HOME"], "`--pass-env` is for `--engine command`"),
+        (&["runtime", "--", "/bin/sh"], "`-- PROGRAM` is for `--engine command`"),
+        (&["runtime", "--engine", "openai", "--mode", "lie"], "`--mode` is for `--engine echo`"),
+        (&["serve", "--listen", "5999"], "write an address and a port"),
+        (&["serve", "--listen", "::1:5999"], "write an address and a port"),
+        (&["runtime", "--listen", "localhost"], "write an address and a port"),
+        (&["--store", "", "executors", "list"], "`--store` is empty"),
+        (&["--store", "sqlite:x.db", "serve"], "cannot begin with `sqlite:`"),
         (&["runtime", "--token-env", "NOT_SET"], "`NOT_SET`, which is not set"),
         (&["rounds", "list", "--kind", "other"], "invalid value 'other'"),
         // Others could read it in the list of processes.
@@ -189,33 +202,83 @@ fn a_request_comes_from_standard_input_and_flags_override_it() {
     assert!(ran.err.contains("field: consensus.replicas"), "{}", ran.err);
 }
 
-#[test]
-fn a_folder_in_use_is_not_touched_and_the_holder_is_named() {
+/// A home whose lock is held, and what `server.json` says there.
+fn held(server: Option<&str>) -> (Home, fs::File) {
     let home = Home::new();
     fs::create_dir(home.state()).unwrap();
     let lock = fs::File::create(home.state().join("lock")).unwrap();
     lock.lock().unwrap();
-    let ran = home.run(&["executors", "list"]);
-    assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("is in use by another jurat command"), "{}", ran.err);
+    if let Some(server) = server {
+        fs::write(home.state().join("server.json"), server).unwrap();
+    }
+    (home, lock)
+}
+
+#[test]
+fn a_folder_that_stays_in_use_is_not_touched_and_the_holder_is_named() {
     let server = format!("{{\"url\":\"{NOWHERE}\",\"pid\":4711,\"store\":\"x\"}}");
-    fs::write(home.state().join("server.json"), server).unwrap();
+    let (nobody, _first) = held(None);
     // Its server crashed, or it would hold a lock on this file too.
-    let ran = home.run(&["executors", "list"]);
-    assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("is in use by another jurat command"), "{}", ran.err);
-    let announced = fs::File::open(home.state().join("server.json")).unwrap();
+    let (crashed, _second) = held(Some(&server));
+    let (silent, _third) = held(Some(&server));
+    let announced = fs::File::open(silent.state().join("server.json")).unwrap();
     announced.lock().unwrap();
-    let ran = home.run(&["serve", "--listen", "127.0.0.1:0"]);
+
+    let ran = silent.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("is in use by the server with pid 4711"), "{}", ran.err);
-    let ran = home.run(&["executors", "list"]);
+    assert!(!ran.err.contains("waiting"), "{}", ran.err);
+
+    // They lose their patience together.
+    let waiting = [
+        (&nobody, &["executors", "list"][..], "is in use by another jurat command"),
+        (&nobody, &["serve", "--listen", "127.0.0.1:0"], "is in use by another jurat command"),
+        (&crashed, &["executors", "list"], "is in use by another jurat command"),
+        (&silent, &["executors", "list"], "pid 4711 at http://127.0.0.1:1, does not answer"),
+    ]
+    .map(|(home, args, text)| (home.spawn(args), text));
+    for (child, text) in waiting {
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.err.contains(text), "{}", ran.err);
+        assert_eq!(ran.err.matches("waiting for another jurat").count(), 1, "{}", ran.err);
+    }
+    assert!(!nobody.state().join("admin.key").exists());
+}
+
+#[test]
+fn a_command_waits_for_one_that_uses_the_folder() {
+    let (home, lock) = held(None);
+    let command = home.start(&["executors", "list"]);
+    command.wait_for("waiting for another jurat process");
+    drop(lock);
+    assert!(command.wait().success());
+}
+
+#[test]
+fn commands_that_start_at_once_all_succeed() {
+    let home = Home::new();
+    let children = [(); 6].map(|()| home.spawn(&["executors", "list", "--json", "--quiet"]));
+    for child in children {
+        let ran = Ran::from(child.wait_with_output().unwrap()).ok();
+        assert_eq!((ran.json()["items"].clone(), ran.err), (serde_json::json!([]), String::new()));
+    }
+}
+
+#[test]
+fn a_store_in_a_folder_that_is_not_there_is_refused() {
+    let home = Home::new();
+    let ran = home.run(&["--store", "none/jurat.db", "executors", "list"]);
     assert_eq!(ran.code, 1);
-    assert!(
-        ran.err.contains("with pid 4711 at http://127.0.0.1:1, does not answer"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("there is no folder `none` for the store"), "{}", ran.err);
+}
+
+#[test]
+fn an_address_of_another_database_is_refused_without_its_password() {
+    let ran = Home::new().run(&["--store", "mysql://me:s3cret@db/jurat", "executors", "list"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("`--store` cannot begin with `mysql:`"), "{}", ran.err);
+    assert!(!ran.err.contains("s3cret"), "{}", ran.err);
 }
 
 #[test]

@@ -194,3 +194,64 @@ fn a_local_program_becomes_an_executor() {
     let ran = home.run(&["delegate", "--objective", "anything", "--json"]).ok();
     assert_eq!(ran.json()["output"]["answer"], "from a program");
 }
+
+#[test]
+fn a_server_and_the_commands_after_it_may_be_started_at_once() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let lock = fs::File::create(home.state().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let server = home.start(&["serve", "--listen", "127.0.0.1:0"]);
+    server.wait_for("waiting for another jurat process");
+    let commands = ["one", "two", "three"]
+        .map(|name| home.spawn(&["executors", "add", name, "http://127.0.0.1:1"]));
+    drop(lock);
+    let _server = server.listening();
+    for command in commands {
+        Ran::from(command.wait_with_output().unwrap()).ok();
+    }
+    let listed = home.run(&["executors", "list", "--json"]).ok().json();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_server_that_waits_for_the_folder_can_be_stopped() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let lock = fs::File::create(home.state().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let server = home.start(&["serve", "--listen", "127.0.0.1:0"]);
+    server.wait_for("waiting for another jurat process");
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(130));
+}
+
+#[test]
+fn a_log_of_json_lines_has_no_other_lines() {
+    for args in [&["serve"][..], &["runtime"]] {
+        let home = Home::new();
+        let more = ["--listen", "127.0.0.1:0", "--log-format", "json"];
+        let mut command = home.command(&[args, &more].concat());
+        // It is what others wait for, whatever the filter says.
+        command.env("JURAT_LOG", "error");
+        let server = crate::home::Process::new(command);
+        let line = server.wait_for("");
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let message = event["fields"]["message"].as_str().unwrap();
+        assert!(message.starts_with("listening on http://127.0.0.1:"), "{line}");
+    }
+}
+
+#[test]
+fn the_reason_of_an_error_is_read_whole() {
+    let home = Home::new();
+    let _server = home.serve();
+    let executor = home.register("sleeper", "hang");
+    executor.kill();
+    let ran = home.run(&["validate", "--claim", "1 = 1", "--session", "sleeper", "-q"]).ok();
+    let line = ran.out.lines().find(|line| line.starts_with("sleeper: ")).unwrap_or_default();
+    assert!(line.contains("unreachable: ") && !line.ends_with('…'), "{}", ran.out);
+    let round = ran.out.lines().find_map(|line| line.strip_prefix("round    ")).unwrap();
+    let shown = home.run(&["rounds", "show", round]).ok().out;
+    assert!(shown.lines().any(|shown| shown == line), "{shown}");
+}

@@ -76,6 +76,12 @@ impl Home {
         self.command(args).output().unwrap().into()
     }
 
+    /// Starts a command whose end is waited for later.
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
     /// Starts a command that goes on.
     pub(crate) fn start(&self, args: &[&str]) -> Process {
         Process::new(self.command(args))

@@ -30,3 +30,26 @@ async fn a_command_that_names_no_store_uses_the_server_that_runs() {
     assert_eq!(ran.json()["items"][0]["name"], "here");
     schema.drop().await;
 }
+
+#[tokio::test]
+async fn a_role_that_may_not_make_tables_is_told_of_the_one_that_may() {
+    let schema = Schema::new().await;
+    let role = format!("{}_app", schema.name);
+    let home = Home::new();
+    let made = format!("drop role if exists {role}; create role {role} login");
+    schema.execute(&made).await.unwrap();
+    let url = schema.url_of(&role);
+    for grant in ["select 1".to_owned(), format!("grant usage on schema {} to {role}", schema.name)]
+    {
+        schema.execute(&grant).await.unwrap();
+        let ran = home.run(&["serve", "--listen", "127.0.0.1:0", "--store", &url]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains("start `jurat serve` with `--migrate-url`"), "{}", ran.err);
+    }
+    let args = ["serve", "--listen", "127.0.0.1:0", "--store", &url, "--migrate-url"];
+    let server = home.start(&[&args[..], &[&schema.url()]].concat()).listening();
+    server.kill();
+    let dropped = format!("drop owned by {role}; drop role {role}");
+    schema.execute(&dropped).await.unwrap();
+    schema.drop().await;
+}
