@@ -81,8 +81,8 @@ migration name:
 
 # What a round costs. Each folder under bench/ says what it measures.
 bench-round *args:
-    cargo run --profile dist --package jurat-bench-round -- {{ args }}
+    cargo run --release --package jurat-bench-round -- {{ args }}
 
 # What a verification costs.
 bench-verify *args:
-    cargo run --profile dist --package jurat-bench-verify -- {{ args }}
+    cargo run --release --package jurat-bench-verify -- {{ args }}
