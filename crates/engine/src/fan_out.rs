@@ -10,7 +10,6 @@ use jurat_core::{
     replica::{Answer, FailureCode, Replica},
     round::OpenRound,
 };
-
 use jurat_guard::bounded::NotDone;
 use serde_json::Value;
 

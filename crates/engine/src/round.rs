@@ -11,6 +11,7 @@ use jurat_core::{
     select::select,
 };
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tracing::Instrument as _;
 
 use crate::{
     Engine, EngineError, Watcher,
@@ -38,10 +39,12 @@ impl Engine {
             .map_err(|_| EngineError::Overloaded)?;
         let engine = self.clone();
         let account = caller.account().clone();
-        let walk = self.inner.tasks.spawn(async move {
+        let walk = async move {
             let _permit: OwnedSemaphorePermit = permit;
             engine.walk(account, job, watcher).await
-        });
+        };
+        // The log lines of the round name the request that it belongs to.
+        let walk = self.inner.tasks.spawn(walk.in_current_span());
         walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))?
     }
 
@@ -84,8 +87,8 @@ impl Engine {
         self.inner.store.round_open(&open).await?;
 
         let errand = Errand::new(&open, job, checks, places, deadline);
-        let replicas = self.fan_out(&open, Arc::new(errand), &watcher).await;
-        self.close(open, replicas, &watcher).await
+        let ended = self.fan_out(&open, Arc::new(errand), &watcher).await;
+        self.close(open, ended, &watcher).await
     }
 
     /// Chooses the sessions and says where each of them is.

@@ -5,7 +5,7 @@ use std::error::Error;
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use jurat_core::{code::Code, select::SelectError};
 use jurat_engine::EngineError;
@@ -40,6 +40,31 @@ pub(crate) fn problem(problem: &Problem) -> Response {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
     }
     response
+}
+
+/// What a handler answers: a reply, or a problem that `?` brings about.
+pub(crate) type Answer = Result<Response, Refused>;
+
+/// A problem on its way out of a handler.
+#[derive(Debug)]
+pub(crate) struct Refused(Problem);
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<EngineError> for Refused {
+    fn from(error: EngineError) -> Self {
+        Self(engine_problem(&error))
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        problem(&self.0)
+    }
 }
 
 pub(crate) fn engine_error(error: &EngineError) -> Response {

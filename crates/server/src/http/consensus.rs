@@ -4,7 +4,6 @@ use axum::{
     Extension,
     extract::State,
     http::{HeaderMap, header},
-    response::Response,
 };
 use jurat_core::{
     caller::Caller,
@@ -23,7 +22,10 @@ use jurat_wire::{
 use serde_json::json;
 
 use super::stream;
-use crate::{decode::Json, encode};
+use crate::{
+    decode::Json,
+    encode::{self, Answer},
+};
 
 /// The version a reply is shaped for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,15 +45,13 @@ impl Shape {
     }
 }
 
-type Decoded = Result<Job, Problem>;
-
 pub(super) async fn delegate(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Json(body): Json,
-) -> Response {
-    run(engine, caller, &headers, consensus_request::delegate(&body), Shape::V3).await
+) -> Answer {
+    run(engine, caller, &headers, consensus_request::delegate(&body)?, Shape::V3).await
 }
 
 pub(super) async fn validate(
@@ -59,8 +59,8 @@ pub(super) async fn validate(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Json(body): Json,
-) -> Response {
-    run(engine, caller, &headers, consensus_request::validate(&body), Shape::V3).await
+) -> Answer {
+    run(engine, caller, &headers, consensus_request::validate(&body)?, Shape::V3).await
 }
 
 pub(super) async fn factcheck(
@@ -68,8 +68,8 @@ pub(super) async fn factcheck(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Json(body): Json,
-) -> Response {
-    run(engine, caller, &headers, consensus_request::factcheck(&body), Shape::V3).await
+) -> Answer {
+    run(engine, caller, &headers, consensus_request::factcheck(&body)?, Shape::V3).await
 }
 
 pub(super) async fn delegate_v2(
@@ -77,8 +77,8 @@ pub(super) async fn delegate_v2(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Json(body): Json,
-) -> Response {
-    run(engine, caller, &headers, consensus_request::delegate(&v2::up(body)), Shape::V2).await
+) -> Answer {
+    run(engine, caller, &headers, consensus_request::delegate(&v2::up(body))?, Shape::V2).await
 }
 
 pub(super) async fn validate_v2(
@@ -86,28 +86,22 @@ pub(super) async fn validate_v2(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Json(body): Json,
-) -> Response {
-    run(engine, caller, &headers, consensus_request::validate(&v2::up(body)), Shape::V2).await
+) -> Answer {
+    run(engine, caller, &headers, consensus_request::validate(&v2::up(body))?, Shape::V2).await
 }
 
 async fn run(
     engine: Engine,
     caller: Caller,
     headers: &HeaderMap,
-    job: Decoded,
+    job: Job,
     shape: Shape,
-) -> Response {
-    let job = match job {
-        Ok(job) => job,
-        Err(problem) => return encode::problem(&problem),
-    };
+) -> Answer {
     if wants_stream(headers) {
-        return stream::reply(engine, caller, job, shape).await;
+        return Ok(stream::reply(engine, caller, job, shape).await);
     }
-    match reply(engine.round_run(&caller, job, Watcher::nobody()).await, shape) {
-        Ok(text) => encode::ok_text(text),
-        Err(problem) => encode::problem(&problem),
-    }
+    let ended = engine.round_run(&caller, job, Watcher::nobody()).await;
+    Ok(encode::ok_text(reply(ended, shape)?))
 }
 
 /// The text of a reply, or the problem that stands for it.

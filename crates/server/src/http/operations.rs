@@ -4,7 +4,7 @@ use axum::{extract::State, response::Response};
 use jurat_engine::Engine;
 use serde_json::json;
 
-use crate::encode;
+use crate::encode::{self, Answer};
 
 /// The process is there.
 pub(super) async fn health() -> Response {
@@ -12,9 +12,7 @@ pub(super) async fn health() -> Response {
 }
 
 /// The process can serve: its store answers.
-pub(super) async fn ready(State(engine): State<Engine>) -> Response {
-    match engine.ready().await {
-        Ok(()) => encode::ok(&json!({ "status": "ready" })),
-        Err(error) => encode::engine_error(&error),
-    }
+pub(super) async fn ready(State(engine): State<Engine>) -> Answer {
+    engine.ready().await?;
+    Ok(encode::ok(&json!({ "status": "ready" })))
 }

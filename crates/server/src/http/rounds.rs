@@ -3,7 +3,6 @@
 use axum::{
     Extension,
     extract::{Path, State},
-    response::Response,
 };
 use jurat_core::{caller::Caller, code::Code, id::RoundId};
 use jurat_engine::{Engine, RoundQuery};
@@ -11,41 +10,32 @@ use jurat_wire::{api::rounds, problem::Problem};
 use serde_json::Value;
 
 use super::page::{ListQuery, wrong};
-use crate::encode;
+use crate::encode::{self, Answer};
 
 pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Response {
-    let wanted = match round_query(&query) {
-        Ok(wanted) => wanted,
-        Err(problem) => return encode::problem(&problem),
-    };
-    match engine.round_list(&caller, wanted).await {
-        Ok(mut found) => {
-            let next = query.cut(&mut found, |round| round.open.id.to_string());
-            let items: Vec<Value> = found.iter().map(rounds::summary).collect();
-            encode::ok(&rounds::page(&items, next.as_deref()))
-        }
-        Err(error) => encode::engine_error(&error),
-    }
+) -> Answer {
+    let wanted = round_query(&query)?;
+    let mut found = engine.round_list(&caller, wanted).await?;
+    let next = query.cut(&mut found, |round| round.open.id.to_string());
+    let items: Vec<Value> = found.iter().map(rounds::summary).collect();
+    Ok(encode::ok(&rounds::page(&items, next.as_deref())))
 }
 
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Response {
+) -> Answer {
     // Text that is no identifier names no round either.
     let Ok(round_id) = RoundId::parse(&id) else {
         let id: String = id.chars().take(80).collect();
-        return encode::problem(&Problem::new(Code::NotFound, format!("there is no round `{id}`")));
+        return Err(Problem::new(Code::NotFound, format!("there is no round `{id}`")).into());
     };
-    match engine.round_show(&caller, &round_id).await {
-        Ok(round) => encode::ok(&rounds::body(&round)),
-        Err(error) => encode::engine_error(&error),
-    }
+    let round = engine.round_show(&caller, &round_id).await?;
+    Ok(encode::ok(&rounds::body(&round)))
 }
 
 fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {

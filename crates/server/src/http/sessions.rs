@@ -3,7 +3,6 @@
 use axum::{
     Extension,
     extract::{Path, State},
-    response::Response,
 };
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EnginePage};
@@ -11,60 +10,48 @@ use jurat_wire::api::{rounds::page, sessions};
 use serde_json::{Value, json};
 
 use super::page::ListQuery;
-use crate::{decode::Json, encode};
+use crate::{
+    decode::Json,
+    encode::{self, Answer},
+};
 
 pub(super) async fn add(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     Json(body): Json,
-) -> Response {
-    let session = match sessions::decode_add(&body, engine.clock().now()) {
-        Ok(session) => session,
-        Err(problem) => return encode::problem(&problem),
-    };
-    match engine.session_add(&caller, session).await {
-        Ok(session) => encode::created(&sessions::body(&session)),
-        Err(error) => encode::engine_error(&error),
-    }
+) -> Answer {
+    let session = sessions::decode_add(&body, engine.clock().now())?;
+    let session = engine.session_add(&caller, session).await?;
+    Ok(encode::created(&sessions::body(&session)))
 }
 
 pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Response {
-    if let Err(problem) = query.only(&[]) {
-        return encode::problem(&problem);
-    }
+) -> Answer {
+    query.only(&[])?;
     let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
-    match engine.session_list(&caller, &wanted).await {
-        Ok(mut found) => {
-            let next = query.cut(&mut found, |session| session.id.clone());
-            let items: Vec<Value> = found.iter().map(sessions::body).collect();
-            encode::ok(&page(&items, next.as_deref()))
-        }
-        Err(error) => encode::engine_error(&error),
-    }
+    let mut found = engine.session_list(&caller, &wanted).await?;
+    let next = query.cut(&mut found, |session| session.id.clone());
+    let items: Vec<Value> = found.iter().map(sessions::body).collect();
+    Ok(encode::ok(&page(&items, next.as_deref())))
 }
 
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Response {
-    match engine.session_show(&caller, &id).await {
-        Ok(session) => encode::ok(&sessions::body(&session)),
-        Err(error) => encode::engine_error(&error),
-    }
+) -> Answer {
+    let session = engine.session_show(&caller, &id).await?;
+    Ok(encode::ok(&sessions::body(&session)))
 }
 
 pub(super) async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Response {
-    match engine.session_remove(&caller, &id).await {
-        Ok(()) => encode::ok(&json!({ "removed": id })),
-        Err(error) => encode::engine_error(&error),
-    }
+) -> Answer {
+    engine.session_remove(&caller, &id).await?;
+    Ok(encode::ok(&json!({ "removed": id })))
 }
