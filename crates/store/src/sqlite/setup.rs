@@ -10,6 +10,8 @@ use crate::{Result, StoreError, migrations};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// More than there are statements, so that none is ever compiled twice.
 const STATEMENTS: usize = 64;
+/// What the writer keeps of the database in memory, so that it seldom has to read.
+const CACHE_KIB: i64 = 64 * 1024;
 /// The write-ahead log shrinks to this after a checkpoint.
 const LOG_LIMIT_BYTES: i64 = 64 * 1024 * 1024;
 
@@ -32,6 +34,8 @@ pub(super) fn open_file(path: &Path) -> Result<Connection> {
     // With less, a power cut may undo what was acknowledged.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "journal_size_limit", LOG_LIMIT_BYTES)?;
+    // A negative number is KiB, a positive one pages.
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     migrate(&mut connection)?;
     Ok(connection)
 }
