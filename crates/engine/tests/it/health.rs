@@ -88,7 +88,7 @@ async fn one_executor_that_hangs_when_probed_does_not_eat_the_time_of_the_others
     let [_well, sick] = app.executors([says_valid(), says_valid()]).await;
     sick.set(says_valid().health(Health::Hangs));
     app.clock.advance_ms(1_001);
-    let body = json!({ "claim": "x", "execution": { "timeout_ms": 2_000 },
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 4_000 },
                        "consensus": { "session_pool": ["s1", "s2"] } });
     let reply = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(reply["verdict"], "VALID", "{reply}");

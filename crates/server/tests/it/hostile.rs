@@ -14,9 +14,14 @@ use serde_json::{Value, json};
 
 /// What one misbehaving replica says, asked by `/verify` and by `/execute`.
 async fn asked(behaviour: impl Fn() -> Behaviour) -> [Value; 2] {
+    asked_within(20_000, behaviour).await
+}
+
+/// The same with a deadline that a silent executor runs into.
+async fn asked_within(timeout_ms: u64, behaviour: impl Fn() -> Behaviour) -> [Value; 2] {
     let app = TestApp::new().await;
     let _fakes = app.executors([behaviour(), behaviour()]).await;
-    let timeout = json!({ "timeout_ms": 500 });
+    let timeout = json!({ "timeout_ms": timeout_ms });
     let validate =
         json!({ "claim": "x", "execution": timeout, "consensus": { "session_pool": ["s1"] } });
     let delegate =
@@ -45,12 +50,12 @@ fn ended_as(replicas: &[Value], label: &str, code: &str) {
 
 #[tokio::test]
 async fn silence_ends_at_the_deadline() {
-    ended_as(&asked(hangs).await, "TIMEOUT", "timeout");
+    ended_as(&asked_within(500, hangs).await, "TIMEOUT", "timeout");
 }
 
 #[tokio::test]
 async fn a_drip_ends_at_the_deadline() {
-    ended_as(&asked(drips).await, "TIMEOUT", "timeout");
+    ended_as(&asked_within(500, drips).await, "TIMEOUT", "timeout");
 }
 
 #[tokio::test]
@@ -92,7 +97,7 @@ async fn ten_gigabytes_are_not_read() {
 
 #[tokio::test]
 async fn headers_without_end_are_not_read() {
-    let replicas = asked(endless_headers).await;
+    let replicas = asked_within(2_000, endless_headers).await;
     for replica in &replicas {
         let code = replica["error"]["code"].as_str().unwrap();
         assert!(matches!(code, "disconnected" | "timeout"), "{replica}");
@@ -168,8 +173,7 @@ async fn one_of_each_beside_three_honest_ones_changes_nothing() {
     let _fakes = app
         .executors([says_valid(), hangs(), says_valid(), huge(10_000_000_000), says_valid()])
         .await;
-    let body =
-        json!({ "claim": "x", "execution": { "timeout_ms": 500 }, "consensus": { "replicas": 5 } });
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 2_000 }, "consensus": { "replicas": 5 } });
     let reply = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(reply["verdict"], "VALID");
     assert_eq!(reply["consensus"]["agreement"], 0.6);

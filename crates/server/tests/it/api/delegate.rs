@@ -12,7 +12,7 @@ fn extract(schema: &Value) -> Value {
     json!({
         "objective": "Extract the invoice total",
         "input": { "text": "Total due: 12.50 EUR" },
-        "execution": { "timeout_ms": 400, "max_steps": 4, "output_schema": schema },
+        "execution": { "timeout_ms": 20_000, "max_steps": 4, "output_schema": schema },
         "consensus": { "replicas": 3, "session_pool": ["s1", "s2", "s3"] },
     })
 }
@@ -27,7 +27,9 @@ async fn the_whole_reply_with_one_timeout() {
     let _fakes = app
         .executors([answers(json!({ "total": 12.5 })), answers(json!({ "total": 12.50 })), hangs()])
         .await;
-    let reply = app.admin().post("/api/v3/delegate", &extract(&total())).await;
+    let mut asked = extract(&total());
+    asked["execution"]["timeout_ms"] = json!(2_000);
+    let reply = app.admin().post("/api/v3/delegate", &asked).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
     let mut body = reply.json();
     // The one figure that real time decides.
@@ -121,7 +123,7 @@ async fn plain_text_is_compared_as_text() {
         ])
         .await;
     let mut body = extract(&total());
-    body["execution"] = json!({ "timeout_ms": 400 });
+    body["execution"] = json!({ "timeout_ms": 20_000 });
     let reply = app.admin().post("/api/v3/delegate", &body).await.json();
     assert_eq!(reply["consensus"]["equivalence"], "text");
     assert_eq!(reply["consensus"]["agreement"], 0.6667);

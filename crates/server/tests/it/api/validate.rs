@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 fn claim(replicas: u8) -> Value {
     json!({
         "claim": "Water boils at 100 °C at sea level.",
-        "execution": { "timeout_ms": 400 },
+        "execution": { "timeout_ms": 20_000 },
         "consensus": { "replicas": replicas },
     })
 }
@@ -48,7 +48,9 @@ async fn four_of_five_agree_and_the_one_that_hangs_stays_in_the_denominator() {
     let app = TestApp::new().await;
     let _fakes =
         app.executors([says_valid(), says_valid(), says_valid(), says_valid(), hangs()]).await;
-    let reply = app.admin().post("/api/v3/validate", &claim(5)).await.json();
+    let mut body = claim(5);
+    body["execution"]["timeout_ms"] = json!(2_000);
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(reply["verdict"], "VALID");
     assert_eq!(reply["consensus"]["agreement"], 0.8);
     assert_eq!(reply["consensus"]["agreement_answered"], 1.0);
@@ -115,7 +117,9 @@ async fn a_bare_claim_is_never_waved_through_by_executors_that_cannot_judge() {
 async fn all_replicas_failed_is_an_outcome_and_not_an_error() {
     let app = TestApp::new().await;
     let _fakes = app.executors([status(500), status(502), hangs()]).await;
-    let reply = app.admin().post("/api/v3/validate", &claim(3)).await;
+    let mut body = claim(3);
+    body["execution"]["timeout_ms"] = json!(500);
+    let reply = app.admin().post("/api/v3/validate", &body).await;
     assert_eq!(reply.status, StatusCode::OK);
     assert_eq!(reply.json()["consensus"]["outcome"], "failed");
 }
