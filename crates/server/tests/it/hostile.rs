@@ -179,3 +179,30 @@ async fn one_of_each_beside_three_honest_ones_changes_nothing() {
     assert_eq!(reply["consensus"]["agreement"], 0.6);
     assert_eq!(reply["replicas"].as_array().unwrap().len(), 5);
 }
+
+/// The most memory this process ever had, in KiB. Each test is a process of its own.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test]
+async fn many_endless_answers_at_once_take_little_memory() {
+    let app = TestApp::new().await;
+    let endless = || huge(10_000_000_000);
+    let _fakes = app.executors([endless(), endless(), endless(), endless(), endless()]).await;
+    let before = peak_kib();
+    let body = json!({ "objective": "x", "consensus": { "replicas": 5 } });
+    let caller = app.admin();
+    let rounds = (0..4).map(|_| caller.post("/api/v3/delegate", &body));
+    for reply in futures::future::join_all(rounds).await {
+        let reply = reply.json();
+        let codes: Vec<&Value> =
+            reply["replicas"].as_array().unwrap().iter().map(|r| &r["error"]["code"]).collect();
+        assert_eq!(codes, ["too_large"; 5], "{reply}");
+    }
+    // Twenty answers of at most 2 MiB each are held at once, and some of it twice.
+    let grown = peak_kib() - before;
+    assert!(grown < 160 * 1024, "grew by {grown} KiB");
+}
