@@ -8,3 +8,4 @@
 pub mod app;
 pub mod fake_executor;
 pub mod postgres;
+pub mod unreliable_store;

@@ -6,3 +6,4 @@ mod health;
 mod overload;
 mod postgres;
 mod schema_bombs;
+mod unreliable_store;

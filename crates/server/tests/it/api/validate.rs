@@ -4,7 +4,9 @@ use http::StatusCode;
 use insta::assert_json_snapshot;
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{hangs, needs_spec, says_inconclusive, says_invalid, says_valid, status},
+    fake_executor::{
+        gated, hangs, needs_spec, says_inconclusive, says_invalid, says_valid, status,
+    },
 };
 use serde_json::{Value, json};
 
@@ -237,4 +239,24 @@ async fn a_schema_beside_the_claim_counts_like_one_within() {
                        "policy": "vp.schema_only.v1" });
     let reply = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(reply["replicas"][0]["error"]["code"], "policy_contradicted", "{reply}");
+}
+
+#[tokio::test]
+async fn the_replicas_stand_in_the_order_of_choice_and_not_of_arrival() {
+    let app = TestApp::new().await;
+    let [last, first, second] =
+        app.executors([gated(says_invalid()), says_valid(), says_valid()]).await;
+    let mut body = claim(3);
+    body["consensus"]["session_pool"] = json!(["s1", "s2", "s3"]);
+    let caller = app.admin();
+    let asked = caller.post("/api/v3/validate", &body);
+    let let_go = async {
+        first.called(1).await;
+        second.called(1).await;
+        last.release();
+    };
+    let (reply, ()) = tokio::join!(asked, let_go);
+    let reply = reply.json();
+    assert_eq!(reply["consensus"]["verdicts"], json!(["INVALID", "VALID", "VALID"]));
+    assert_eq!(reply["replicas"][0]["session_id"], "s1");
 }

@@ -1,0 +1,158 @@
+//! A store in front of a real one that fails at the worst moment.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use async_trait::async_trait;
+use jurat_core::{
+    executor::{Executor, Probe},
+    id::{AccountId, RoundId},
+    round::{Closing, OpenRound, Round, RoundSummary},
+    session::{Pool, Session},
+    time::Timestamp,
+};
+use jurat_store::{
+    Added, Claim, Closed, KeyRecord, Location, Page, RoundFilter, SessionAdded, Store, StoreError,
+    StoreErrorKind,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// What happens to a close that fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It does not happen.
+    Refused,
+    /// It happens, and its answer gets lost.
+    AnswerLost,
+}
+
+/// Fails so many closes of rounds, then works.
+#[derive(Debug)]
+pub struct UnreliableStore {
+    inner: Arc<dyn Store>,
+    fault: Fault,
+    left: AtomicU32,
+}
+
+impl UnreliableStore {
+    pub async fn new(fault: Fault, times: u32) -> Arc<Self> {
+        let inner = jurat_store::open(&Location::Memory).await.unwrap();
+        Arc::new(Self { inner, fault, left: AtomicU32::new(times) })
+    }
+}
+
+#[async_trait]
+impl Store for UnreliableStore {
+    async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
+        let is_due =
+            self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        match (is_due, self.fault) {
+            (Err(_), _) => self.inner.round_close(round, closing).await,
+            (Ok(_), Fault::Refused) => Err(gone().await),
+            (Ok(_), Fault::AnswerLost) => {
+                self.inner.round_close(round, closing).await?;
+                Err(gone().await)
+            }
+        }
+    }
+
+    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added> {
+        self.inner.executor_add(executor, session).await
+    }
+
+    async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
+        self.inner.executor_get(name).await
+    }
+
+    async fn executor_list(&self, page: &Page) -> Result<Vec<Executor>> {
+        self.inner.executor_list(page).await
+    }
+
+    async fn executor_probed(&self, name: &str, probe: &Probe) -> Result<bool> {
+        self.inner.executor_probed(name, probe).await
+    }
+
+    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>> {
+        self.inner.executor_remove(name).await
+    }
+
+    async fn session_add(&self, session: &Session) -> Result<SessionAdded> {
+        self.inner.session_add(session).await
+    }
+
+    async fn session_get(&self, id: &str) -> Result<Option<Session>> {
+        self.inner.session_get(id).await
+    }
+
+    async fn session_list(&self, page: &Page) -> Result<Vec<Session>> {
+        self.inner.session_list(page).await
+    }
+
+    async fn session_remove(&self, id: &str) -> Result<bool> {
+        self.inner.session_remove(id).await
+    }
+
+    async fn pool(&self) -> Result<Pool> {
+        self.inner.pool().await
+    }
+
+    async fn pool_version(&self) -> Result<i64> {
+        self.inner.pool_version().await
+    }
+
+    async fn account_ensure(&self, account: &AccountId, now: Timestamp) -> Result<()> {
+        self.inner.account_ensure(account, now).await
+    }
+
+    async fn key_put(&self, key: &KeyRecord) -> Result<()> {
+        self.inner.key_put(key).await
+    }
+
+    async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>> {
+        self.inner.key_get(id).await
+    }
+
+    async fn round_open(&self, round: &OpenRound) -> Result<()> {
+        self.inner.round_open(round).await
+    }
+
+    async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
+        self.inner.round_get(account, id).await
+    }
+
+    async fn round_list(
+        &self,
+        account: &AccountId,
+        filter: &RoundFilter,
+    ) -> Result<Vec<RoundSummary>> {
+        self.inner.round_list(account, filter).await
+    }
+
+    async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
+        self.inner.round_claim(claim).await
+    }
+
+    async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
+        self.inner.entry_get(account, receipt_id).await
+    }
+
+    async fn ping(&self) -> Result<()> {
+        self.inner.ping().await
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+}
+
+/// The error of a real store that is closed.
+async fn gone() -> StoreError {
+    let closed = jurat_store::open(&Location::Memory).await.unwrap();
+    closed.close().await;
+    let error = closed.ping().await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable);
+    error
+}
