@@ -13,16 +13,20 @@ pub enum Scope {
     RoundsCreate,
     /// Read the account's rounds.
     RoundsRead,
+    /// Read the figures that the server counts.
+    MetricsRead,
 }
 
 impl Scope {
-    pub const ALL: [Self; 3] = [Self::Admin, Self::RoundsCreate, Self::RoundsRead];
+    pub const ALL: [Self; 4] =
+        [Self::Admin, Self::RoundsCreate, Self::RoundsRead, Self::MetricsRead];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",
             Self::RoundsCreate => "rounds:create",
             Self::RoundsRead => "rounds:read",
+            Self::MetricsRead => "metrics:read",
         }
     }
 }

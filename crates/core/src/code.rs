@@ -27,6 +27,8 @@ words!(
         MethodNotAllowed => "method_not_allowed",
         /// A name that is taken, or an object that is in use.
         Conflict => "conflict",
+        /// An idempotency key that was used for another request.
+        IdempotencyMismatch => "idempotency_mismatch",
         /// A session in the pool does not exist.
         SessionUnknown => "session_unknown",
         /// The pool has fewer sessions than replicas.
@@ -35,10 +37,16 @@ words!(
         SessionsUnavailable => "sessions_unavailable",
         /// `fail_hard`, and the replicas disagree.
         ConsensusDisagreement => "consensus_disagreement",
+        /// The body came too slowly.
+        RequestTimeout => "request_timeout",
         PayloadTooLarge => "payload_too_large",
         UnsupportedMediaType => "unsupported_media_type",
+        /// The key asks for more than its limits allow.
+        RateLimited => "rate_limited",
         /// Too much work at once.
         Overloaded => "overloaded",
+        /// The server is about to end.
+        ShuttingDown => "shutting_down",
         StoreUnavailable => "store_unavailable",
         Internal => "internal_error",
     }
@@ -53,7 +61,8 @@ impl Code {
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::Conflict | Self::ConsensusDisagreement => 409,
+            Self::RequestTimeout => 408,
+            Self::Conflict | Self::IdempotencyMismatch | Self::ConsensusDisagreement => 409,
             Self::PayloadTooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::RequestInvalid
@@ -62,8 +71,12 @@ impl Code {
             | Self::PolicyInvalid
             | Self::SessionUnknown
             | Self::SessionPoolTooSmall => 422,
+            Self::RateLimited => 429,
             Self::Internal => 500,
-            Self::SessionsUnavailable | Self::Overloaded | Self::StoreUnavailable => 503,
+            Self::SessionsUnavailable
+            | Self::Overloaded
+            | Self::ShuttingDown
+            | Self::StoreUnavailable => 503,
         }
     }
 
@@ -83,6 +96,10 @@ impl Code {
             | Self::NotFound
             | Self::MethodNotAllowed
             | Self::Conflict
+            | Self::IdempotencyMismatch
+            | Self::RequestTimeout
+            | Self::RateLimited
+            | Self::ShuttingDown
             | Self::ConsensusDisagreement
             | Self::PayloadTooLarge
             | Self::UnsupportedMediaType
@@ -125,6 +142,16 @@ impl Code {
             }
             Self::ConsensusDisagreement => {
                 "Read `consensus` and `replicas`, or ask with `disagreement_policy` `return_all`."
+            }
+            Self::IdempotencyMismatch => {
+                "Use a new `Idempotency-Key` for a new request; repeat a request only as it was."
+            }
+            Self::RequestTimeout => "Send the whole body at once, over a faster line.",
+            Self::RateLimited => {
+                "Wait for the seconds in `Retry-After`, or ask the operator for higher limits on the key."
+            }
+            Self::ShuttingDown => {
+                "Try again after the seconds in `Retry-After`, or on another node."
             }
             Self::PayloadTooLarge => "Send a smaller body.",
             Self::UnsupportedMediaType => {

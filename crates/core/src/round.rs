@@ -47,6 +47,8 @@ words!(
         Closed => "closed",
         /// Its node stopped, and its lease ran out.
         Expired => "expired",
+        /// Its caller called it off.
+        Cancelled => "cancelled",
     }
 );
 

@@ -10,15 +10,23 @@ pub(crate) struct Migration {
 }
 
 /// Never edit one after a release: add another.
-pub(crate) const ALL: &[Migration] = &[Migration {
-    version: 1,
-    name: "0001_first",
-    sqlite: include_str!("../migrations/sqlite/0001_first.sql"),
-    postgres: include_str!("../migrations/postgres/0001_first.sql"),
-}];
+pub(crate) const ALL: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "0001_first",
+        sqlite: include_str!("../migrations/sqlite/0001_first.sql"),
+        postgres: include_str!("../migrations/postgres/0001_first.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "0002_operations",
+        sqlite: include_str!("../migrations/sqlite/0002_operations.sql"),
+        postgres: include_str!("../migrations/postgres/0002_operations.sql"),
+    },
+];
 
 /// The schema version that this program is written for.
-pub(crate) const NEEDED: i64 = 1;
+pub(crate) const NEEDED: i64 = 2;
 
 /// Each migration lets the previous program run on, so one step ahead is served as well:
 /// while nodes are replaced one by one, an old one may restart.
@@ -49,7 +57,7 @@ mod tests {
     fn an_older_schema_and_one_far_ahead_are_refused() {
         assert_eq!(
             check_served(NEEDED - 1).unwrap_err().to_string(),
-            "the database has schema version 0 and this program needs 1; start it once with a role that may migrate"
+            "the database has schema version 1 and this program needs 2; start it once with a role that may migrate"
         );
         assert_eq!(check_served(NEEDED), Ok(()));
         assert_eq!(check_served(NEEDED + 1), Ok(()));

@@ -20,7 +20,8 @@ const MIGRATIONS: &str = "\
     applied_at bigint not null)";
 
 /// Tables that the serving role reads and writes as it needs.
-const SERVED: &str = "installation, executors, sessions, accounts, api_keys, rounds, replicas";
+const SERVED: &str =
+    "installation, executors, sessions, accounts, api_keys, rounds, replicas, idempotency";
 
 pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) -> Result<()> {
     let mut connection = PgConnection::connect_with(options).await?;

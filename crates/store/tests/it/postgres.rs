@@ -71,7 +71,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0 and this program needs 1; start it once with a role that may migrate"
+        "the database has schema version 0 and this program needs 2; start it once with a role that may migrate"
     );
     schema.drop().await;
 }
