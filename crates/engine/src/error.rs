@@ -27,8 +27,12 @@ pub enum EngineError {
     TooMuchWork(String),
     #[error("the policy is refused: {0}")]
     Policy(BindError),
+    #[error("the idempotency key `{0}` was used for another request")]
+    KeyReused(String),
     #[error("too many rounds are under way")]
     Overloaded,
+    #[error("the server is shutting down")]
+    ShuttingDown,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("a defect: {0}")]
@@ -49,7 +53,9 @@ impl EngineError {
             Self::Select(SelectError::Unavailable { .. }) => Code::SessionsUnavailable,
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
+            Self::KeyReused(_) => Code::IdempotencyMismatch,
             Self::ChecksBusy | Self::Overloaded => Code::Overloaded,
+            Self::ShuttingDown => Code::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
                 Code::StoreUnavailable
             }
@@ -76,8 +82,10 @@ impl EngineError {
             | Self::NotFound { .. }
             | Self::Conflict(_)
             | Self::Select(SelectError::Unavailable { .. })
+            | Self::KeyReused(_)
             | Self::ChecksBusy
             | Self::Overloaded
+            | Self::ShuttingDown
             | Self::Store(_)
             | Self::Bug(_) => None,
         };

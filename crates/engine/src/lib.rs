@@ -1,11 +1,13 @@
 //! The operations of Jurat. Each exists once, here; every surface is a way to say it.
 
 mod ask;
+mod begun;
 mod clock;
 mod close;
 mod error;
 mod executors;
 mod fan_out;
+mod idempotency;
 mod keys;
 mod pool;
 mod probe;
@@ -16,19 +18,29 @@ mod rounds;
 mod sessions;
 mod signature;
 mod tasks;
+mod under_way;
+mod wait;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use jurat_core::id::NodeId;
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::Store;
 use tokio::sync::Semaphore;
 
-pub use jurat_store::Page as EnginePage;
+pub use jurat_store::{Page as EnginePage, SavedAnswer};
 
 pub use self::{
+    begun::Begun,
     clock::{Clock, SystemClock},
     error::EngineError,
+    idempotency::{Done, Keyed, OnceKey},
     keys::KeyOwner,
     probe::ExecutorView,
     progress::{Progress, Watcher},
@@ -36,7 +48,12 @@ pub use self::{
     rounds::RoundQuery,
     signature::NodeKey,
 };
-use self::{keys::KeyCache, pool::PoolCache, tasks::Tasks};
+use self::{
+    keys::KeyCache,
+    pool::PoolCache,
+    tasks::Tasks,
+    under_way::{Stop, UnderWay},
+};
 
 /// Finds the value of a named secret, such as an environment variable.
 pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -91,6 +108,8 @@ struct Inner {
     secrets: Secrets,
     limits: Limits,
     rounds: Arc<Semaphore>,
+    under_way: Arc<UnderWay>,
+    is_stopping: AtomicBool,
     pool: PoolCache,
     keys: KeyCache,
     tasks: Tasks,
@@ -114,6 +133,8 @@ impl Engine {
             node_key: parts.node_key,
             secrets: parts.secrets,
             rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
+            under_way: Arc::default(),
+            is_stopping: AtomicBool::new(false),
             limits: parts.limits,
             pool: PoolCache::default(),
             keys: KeyCache::new(),
@@ -126,9 +147,27 @@ impl Engine {
         &*self.inner.clock
     }
 
-    /// Whether the store answers.
+    /// Whether rounds are taken: the node does not end, and the store answers.
     pub async fn ready(&self) -> Result<(), EngineError> {
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
         Ok(self.inner.store.ping().await?)
+    }
+
+    /// From now on rounds are refused; those under way go on.
+    pub fn refuse_rounds(&self) {
+        self.inner.is_stopping.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.inner.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Ends the rounds that are still under way as expired, at once instead of after their lease.
+    pub fn release_rounds(&self) {
+        self.refuse_rounds();
+        self.inner.under_way.stop_all(Stop::Node);
     }
 
     /// Waits until no round is under way; those that come in meanwhile are refused.

@@ -23,8 +23,7 @@ pub struct RoundQuery {
 impl Engine {
     pub async fn round_show(&self, caller: &Caller, id: &RoundId) -> Result<Round, EngineError> {
         require(caller, Scope::RoundsRead)?;
-        let round = self.inner.store.round_get(caller.account(), id).await?;
-        round.ok_or_else(|| EngineError::NotFound { what: "round", id: id.to_string() })
+        self.round_of(caller.account(), id).await
     }
 
     /// The caller's rounds, newest first, without what was said in them.

@@ -79,6 +79,7 @@ fn routes() -> Vec<Route> {
         route("DELETE", "/v1/sessions/{id}", "session_remove", delete(sessions::remove)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
+        route("POST", "/v1/rounds/{id}/cancel", "round_cancel", post(rounds::cancel)),
     ]
 }
 

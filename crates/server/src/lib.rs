@@ -5,6 +5,8 @@ mod decode;
 mod encode;
 mod http;
 mod layers;
+mod once;
+mod prefer;
 
 use std::{
     future::{Future, IntoFuture as _},

@@ -2,6 +2,7 @@
 
 mod installation;
 mod migrate;
+mod once;
 mod rounds;
 
 use std::{str::FromStr as _, time::Duration};
@@ -9,7 +10,7 @@ use std::{str::FromStr as _, time::Duration};
 use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
-    id::{AccountId, RoundId},
+    id::{AccountId, NodeId, RoundId},
     round::{Closing, OpenRound, Round, RoundSummary},
     session::{Pool, Session},
     time::Timestamp,
@@ -20,12 +21,14 @@ use sqlx::{
 };
 
 use crate::{
-    Added, Claim, Closed, KeyRecord, Page, Result, RoundFilter, SessionAdded, Store, StoreError,
+    Added, Claim, Closed, DoneBefore, KeyRecord, Once, Opened, Page, Removed, Result, RoundFilter,
+    SavedAnswer, SessionAdded, Store, StoreError,
     error::Refusal,
     migrations,
     rows::{
         Cells,
         installation::{ExecutorRow, KeyRow, SessionRow, probe_text},
+        once::OnceRow,
         rounds::{ClosingRow, RoundRow},
     },
 };
@@ -87,9 +90,16 @@ fn options(url: &str) -> Result<PgConnectOptions> {
 
 #[async_trait]
 impl Store for Postgres {
-    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added> {
+    async fn executor_add(
+        &self,
+        executor: &Executor,
+        session: Option<&Session>,
+        once: Option<&Once>,
+    ) -> Result<Added> {
+        let executor = ExecutorRow::new(executor)?;
         let session = session.map(SessionRow::new).transpose()?;
-        installation::executor_add(&self.pool, &ExecutorRow::new(executor)?, session.as_ref()).await
+        let once = once.map(OnceRow::new);
+        installation::executor_add(&self.pool, &executor, session.as_ref(), once.as_ref()).await
     }
 
     async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
@@ -104,12 +114,13 @@ impl Store for Postgres {
         installation::executor_probed(&self.pool, name, &probe_text(probe)?).await
     }
 
-    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>> {
-        installation::executor_remove(&self.pool, name).await
+    async fn executor_remove(&self, name: &str, once: Option<&Once>) -> Result<Removed> {
+        installation::executor_remove(&self.pool, name, once.map(OnceRow::new).as_ref()).await
     }
 
-    async fn session_add(&self, session: &Session) -> Result<SessionAdded> {
-        installation::session_add(&self.pool, &SessionRow::new(session)?).await
+    async fn session_add(&self, session: &Session, once: Option<&Once>) -> Result<SessionAdded> {
+        let session = SessionRow::new(session)?;
+        installation::session_add(&self.pool, &session, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn session_get(&self, id: &str) -> Result<Option<Session>> {
@@ -120,8 +131,8 @@ impl Store for Postgres {
         installation::session_list(&self.pool, page).await
     }
 
-    async fn session_remove(&self, id: &str) -> Result<bool> {
-        installation::session_remove(&self.pool, id).await
+    async fn session_remove(&self, id: &str, once: Option<&Once>) -> Result<Removed> {
+        installation::session_remove(&self.pool, id, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn pool(&self) -> Result<Pool> {
@@ -144,8 +155,9 @@ impl Store for Postgres {
         installation::key_get(&self.pool, id).await
     }
 
-    async fn round_open(&self, round: &OpenRound) -> Result<()> {
-        rounds::open(&self.pool, &RoundRow::new(round)?).await
+    async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened> {
+        let row = RoundRow::new(round)?;
+        rounds::open(&self.pool, &row, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
@@ -166,6 +178,32 @@ impl Store for Postgres {
 
     async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
         rounds::claim(&self.pool, claim).await
+    }
+
+    async fn round_call_off(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+        at: Timestamp,
+    ) -> Result<bool> {
+        rounds::call_off(&self.pool, account, id, at).await
+    }
+
+    async fn rounds_called_off(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
+        rounds::called_off(&self.pool, node).await
+    }
+
+    async fn once_get(&self, account: &AccountId, key: &str) -> Result<Option<DoneBefore>> {
+        once::get(&self.pool, account, key).await
+    }
+
+    async fn once_answer(
+        &self,
+        account: &AccountId,
+        key: &str,
+        answer: &SavedAnswer,
+    ) -> Result<()> {
+        once::answer(&self.pool, account, key, answer).await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {

@@ -83,6 +83,12 @@ pub(crate) fn read_claimed(cells: &impl Cells) -> Result<Option<OpenRound>> {
     }
 }
 
+/// Whose round was called off.
+pub(crate) fn read_called_off(cells: &impl Cells) -> Result<(AccountId, RoundId)> {
+    let columns = Columns::new(cells, "rounds", "id")?;
+    Ok((columns.id("account_id", AccountId::parse)?, columns.id("id", RoundId::parse)?))
+}
+
 fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
     let seats: Vec<SeatDocument<'_>> = columns.document("seats")?;
     Ok(OpenRound {

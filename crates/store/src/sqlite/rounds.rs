@@ -2,18 +2,22 @@
 
 use jurat_core::{
     consensus::Outcome,
-    id::{AccountId, RoundId},
+    id::{AccountId, NodeId, RoundId},
     job::Kind,
     round::{OpenRound, Round, RoundSummary},
+    time::Timestamp,
 };
 use rusqlite::{Connection, params};
 
-use super::{all, execute, first};
+use super::{all, execute, first, once};
 use crate::{
-    Claim, Closed, Orphans, Result, RoundFilter,
-    rows::rounds::{
-        AFTER_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_claimed, read_replica, read_round,
-        read_summary,
+    Claim, Closed, Opened, Orphans, Result, RoundFilter,
+    rows::{
+        once::OnceRow,
+        rounds::{
+            AFTER_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_called_off, read_claimed,
+            read_replica, read_round, read_summary,
+        },
     },
     sql::{self, open_columns, replica_columns},
 };
@@ -51,7 +55,10 @@ const CLAIM_ALL: &str = concat!(
     open_columns!()
 );
 
-pub(super) fn open(tx: &Connection, row: &RoundRow) -> Result<()> {
+pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> Result<Opened> {
+    if once::is_done(tx, once)? {
+        return Ok(Opened::Repeated);
+    }
     execute(
         tx,
         OPEN,
@@ -71,8 +78,9 @@ pub(super) fn open(tx: &Connection, row: &RoundRow) -> Result<()> {
             row.opened_at,
             row.deadline_at
         ],
-    )
-    .map(drop)
+    )?;
+    once::note(tx, once, Some(&row.id))?;
+    Ok(Opened::Opened)
 }
 
 pub(super) fn close(tx: &Connection, row: &ClosingRow) -> Result<Closed> {
@@ -161,6 +169,20 @@ fn claim_once(tx: &Connection, claim: &Claim) -> Result<Vec<Option<OpenRound>>> 
             all(tx, CLAIM_ALL, params![node, token, until, claim.limit], |row| read_claimed(row))
         }
     }
+}
+
+pub(super) fn call_off(
+    tx: &Connection,
+    account: &AccountId,
+    id: &RoundId,
+    at: Timestamp,
+) -> Result<bool> {
+    let params = params![at.micros(), account.as_str(), id.as_str()];
+    Ok(execute(tx, sql::ROUND_CALL_OFF, params)? == 1)
+}
+
+pub(super) fn called_off(tx: &Connection, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
+    all(tx, sql::ROUNDS_CALLED_OFF, params![node.as_str()], |row| read_called_off(row))
 }
 
 pub(super) fn entry(

@@ -1,6 +1,7 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
 pub(crate) mod installation;
+pub(crate) mod once;
 pub(crate) mod rounds;
 pub(crate) mod takeover;
 pub(crate) mod trust;
@@ -45,6 +46,17 @@ macro_rules! conformance {
             rounds_are_filtered_by_kind_and_outcome,
             many_rounds_at_once_are_all_kept,
             of_two_closes_at_once_one_is_lost,
+        );
+        $crate::conformance::stories!(
+            $start,
+            once,
+            a_write_under_a_key_happens_once,
+            a_write_that_did_not_happen_leaves_its_key_free,
+            an_answer_can_be_completed,
+            a_round_under_a_key_is_opened_once,
+            of_two_rounds_under_one_key_at_once_one_is_opened,
+            a_key_belongs_to_one_account,
+            a_round_that_is_called_off_is_found_by_its_node,
         );
         $crate::conformance::stories!(
             $start,

@@ -23,7 +23,7 @@ pub(crate) async fn read(backend: &Backend, written: &OpenRound) -> Round {
 
 pub(crate) async fn an_open_round_reads_back(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: None });
     let unknown = RoundId::parse("rnd_unknown").unwrap();
     assert_eq!(backend.store.round_get(&open.account, &unknown).await.unwrap(), None);
@@ -32,17 +32,17 @@ pub(crate) async fn an_open_round_reads_back(backend: &Backend) {
 pub(crate) async fn a_closed_round_reads_back_with_all_that_was_said(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
 }
 
 pub(crate) async fn a_round_is_opened_once(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     let mut again = open.clone();
     again.lease_token = 1;
-    let error = backend.store.round_open(&again).await.unwrap_err();
+    let error = backend.store.round_open(&again, None).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Conflict);
     assert_eq!(read(backend, &open).await.open, open);
 }
@@ -50,7 +50,7 @@ pub(crate) async fn a_round_is_opened_once(backend: &Backend) {
 pub(crate) async fn a_round_ends_once(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &end).await.unwrap();
     let other = ended(&open, Ending::Expired, Outcome::Failed, replicas());
     assert_eq!(backend.store.round_close(&open, &other).await.unwrap(), Closed::Lost);
@@ -69,7 +69,7 @@ pub(crate) async fn an_unknown_round_cannot_be_closed(backend: &Backend) {
 
 pub(crate) async fn a_close_that_fails_changes_nothing(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     let mut broken = closing(&open);
     broken.replicas[2].index = 0;
     let error = backend.store.round_close(&open, &broken).await.unwrap_err();
@@ -85,7 +85,7 @@ pub(crate) async fn a_receipt_belongs_to_one_round(backend: &Backend) {
     let alice = account("alice");
     let (first, second) = (round(&alice, 1), round(&alice, 2));
     for open in [&first, &second] {
-        backend.store.round_open(open).await.unwrap();
+        backend.store.round_open(open, None).await.unwrap();
     }
     let end = closing(&first);
     backend.store.round_close(&first, &end).await.unwrap();
@@ -98,7 +98,7 @@ pub(crate) async fn rounds_are_listed_newest_first_in_pages(backend: &Backend) {
     let alice = account("alice");
     for number in [2, 5, 1, 4, 3] {
         let open = round(&alice, number);
-        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_open(&open, None).await.unwrap();
         if number == 4 {
             backend.store.round_close(&open, &closing(&open)).await.unwrap();
         }
@@ -125,10 +125,10 @@ pub(crate) async fn a_list_reads_nothing_of_what_was_said(backend: &Backend) {
     let mut nobody = ended(&undecided, Ending::Expired, Outcome::Failed, replicas());
     nobody.consensus.verdict = None;
     for (open, closing) in [(&closed, closing(&closed)), (&undecided, nobody.clone())] {
-        backend.store.round_open(open).await.unwrap();
+        backend.store.round_open(open, None).await.unwrap();
         backend.store.round_close(open, &closing).await.unwrap();
     }
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     // Nothing of this can be read any more, and a list does not notice.
     backend.tamper("update replicas set document = '{'").await.unwrap();
     backend.tamper("update rounds set consensus = '{'").await.unwrap();
@@ -159,7 +159,7 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     ];
     for (number, kind, outcome) in plan {
         let open = OpenRound { kind, ..round(&alice, number) };
-        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_open(&open, None).await.unwrap();
         if let Some(outcome) = outcome {
             let end = ended(&open, Ending::Closed, outcome, replicas());
             backend.store.round_close(&open, &end).await.unwrap();
@@ -183,7 +183,7 @@ pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {
     let alice = account("alice");
     let walks = (0..ROUNDS).map(async |number| {
         let open = round(&alice, number);
-        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_open(&open, None).await.unwrap();
         backend.store.round_close(&open, &closing(&open)).await.unwrap()
     });
     let closed = join_all(walks).await;
@@ -202,7 +202,7 @@ pub(crate) async fn of_two_closes_at_once_one_is_lost(backend: &Backend) {
     let alice = account("alice");
     for number in 0..20 {
         let open = round(&alice, number);
-        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_open(&open, None).await.unwrap();
         let ours = closing(&open);
         let theirs = ended(&open, Ending::Expired, Outcome::Failed, replicas());
         let (one, other) = tokio::join!(
