@@ -109,8 +109,8 @@ pub(crate) async fn a_key_belongs_to_one_account(backend: &Backend) {
     let store = &backend.store;
     for name in ["alice", "bob"] {
         let account = account(name);
-        let opened = store.round_open(&round(&account, 1), Some(&once(&account, "key", None)));
-        assert_eq!(opened.await.unwrap(), Opened::Opened);
+        let (open, key) = (round(&account, 1), once(&account, "key", None));
+        assert_eq!(store.round_open(&open, Some(&key)).await.unwrap(), Opened::Opened);
     }
     assert_eq!(store.once_get(&account("carol"), "key").await.unwrap(), None);
 }
