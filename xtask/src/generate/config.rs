@@ -1,9 +1,10 @@
 //! The reference of the settings, from the program itself.
 
-use std::{path::Path, process::Command};
+use std::{fmt::Write as _, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::pages::{NOTICE, quoted, row};
 
@@ -18,7 +19,7 @@ struct Item {
     name: String,
     variable: String,
     flag: Option<String>,
-    default: serde_json::Value,
+    default: Value,
     expects: String,
     about: String,
 }
@@ -52,10 +53,10 @@ fn written(shown: &Shown) -> String {
          | setting | variable | flag | default | must be |\n|---|---|---|---|---|\n"
     );
     for item in &shown.items {
-        let default = match &item.default {
-            serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => quoted(text),
-            other => quoted(&other.to_string()),
+        let default = match (&item.default, item.default.as_str()) {
+            (Value::Null, _) => String::new(),
+            (_, Some(text)) => quoted(text),
+            (other, None) => quoted(&other.to_string()),
         };
         let flag = item.flag.as_deref().map(quoted).unwrap_or_default();
         row(
@@ -65,7 +66,7 @@ fn written(shown: &Shown) -> String {
     }
     text.push_str("\n## What they are for\n\n");
     for item in &shown.items {
-        text.push_str(&format!("- {}: {}\n", quoted(&item.name), item.about));
+        let _ = writeln!(text, "- {}: {}", quoted(&item.name), item.about);
     }
     text
 }
