@@ -62,19 +62,26 @@ pub(crate) struct Call {
     method: Method,
     path: String,
     body: Option<Value>,
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Call {
     pub(crate) fn get(path: String) -> Self {
-        Self { method: Method::GET, path, body: None }
+        Self { method: Method::GET, path, body: None, headers: Vec::new() }
     }
 
     pub(crate) fn delete(path: String) -> Self {
-        Self { method: Method::DELETE, path, body: None }
+        Self { method: Method::DELETE, path, body: None, headers: Vec::new() }
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
-        Self { method: Method::POST, path: path.into(), body: Some(body) }
+        Self { method: Method::POST, path: path.into(), body: Some(body), headers: Vec::new() }
+    }
+
+    /// Adds a header where there is a value for it.
+    pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Self {
+        self.headers.extend(value.map(|value| (name, value.to_owned())));
+        self
     }
 }
 
@@ -134,10 +141,7 @@ impl Client {
 
     /// The key of this folder goes to a server on this machine, and to no other.
     fn named(config: &Config, url: &str) -> anyhow::Result<Self> {
-        let parsed = url::Url::parse(url);
-        let parsed = parsed.map_err(|_| {
-            Failure::usage("`--server` is not a URL; write it like http://127.0.0.1:5872")
-        })?;
+        let parsed = url::Url::parse(url).context("the address of the server is not a URL")?;
         let is_local = match parsed.host() {
             Some(url::Host::Ipv4(address)) => address.is_loopback(),
             Some(url::Host::Ipv6(address)) => address.is_loopback(),
@@ -177,7 +181,7 @@ impl Client {
         state: &State,
         lock: Option<Lock>,
     ) -> anyhow::Result<Self> {
-        let engine = node::engine(state, &config.store).await?;
+        let engine = node::engine(state, &config.store, config.limits).await?;
         let orphans = match config.store {
             Location::Memory | Location::File(_) => Orphans::All,
             Location::Postgres { .. } => Orphans::LeaseOver,
@@ -227,6 +231,11 @@ impl Client {
         Err(ClientError::Foreign { status: arriving.status })
     }
 
+    /// Whether the work is done by this process, and ends with it.
+    pub(crate) const fn is_in_process(&self) -> bool {
+        matches!(self.transport, Transport::InProcess(_))
+    }
+
     /// Lets go of the store, after what is under way has ended.
     pub(crate) async fn close(self) {
         self.transport.close().await;
@@ -238,6 +247,9 @@ impl Client {
             .uri(self.transport.address(&call.path))
             .header(header::AUTHORIZATION, self.key.clone())
             .header(header::ACCEPT, accept);
+        for (name, value) in call.headers {
+            request = request.header(name, value);
+        }
         let mut body = Bytes::new();
         if let Some(value) = call.body {
             request = request.header(header::CONTENT_TYPE, "application/json");

@@ -17,7 +17,7 @@ use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, NodeId, RoundId},
     job::Kind,
-    round::{Closing, OpenRound, Round, RoundSummary},
+    round::{Closing, OpenRound, Round, RoundSummary, State},
     session::{Pool, Session},
     time::Timestamp,
 };
@@ -177,9 +177,12 @@ pub enum Closed {
 pub struct RoundFilter {
     pub kind: Option<Kind>,
     pub outcome: Option<Outcome>,
+    pub state: Option<State>,
     pub limit: u32,
     /// Starts behind this round, towards older ones.
     pub before: Option<RoundId>,
+    /// Ends before this round.
+    pub after: Option<RoundId>,
 }
 
 /// Who takes over which rounds, and for how long.

@@ -54,9 +54,24 @@ async fn run(
     }
     let path = format!("/api/{}/{operation}", args.api.as_str());
     let client = Box::pin(Client::connect(&context.config, context.out)).await?;
-    let reply = ask(&client, context.out, Call::post(path, draft.body())).await;
+    if args.is_async && client.is_in_process() {
+        client.close().await;
+        let text = "`--async` needs a server that goes on: start `jurat serve` first";
+        return Err(Failure::usage(text));
+    }
+    let call = Call::post(path, draft.body())
+        .with("idempotency-key", args.idempotency_key.as_deref())
+        .with("prefer", args.is_async.then_some("respond-async"));
+    let reply =
+        if args.is_async { client.send(call).await } else { ask(&client, context.out, call).await };
     client.close().await;
     let reply = reply?;
+    if args.is_async && !reply.is_problem() {
+        context.out.reply(&reply, |out| super::rounds::shown(out, &reply.value))?;
+        let id = reply.value["round_id"].as_str().unwrap_or_default();
+        context.out.note(&format!("wait for it with `jurat rounds show {id} --wait 60`"));
+        return Ok(0);
+    }
     // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
     let is_disagreement = failure::code(&reply.value) == Some(Code::ConsensusDisagreement);
     if reply.is_problem() && is_disagreement && args.gate {

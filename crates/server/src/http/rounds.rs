@@ -7,9 +7,12 @@ use axum::{
     extract::{Path, State},
     http::HeaderMap,
 };
-use jurat_core::{caller::Caller, code::Code, id::RoundId};
+use jurat_core::{caller::Caller, code::Code, id::RoundId, time::Timestamp};
 use jurat_engine::{Engine, RoundQuery};
-use jurat_wire::{api::rounds, problem::Problem};
+use jurat_wire::{
+    api::{rounds, time},
+    problem::Problem,
+};
 use serde_json::Value;
 
 use super::page::{Filters, ListQuery, wrong};
@@ -83,7 +86,7 @@ fn wait(query: &Filters) -> Result<Option<Duration>, Problem> {
 }
 
 fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
-    query.only(&["kind", "outcome"])?;
+    query.only(&["kind", "outcome", "state", "since", "until"])?;
     let mut wanted = RoundQuery { limit: query.with_one_more(), ..RoundQuery::default() };
     if let Some(text) = query.filters.get("kind") {
         let kind = text.parse();
@@ -96,10 +99,23 @@ fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
             outcome.map_err(|()| wrong("outcome", "must be agreed, split, abstained or failed"))?,
         );
     }
+    if let Some(text) = query.filters.get("state") {
+        let state = text.parse();
+        wanted.state =
+            Some(state.map_err(|()| wrong("state", "must be open, closed, expired or cancelled"))?);
+    }
+    wanted.since = moment(&query.filters, "since")?;
+    wanted.until = moment(&query.filters, "until")?;
     if let Some(cursor) = &query.cursor {
         let before = RoundId::parse(cursor);
         wanted.before =
             Some(before.map_err(|_| wrong("cursor", "is not one that a list returned"))?);
     }
     Ok(wanted)
+}
+
+fn moment(filters: &Filters, name: &str) -> Result<Option<Timestamp>, Problem> {
+    let Some(text) = filters.get(name) else { return Ok(None) };
+    let moment = time::parse(text);
+    moment.map(Some).ok_or_else(|| wrong(name, "must be a time such as 2026-11-15T09:30:00Z"))
 }

@@ -105,7 +105,7 @@ async fn a_request_that_is_still_in_flight_is_waited_for() {
     assert_eq!(left.status, StatusCode::OK);
     assert_eq!(left.text(), right.text());
     assert_ne!(is_replayed(&left), is_replayed(&right));
-    assert_eq!(fake.calls().len(), 1);
+    assert_eq!(fake.calls().iter().filter(|call| call.endpoint() == "verify").count(), 1);
 }
 
 #[tokio::test]

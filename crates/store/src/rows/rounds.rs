@@ -22,6 +22,8 @@ pub(crate) const OPEN: &str = "open";
 
 /// Greater than any identifier, so that a list without a start begins at its end.
 pub(crate) const AFTER_ALL: &str = "\u{7f}";
+/// Less than any identifier.
+pub(crate) const BEFORE_ALL: &str = "";
 
 /// How often a claim that found only unreadable rounds looks for others. Each turn leases what it
 /// finds, so the next turn finds other rounds.

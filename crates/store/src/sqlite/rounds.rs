@@ -1,13 +1,11 @@
 //! Rounds and decision entries in SQLite.
 
 use jurat_core::{
-    consensus::Outcome,
     id::{AccountId, NodeId, RoundId},
-    job::Kind,
     round::{OpenRound, Round, RoundSummary},
     time::Timestamp,
 };
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params};
 
 use super::{all, execute, first, once};
 use crate::{
@@ -15,8 +13,8 @@ use crate::{
     rows::{
         once::OnceRow,
         rounds::{
-            AFTER_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_called_off, read_claimed,
-            read_replica, read_round, read_summary,
+            AFTER_ALL, BEFORE_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_called_off,
+            read_claimed, read_replica, read_round, read_summary,
         },
     },
     sql::{self, open_columns, replica_columns},
@@ -138,10 +136,13 @@ pub(super) fn list(
     filter: &RoundFilter,
 ) -> Result<Vec<RoundSummary>> {
     let before = filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str);
-    let kind = filter.kind.map(Kind::as_str);
-    let outcome = filter.outcome.map(Outcome::as_str);
-    let params = params![account.as_str(), before, kind, outcome, filter.limit];
-    all(tx, sql::ROUND_LIST, params, |row| read_summary(row))
+    let after = filter.after.as_ref().map_or(BEFORE_ALL, RoundId::as_str);
+    let (text, words) = sql::list::round_list(filter);
+    let account = account.as_str();
+    let mut params: Vec<&dyn ToSql> = vec![&account, &before, &after];
+    params.extend(words.iter().map(|word| word as &dyn ToSql));
+    params.push(&filter.limit);
+    all(tx, text, params.as_slice(), |row| read_summary(row))
 }
 
 pub(super) fn claim(tx: &Connection, claim: &Claim) -> Result<Vec<OpenRound>> {
@@ -199,4 +200,47 @@ fn with_replicas(tx: &Connection, mut round: Round) -> Result<Round> {
         closing.replicas = all(tx, sql::ROUND_REPLICAS, params, |row| read_replica(row))?;
     }
     Ok(round)
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_core::{consensus::Outcome, job::Kind, round::State};
+
+    use super::*;
+    use crate::sqlite::setup;
+
+    const ANY: RoundFilter = RoundFilter {
+        kind: None,
+        outcome: None,
+        state: None,
+        limit: 10,
+        before: None,
+        after: None,
+    };
+
+    /// How SQLite finds the rows of a list: one line for each place that it reads.
+    fn plan(filter: &RoundFilter) -> Vec<String> {
+        let connection = setup::open_memory().unwrap();
+        let (text, _) = sql::list::round_list(filter);
+        let mut statement = connection.prepare(&format!("explain query plan {text}")).unwrap();
+        let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
+        let lines: Vec<String> = lines.map(Result::unwrap).collect();
+        lines.into_iter().filter(|line| line.contains(" rounds ")).collect()
+    }
+
+    #[test]
+    fn no_list_reads_all_rounds_of_an_account_to_find_none() {
+        const ANSWERED: &str = "SEARCH rounds USING INDEX rounds_by_answer \
+            (account_id=? AND kind=? AND outcome=? AND id>? AND id<?)";
+        const UNDER_WAY: &str = "SCAN rounds USING INDEX rounds_open";
+        let (kind, outcome) = (Some(Kind::Validate), Some(Outcome::Split));
+        assert_eq!(plan(&RoundFilter { kind, outcome, ..ANY }), [ANSWERED]);
+        assert_eq!(plan(&RoundFilter { outcome, ..ANY }), [ANSWERED; 3]);
+        let of_kind = plan(&RoundFilter { kind, ..ANY });
+        assert_eq!(of_kind, [ANSWERED, ANSWERED, ANSWERED, ANSWERED, UNDER_WAY]);
+        assert_eq!(plan(&RoundFilter { state: Some(State::Open), ..ANY }), [UNDER_WAY]);
+        let otherwise = "SEARCH rounds USING INDEX rounds_not_closed \
+            (account_id=? AND state=? AND id>? AND id<?)";
+        assert_eq!(plan(&RoundFilter { state: Some(State::Cancelled), ..ANY }), [otherwise]);
+    }
 }

@@ -44,6 +44,7 @@ macro_rules! conformance {
             rounds_are_listed_newest_first_in_pages,
             a_list_reads_nothing_of_what_was_said,
             rounds_are_filtered_by_kind_and_outcome,
+            rounds_are_filtered_by_state_and_time,
             many_rounds_at_once_are_all_kept,
             of_two_closes_at_once_one_is_lost,
         );

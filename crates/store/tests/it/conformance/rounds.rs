@@ -5,7 +5,7 @@ use jurat_core::{
     consensus::Outcome,
     id::RoundId,
     job::Kind,
-    round::{Ending, OpenRound, Round},
+    round::{Ending, OpenRound, Round, State},
 };
 use jurat_store::{Closed, RoundFilter, StoreErrorKind};
 
@@ -176,6 +176,53 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     assert_eq!(listed(None, Some(Outcome::Split)).await, [3, 2]);
     assert_eq!(listed(Some(Kind::Validate), Some(Outcome::Split)).await, [3]);
     assert_eq!(listed(Some(Kind::Factcheck), None).await, Vec::<u32>::new());
+    // A page of a filtered list goes on where the last one ended.
+    let before = Some(round(&alice, 4).id);
+    let filter = RoundFilter { kind: Some(Kind::Delegate), before, ..newest(1) };
+    let page = backend.store.round_list(&alice, &filter).await.unwrap();
+    assert_eq!(page.iter().map(|it| &it.open.id).collect::<Vec<_>>(), [&round(&alice, 2).id]);
+}
+
+pub(crate) async fn rounds_are_filtered_by_state_and_time(backend: &Backend) {
+    let alice = account("alice");
+    let endings = [None, Some(Ending::Closed), Some(Ending::Expired), Some(Ending::Cancelled)];
+    for (number, ending) in (1..=8).zip(endings.into_iter().cycle()) {
+        let open = round(&alice, number);
+        backend.store.round_open(&open, None).await.unwrap();
+        if let Some(ending) = ending {
+            let end = ended(&open, ending, Outcome::Failed, replicas());
+            backend.store.round_close(&open, &end).await.unwrap();
+        }
+    }
+    let listed = async |filter: RoundFilter| {
+        let rounds = backend.store.round_list(&alice, &filter).await.unwrap();
+        let number = |id: &RoundId| (1..=8).find(|n| round(&alice, *n).id == *id).unwrap();
+        rounds.iter().map(|round| number(&round.open.id)).collect::<Vec<u32>>()
+    };
+    for (state, expected) in [
+        (State::Open, [5, 1]),
+        (State::Closed, [6, 2]),
+        (State::Expired, [7, 3]),
+        (State::Cancelled, [8, 4]),
+    ] {
+        let of_state = RoundFilter { state: Some(state), ..newest(10) };
+        assert_eq!(listed(of_state.clone()).await, expected, "{state}");
+        let kind = Some(round(&alice, 1).kind);
+        assert_eq!(listed(RoundFilter { kind, ..of_state.clone() }).await, expected, "{state}");
+        let outcome = Some(Outcome::Failed);
+        let failed = if state == State::Open { &[][..] } else { &expected[..] };
+        assert_eq!(listed(RoundFilter { outcome, ..of_state.clone() }).await, failed, "{state}");
+        let both = RoundFilter { kind, outcome, ..of_state.clone() };
+        assert_eq!(listed(both).await, failed, "{state}");
+        let after = Some(round(&alice, 4).id);
+        assert_eq!(
+            listed(RoundFilter { after, ..of_state }).await,
+            expected[..1].iter().copied().filter(|n| 4 < *n).collect::<Vec<_>>(),
+            "{state}"
+        );
+    }
+    let (after, before) = (Some(round(&alice, 2).id), Some(round(&alice, 6).id));
+    assert_eq!(listed(RoundFilter { after, before, ..newest(10) }).await, [5, 4, 3]);
 }
 
 pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {
