@@ -1,5 +1,6 @@
 //! The command line: what can be said, and the help that explains it.
 
+mod backup;
 mod executors;
 mod request;
 mod rounds;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::{
+    backup::{Backup, BackupCommand, Restore},
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
@@ -116,6 +118,10 @@ pub(crate) enum Command {
     /// Lists and shows the rounds that were walked
     #[command(subcommand)]
     Rounds(Rounds),
+    /// Writes a backup of the store and the keys, while the server may run
+    Backup(Backup),
+    /// Puts a backup into a state folder that has no store
+    Restore(Restore),
     /// Prints the public key by which executors know the requests of this node
     #[command(
         after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."
