@@ -19,6 +19,8 @@ use tempfile::TempDir;
 
 use crate::samples::{account, closing, executor, round, session};
 
+type Edit = fn(&mut Value);
+
 const MOMENT: &str = "2027-01-15T08:00:00Z";
 
 fn go_on(_: Progress) -> ControlFlow<()> {
@@ -241,7 +243,7 @@ async fn damage_that_the_manifest_agrees_with_is_found_as_well() {
 #[tokio::test]
 async fn a_manifest_that_is_not_understood_is_refused() {
     let home = Home::new().await;
-    let edits: [(fn(&mut Value), &str); 5] = [
+    let edits: [(Edit, &str); 5] = [
         (|it| it["format"] = json!("jurat.backup.v2"), "its format is `jurat.backup.v2`"),
         (|it| it["files"][1]["name"] = json!("../../etc/passwd"), "it names `../../etc/passwd`"),
         (|it| drop(it["files"].as_array_mut().unwrap().pop()), "it does not name `admin.key`"),
