@@ -9,3 +9,4 @@ mod home;
 mod http;
 mod postgres;
 mod redact;
+mod settings;
