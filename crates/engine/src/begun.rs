@@ -52,15 +52,13 @@ impl Begun {
 
     /// The round as it is when it ends, or when the time is up.
     pub async fn ended_within(mut self, within: Duration) -> Result<Round, EngineError> {
-        match self.walk.take() {
-            Some(mut walk) => match tokio::time::timeout(within, &mut walk).await {
-                Ok(result) => walked(result),
-                Err(_) => Ok(self.round),
-            },
-            None => {
-                let open = &self.round.open;
-                self.engine.wait_for(&open.account, &open.id, within).await
-            }
+        let Some(mut walk) = self.walk.take() else {
+            let open = &self.round.open;
+            return self.engine.wait_for(&open.account, &open.id, within).await;
+        };
+        match tokio::time::timeout(within, &mut walk).await {
+            Ok(result) => walked(result),
+            Err(_) => Ok(self.round),
         }
     }
 }

@@ -106,6 +106,7 @@ impl Engine {
         };
         self.inner.pool.forget();
         self.inner.pool.drop_standing(name);
+        self.inner.metrics.executors.forget(name);
         self.complete_note(caller, keyed, &sessions).await;
         Ok(Done::Now(sessions))
     }

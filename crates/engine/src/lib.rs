@@ -2,6 +2,7 @@
 
 mod ask;
 mod begun;
+mod checked;
 mod clock;
 mod close;
 mod error;
@@ -9,6 +10,7 @@ mod executors;
 mod fan_out;
 mod idempotency;
 mod keys;
+mod metrics;
 mod pool;
 mod probe;
 mod progress;
@@ -42,6 +44,7 @@ pub use self::{
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey},
     keys::KeyOwner,
+    metrics::{Metrics, RequestFigures, RequestInFlight},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
@@ -113,6 +116,7 @@ struct Inner {
     pool: PoolCache,
     keys: KeyCache,
     tasks: Tasks,
+    metrics: Metrics,
 }
 
 impl fmt::Debug for Engine {
@@ -124,7 +128,9 @@ impl fmt::Debug for Engine {
 impl Engine {
     pub fn new(parts: Parts) -> Self {
         let node = NodeId::new(parts.clock.now(), parts.clock.bits());
+        let metrics = Metrics::new(&parts.store.load(), parts.clock.now());
         let inner = Inner {
+            metrics,
             store: parts.store,
             clock: parts.clock,
             client: parts.client,

@@ -39,6 +39,13 @@ struct Start {
     opened: oneshot::Sender<OpenRound>,
 }
 
+enum Admitted {
+    /// With a place among the rounds under way.
+    Now(OwnedSemaphorePermit),
+    /// The same request began it before.
+    Before(Box<Round>),
+}
+
 impl Engine {
     /// Runs a job on as many sessions as its terms ask for, and returns what they agree on.
     pub async fn round_run(
@@ -61,22 +68,20 @@ impl Engine {
         watcher: Watcher,
         once: Option<OnceKey>,
     ) -> Result<Begun, EngineError> {
-        require(caller, Scope::RoundsCreate)?;
-        if let Some(round) = self.round_before(caller, once.as_ref()).await? {
-            return Ok(Begun::before(self, round));
-        }
-        if self.is_stopping() {
-            return Err(EngineError::ShuttingDown);
-        }
-        let permit = Arc::clone(&self.inner.rounds)
-            .try_acquire_owned()
-            .map_err(|_| EngineError::Overloaded)?;
+        let kind = job.work.kind();
+        let admitted = self.admit(caller, once.as_ref()).await;
+        let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
+        let permit = match admitted.inspect_err(failed)? {
+            Admitted::Now(permit) => permit,
+            Admitted::Before(round) => return Ok(Begun::before(self, *round)),
+        };
         let (opened, opening) = oneshot::channel();
         let start = Start { caller: caller.clone(), job, watcher, once: once.clone(), opened };
         let engine = self.clone();
         let walk = async move {
             let _permit: OwnedSemaphorePermit = permit;
-            engine.walk(start).await
+            let walked = engine.walk(start).await;
+            walked.inspect_err(|error| engine.inner.metrics.rounds.failed(kind, error.code()))
         };
         // The log lines of the round name the request that it belongs to.
         let walk = self.inner.tasks.spawn(walk.in_current_span());
@@ -87,6 +92,23 @@ impl Engine {
         walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))??;
         let round = self.round_before(caller, once.as_ref()).await?;
         round.map(|round| Begun::before(self, round)).ok_or(EngineError::Bug("no round was begun"))
+    }
+
+    /// Finds out whether a round is to be walked at all.
+    async fn admit(
+        &self,
+        caller: &Caller,
+        once: Option<&OnceKey>,
+    ) -> Result<Admitted, EngineError> {
+        require(caller, Scope::RoundsCreate)?;
+        if let Some(round) = self.round_before(caller, once).await? {
+            return Ok(Admitted::Before(Box::new(round)));
+        }
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
+        let permit = Arc::clone(&self.inner.rounds).try_acquire_owned();
+        permit.map(Admitted::Now).map_err(|_| EngineError::Overloaded)
     }
 
     /// Returns nothing when no round was opened and that is no error.
@@ -112,7 +134,8 @@ impl Engine {
         if opened.is_closed() {
             return Ok(None);
         }
-        if self.inner.store.round_open(&open, once.as_ref()).await? == Opened::Repeated {
+        let opening = self.inner.store.round_open(&open, once.as_ref());
+        if self.inner.metrics.write("round_open", opening).await? == Opened::Repeated {
             return Ok(None);
         }
         let entered = self.inner.under_way.enter(&open);

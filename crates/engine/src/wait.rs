@@ -37,13 +37,12 @@ impl Engine {
         let round = self.round_of(account, id).await?;
         let is_open = round.closing.is_none();
         if is_open {
-            match self.inner.under_way.find(account, id) {
-                Some(running) => running.stop(Stop::Caller),
+            if let Some(running) = self.inner.under_way.find(account, id) {
+                running.stop(Stop::Caller);
+            } else {
                 // The round's node looks for these.
-                None => {
-                    let now = self.inner.clock.now();
-                    self.inner.store.round_call_off(account, id, now).await?;
-                }
+                let now = self.inner.clock.now();
+                self.inner.store.round_call_off(account, id, now).await?;
             }
         }
         let round = self.wait_for(account, id, CALL_OFF_WAIT).await?;
@@ -80,13 +79,12 @@ impl Engine {
             if round.closing.is_some() || until <= Instant::now() {
                 return Ok(round);
             }
-            match running {
-                Some(running) => drop(tokio::time::timeout_at(until, running.ended()).await),
-                None => {
-                    let next = until.min(Instant::now() + pause);
-                    drop(tokio::time::timeout_at(next, std::future::pending::<()>()).await);
-                    pause = LOOK_EVERY.min(pause * 2);
-                }
+            if let Some(running) = running {
+                let _elapsed = tokio::time::timeout_at(until, running.ended()).await;
+            } else {
+                let next = until.min(Instant::now() + pause);
+                let _elapsed = tokio::time::timeout_at(next, std::future::pending::<()>()).await;
+                pause = LOOK_EVERY.min(pause * 2);
             }
         }
     }

@@ -38,6 +38,12 @@ pub(crate) fn accepted(body: &Value, location: &str) -> Response {
     response
 }
 
+/// Figures in the text format of OpenMetrics.
+pub(crate) fn figures(text: String) -> Response {
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    text_response(StatusCode::OK, content_type, text)
+}
+
 pub(crate) fn created(body: &Value) -> Response {
     json_response(StatusCode::CREATED, "application/json", body)
 }

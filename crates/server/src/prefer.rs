@@ -12,7 +12,7 @@ pub(crate) struct Prefer {
 }
 
 /// Nobody is kept longer than this.
-pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 impl Prefer {
     pub(crate) fn of(headers: &HeaderMap) -> Self {

@@ -1,7 +1,9 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
+pub mod backup;
 mod error;
 mod key;
+mod load;
 mod migrations;
 mod once;
 mod postgres;
@@ -25,6 +27,7 @@ use jurat_core::{
 pub use self::{
     error::{StoreError, StoreErrorKind},
     key::KeyRecord,
+    load::{Connections, Load},
     once::{DoneBefore, Once, SavedAnswer},
     postgres::Postgres,
     sqlite::Sqlite,
@@ -107,6 +110,10 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Whether the store can be written to.
     async fn ping(&self) -> Result<()>;
+    /// How much there is to do at this moment.
+    fn load(&self) -> Load {
+        Load::default()
+    }
     /// Finishes what is queued and lets go of the database. Later calls are `Unavailable`.
     async fn close(&self);
 }
@@ -155,10 +162,6 @@ pub enum Removed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "`Opened::Opened` says what happened, as `Closed::Closed` does"
-)]
 pub enum Opened {
     Opened,
     /// Its key was used before; nothing changed.

@@ -4,7 +4,7 @@ mod installation;
 mod once;
 mod readers;
 mod rounds;
-mod setup;
+pub(crate) mod setup;
 mod writer;
 
 use std::path::Path;
@@ -21,8 +21,8 @@ use rusqlite::{Connection, ErrorCode, Params, Row};
 
 use self::{readers::Readers, writer::Writer};
 use crate::{
-    Added, Claim, Closed, DoneBefore, KeyRecord, Once, Opened, Page, Removed, Result, RoundFilter,
-    SavedAnswer, SessionAdded, Store, StoreError,
+    Added, Claim, Closed, DoneBefore, KeyRecord, Load, Once, Opened, Page, Removed, Result,
+    RoundFilter, SavedAnswer, SessionAdded, Store, StoreError,
     rows::{
         Cells,
         installation::{ExecutorRow, KeyRow, SessionRow, probe_text},
@@ -222,6 +222,10 @@ impl Store for Sqlite {
     async fn ping(&self) -> Result<()> {
         // Through the writer, because a store that only reads is of no use.
         self.write(|tx| installation::pool_version(tx).map(drop)).await
+    }
+
+    fn load(&self) -> Load {
+        self.writer.load()
     }
 
     async fn close(&self) {

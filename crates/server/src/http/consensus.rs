@@ -6,7 +6,7 @@ use axum::{
     Extension,
     extract::{FromRequestParts, State},
     http::{HeaderMap, header, request::Parts},
-    response::{IntoResponse as _, Response},
+    response::{IntoResponse, Response},
 };
 use jurat_core::{
     caller::Caller,
@@ -72,7 +72,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         let caller = Extension::<Caller>::from_request_parts(parts, state).await;
-        let Extension(caller) = caller.map_err(|refused| refused.into_response())?;
+        let Extension(caller) = caller.map_err(IntoResponse::into_response)?;
         let repeatable = Repeatable::from_request_parts(parts, state).await?;
         let prefer = Prefer::of(&parts.headers);
         let manner = if wants_stream(&parts.headers) {

@@ -165,7 +165,7 @@ async fn a_key_means_nothing_to_another_account() {
 async fn a_key_must_be_one_short_printable_text() {
     let app = TestApp::new().await;
     let long = "k".repeat(256);
-    for key in ["", "  ", "caf\u{e9}", "a\tb", long.as_str()] {
+    for key in ["", "  ", "\u{e9}", "a\tb", long.as_str()] {
         let reply = keyed(&app.admin(), ("POST", "/api/v3/validate"), &json!({}), key).await;
         assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{key:?}");
         assert_eq!(reply.json()["field"], "Idempotency-Key");
