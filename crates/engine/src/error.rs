@@ -5,6 +5,8 @@ use jurat_core::{
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
+use crate::Limit;
+
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("the key lacks the scope `{}`", .0.as_str())]
@@ -30,6 +32,8 @@ pub enum EngineError {
     #[error("too many rounds are under way")]
     Overloaded,
     #[error(transparent)]
+    Limited(#[from] Limit),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error("a defect: {0}")]
     Bug(&'static str),
@@ -50,6 +54,7 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
             Self::ChecksBusy | Self::Overloaded => Code::Overloaded,
+            Self::Limited(_) => Code::RateLimited,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
                 Code::StoreUnavailable
             }
@@ -78,6 +83,7 @@ impl EngineError {
             | Self::Select(SelectError::Unavailable { .. })
             | Self::ChecksBusy
             | Self::Overloaded
+            | Self::Limited(_)
             | Self::Store(_)
             | Self::Bug(_) => None,
         };

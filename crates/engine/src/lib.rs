@@ -29,14 +29,18 @@ pub use jurat_store::Page as EnginePage;
 pub use self::{
     clock::{Clock, SystemClock},
     error::EngineError,
-    keys::KeyOwner,
+    keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
 };
-use self::{keys::KeyCache, pool::PoolCache, tasks::Tasks};
+use self::{
+    keys::{InUse, KeyCache},
+    pool::PoolCache,
+    tasks::Tasks,
+};
 
 /// Finds the value of a named secret, such as an environment variable.
 pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -67,11 +71,21 @@ pub struct Limits {
     pub calls_per_executor: usize,
     /// How long a probe is believed.
     pub probe_fresh_ms: u64,
+    /// Requests a minute of a key that has no limit of its own; `None` is as many as it likes.
+    pub requests_per_minute_per_key: Option<u32>,
+    /// Rounds in flight of a key that has no limit of its own; more are refused.
+    pub rounds_per_key: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000 }
+        Self {
+            rounds: 1_024,
+            calls_per_executor: 256,
+            probe_fresh_ms: 60_000,
+            requests_per_minute_per_key: None,
+            rounds_per_key: 256,
+        }
     }
 }
 
@@ -93,6 +107,7 @@ struct Inner {
     rounds: Arc<Semaphore>,
     pool: PoolCache,
     keys: KeyCache,
+    in_use: InUse,
     tasks: Tasks,
 }
 
@@ -107,6 +122,7 @@ impl Engine {
         let node = NodeId::new(parts.clock.now(), parts.clock.bits());
         let inner = Inner {
             store: parts.store,
+            in_use: InUse::new(Arc::clone(&parts.clock)),
             clock: parts.clock,
             client: parts.client,
             bounded: parts.bounded,
@@ -141,6 +157,9 @@ impl Engine {
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
         self.inner.tasks.shutdown().await;
+        if let Err(error) = self.key_uses_write().await {
+            tracing::warn!(error = %error, "could not note when keys were last used");
+        }
         self.inner.store.close().await;
     }
 }

@@ -10,7 +10,7 @@ use jurat_core::{
     round::{OpenRound, Round, Seat},
     select::select,
 };
-use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::{
@@ -34,13 +34,12 @@ impl Engine {
         watcher: Watcher,
     ) -> Result<Round, EngineError> {
         require(caller, Scope::RoundsCreate)?;
-        let permit = Arc::clone(&self.inner.rounds)
-            .try_acquire_owned()
-            .map_err(|_| EngineError::Overloaded)?;
+        let place = self.round_place(caller)?;
         let engine = self.clone();
         let account = caller.account().clone();
         let walk = async move {
-            let _permit: OwnedSemaphorePermit = permit;
+            // Held until the round ends, not until its caller leaves.
+            let _place = place;
             engine.walk(account, job, watcher).await
         };
         // The log lines of the round name the request that it belongs to.

@@ -36,7 +36,7 @@ pub(crate) fn problem(problem: &Problem) -> Response {
     if problem.code == Code::AuthRequired {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if status == StatusCode::SERVICE_UNAVAILABLE {
+    if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
     }
     response

@@ -26,7 +26,7 @@ pub(crate) async fn identify(
     let id = request_id(&engine, &request);
     let started = engine.clock().now();
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
-    let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(), http.route = route);
+    let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(), http.route = route, key.id = tracing::field::Empty);
     let mut response = async {
         let response = next.run(request).await;
         let duration_ms = engine.clock().now().millis_since(started);
