@@ -36,6 +36,10 @@ pub struct Revocation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::enum_variant_names,
+    reason = "`Revoked::Revoked` says what happened, as `Closed::Closed` does"
+)]
 pub enum Revoked {
     /// With the identifiers of the keys.
     Revoked(Vec<String>),
