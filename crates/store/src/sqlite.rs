@@ -4,7 +4,7 @@ mod installation;
 mod keys;
 mod readers;
 mod rounds;
-mod setup;
+pub(crate) mod setup;
 mod writer;
 
 use std::{collections::BTreeMap, path::Path};
@@ -21,7 +21,7 @@ use rusqlite::{Connection, ErrorCode, Params, Row};
 
 use self::{readers::Readers, writer::Writer};
 use crate::{
-    Added, Claim, Closed, KeyAdded, KeyRecord, Page, Result, Revocation, Revoked, Rotated,
+    Added, Claim, Closed, KeyAdded, KeyRecord, Load, Page, Result, Revocation, Revoked, Rotated,
     Rotation, RoundFilter, SessionAdded, Store, StoreError,
     rows::{
         Cells,
@@ -208,6 +208,10 @@ impl Store for Sqlite {
     async fn ping(&self) -> Result<()> {
         // Through the writer, because a store that only reads is of no use.
         self.write(|tx| installation::pool_version(tx).map(drop)).await
+    }
+
+    fn load(&self) -> Load {
+        self.writer.load()
     }
 
     async fn close(&self) {
