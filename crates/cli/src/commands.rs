@@ -5,6 +5,7 @@ mod config;
 mod consensus;
 mod executors;
 mod gate;
+mod junit;
 mod keys;
 mod node;
 mod request;
