@@ -5,6 +5,7 @@ mod api;
 mod auth;
 mod coverage;
 mod hostile;
+mod inbound;
 mod json;
 mod signature;
 mod stream;
