@@ -1,6 +1,7 @@
 //! Pages of `docs/reference` that follow from the code, so that they cannot go stale.
 
 mod cli;
+mod config;
 mod pages;
 
 use std::{
@@ -24,7 +25,7 @@ enum Mode {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     mode: Mode,
-    /// The program whose help becomes `cli.md`.
+    /// The program whose help becomes `cli.md`, and whose settings `config.md`.
     cli: Option<PathBuf>,
 }
 
@@ -54,6 +55,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<Report> {
     ];
     if let Some(program) = &options.cli {
         pages.push(("cli.md", cli::page(program)?));
+        pages.push(("config.md", config::page(program)?));
     }
     let mut lines = Vec::new();
     for (name, text) in pages {

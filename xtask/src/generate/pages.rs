@@ -61,11 +61,11 @@ pub(super) fn exit_codes() -> String {
     text
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("`{text}`")
 }
 
-fn row(text: &mut String, cells: &[&str]) {
+pub(super) fn row(text: &mut String, cells: &[&str]) {
     // A bar would end the cell. Writing to a string cannot fail.
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));

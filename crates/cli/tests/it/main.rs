@@ -8,3 +8,4 @@ mod e2e;
 mod home;
 mod postgres;
 mod redact;
+mod settings;
