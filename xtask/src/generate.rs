@@ -52,6 +52,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<Report> {
         ("reason-codes.md", pages::reason_codes()),
         ("error-codes.md", pages::error_codes()),
         ("exit-codes.md", pages::exit_codes()),
+        ("metrics.md", pages::metrics()),
     ];
     if let Some(program) = &options.cli {
         pages.push(("cli.md", cli::page(program)?));
@@ -87,7 +88,7 @@ mod tests {
         let check = Options::parse(&["--check"]).unwrap();
         let before = run(root.path(), &check).unwrap();
         assert!(!before.is_good);
-        assert_eq!(before.lines.len(), 3);
+        assert_eq!(before.lines.len(), 4);
 
         run(root.path(), &Options::parse(&[]).unwrap()).unwrap();
         let after = run(root.path(), &check).unwrap();

@@ -60,6 +60,7 @@ fn routes() -> Vec<Route> {
     vec![
         open_route("/health", "health", get(operations::health)),
         open_route("/ready", "ready", get(operations::ready)),
+        route("GET", "/metrics", "metrics_show", get(operations::metrics)),
         route("POST", "/api/v2/delegate", "delegate", post(consensus::delegate_v2)),
         route("POST", "/api/v2/validate", "validate", post(consensus::validate_v2)),
         route("POST", "/api/v3/delegate", "delegate", post(consensus::delegate)),

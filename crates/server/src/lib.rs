@@ -2,6 +2,7 @@
 
 mod accept;
 mod auth;
+mod count;
 mod decode;
 mod encode;
 mod http;

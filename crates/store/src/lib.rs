@@ -2,6 +2,7 @@
 
 mod error;
 mod key;
+mod load;
 mod migrations;
 mod postgres;
 mod rows;
@@ -24,6 +25,7 @@ use jurat_core::{
 pub use self::{
     error::{StoreError, StoreErrorKind},
     key::KeyRecord,
+    load::{Connections, Load},
     postgres::Postgres,
     sqlite::Sqlite,
 };
@@ -84,6 +86,10 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Whether the store can be written to.
     async fn ping(&self) -> Result<()>;
+    /// How much there is to do at this moment.
+    fn load(&self) -> Load {
+        Load::default()
+    }
     /// Finishes what is queued and lets go of the database. Later calls are `Unavailable`.
     async fn close(&self);
 }

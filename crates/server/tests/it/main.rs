@@ -1,5 +1,6 @@
 //! The HTTP surface: requests in, replies out, through the whole walk.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod api;
 mod auth;
@@ -7,6 +8,7 @@ mod coverage;
 mod hostile;
 mod inbound;
 mod json;
+mod metrics;
 mod signature;
 mod stream;
 mod v1;
