@@ -2,6 +2,7 @@
 
 pub(crate) mod progress;
 pub(crate) mod round;
+pub(crate) mod steps;
 pub(crate) mod table;
 
 use std::io::{self, IsTerminal as _, Write as _};

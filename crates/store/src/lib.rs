@@ -1,5 +1,6 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
+pub mod backup;
 mod error;
 mod key;
 mod load;

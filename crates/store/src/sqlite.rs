@@ -3,7 +3,7 @@
 mod installation;
 mod readers;
 mod rounds;
-mod setup;
+pub(crate) mod setup;
 mod writer;
 
 use std::path::Path;

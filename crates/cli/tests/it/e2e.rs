@@ -1,5 +1,6 @@
 //! Several processes: a server, executors, and commands that speak to them.
 
+mod backup;
 mod inbound;
 
 use std::fs;
