@@ -31,6 +31,8 @@ pub enum EngineError {
     Policy(BindError),
     #[error("too many rounds are under way")]
     Overloaded,
+    #[error("the server is shutting down")]
+    ShuttingDown,
     #[error(transparent)]
     Limited(#[from] Limit),
     #[error(transparent)]
@@ -55,6 +57,7 @@ impl EngineError {
             Self::Policy(_) => Code::PolicyInvalid,
             Self::ChecksBusy | Self::Overloaded => Code::Overloaded,
             Self::Limited(_) => Code::RateLimited,
+            Self::ShuttingDown => Code::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
                 Code::StoreUnavailable
             }
@@ -84,6 +87,7 @@ impl EngineError {
             | Self::ChecksBusy
             | Self::Overloaded
             | Self::Limited(_)
+            | Self::ShuttingDown
             | Self::Store(_)
             | Self::Bug(_) => None,
         };

@@ -45,13 +45,18 @@ impl Engine {
         watcher: Watcher,
     ) -> Result<Round, EngineError> {
         require(caller, Scope::RoundsCreate)?;
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
         let place = self.round_place(caller)?;
         let engine = self.clone();
         let account = caller.account().clone();
         let walk = async move {
             // Held until the round ends, not until its caller leaves.
             let _place = place;
-            engine.walk(account, job, watcher).await
+            let walk = engine.walk(account, job, watcher);
+            let walked = engine.inner.released.run_until_cancelled(walk).await;
+            walked.unwrap_or(Err(EngineError::ShuttingDown))
         };
         // The log lines of the round name the request that it belongs to.
         let walk = self.inner.tasks.spawn(walk.in_current_span());

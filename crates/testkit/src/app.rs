@@ -245,6 +245,7 @@ pub fn key_record(
     KeyRecord { key: known, secret_hash: key.secret_hash() }
 }
 
-fn admin_key() -> ApiKey {
+/// The key of the operator of every test application.
+pub fn admin_key() -> ApiKey {
     ApiKey::new(1, [2, 3])
 }
