@@ -19,22 +19,18 @@ mod round;
 mod rounds;
 mod sessions;
 mod signature;
+mod stop;
 mod tasks;
 mod under_way;
 mod wait;
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{fmt, sync::Arc};
 
 use jurat_core::id::NodeId;
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::Store;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::{Page as EnginePage, SavedAnswer};
 
@@ -43,7 +39,7 @@ pub use self::{
     clock::{Clock, SystemClock},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey},
-    keys::KeyOwner,
+    keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, RequestFigures, RequestInFlight},
     probe::ExecutorView,
     progress::{Progress, Watcher},
@@ -52,10 +48,10 @@ pub use self::{
     signature::NodeKey,
 };
 use self::{
-    keys::KeyCache,
+    keys::{InUse, KeyCache},
     pool::PoolCache,
     tasks::Tasks,
-    under_way::{Stop, UnderWay},
+    under_way::UnderWay,
 };
 
 /// Finds the value of a named secret, such as an environment variable.
@@ -87,11 +83,21 @@ pub struct Limits {
     pub calls_per_executor: usize,
     /// How long a probe is believed.
     pub probe_fresh_ms: u64,
+    /// Requests a minute of a key that has no limit of its own; `None` is as many as it likes.
+    pub requests_per_minute_per_key: Option<u32>,
+    /// Rounds in flight of a key that has no limit of its own; more are refused.
+    pub rounds_per_key: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000 }
+        Self {
+            rounds: 1_024,
+            calls_per_executor: 256,
+            probe_fresh_ms: 60_000,
+            requests_per_minute_per_key: None,
+            rounds_per_key: 256,
+        }
     }
 }
 
@@ -112,10 +118,12 @@ struct Inner {
     limits: Limits,
     rounds: Arc<Semaphore>,
     under_way: Arc<UnderWay>,
-    is_stopping: AtomicBool,
     pool: PoolCache,
     keys: KeyCache,
+    in_use: InUse,
     tasks: Tasks,
+    /// No round begins once it is cancelled.
+    stopping: CancellationToken,
     metrics: Metrics,
 }
 
@@ -132,6 +140,7 @@ impl Engine {
         let inner = Inner {
             metrics,
             store: parts.store,
+            in_use: InUse::new(Arc::clone(&parts.clock)),
             clock: parts.clock,
             client: parts.client,
             bounded: parts.bounded,
@@ -140,11 +149,11 @@ impl Engine {
             secrets: parts.secrets,
             rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
             under_way: Arc::default(),
-            is_stopping: AtomicBool::new(false),
             limits: parts.limits,
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             tasks: Tasks::default(),
+            stopping: CancellationToken::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -153,7 +162,7 @@ impl Engine {
         &*self.inner.clock
     }
 
-    /// Whether rounds are taken: the node does not end, and the store answers.
+    /// Whether the store answers, and this node is not about to end.
     pub async fn ready(&self) -> Result<(), EngineError> {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
@@ -161,31 +170,12 @@ impl Engine {
         Ok(self.inner.store.ping().await?)
     }
 
-    /// From now on rounds are refused; those under way go on.
-    pub fn refuse_rounds(&self) {
-        self.inner.is_stopping.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.inner.is_stopping.load(Ordering::Relaxed)
-    }
-
-    /// Ends the rounds that are still under way as expired, at once instead of after their lease.
-    pub fn release_rounds(&self) {
-        self.refuse_rounds();
-        self.inner.under_way.stop_all(Stop::Node);
-    }
-
-    /// Waits until no round is under way; those that come in meanwhile are refused.
-    pub async fn drain(&self) {
-        let all = u32::try_from(self.inner.limits.rounds).unwrap_or(u32::MAX);
-        // It fails only when the semaphore is closed, which nobody does.
-        let _all = self.inner.rounds.acquire_many(all).await;
-    }
-
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
         self.inner.tasks.shutdown().await;
+        if let Err(error) = self.key_uses_write().await {
+            tracing::warn!(error = %error, "could not note when keys were last used");
+        }
         self.inner.store.close().await;
     }
 }

@@ -12,16 +12,14 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::Opened;
-use tokio::{
-    sync::{OwnedSemaphorePermit, oneshot},
-    time::Instant,
-};
+use tokio::{sync::oneshot, time::Instant};
 use tracing::Instrument as _;
 
 use crate::{
     Begun, Engine, EngineError, OnceKey, Watcher,
     ask::Errand,
     executors::require,
+    keys::RoundPlace,
     pool::{PoolView, lanes},
     under_way::Stop,
 };
@@ -39,9 +37,9 @@ struct Start {
     opened: oneshot::Sender<OpenRound>,
 }
 
-enum Admitted {
+enum Turn {
     /// With a place among the rounds under way.
-    Now(OwnedSemaphorePermit),
+    Now(RoundPlace),
     /// The same request began it before.
     Before(Box<Round>),
 }
@@ -69,17 +67,18 @@ impl Engine {
         once: Option<OnceKey>,
     ) -> Result<Begun, EngineError> {
         let kind = job.work.kind();
-        let admitted = self.admit(caller, once.as_ref()).await;
+        let admitted = self.place_for(caller, once.as_ref()).await;
         let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
-        let permit = match admitted.inspect_err(failed)? {
-            Admitted::Now(permit) => permit,
-            Admitted::Before(round) => return Ok(Begun::before(self, *round)),
+        let place = match admitted.inspect_err(failed)? {
+            Turn::Now(place) => place,
+            Turn::Before(round) => return Ok(Begun::before(self, *round)),
         };
         let (opened, opening) = oneshot::channel();
         let start = Start { caller: caller.clone(), job, watcher, once: once.clone(), opened };
         let engine = self.clone();
         let walk = async move {
-            let _permit: OwnedSemaphorePermit = permit;
+            // Held until the round ends, not until its caller leaves.
+            let _place = place;
             let walked = engine.walk(start).await;
             walked.inspect_err(|error| engine.inner.metrics.rounds.failed(kind, error.code()))
         };
@@ -95,20 +94,17 @@ impl Engine {
     }
 
     /// Finds out whether a round is to be walked at all.
-    async fn admit(
+    async fn place_for(
         &self,
         caller: &Caller,
         once: Option<&OnceKey>,
-    ) -> Result<Admitted, EngineError> {
+    ) -> Result<Turn, EngineError> {
         require(caller, Scope::RoundsCreate)?;
         if let Some(round) = self.round_before(caller, once).await? {
-            return Ok(Admitted::Before(Box::new(round)));
+            return Ok(Turn::Before(Box::new(round)));
         }
-        if self.is_stopping() {
-            return Err(EngineError::ShuttingDown);
-        }
-        let permit = Arc::clone(&self.inner.rounds).try_acquire_owned();
-        permit.map(Admitted::Now).map_err(|_| EngineError::Overloaded)
+        self.admit()?;
+        self.round_place(caller).map(Turn::Now)
     }
 
     /// Returns nothing when no round was opened and that is no error.

@@ -2,6 +2,7 @@
 
 pub(crate) mod documents;
 pub(crate) mod installation;
+pub(crate) mod keys;
 pub(crate) mod once;
 pub(crate) mod rounds;
 

@@ -14,6 +14,7 @@ const VALIDATE_EXAMPLES: &str = "\
 Examples:
   jurat validate --claim '12 * 12 = 144' --replicas 5
   jurat validate --claim '{\"output\": {\"n\": 3}}' --schema n.schema.json --gate
+  jurat validate --claim '12 * 12 = 144' --junit report.xml --junit-name arithmetic --gate
   jurat validate --file request.json --session 201 --session 202 --session 203 --replicas 3
   echo '{\"claim\": \"2 + 2 = 4\"}' | jurat validate --file - --json";
 
@@ -122,11 +123,17 @@ pub(crate) struct RequestArgs {
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
     /// Does not wait: prints the round, which goes on in the server
-    #[arg(long = "async", conflicts_with = "gate")]
+    #[arg(long = "async", conflicts_with_all = ["gate", "junit"])]
     pub(crate) is_async: bool,
     /// Exits with 11 when the answer is negative, with 12 when there is none
     #[arg(long)]
     pub(crate) gate: bool,
+    /// Writes a JUnit file with the round as a test case, for CI systems
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Name of the test case; by default the claim or the objective
+    #[arg(long, value_name = "NAME", requires = "junit")]
+    pub(crate) junit_name: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,8 @@ mod demo;
 mod e2e;
 mod home;
 mod http;
+mod junit;
+mod keys;
 mod postgres;
 mod redact;
 mod settings;

@@ -173,14 +173,13 @@ async fn a_node_that_ends_refuses_rounds_and_releases_those_under_way() {
     let [fake] = app.executors([gated(says_valid())]).await;
     let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
     fake.called(1).await;
-    app.engine.refuse_rounds();
+    app.engine.stop_rounds();
     let refused = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(refused.json()["code"], "shutting_down");
     assert_eq!(app.anonymous().get("/ready").await.json()["code"], "shutting_down");
     assert_eq!(app.anonymous().get("/health").await.status, StatusCode::OK);
-    app.engine.release_rounds();
-    app.engine.drain().await;
+    app.engine.release().await;
     let round = app.admin().get(&location(&reply)).await.json();
     assert_eq!(round["state"], "expired");
     assert_eq!(round["replicas"][0]["error"]["code"], "node_stopped");
