@@ -154,11 +154,11 @@ async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on()
             .to_owned();
         for (index, (name, text)) in fixture.migrations.iter().enumerate() {
             let digest = jurat_core::canonical::digest(text.as_bytes());
+            let applied = index + 1;
+            let noted =
+                format!("insert into migrations values ({applied}, '{name}', '{digest}', 0);");
             made.push_str(text);
-            made.push_str(&format!(
-                "insert into migrations values ({}, '{name}', '{digest}', 0);",
-                index + 1
-            ));
+            made.push_str(&noted);
         }
         schema.execute(&made).await.unwrap();
         schema.execute(&fixture.rows).await.unwrap();
