@@ -79,7 +79,7 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
     assert_eq!((pool.executors.len(), pool.sessions.len()), (executors.len(), sessions.len()));
     assert!(0 < store.pool_version().await.unwrap());
     for key in keys(fixture, store).await {
-        assert_eq!(key.scopes.is_empty(), key.name == "no scopes");
+        assert!(!key.key.scopes.is_empty());
     }
 
     let rounds = rounds(fixture, store).await;
@@ -169,7 +169,7 @@ pub(crate) async fn the_earlier_program_was_understood(store: &dyn Store) {
     assert!(store.executor_get("previous").await.unwrap().unwrap().probe.is_some());
     assert!(store.session_get("previous").await.unwrap().is_some());
     let key = store.key_get("previouskey").await.unwrap().unwrap();
-    assert_eq!(key.account, account("previous"));
+    assert_eq!(key.key.account, account("previous"));
     let id = RoundId::parse("rnd_previous").unwrap();
     let walked = read(store, &account("previous"), &id).await;
     let end = walked.closing.unwrap();
