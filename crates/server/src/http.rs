@@ -1,6 +1,7 @@
 //! The route table. A route that is not in it does not exist; one that does not say so needs a key.
 
 mod consensus;
+mod doctor;
 mod executors;
 mod operations;
 mod page;
@@ -80,6 +81,8 @@ fn routes() -> Vec<Route> {
         route("DELETE", "/v1/sessions/{id}", "session_remove", delete(sessions::remove)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
+        route("GET", "/v1/doctor", "doctor", get(doctor::show)),
+        route("GET", "/v1/doctor/entries", "doctor_entries", get(doctor::entries)),
     ]
 }
 

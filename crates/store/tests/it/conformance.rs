@@ -1,5 +1,6 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
+pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod rounds;
 pub(crate) mod takeover;
@@ -29,6 +30,17 @@ macro_rules! conformance {
             a_key_reads_back_and_can_be_revoked,
             a_key_of_another_account_is_not_replaced,
             a_key_needs_an_account,
+        );
+        $crate::conformance::stories!(
+            $start,
+            checkup,
+            a_sound_store_has_no_faults,
+            rounds_that_have_ended_are_walked_in_pages,
+            the_newest_rounds_are_told_from_the_others,
+            a_record_reads_back_with_all_that_was_said,
+            what_was_changed_behind_the_back_of_the_store_is_found,
+            an_entry_without_its_round_is_found,
+            a_round_without_its_entry_is_found,
         );
         $crate::conformance::stories!(
             $start,
