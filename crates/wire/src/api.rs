@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod events;
 pub mod executors;
 pub mod fields;
+pub mod keys;
 pub mod policy_request;
 pub mod rounds;
 pub mod sessions;

@@ -116,6 +116,10 @@ fn enough(lanes: &[Lane<'_>]) -> Vec<Finding> {
             "Add executors of other providers; those of one provider are often wrong together.",
         )];
     }
-    let detail = format!("{} of {} providers can answer now, which is enough for three replicas", able.len(), families.len());
+    let detail = format!(
+        "{} of {} providers can answer now, which is enough for three replicas",
+        able.len(),
+        families.len()
+    );
     vec![Finding::ok("sessions", detail)]
 }
