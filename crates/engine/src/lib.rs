@@ -5,6 +5,7 @@ mod begun;
 mod checked;
 mod clock;
 mod close;
+mod doctor;
 mod error;
 mod executors;
 mod fan_out;
@@ -37,6 +38,7 @@ pub use jurat_store::{Page as EnginePage, SavedAnswer};
 pub use self::{
     begun::Begun,
     clock::{Clock, SystemClock},
+    doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},

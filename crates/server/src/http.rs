@@ -2,6 +2,7 @@
 
 mod api_keys;
 mod consensus;
+mod doctor;
 mod executors;
 mod operations;
 mod page;
@@ -86,6 +87,8 @@ fn routes() -> Vec<Route> {
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
         route("POST", "/v1/rounds/{id}/cancel", "round_cancel", post(rounds::cancel)),
+        route("GET", "/v1/doctor", "doctor", get(doctor::show)),
+        route("GET", "/v1/doctor/entries", "doctor_entries", get(doctor::entries)),
     ]
 }
 
