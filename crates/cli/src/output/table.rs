@@ -83,7 +83,9 @@ pub(crate) fn colour(word: &str) -> Option<Color> {
             Some(Color::Red)
         }
         "TIMEOUT" | "RETRY" | "NEEDS_SPEC" | "UNSURE" | "CANCELLED" | "NO_CONSENSUS" | "split"
-        | "abstained" | "resting" | "unchecked" | "expired" | "open" => Some(Color::Yellow),
+        | "abstained" | "resting" | "unchecked" | "expired" | "open" | "warning" => {
+            Some(Color::Yellow)
+        }
         _ => None,
     }
 }

@@ -46,6 +46,7 @@ fn every_command_has_examples() {
         "keys revoke",
         "keys rotate",
         "node",
+        "doctor",
         "config show",
         "config check",
         "config example",
