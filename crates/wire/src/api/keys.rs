@@ -31,8 +31,8 @@ const DEFAULT_GRACE_S: u64 = 86_400;
 pub struct CreatedKey {
     pub id: String,
     pub name: String,
-    /// The clear text, shown this once.
-    pub key: String,
+    /// The clear text, shown this once; null when a request is repeated under its idempotency key.
+    pub key: Option<String>,
     pub created_at: String,
     pub scopes: Vec<&'static str>,
     pub account: String,
@@ -68,11 +68,11 @@ pub struct KeyPage {
 }
 
 impl CreatedKey {
-    pub fn new(key: &Key, clear: &ApiKey, replaces: Option<String>) -> Self {
+    pub fn new(key: &Key, clear: Option<&ApiKey>, replaces: Option<String>) -> Self {
         Self {
             id: key.id.clone(),
             name: key.name.clone(),
-            key: clear.reveal(),
+            key: clear.map(ApiKey::reveal),
             created_at: time::text(key.created_at),
             scopes: scopes(key),
             account: key.account.to_string(),
