@@ -155,10 +155,10 @@ impl Engine {
             new_id: clear.id().to_owned(),
             new_secret_hash: clear.secret_hash(),
         };
-        let once = self.note_of(caller, keyed, &self.unnamed(&rotation, &clear));
+        let once = self.note_of(caller, keyed, &unnamed(&rotation, &clear));
         let Succession { old, new } =
             match self.inner.store.key_rotate(&rotation, once.as_ref()).await? {
-                Rotated::Rotated(succession) => *succession,
+                Rotated::Done(succession) => *succession,
                 Rotated::Unknown => return Err(unknown(key)),
                 Rotated::Repeated => return self.answered_meanwhile(caller, keyed).await,
             };
@@ -166,23 +166,6 @@ impl Engine {
         let issued = Issued { key: new, clear, replaces: Some(old.id) };
         self.complete_note(caller, keyed, &issued).await;
         Ok(Done::Now(issued))
-    }
-
-    /// What is known of a key before it is known which one it takes the place of.
-    fn unnamed(&self, rotation: &Rotation, clear: &ApiKey) -> Issued {
-        let key = Key {
-            id: clear.id().to_owned(),
-            account: rotation.account.clone(),
-            name: rotation.id_or_name.clone(),
-            scopes: BTreeSet::new(),
-            rate_per_minute: None,
-            concurrent_rounds: None,
-            created_at: rotation.at,
-            expires_at: None,
-            revoked_at: None,
-            last_used_at: None,
-        };
-        Issued { key, clear: clear.clone(), replaces: None }
     }
 
     /// Makes sure that the key of the installation's operator is known.
@@ -234,4 +217,21 @@ impl Engine {
 
 fn unknown(key: KeyRef) -> EngineError {
     EngineError::NotFound { what: "live key", id: key.id_or_name }
+}
+
+/// What is known of a key before it is known which one it takes the place of.
+fn unnamed(rotation: &Rotation, clear: &ApiKey) -> Issued {
+    let key = Key {
+        id: clear.id().to_owned(),
+        account: rotation.account.clone(),
+        name: rotation.id_or_name.clone(),
+        scopes: BTreeSet::new(),
+        rate_per_minute: None,
+        concurrent_rounds: None,
+        created_at: rotation.at,
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+    };
+    Issued { key, clear: clear.clone(), replaces: None }
 }

@@ -69,7 +69,7 @@ pub struct Rotation {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rotated {
-    Rotated(Box<Succession>),
+    Done(Box<Succession>),
     Unknown,
     /// Its idempotency key was used before; nothing changed.
     Repeated,

@@ -2,9 +2,9 @@
 
 use axum::{
     Extension,
-    extract::{Path, Query, State},
-    http::StatusCode,
-    response::{IntoResponse as _, Response},
+    extract::{FromRequestParts, Path, Query, State},
+    http::{StatusCode, request::Parts},
+    response::{IntoResponse, Response},
 };
 use jurat_core::{caller::Caller, id::AccountId};
 use jurat_engine::{Engine, EnginePage, Issued, KeyRef};
@@ -51,13 +51,11 @@ pub(super) async fn revoke(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     repeatable: Repeatable,
-    Path(id_or_name): Path<String>,
-    Query(query): Query<Vec<(String, String)>>,
+    Meant(key): Meant,
 ) -> Answer {
-    let account = account_of(&query)?;
-    let asked = json!(query);
+    let asked = meaning(&key);
     let keyed = repeatable.keyed("key_revoke", &asked, StatusCode::NO_CONTENT, |()| Value::Null);
-    let done = engine.key_revoke(&caller, KeyRef { id_or_name, account }, keyed).await?;
+    let done = engine.key_revoke(&caller, key, keyed).await?;
     Ok(once::reply(done, |()| StatusCode::NO_CONTENT.into_response()))
 }
 
@@ -65,14 +63,11 @@ pub(super) async fn rotate(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     repeatable: Repeatable,
-    Path(id_or_name): Path<String>,
-    Query(query): Query<Vec<(String, String)>>,
+    Meant(key): Meant,
     MaybeJson(body): MaybeJson,
 ) -> Answer {
-    let account = account_of(&query)?;
     let grace_ms = keys::decode_rotate(&body)?;
-    let key = KeyRef { id_or_name, account };
-    let asked = json!([query, body]);
+    let asked = json!([meaning(&key), body]);
     let keyed = repeatable.keyed("key_rotate", &asked, StatusCode::CREATED, without_secret);
     let done = engine.key_rotate(&caller, key, grace_ms, keyed).await?;
     Ok(once::reply(done, issued))
@@ -90,6 +85,29 @@ fn issued(Issued { key, clear, replaces }: &Issued) -> Response {
     let no_store = axum::http::HeaderValue::from_static("no-store");
     response.headers_mut().insert(axum::http::header::CACHE_CONTROL, no_store);
     response
+}
+
+/// The key that an address means.
+pub(super) struct Meant(KeyRef);
+
+impl<S: Send + Sync> FromRequestParts<S> for Meant {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let Path(id_or_name) = path.map_err(IntoResponse::into_response)?;
+        let query = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+        let Ok(Query(query)) = query else {
+            return Err(encode::problem(&wrong("query", "cannot be read")));
+        };
+        let account = account_of(&query).map_err(|problem| encode::problem(&problem))?;
+        Ok(Self(KeyRef { id_or_name, account }))
+    }
+}
+
+/// What tells two requests with the same path apart.
+fn meaning(key: &KeyRef) -> Value {
+    json!(key.account.as_ref().map(AccountId::as_str))
 }
 
 /// The account that a name belongs to, where the address says so.

@@ -131,7 +131,7 @@ pub(super) async fn rotate(
     expire.execute(&mut *tx).await?;
     tx.commit().await?;
     old.expires_at = Some(end);
-    Ok(Rotated::Rotated(Box::new(Succession { old, new: new.key })))
+    Ok(Rotated::Done(Box::new(Succession { old, new: new.key })))
 }
 
 pub(super) async fn used(pool: &PgPool, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

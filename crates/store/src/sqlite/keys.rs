@@ -93,7 +93,7 @@ pub(super) fn rotate(
     execute(tx, sql::KEY_EXPIRE, params![end.micros(), old.account.as_str(), old.id])?;
     once::note(tx, once, None)?;
     old.expires_at = Some(end);
-    Ok(Rotated::Rotated(Box::new(Succession { old, new: new.key })))
+    Ok(Rotated::Done(Box::new(Succession { old, new: new.key })))
 }
 
 pub(super) fn used(tx: &Connection, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

@@ -318,8 +318,9 @@ pub(crate) async fn the_last_use_of_a_key_never_goes_back(backend: &Backend) {
 }
 
 fn rotated(rotated: Rotated) -> Succession {
-    match rotated {
-        Rotated::Rotated(succession) => *succession,
-        Rotated::Unknown | Rotated::Repeated => panic!("{rotated:?}"),
-    }
+    let done = match rotated {
+        Rotated::Done(succession) => Some(*succession),
+        Rotated::Unknown | Rotated::Repeated => None,
+    };
+    done.unwrap()
 }
