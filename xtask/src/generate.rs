@@ -24,7 +24,7 @@ enum Mode {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     mode: Mode,
-    /// The program whose help becomes `cli.md`.
+    /// The program whose help becomes `cli.md`, and whose document `openapi.json`.
     cli: Option<PathBuf>,
 }
 
@@ -54,6 +54,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<Report> {
     ];
     if let Some(program) = &options.cli {
         pages.push(("cli.md", cli::page(program)?));
+        pages.push(("openapi.json", cli::openapi(program)?));
     }
     let mut lines = Vec::new();
     for (name, text) in pages {

@@ -121,6 +121,12 @@ pub(crate) enum Command {
         after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."
     )]
     Node,
+    /// Prints the OpenAPI document of the HTTP API
+    #[command(
+        name = "openapi",
+        after_help = "Examples:\n  jurat openapi > openapi.json\n\nA running server has the same document at /openapi.json, and a page to read it at /docs."
+    )]
+    OpenApi,
     /// Prints a completion script for a shell
     #[command(
         after_help = "Examples:\n  jurat completions bash > ~/.local/share/bash-completion/completions/jurat\n  jurat completions zsh > ~/.zfunc/_jurat"

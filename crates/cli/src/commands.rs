@@ -44,6 +44,10 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
         Command::Node => node::run(context),
+        Command::OpenApi => {
+            context.out.data(jurat_server::openapi().trim_end())?;
+            Ok(0)
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "jurat", &mut script);

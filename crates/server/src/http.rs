@@ -1,6 +1,7 @@
 //! The route table. A route that is not in it does not exist; one that does not say so needs a key.
 
 mod consensus;
+mod docs;
 mod executors;
 mod operations;
 mod page;
@@ -20,6 +21,7 @@ use jurat_engine::Engine;
 use jurat_wire::problem::Problem;
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub(crate) use self::page::{DEFAULT_LIMIT, LARGEST_LIMIT};
 use crate::{auth, encode, layers};
 
 /// Who may call a route.
@@ -60,6 +62,9 @@ fn routes() -> Vec<Route> {
     vec![
         open_route("/health", "health", get(operations::health)),
         open_route("/ready", "ready", get(operations::ready)),
+        open_route("/openapi.json", "openapi", get(docs::document)),
+        open_route("/docs", "docs", get(docs::page)),
+        open_route("/docs/{file}", "docs_file", get(docs::part)),
         route("POST", "/api/v2/delegate", "delegate", post(consensus::delegate_v2)),
         route("POST", "/api/v2/validate", "validate", post(consensus::validate_v2)),
         route("POST", "/api/v3/delegate", "delegate", post(consensus::delegate)),

@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod http;
 mod layers;
+mod openapi;
 
 use std::{
     future::{Future, IntoFuture as _},
@@ -16,7 +17,10 @@ use axum::Router;
 use jurat_engine::Engine;
 use tokio::{net::TcpListener, sync::oneshot};
 
-pub use self::http::{Access, RouteInfo, route_table};
+pub use self::{
+    http::{Access, RouteInfo, route_table},
+    openapi::openapi,
+};
 
 /// Every route of the server.
 pub fn router(engine: Engine) -> Router {

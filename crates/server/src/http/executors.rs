@@ -6,8 +6,7 @@ use axum::{
 };
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EnginePage};
-use jurat_wire::api::{executors, rounds::page, sessions};
-use serde_json::{Value, json};
+use jurat_wire::api::{executors, page::Page, sessions, status::RemovedExecutor};
 
 use super::page::ListQuery;
 use crate::{
@@ -21,11 +20,10 @@ pub(super) async fn add(
     Json(body): Json,
 ) -> Answer {
     let add = executors::decode_add(&body, engine.clock().now())?;
-    let session = add.session.as_ref().map(sessions::body);
+    let session = add.session.clone();
     let view = engine.executor_add(&caller, add.executor, add.session).await?;
-    let mut body = executors::body(&view.executor, view.circuit);
-    body["session"] = json!(session);
-    Ok(encode::created(&body))
+    let session = session.as_ref().map(sessions::body);
+    Ok(encode::created(&executors::body(&view.executor, view.circuit).with_session(session)))
 }
 
 pub(super) async fn list(
@@ -37,9 +35,8 @@ pub(super) async fn list(
     let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
     let mut views = engine.executor_list(&caller, &wanted).await?;
     let next = query.cut(&mut views, |view| view.executor.name.clone());
-    let items: Vec<Value> =
-        views.iter().map(|view| executors::body(&view.executor, view.circuit)).collect();
-    Ok(encode::ok(&page(&items, next.as_deref())))
+    let items = views.iter().map(|view| executors::body(&view.executor, view.circuit));
+    Ok(encode::ok(&Page::new(items, next.as_deref())))
 }
 
 pub(super) async fn show(
@@ -57,9 +54,7 @@ pub(super) async fn check(
     Path(name): Path<String>,
 ) -> Answer {
     let probe = engine.executor_check(&caller, &name).await?;
-    let mut body = executors::probe_body(&probe);
-    body["name"] = json!(name);
-    Ok(encode::ok(&body))
+    Ok(encode::ok(&executors::probe_body(&probe).of(&name)))
 }
 
 pub(super) async fn remove(
@@ -68,5 +63,5 @@ pub(super) async fn remove(
     Path(name): Path<String>,
 ) -> Answer {
     let sessions = engine.executor_remove(&caller, &name).await?;
-    Ok(encode::ok(&json!({ "removed": name, "sessions": sessions })))
+    Ok(encode::ok(&RemovedExecutor { removed: &name, sessions: &sessions }))
 }

@@ -6,8 +6,7 @@ use axum::{
 };
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EnginePage};
-use jurat_wire::api::{rounds::page, sessions};
-use serde_json::{Value, json};
+use jurat_wire::api::{page::Page, sessions, status::Removed};
 
 use super::page::ListQuery;
 use crate::{
@@ -34,8 +33,7 @@ pub(super) async fn list(
     let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
     let mut found = engine.session_list(&caller, &wanted).await?;
     let next = query.cut(&mut found, |session| session.id.clone());
-    let items: Vec<Value> = found.iter().map(sessions::body).collect();
-    Ok(encode::ok(&page(&items, next.as_deref())))
+    Ok(encode::ok(&Page::new(found.iter().map(sessions::body), next.as_deref())))
 }
 
 pub(super) async fn show(
@@ -53,5 +51,5 @@ pub(super) async fn remove(
     Path(id): Path<String>,
 ) -> Answer {
     engine.session_remove(&caller, &id).await?;
-    Ok(encode::ok(&json!({ "removed": id })))
+    Ok(encode::ok(&Removed { removed: &id }))
 }

@@ -6,6 +6,7 @@ mod auth;
 mod coverage;
 mod hostile;
 mod json;
+mod openapi;
 mod signature;
 mod stream;
 mod v1;

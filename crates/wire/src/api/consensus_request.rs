@@ -8,15 +8,115 @@ use jurat_core::{
     session::Tier,
 };
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use super::{
+    choices::{Claim, FactClaim, FactcheckPolicyChoice, JsonSchema, PolicyChoice, SessionRef},
     fields::{Fields, kind},
     policy_request::{self, PolicyRequest},
-    terms,
+    terms::{self, ConsensusTerms},
+    words,
 };
 use crate::{executor, problem::Problem};
 
 pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
+
+/// A request to have a job done. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct DelegateRequest {
+    /// What is to be done.
+    #[schema(pattern = r"\S")]
+    pub objective: String,
+    /// What with; `{}` when left out.
+    pub input: Option<Value>,
+    pub policy: Option<PolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    pub consensus: Option<ConsensusTerms>,
+    /// A pool of this one session, when there is no `session_pool`.
+    pub session_id: Option<SessionRef>,
+}
+
+/// A request to have a candidate judged. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct ValidateRequest {
+    pub claim: Claim,
+    /// What the output must match; before `execution.output_schema`.
+    pub output_schema: Option<JsonSchema>,
+    pub evidence_inline: Option<Vec<executor::InlineEvidence>>,
+    pub evidence_refs: Option<Vec<executor::ArtifactRef>>,
+    pub policy: Option<PolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    pub consensus: Option<ConsensusTerms>,
+    /// A pool of this one session, when there is no `session_pool`.
+    pub session_id: Option<SessionRef>,
+}
+
+/// A request to have a claim checked. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct FactcheckRequest {
+    pub claim: FactClaim,
+    /// `standard` when left out.
+    pub mode: Option<words::FactcheckMode>,
+    pub policy: Option<FactcheckPolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    pub consensus: Option<ConsensusTerms>,
+    /// A pool of this one session, when there is no `session_pool`.
+    pub session_id: Option<SessionRef>,
+}
+
+/// A request of version 2 to have a job done. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct DelegateRequestV2 {
+    /// What is to be done.
+    #[schema(pattern = r"\S")]
+    pub objective: String,
+    /// What with; `{}` when left out.
+    pub input: Option<Value>,
+    pub policy: Option<PolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    /// The session that is asked; routing chooses one when it is left out.
+    pub session_id: Option<SessionRef>,
+}
+
+/// A request of version 2 to have a candidate judged. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct ValidateRequestV2 {
+    pub claim: Claim,
+    /// What the output must match; before `execution.output_schema`.
+    pub output_schema: Option<JsonSchema>,
+    pub evidence_inline: Option<Vec<executor::InlineEvidence>>,
+    pub evidence_refs: Option<Vec<executor::ArtifactRef>>,
+    pub policy: Option<PolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    /// The session that is asked; routing chooses one when it is left out.
+    pub session_id: Option<SessionRef>,
+}
+
+/// How the job is to be done.
+#[derive(Debug, ToSchema)]
+pub struct Execution {
+    /// The one deadline of the round; 60000 when left out.
+    #[schema(minimum = 1, maximum = 600_000)]
+    pub timeout_ms: Option<u64>,
+    /// The same in seconds, when there is no `timeout_ms`.
+    #[schema(minimum = 0.001, maximum = 600)]
+    pub timeout: Option<f64>,
+    /// Passed on in the task contract; 10 when left out.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub max_steps: Option<u64>,
+    /// What the output must match; not used by factcheck.
+    pub output_schema: Option<JsonSchema>,
+}
 
 /// What all three requests have in common.
 struct Common<'a> {

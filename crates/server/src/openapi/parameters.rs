@@ -1,0 +1,86 @@
+//! Parameters that several operations take.
+
+use jurat_core::{consensus::Outcome, job::Kind};
+use serde_json::json;
+use utoipa::openapi::{
+    Required,
+    path::{Parameter, ParameterBuilder, ParameterIn},
+    schema::{ObjectBuilder, Type},
+};
+
+use crate::http::{DEFAULT_LIMIT, LARGEST_LIMIT};
+
+/// The parameters that stand in a path, such as `{name}`.
+pub(super) fn of_path(path: &str) -> Vec<Parameter> {
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    names
+        .map(|name| {
+            let (text, example) = match name {
+                "name" => ("The name of an executor.", "alpha"),
+                "file" => ("A file of the page.", "index.css"),
+                _ if path.starts_with("/v1/rounds") => {
+                    ("The id of a round.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS")
+                }
+                _ => ("The id of a session.", "alpha"),
+            };
+            ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Path)
+                .required(Required::True)
+                .description(Some(text))
+                .schema(Some(string().min_length(Some(1))))
+                .example(Some(json!(example)))
+                .build()
+        })
+        .collect()
+}
+
+/// A name of the caller's for the request.
+pub(super) fn request_id() -> Parameter {
+    ParameterBuilder::new()
+        .name("X-Request-Id")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "A name for the request; up to 64 letters, digits, `-` and `_` are kept and returned, else one is drawn.",
+        ))
+        .schema(Some(string()))
+        .build()
+}
+
+/// `limit` and `cursor` of a list.
+pub(super) fn of_list() -> [Parameter; 2] {
+    let limit = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1))
+        .maximum(Some(LARGEST_LIMIT))
+        .default(Some(json!(DEFAULT_LIMIT)));
+    [
+        query("limit", "How many items a page has at most.", limit),
+        query("cursor", "`next_cursor` of the page before.", string()),
+    ]
+}
+
+/// The filters of a list of rounds.
+pub(super) fn of_rounds() -> [Parameter; 2] {
+    let kinds = Kind::ALL.iter().map(|kind| kind.as_str());
+    let outcomes = Outcome::ALL.iter().map(|outcome| outcome.as_str());
+    [
+        query("kind", "Only rounds of this kind.", string().enum_values(Some(kinds))),
+        query("outcome", "Only rounds that ended so.", string().enum_values(Some(outcomes))),
+    ]
+}
+
+fn query(name: &str, text: &str, schema: ObjectBuilder) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(text))
+        .schema(Some(schema))
+        .build()
+}
+
+fn string() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
