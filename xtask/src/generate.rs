@@ -1,6 +1,7 @@
 //! Pages of `docs/reference` that follow from the code, so that they cannot go stale.
 
 mod cli;
+mod config;
 mod pages;
 
 use std::{
@@ -24,7 +25,8 @@ enum Mode {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     mode: Mode,
-    /// The program whose help becomes `cli.md`, and whose document `openapi.json`.
+    /// The program whose help becomes `cli.md`, whose settings `config.md`, and whose document
+    /// `openapi.json`.
     cli: Option<PathBuf>,
 }
 
@@ -51,10 +53,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<Report> {
         ("reason-codes.md", pages::reason_codes()),
         ("error-codes.md", pages::error_codes()),
         ("exit-codes.md", pages::exit_codes()),
+        ("metrics.md", pages::metrics()),
     ];
     if let Some(program) = &options.cli {
         pages.push(("cli.md", cli::page(program)?));
         pages.push(("openapi.json", cli::openapi(program)?));
+        pages.push(("config.md", config::page(program)?));
     }
     let mut lines = Vec::new();
     for (name, text) in pages {
@@ -86,7 +90,7 @@ mod tests {
         let check = Options::parse(&["--check"]).unwrap();
         let before = run(root.path(), &check).unwrap();
         assert!(!before.is_good);
-        assert_eq!(before.lines.len(), 3);
+        assert_eq!(before.lines.len(), 4);
 
         run(root.path(), &Options::parse(&[]).unwrap()).unwrap();
         let after = run(root.path(), &check).unwrap();

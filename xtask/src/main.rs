@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask tidy                          checks the rules of the house
        cargo xtask generate [--check] [--cli P]  writes docs/reference, or says what is stale;
-                                                 with --cli also cli.md and openapi.json,
+                                                 with --cli also cli.md, config.md and openapi.json,
                                                  from the program P
        cargo xtask migration NAME                makes a pair of migrations";
 

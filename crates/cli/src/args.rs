@@ -1,5 +1,7 @@
 //! The command line: what can be said, and the help that explains it.
 
+mod backup;
+mod config;
 mod executors;
 mod request;
 mod rounds;
@@ -9,11 +11,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::settings::{Given, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR, STORE, topic};
+
 pub(crate) use self::{
+    backup::{Backup, BackupCommand, Restore},
+    config::ConfigCommand,
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
-    serve::{Compat, EngineName, LogFormat, Runtime, Serve},
+    serve::{Compat, EngineName, Runtime, Serve},
 };
 
 const AFTER_HELP: &str = "\
@@ -25,7 +31,9 @@ Examples:
   jurat validate --claim '12 * 12 = 144' --replicas 3
 
 Commands speak to the server of the state folder when one runs; without one they do the work
-themselves, under the folder's lock.";
+themselves, under the folder's lock.
+
+Topics: jurat help settings, jurat help exit-codes";
 
 const AFTER_LONG_HELP: &str = "\
 Examples:
@@ -38,20 +46,30 @@ Examples:
 Commands speak to the server of the state folder when one runs; without one they do the work
 themselves, under the folder's lock.
 
-The key is read from the variable JURAT_KEY, or from `admin.key` in the state folder; never from
-the command line, where others could read it.
+The key is read from the variable JURAT_KEY, from `client.key` of the file with settings, or from
+`admin.key` in the state folder; never from the command line, where others could read it.
 
+`jurat help settings` says what can be set by file, environment and flags, and `jurat help
+exit-codes` what the exit codes mean.
+
+Environment:
+  JURAT_CONFIG  the file with settings
+  JURAT_KEY     the API key
+  JURAT_LOG     what is logged on standard error, such as `debug` or `warn,jurat=info`
+  NO_COLOR      no colours when it is set";
+
+/// The topic `exit-codes` of the help.
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0   done, whatever the verdict
-  1   an error
+  1   an error; for `executors check` and `doctor` also: something is not well
   2   wrong usage: a flag, a file or a field that must be corrected first
   11  only with --gate: the answer is negative
   12  only with --gate: inconclusive, or no consensus
+  130 `serve` was ended by a second signal before its rounds had ended
 
-Environment:
-  JURAT_KEY  the API key
-  JURAT_LOG  what is logged on standard error, such as `debug` or `warn,jurat=info`
-  NO_COLOR   no colours when it is set";
+A gate stops a pipeline:
+  jurat validate --claim '2 + 2 = 4' --gate || echo stopped with $?";
 
 /// Answers that were checked, with how sure they are.
 ///
@@ -67,20 +85,22 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+/// What every command takes. What a flag does not say, a variable or the file may.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Folder with the store, the keys and the lock
-    #[arg(long, global = true, env = "JURAT_STATE_DIR", hide_env_values = true)]
-    #[arg(value_name = "DIR", default_value = "./.jurat")]
-    pub(crate) state_dir: PathBuf,
+    /// File with settings [env: `JURAT_CONFIG`] [default: `jurat.toml` in the state folder, if it is there]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Folder with the store, the keys and the lock [env: `JURAT_STATE_DIR`] [default: ./.jurat]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) state_dir: Option<String>,
     /// A file name in the state folder, a path, or postgres://…; by default that of the server
-    /// that runs in the state folder, else `jurat.db`
-    #[arg(long, global = true, env = "JURAT_STORE", hide_env_values = true, value_name = "STORE")]
+    /// that runs in the state folder, else `jurat.db` [env: `JURAT_STORE`]
+    #[arg(long, global = true, value_name = "STORE")]
     pub(crate) store: Option<String>,
-    /// Speaks to this server instead of the one of the state folder
-    #[arg(long, global = true, env = "JURAT_SERVER", hide_env_values = true, value_name = "URL")]
+    /// Speaks to this server instead of the one of the state folder [env: `JURAT_SERVER`]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) server: Option<String>,
     /// Prints the body of the API as it came
     #[arg(long, global = true)]
@@ -88,6 +108,27 @@ pub(crate) struct Global {
     /// Prints nothing but data and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+}
+
+impl Cli {
+    /// The settings that stand on the command line.
+    pub(crate) fn given(&self) -> Given<'_> {
+        let mut own = vec![(&LOG_FORMAT, self.command.log_format())];
+        if let Command::Serve(args) = &self.command {
+            own.push((&LISTEN, args.listen.as_deref()));
+            own.push((&MIGRATE_URL, args.migrate_url.as_deref()));
+        }
+        let global = [
+            (&STATE_DIR, self.global.state_dir.as_deref()),
+            (&STORE, self.global.store.as_deref()),
+            (&SERVER, self.global.server.as_deref()),
+        ];
+        let flags = global.into_iter().chain(own);
+        Given {
+            file: self.global.config.as_deref(),
+            flags: flags.filter_map(|(setting, text)| Some((setting, text?))).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -116,6 +157,10 @@ pub(crate) enum Command {
     /// Lists and shows the rounds that were walked
     #[command(subcommand)]
     Rounds(Rounds),
+    /// Writes a backup of the store and the keys, while the server may run
+    Backup(Backup),
+    /// Puts a backup into a state folder that has no store
+    Restore(Restore),
     /// Prints the public key by which executors know the requests of this node
     #[command(
         after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."
@@ -127,11 +172,37 @@ pub(crate) enum Command {
         after_help = "Examples:\n  jurat openapi > openapi.json\n\nA running server has the same document at /openapi.json, and a page to read it at /docs."
     )]
     OpenApi,
+    /// Shows and checks the settings
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// What the exit codes mean
+    #[command(hide = true, about = EXIT_CODES, help_template = "{about}\n")]
+    ExitCodes,
+    /// What can be set, and how
+    #[command(hide = true, about = topic(), help_template = "{about}\n")]
+    Settings,
     /// Prints a completion script for a shell
     #[command(
         after_help = "Examples:\n  jurat completions bash > ~/.local/share/bash-completion/completions/jurat\n  jurat completions zsh > ~/.zfunc/_jurat"
     )]
     Completions { shell: clap_complete::Shell },
+}
+
+impl Command {
+    /// Whether it logs until it is stopped.
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self, Self::Serve(_) | Self::Runtime(_))
+    }
+
+    /// The flag `--log-format`.
+    pub(crate) fn log_format(&self) -> Option<&str> {
+        if let Self::Serve(Serve { log_format, .. }) | Self::Runtime(Runtime { log_format, .. }) =
+            self
+        {
+            return log_format.as_deref();
+        }
+        None
+    }
 }
 
 #[cfg(test)]

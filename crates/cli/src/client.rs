@@ -134,10 +134,7 @@ impl Client {
 
     /// The key of this folder goes to a server on this machine, and to no other.
     fn named(config: &Config, url: &str) -> anyhow::Result<Self> {
-        let parsed = url::Url::parse(url);
-        let parsed = parsed.map_err(|_| {
-            Failure::usage("`--server` is not a URL; write it like http://127.0.0.1:5872")
-        })?;
+        let parsed = url::Url::parse(url).context("the address of the server is not a URL")?;
         let is_local = match parsed.host() {
             Some(url::Host::Ipv4(address)) => address.is_loopback(),
             Some(url::Host::Ipv6(address)) => address.is_loopback(),
@@ -177,7 +174,7 @@ impl Client {
         state: &State,
         lock: Option<Lock>,
     ) -> anyhow::Result<Self> {
-        let engine = node::engine(state, &config.store).await?;
+        let engine = node::engine(state, &config.store, config.limits).await?;
         let orphans = match config.store {
             Location::Memory | Location::File(_) => Orphans::All,
             Location::Postgres { .. } => Orphans::LeaseOver,

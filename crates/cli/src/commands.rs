@@ -1,5 +1,7 @@
 //! The commands. Each makes a request, sends it, and prints what came.
 
+mod backup;
+mod config;
 mod consensus;
 mod executors;
 mod gate;
@@ -15,11 +17,12 @@ use serde_json::Value;
 
 pub(crate) use self::consensus::ask;
 use crate::{
-    args::{Cli, Command, LogFormat},
+    args::{Cli, Command, ConfigCommand, EXIT_CODES},
     client::{Call, Client, Reply},
-    config::Config,
+    config::{Config, LogFormat},
     demo, logging,
     output::Output,
+    settings,
 };
 
 #[derive(Clone)]
@@ -28,14 +31,35 @@ pub(crate) struct Context {
     pub(crate) out: Output,
 }
 
+/// Does what needs no settings, and so works however wrong they are.
+pub(crate) fn without_settings(out: Output, command: &Command) -> Option<anyhow::Result<u8>> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a new command needs settings")]
+    let text = match command {
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "jurat", &mut script);
+            String::from_utf8_lossy(&script).into_owned()
+        }
+        Command::ExitCodes => EXIT_CODES.to_owned(),
+        Command::Settings => settings::topic(),
+        Command::OpenApi => jurat_server::openapi().to_owned(),
+        Command::Config(ConfigCommand::Example) => settings::example(),
+        Command::Config(ConfigCommand::Check { file: Some(file) }) => {
+            return Some(config::check_file(out, file));
+        }
+        _ => return None,
+    };
+    Some(out.data(&text).map(|()| 0).map_err(Into::into))
+}
+
 /// Runs a command and returns its exit code.
 pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u8> {
-    if !matches!(command, Command::Serve(_) | Command::Runtime(_) | Command::Completions { .. }) {
+    if !command.is_server() {
         logging::start(&context.config, logging::OF_A_COMMAND, LogFormat::Text)?;
     }
     match command {
         Command::Demo => Box::pin(demo::run(context)).await,
-        Command::Serve(args) => Box::pin(serve::run(context, args)).await,
+        Command::Serve(_) => Box::pin(serve::run(context)).await,
         Command::Runtime(args) => Box::pin(runtime::run(context, args)).await,
         Command::Executors(command) => Box::pin(executors::run(context, command)).await,
         Command::Sessions(command) => Box::pin(sessions::run(context, command)).await,
@@ -43,17 +67,16 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Validate(args) => Box::pin(consensus::validate(context, &args)).await,
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
+        Command::Backup(args) => Box::pin(backup::run(context, args)).await,
+        Command::Restore(args) => Box::pin(backup::restore(context, args)).await,
         Command::Node => node::run(context),
-        Command::OpenApi => {
-            context.out.data(jurat_server::openapi().trim_end())?;
-            Ok(0)
-        }
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "jurat", &mut script);
-            context.out.data(&String::from_utf8_lossy(&script))?;
-            Ok(0)
-        }
+        Command::Config(ConfigCommand::Check { .. }) => config::checked(context),
+        Command::Config(ConfigCommand::Show) => config::show(context),
+        Command::Config(ConfigCommand::Example)
+        | Command::ExitCodes
+        | Command::Settings
+        | Command::OpenApi
+        | Command::Completions { .. } => Ok(0),
     }
 }
 

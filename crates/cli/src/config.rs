@@ -1,36 +1,50 @@
-//! What the flags and the environment say. Nothing else reads the environment.
+//! What the settings mean, and the environment. Nothing else reads the environment.
 
 use std::{
     io::{IsTerminal as _, stdout},
     path::{Path, PathBuf},
 };
 
+use jurat_engine::Limits;
 use jurat_store::Location;
 
-use crate::{args::Global, failure::Failure};
+use crate::settings::{
+    CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, Origin, PROBE_FRESH_MS,
+    ROUNDS, SERVER, STATE_DIR, STORE, Settings,
+};
 
-/// The store when neither a flag nor a server names another.
-const STORE: &str = "jurat.db";
-
+/// What the settings mean.
 #[derive(Clone)]
 pub(crate) struct Config {
+    pub(crate) settings: Settings,
     pub(crate) state_dir: PathBuf,
     pub(crate) store: Location,
     pub(crate) store_chosen: StoreChosen,
+    /// For `jurat serve`; commands do not migrate as another role.
+    pub(crate) migrate_url: Option<String>,
+    pub(crate) listen: String,
     pub(crate) server: Option<String>,
-    /// The key of `JURAT_KEY`.
+    /// The API key that commands send.
     pub(crate) key: Option<String>,
-    /// The filter of `JURAT_LOG`.
-    pub(crate) log: Option<String>,
+    /// What is logged, where somebody said so.
+    pub(crate) log_filter: Option<String>,
+    pub(crate) log_format: LogFormat,
+    pub(crate) limits: Limits,
 }
 
 /// Who chose the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreChosen {
-    /// `--store` or `JURAT_STORE`.
+    /// Whoever typed `--store` or set the variable.
     ByUser,
-    /// Nobody; a server that runs knows better.
+    /// The file or nobody; a server that runs knows better.
     ByDefault,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,19 +54,34 @@ pub(crate) enum Colours {
 }
 
 impl Config {
-    pub(crate) fn new(global: &Global) -> anyhow::Result<Self> {
-        Ok(Self {
-            state_dir: global.state_dir.clone(),
-            store: location(global.store.as_deref().unwrap_or(STORE), &global.state_dir)?,
-            store_chosen: match global.store {
-                Some(_) => StoreChosen::ByUser,
-                None => StoreChosen::ByDefault,
+    pub(crate) fn new(settings: Settings) -> Self {
+        let text = |setting| settings.text(setting).map(str::to_owned);
+        let state_dir = PathBuf::from(text(&STATE_DIR).unwrap_or_default());
+        Self {
+            store: location(&text(&STORE).unwrap_or_default(), &state_dir),
+            store_chosen: match settings.origin(&STORE) {
+                Origin::Flag(_) | Origin::Environment(_) => StoreChosen::ByUser,
+                Origin::File { .. } | Origin::Default => StoreChosen::ByDefault,
             },
-            server: global.server.as_deref().map(|url| url.trim_end_matches('/').to_owned()),
-            key: variable("JURAT_KEY").map(|key| key.trim().to_owned()),
-            log: variable("JURAT_LOG"),
-        })
+            state_dir,
+            migrate_url: text(&MIGRATE_URL),
+            listen: text(&LISTEN).unwrap_or_default(),
+            server: text(&SERVER),
+            key: text(&KEY),
+            log_filter: text(&LOG_FILTER),
+            log_format: log_format(settings.text(&LOG_FORMAT)),
+            limits: Limits {
+                rounds: settings.size(&ROUNDS),
+                calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
+                probe_fresh_ms: settings.count(&PROBE_FRESH_MS),
+            },
+            settings,
+        }
     }
+}
+
+pub(crate) fn log_format(word: Option<&str>) -> LogFormat {
+    if word == Some("json") { LogFormat::Json } else { LogFormat::Text }
 }
 
 /// Colours are for people, unless they want none.
@@ -83,25 +112,14 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     value.ok().filter(|value| !value.is_empty())
 }
 
-/// A bare name is a file in the state folder.
-fn location(store: &str, state_dir: &Path) -> anyhow::Result<Location> {
-    if store.trim().is_empty() {
-        return Err(Failure::usage(
-            "`--store` is empty; name a file or a postgres:// address, or leave it out",
-        ));
-    }
+/// A bare name is a file in the state folder. What it may be is checked already.
+fn location(store: &str, state_dir: &Path) -> Location {
     if store.starts_with("postgres://") || store.starts_with("postgresql://") {
-        return Ok(Location::Postgres { url: store.to_owned(), migrate_url: None });
-    }
-    // The rest of an address may hold a password.
-    if let Some((scheme, _)) = store.split_once(':').filter(|(scheme, _)| !scheme.contains('/')) {
-        return Err(Failure::usage(format!(
-            "`--store` cannot begin with `{scheme}:`; name a postgres:// address or a file, and write `./` before a file with a colon in its name"
-        )));
+        return Location::Postgres { url: store.to_owned(), migrate_url: None };
     }
     let path = Path::new(store);
     let is_bare = path.components().count() == 1 && !store.contains('/');
-    Ok(Location::File(if is_bare { state_dir.join(path) } else { path.to_owned() }))
+    Location::File(if is_bare { state_dir.join(path) } else { path.to_owned() })
 }
 
 #[cfg(test)]
@@ -119,7 +137,7 @@ mod tests {
     fn a_bare_name_is_in_the_state_folder() {
         let state = Path::new("/s");
         let file = |path: &str| Location::File(PathBuf::from(path));
-        let location = |store| location(store, state).unwrap();
+        let location = |store| location(store, state);
         assert_eq!(location("jurat.db"), file("/s/jurat.db"));
         assert_eq!(location("./jurat.db"), file("./jurat.db"));
         assert_eq!(location("./a:b.db"), file("./a:b.db"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use console::Style;
-use jurat_engine::Alone;
+use jurat_engine::{Alone, Limits};
 use jurat_runtime::{
     Options,
     engines::{EchoExecutor, EchoMode},
@@ -49,7 +49,8 @@ async fn play(
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<u8> {
     let state = State::open(folder)?;
-    let engine = Box::pin(node::engine(&state, &Location::File(folder.join("demo.db")))).await?;
+    let store = Location::File(folder.join("demo.db"));
+    let engine = Box::pin(node::engine(&state, &store, Limits::default())).await?;
     engine.start(Alone::Yes).await?;
     let listener = TcpListener::bind(LOOPBACK).await?;
     let url = format!("http://{}", listener.local_addr()?);

@@ -10,6 +10,7 @@ mod logging;
 mod node;
 mod output;
 mod patience;
+mod settings;
 mod signals;
 mod state;
 
@@ -22,7 +23,8 @@ use crate::{
     commands::Context,
     config::Config,
     failure::{ERROR, Failure},
-    output::{Format, Output, complain},
+    output::{Format, Output},
+    settings::Settings,
 };
 
 #[global_allocator]
@@ -31,10 +33,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = Output::new(&cli.global, config::colours());
-    let config = match Config::new(&cli.global) {
-        Ok(config) => config,
-        Err(error) => return failed(out, &error),
+    if let Some(printed) = commands::without_settings(out, &cli.command) {
+        return printed.map_or_else(|error| failed(out, &error), ExitCode::from);
+    }
+    let settings = match Settings::read(&cli.given()) {
+        Ok(settings) => settings,
+        Err(error) => return failed(out.logging(logging::format_before_settings(&cli)), &error),
     };
+    let config = Config::new(settings);
+    let out = if cli.command.is_server() { out.logging(config.log_format) } else { out };
     let context = Context { config, out };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -43,10 +50,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(commands::run(&context, cli.command));
     // What still runs was left behind on purpose, after a second signal for example.
     runtime.shutdown_background();
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => failed(out, &error),
-    }
+    result.map_or_else(|error| failed(out, &error), ExitCode::from)
 }
 
 /// The error and its causes. Some libraries repeat the cause in their own text.
@@ -66,11 +70,9 @@ fn failed(out: Output, error: &anyhow::Error) -> ExitCode {
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
-    complain(&format!("error: {}", sentence(error)));
-    let Some(failure) = error.downcast_ref::<Failure>() else { return ExitCode::from(ERROR) };
-    for line in failure.advice() {
-        complain(&format!("  {line}"));
-    }
+    let failure = error.downcast_ref::<Failure>();
+    out.error(&sentence(error), &failure.map(Failure::advice).unwrap_or_default());
+    let Some(failure) = failure else { return ExitCode::from(ERROR) };
     if let (Format::Json, Failure::Refused(body)) = (out.format, failure) {
         // The exit code tells of the error even where nobody reads this.
         drop(out.data(&body.to_string()));

@@ -11,7 +11,11 @@ use crate::{
     state::{State, store_name},
 };
 
-pub(crate) async fn engine(state: &State, store: &Location) -> anyhow::Result<Engine> {
+pub(crate) async fn engine(
+    state: &State,
+    store: &Location,
+    limits: Limits,
+) -> anyhow::Result<Engine> {
     let admin = state.admin_key()?;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
@@ -22,7 +26,7 @@ pub(crate) async fn engine(state: &State, store: &Location) -> anyhow::Result<En
         bounded: Bounded::default(),
         node_key,
         secrets: Arc::new(config::variable),
-        limits: Limits::default(),
+        limits,
     };
     let engine = Engine::new(parts);
     engine.key_ensure_admin(&admin).await?;

@@ -2,13 +2,19 @@
 
 pub(crate) mod progress;
 pub(crate) mod round;
+pub(crate) mod steps;
 pub(crate) mod table;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use console::{Style, Term};
 
-use crate::{args::Global, client::Reply, config::Colours};
+use crate::{
+    args::Global,
+    client::Reply,
+    config::{Colours, LogFormat},
+    logging,
+};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
@@ -17,6 +23,8 @@ pub(crate) struct Output {
     pub(crate) colours: Colours,
     /// How many columns the terminal has, where there is one that says so.
     pub(crate) width: Option<u16>,
+    /// The form of what stands on standard error.
+    pub(crate) log: LogFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +46,25 @@ impl Output {
             chatter: if global.quiet { Chatter::Quiet } else { Chatter::Normal },
             colours,
             width: width(),
+            log: LogFormat::Text,
+        }
+    }
+
+    /// The output of a program that logs in this form.
+    pub(crate) fn logging(self, log: LogFormat) -> Self {
+        Self { log, ..self }
+    }
+
+    /// Says what went wrong, and below it what to do.
+    pub(crate) fn error(self, text: &str, advice: &[String]) {
+        match self.log {
+            LogFormat::Json => logging::error_line(text, advice),
+            LogFormat::Text => {
+                complain(&format!("error: {text}"));
+                for line in advice {
+                    complain(&format!("  {line}"));
+                }
+            }
         }
     }
 
@@ -64,8 +91,10 @@ impl Output {
 
     /// Says something beside the data.
     pub(crate) fn note(self, text: &str) {
-        if self.chatter == Chatter::Normal {
-            complain(text);
+        match (self.chatter, self.log) {
+            (Chatter::Quiet, _) => {}
+            (Chatter::Normal, LogFormat::Text) => complain(text),
+            (Chatter::Normal, LogFormat::Json) => logging::always(text),
         }
     }
 

@@ -7,6 +7,7 @@ pub mod code;
 pub mod consensus;
 pub mod decision;
 pub mod executor;
+pub mod figure;
 pub mod id;
 pub mod job;
 pub mod key;

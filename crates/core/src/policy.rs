@@ -141,6 +141,16 @@ impl Policy {
         matches!(policy_id, SCHEMA_ONLY | SCHEMA_THRESHOLDS | CROSSCHECK | CLAIM)
     }
 
+    /// The name by which a binding asks for this policy.
+    pub const fn id(&self) -> &'static str {
+        match self {
+            Self::SchemaOnly { .. } => SCHEMA_ONLY,
+            Self::SchemaThresholds { .. } => SCHEMA_THRESHOLDS,
+            Self::Crosscheck { .. } => CROSSCHECK,
+            Self::Claim => CLAIM,
+        }
+    }
+
     /// Reads a binding: name, version, hash, parameters, in this order.
     pub fn bind(binding: &PolicyBinding) -> Result<Self, BindError> {
         let policy_id = binding.policy_id.as_str();

@@ -45,7 +45,8 @@ impl Engine {
             receipt_id: entry.digest,
             entry: entry.text,
         };
-        self.record(&open, &closing).await?;
+        self.inner.metrics.write("round_close", self.record(&open, &closing)).await?;
+        self.inner.metrics.rounds.ended(&open, &closing);
         // Told only now: nobody may act on a decision that is not on record.
         watcher.tell(|| Progress::Decided {
             round: open.id.clone(),
@@ -98,9 +99,9 @@ impl Engine {
             evidence: Evidence::default(),
         };
         let (policy, schema) = (Arc::clone(policy), checks.schema.clone());
-        let checking = self.inner.bounded.evaluate(policy, Arc::new(candidate), schema);
+        let checking = self.checked(policy, Arc::new(candidate), schema);
         let verdict = tokio::time::timeout(LONGEST_RECHECK, checking).await;
-        if verdict.is_ok_and(|verdict| verdict.status == Status::Passed) {
+        if verdict.is_ok_and(|verdict| verdict.is_ok_and(|it| it.status == Status::Passed)) {
             return;
         }
         consensus.output = nearest_output(replicas, consensus);

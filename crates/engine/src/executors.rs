@@ -85,6 +85,7 @@ impl Engine {
             self.inner.store.executor_remove(name).await?.ok_or_else(|| unknown(name))?;
         self.inner.pool.forget();
         self.inner.pool.drop_standing(name);
+        self.inner.metrics.executors.forget(name);
         Ok(sessions)
     }
 }

@@ -75,6 +75,7 @@ impl Engine {
         }
         // The order is that of choice, never of arrival.
         replicas.sort_by_key(|replica| replica.index);
+        self.inner.metrics.executors.ended(&replicas);
         Ended { errand, replicas }
     }
 

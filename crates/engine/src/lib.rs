@@ -1,12 +1,14 @@
 //! The operations of Jurat. Each exists once, here; every surface is a way to say it.
 
 mod ask;
+mod checked;
 mod clock;
 mod close;
 mod error;
 mod executors;
 mod fan_out;
 mod keys;
+mod metrics;
 mod pool;
 mod probe;
 mod progress;
@@ -30,6 +32,7 @@ pub use self::{
     clock::{Clock, SystemClock},
     error::EngineError,
     keys::KeyOwner,
+    metrics::{Metrics, RequestFigures, RequestInFlight},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
@@ -94,6 +97,7 @@ struct Inner {
     pool: PoolCache,
     keys: KeyCache,
     tasks: Tasks,
+    metrics: Metrics,
 }
 
 impl fmt::Debug for Engine {
@@ -105,7 +109,9 @@ impl fmt::Debug for Engine {
 impl Engine {
     pub fn new(parts: Parts) -> Self {
         let node = NodeId::new(parts.clock.now(), parts.clock.bits());
+        let metrics = Metrics::new(&parts.store.load(), parts.clock.now());
         let inner = Inner {
+            metrics,
             store: parts.store,
             clock: parts.clock,
             client: parts.client,

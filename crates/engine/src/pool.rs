@@ -84,6 +84,11 @@ impl PoolCache {
         Arc::make_mut(&mut standings).remove(executor);
     }
 
+    /// The pool as it was last read.
+    pub(crate) fn last_view(&self) -> Option<Arc<PoolView>> {
+        self.view.load_full()
+    }
+
     /// A snapshot, which later changes do not touch.
     fn standings(&self) -> Arc<BTreeMap<String, Arc<Standing>>> {
         Arc::clone(&self.standings.lock().unwrap_or_else(PoisonError::into_inner))

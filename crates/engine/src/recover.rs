@@ -8,7 +8,7 @@ use jurat_core::{
     replica::{Answer, FailureCode, Label, Replica},
     round::{Closing, Ending, OpenRound},
 };
-use jurat_store::{Claim, Orphans};
+use jurat_store::{Claim, Closed, Orphans};
 
 use crate::{Engine, EngineError};
 
@@ -120,7 +120,9 @@ impl Engine {
             entry: entry.text,
         };
         // Another node may have been quicker; then the round has ended all the same.
-        self.inner.store.round_close(open, &closing).await?;
+        if self.inner.store.round_close(open, &closing).await? == Closed::Closed {
+            self.inner.metrics.rounds.ended(open, &closing);
+        }
         Ok(())
     }
 }

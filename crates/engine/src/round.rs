@@ -33,6 +33,17 @@ impl Engine {
         job: Job,
         watcher: Watcher,
     ) -> Result<Round, EngineError> {
+        let kind = job.work.kind();
+        let ended = self.round_to_its_end(caller, job, watcher).await;
+        ended.inspect_err(|error| self.inner.metrics.rounds.failed(kind, error.code()))
+    }
+
+    async fn round_to_its_end(
+        &self,
+        caller: &Caller,
+        job: Job,
+        watcher: Watcher,
+    ) -> Result<Round, EngineError> {
         require(caller, Scope::RoundsCreate)?;
         let permit = Arc::clone(&self.inner.rounds)
             .try_acquire_owned()
@@ -84,7 +95,7 @@ impl Engine {
             opened_at,
             deadline_at: opened_at.plus_millis(job.timeout_ms),
         };
-        self.inner.store.round_open(&open).await?;
+        self.inner.metrics.write("round_open", self.inner.store.round_open(&open)).await?;
 
         let errand = Errand::new(&open, job, checks, places, deadline);
         let ended = self.fan_out(&open, Arc::new(errand), &watcher).await;

@@ -4,6 +4,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
 };
@@ -54,6 +55,13 @@ pub struct Bounded {
     queue: SyncSender<Errand>,
     /// By the digest of the schema as it is written.
     schemas: Cache<String, Result<Schema, RefusedSchema>>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    waiting: AtomicUsize,
+    refused: AtomicU64,
 }
 
 type Errand = Box<dyn FnOnce() + Send>;
@@ -65,6 +73,17 @@ pub enum NotDone {
     Busy,
     #[error("the work ended by a defect of this program")]
     Crashed,
+}
+
+impl NotDone {
+    /// What a check amounts to that was not made.
+    pub fn evaluation(self) -> Evaluation {
+        let note = match self {
+            Self::Busy => "Too many checks are waiting, so this one was not made.",
+            Self::Crashed => "The check ended by a defect of this program.",
+        };
+        Evaluation::inconclusive(reason::EVALUATION_REFUSED, note)
+    }
 }
 
 impl Default for Bounded {
@@ -98,7 +117,7 @@ impl Bounded {
                 Err(_) => REFUSAL_BYTES,
             })
             .build();
-        Self { queue, schemas }
+        Self { queue, schemas, counts: Arc::default() }
     }
 
     /// The compiled schema, from the cache or from one of the threads.
@@ -137,17 +156,7 @@ impl Bounded {
         candidate: Arc<Candidate>,
         schema: Schema,
     ) -> Evaluation {
-        match self.try_evaluate(policy, candidate, schema).await {
-            Ok(evaluation) => evaluation,
-            Err(NotDone::Busy) => Evaluation::inconclusive(
-                reason::EVALUATION_REFUSED,
-                "Too many checks are waiting, so this one was not made.",
-            ),
-            Err(NotDone::Crashed) => Evaluation::inconclusive(
-                reason::EVALUATION_REFUSED,
-                "The check ended by a defect of this program.",
-            ),
-        }
+        self.try_evaluate(policy, candidate, schema).await.unwrap_or_else(NotDone::evaluation)
     }
 
     /// Like `evaluate`, for those who must tell an inconclusive check from one that was not made.
@@ -164,19 +173,37 @@ impl Bounded {
         self.run(move || policy.evaluate(&candidate, &schema)).await
     }
 
+    /// How many errands wait for a thread.
+    pub fn waiting(&self) -> usize {
+        self.counts.waiting.load(Ordering::Relaxed)
+    }
+
+    /// How many errands were refused so far because too many waited.
+    pub fn refused(&self) -> u64 {
+        self.counts.refused.load(Ordering::Relaxed)
+    }
+
     /// Does work of any kind on one of the threads.
     pub async fn run<T: Send + 'static>(
         &self,
         errand: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, NotDone> {
         let (done, result) = oneshot::channel();
+        let counts = Arc::clone(&self.counts);
         let errand = Box::new(move || {
+            counts.waiting.fetch_sub(1, Ordering::Relaxed);
             // Whoever waited may have given up, and then nobody needs the result.
             if !done.is_closed() {
                 drop(done.send(errand()));
             }
         });
-        self.queue.try_send(errand).map_err(|_| NotDone::Busy)?;
+        // Counted first, so that a thread that is quick does not count below zero.
+        self.counts.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.queue.try_send(errand).is_err() {
+            self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.counts.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(NotDone::Busy);
+        }
         // A panic drops the sender before anything is sent.
         result.await.map_err(|_| NotDone::Crashed)
     }
@@ -221,6 +248,7 @@ mod tests {
 
         let evaluation = bounded.run(|| Evaluation::passed(Vec::new())).await;
         assert_eq!(evaluation, Err(NotDone::Busy));
+        assert_eq!((bounded.waiting(), bounded.refused()), (0, 1));
         let refused = bounded.schema(&serde_json::json!({"type": "object"})).await;
         assert_eq!(refused, Err(RefusedSchema::Busy));
         drop(release);

@@ -25,6 +25,12 @@ pub(crate) fn ok_text(body: String) -> Response {
     text_response(StatusCode::OK, "application/json", body)
 }
 
+/// Figures in the text format of OpenMetrics.
+pub(crate) fn figures(text: String) -> Response {
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    text_response(StatusCode::OK, content_type, text)
+}
+
 pub(crate) fn created(body: &impl Serialize) -> Response {
     json_response(StatusCode::CREATED, "application/json", body)
 }

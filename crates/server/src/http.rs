@@ -65,6 +65,7 @@ fn routes() -> Vec<Route> {
         open_route("/openapi.json", "openapi", get(docs::document)),
         open_route("/docs", "docs", get(docs::page)),
         open_route("/docs/{file}", "docs_file", get(docs::part)),
+        route("GET", "/metrics", "metrics_show", get(operations::metrics)),
         route("POST", "/api/v2/delegate", "delegate", post(consensus::delegate_v2)),
         route("POST", "/api/v2/validate", "validate", post(consensus::validate_v2)),
         route("POST", "/api/v3/delegate", "delegate", post(consensus::delegate)),

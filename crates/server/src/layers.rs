@@ -13,7 +13,7 @@ use jurat_engine::Engine;
 use jurat_wire::problem::Problem;
 use tracing::Instrument as _;
 
-use crate::encode;
+use crate::{count, encode};
 
 const REQUEST_ID: &str = "x-request-id";
 
@@ -26,6 +26,7 @@ pub(crate) async fn identify(
     let id = request_id(&engine, &request);
     let started = engine.clock().now();
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+    let counted = count::begin(&engine, request.method(), route);
     let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(), http.route = route);
     let mut response = async {
         let response = next.run(request).await;
@@ -35,6 +36,7 @@ pub(crate) async fn identify(
     }
     .instrument(span)
     .await;
+    count::end(&engine, counted, response.status());
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, value);

@@ -1,6 +1,7 @@
 //! The inbound surfaces of Jurat. Each request takes three beats: decode, one engine call, encode.
 
 mod auth;
+mod count;
 mod decode;
 mod encode;
 mod http;

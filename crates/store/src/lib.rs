@@ -1,7 +1,9 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
+pub mod backup;
 mod error;
 mod key;
+mod load;
 mod migrations;
 mod postgres;
 mod rows;
@@ -24,6 +26,7 @@ use jurat_core::{
 pub use self::{
     error::{StoreError, StoreErrorKind},
     key::KeyRecord,
+    load::{Connections, Load},
     postgres::Postgres,
     sqlite::Sqlite,
 };
@@ -84,6 +87,10 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Whether the store can be written to.
     async fn ping(&self) -> Result<()>;
+    /// How much there is to do at this moment.
+    fn load(&self) -> Load {
+        Load::default()
+    }
     /// Finishes what is queued and lets go of the database. Later calls are `Unavailable`.
     async fn close(&self);
 }

@@ -20,7 +20,8 @@ use sqlx::{
 };
 
 use crate::{
-    Added, Claim, Closed, KeyRecord, Page, Result, RoundFilter, SessionAdded, Store, StoreError,
+    Added, Claim, Closed, Connections, KeyRecord, Load, Page, Result, RoundFilter, SessionAdded,
+    Store, StoreError,
     error::Refusal,
     migrations,
     rows::{
@@ -182,6 +183,12 @@ impl Store for Postgres {
             return Err(StoreError::unavailable(Refusal::ReadOnly));
         }
         Ok(())
+    }
+
+    fn load(&self) -> Load {
+        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
+        let used = self.pool.size().saturating_sub(idle);
+        Load { connections: Some(Connections { used, idle }), ..Load::default() }
     }
 
     async fn close(&self) {

@@ -1,6 +1,8 @@
 //! The SQL that both databases understand. In each text `$1`, `$2`, … first appear in ascending
 //! order, because SQLite numbers them by appearance.
 
+pub(crate) mod list;
+
 /// Columns are named one by one: a `*` would break statements that PostgreSQL has prepared when a
 /// migration adds a column.
 macro_rules! executor_columns {
@@ -89,15 +91,5 @@ pub(crate) const ROUND_REPLICAS: &str = concat!(
     replica_columns!(),
     " from replicas where account_id = $1 and round_id = $2 order by position"
 );
-/// Outputs may be large, so a list reads no document but the seats.
-pub(crate) const ROUND_LIST: &str = concat!(
-    "select ",
-    open_columns!(),
-    ", rounds.state, rounds.closed_at, rounds.outcome, rounds.verdict, rounds.agreement_bp, \
-     rounds.confidence_bp, rounds.receipt_id from rounds where rounds.account_id = $1 and rounds.id < $2 \
-     and ($3 is null or rounds.kind = $3) and ($4 is null or rounds.outcome = $4) \
-     order by rounds.id desc limit $5"
-);
-
 pub(crate) const ENTRY_GET: &str =
     "select entry from entries where account_id = $1 and receipt_id = $2";

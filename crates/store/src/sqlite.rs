@@ -3,7 +3,7 @@
 mod installation;
 mod readers;
 mod rounds;
-mod setup;
+pub(crate) mod setup;
 mod writer;
 
 use std::path::Path;
@@ -20,7 +20,8 @@ use rusqlite::{Connection, ErrorCode, Params, Row};
 
 use self::{readers::Readers, writer::Writer};
 use crate::{
-    Added, Claim, Closed, KeyRecord, Page, Result, RoundFilter, SessionAdded, Store, StoreError,
+    Added, Claim, Closed, KeyRecord, Load, Page, Result, RoundFilter, SessionAdded, Store,
+    StoreError,
     rows::{
         Cells,
         installation::{ExecutorRow, KeyRow, SessionRow, probe_text},
@@ -180,6 +181,10 @@ impl Store for Sqlite {
     async fn ping(&self) -> Result<()> {
         // Through the writer, because a store that only reads is of no use.
         self.write(|tx| installation::pool_version(tx).map(drop)).await
+    }
+
+    fn load(&self) -> Load {
+        self.writer.load()
     }
 
     async fn close(&self) {

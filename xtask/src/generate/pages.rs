@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use jurat_core::{code::Code, reason};
+use jurat_core::{code::Code, figure, reason};
 
 /// Stands at the head of each page.
 pub(super) const NOTICE: &str = "<!-- Written by `just generate`. Do not edit. -->\n\n";
@@ -61,11 +61,29 @@ pub(super) fn exit_codes() -> String {
     text
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn metrics() -> String {
+    let mut text = format!(
+        "{NOTICE}# Metrics\n\n\
+         `GET /metrics` shows these figures of one node in the text format of OpenMetrics.\n\
+         It needs a key with the scope `metrics:read` or `admin`.\n\
+         Counters begin at zero when the node starts, and a figure appears with the first event that it counts.\n\
+         Every label has a bounded set of values: routes are templates, executors are those that are registered, and nothing of a claim, a key or an account is in a label.\n\
+         [The guide](../guide/observability.md) says how to scrape them, and has a dashboard and alerts.\n\n\
+         | metric | type | labels | meaning |\n|---|---|---|---|\n"
+    );
+    for it in figure::ALL {
+        let samples: Vec<String> = it.samples().iter().map(|name| quoted(name)).collect();
+        let labels: Vec<String> = it.labels.iter().map(|label| quoted(label)).collect();
+        row(&mut text, &[&samples.join("<br>"), it.shape.as_str(), &labels.join(", "), it.help]);
+    }
+    text
+}
+
+pub(super) fn quoted(text: &str) -> String {
     format!("`{text}`")
 }
 
-fn row(text: &mut String, cells: &[&str]) {
+pub(super) fn row(text: &mut String, cells: &[&str]) {
     // A bar would end the cell. Writing to a string cannot fail.
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));

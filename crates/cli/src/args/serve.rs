@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use jurat_runtime::engines::EchoMode;
 
+use crate::settings::LISTEN;
+
 const SERVE_EXAMPLES: &str = "\
 Examples:
   jurat serve
@@ -27,34 +29,21 @@ Then register it:
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct Serve {
-    /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5872", value_parser = address)]
-    pub(crate) listen: String,
+    /// Address to listen on; port 0 takes a free one [env: `JURAT_LISTEN`] [default: 127.0.0.1:5872]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
     /// PostgreSQL address of the role that owns the tables and migrates them
-    #[arg(long, env = "JURAT_MIGRATE_URL", hide_env_values = true, value_name = "URL")]
+    /// [env: `JURAT_MIGRATE_URL`]
+    #[arg(long, value_name = "URL")]
     pub(crate) migrate_url: Option<String>,
-    /// Form of the log on standard error
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub(crate) log_format: LogFormat,
+    /// Form of the log on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
+    pub(crate) log_format: Option<String>,
 }
 
 /// A host or an address, and a port. Names are looked up later.
 fn address(text: &str) -> Result<String, String> {
-    let is_whole = text.rsplit_once(':').is_some_and(|(host, port)| {
-        let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
-        is_host && port.parse::<u16>().is_ok()
-    });
-    if is_whole {
-        Ok(text.to_owned())
-    } else {
-        Err("write an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned())
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
+    LISTEN.parse(text).map_err(|_| format!("write {}", LISTEN.expects()))
 }
 
 #[derive(Debug, Args)]
@@ -99,9 +88,9 @@ pub(crate) struct Runtime {
     /// Environment variable that the program of `--engine command` may see; may be given again
     #[arg(long, value_name = "VAR")]
     pub(crate) pass_env: Vec<String>,
-    /// Form of the log on standard error
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub(crate) log_format: LogFormat,
+    /// Form of the log on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
+    pub(crate) log_format: Option<String>,
     /// The program of `--engine command`, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<PathBuf>,

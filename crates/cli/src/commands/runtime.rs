@@ -28,7 +28,7 @@ const OPENAI: &str = "https://api.openai.com/v1";
 const MODEL_TIMEOUT: Duration = Duration::from_mins(2);
 
 pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> {
-    logging::start(&context.config, logging::OF_A_SERVER, args.log_format)?;
+    logging::start(&context.config, logging::OF_A_SERVER, context.config.log_format)?;
     let executor = executor(&args)?;
     let token = args.token_env.as_deref().map(|name| secret("--token-env", name)).transpose()?;
     let compat = match args.compat {
@@ -43,7 +43,7 @@ pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> 
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = jurat_runtime::serve(listener, executor, options, async { drop(stopped.await) });
     let mut serving = Box::pin(serving);
-    listening(context.out, args.log_format, &url)?;
+    listening(context.out, &url)?;
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {

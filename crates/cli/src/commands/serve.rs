@@ -10,7 +10,7 @@ use tokio::{net::TcpListener, sync::oneshot};
 
 use super::Context;
 use crate::{
-    args::{LogFormat, Serve},
+    config::LogFormat,
     failure::Failure,
     logging, node,
     output::{Format, Output, complain},
@@ -22,24 +22,24 @@ use crate::{
 /// What a shell calls the end by ctrl-c.
 const INTERRUPTED: u8 = 130;
 
-pub(super) async fn run(context: &Context, args: Serve) -> anyhow::Result<u8> {
-    logging::start(&context.config, logging::OF_A_SERVER, args.log_format)?;
-    let store = with_migrations(context.config.store.clone(), args.migrate_url)?;
+pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
+    let config = &context.config;
+    logging::start(config, logging::OF_A_SERVER, config.log_format)?;
+    let store = with_migrations(config.store.clone(), config.migrate_url.clone())?;
     let mut signals = Signals::listen()?;
-    let state = State::open(&context.config.state_dir)?;
-    let say = |text: &str| say(args.log_format, text);
+    let state = State::open(&config.state_dir)?;
     let waiting = patiently(
         |error| matches!(error, StateError::Locked { .. }),
-        say,
+        |text| context.out.note(text),
         async || Ok(state.lock(&store)?),
     );
     let _lock = tokio::select! {
         lock = waiting => lock?,
         () = signals.next() => return Ok(INTERRUPTED),
     };
-    let listener = bind(&args.listen).await?;
+    let listener = bind(&config.listen).await?;
     let url = url_of(&listener)?;
-    let engine = Box::pin(node::engine(&state, &store)).await?;
+    let engine = Box::pin(node::engine(&state, &store, config.limits)).await?;
     let alone = match store {
         Location::Memory | Location::File(_) => Alone::Yes,
         Location::Postgres { .. } => Alone::No,
@@ -56,7 +56,7 @@ pub(super) async fn run(context: &Context, args: Serve) -> anyhow::Result<u8> {
     let pid = std::process::id();
     let server = ServerFile { url: url.clone(), pid, store: store_name(&store) };
     let _announced = state.announce(&server)?;
-    listening(context.out, args.log_format, &url)?;
+    listening(context.out, &url)?;
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {
@@ -110,22 +110,15 @@ pub(super) fn url_of(listener: &TcpListener) -> io::Result<String> {
 }
 
 /// Says where it listens; that line is what others wait for, so it is never left out.
-pub(super) fn listening(out: Output, log: LogFormat, url: &str) -> io::Result<()> {
-    match out.format {
-        Format::Json => out.data(
-            &json!({ "event": "listening", "url": url, "pid": std::process::id() }).to_string(),
-        ),
-        Format::Text => {
-            say(log, &format!("listening on {url}"));
-            Ok(())
+pub(super) fn listening(out: Output, url: &str) -> io::Result<()> {
+    let text = format!("listening on {url}");
+    match (out.format, out.log) {
+        (Format::Json, _) => {
+            let pid = std::process::id();
+            out.data(&json!({ "event": "listening", "url": url, "pid": pid }).to_string())?;
         }
+        (Format::Text, LogFormat::Text) => complain(&text),
+        (Format::Text, LogFormat::Json) => logging::always(&text),
     }
-}
-
-/// Says something to whoever started the server, without a break in a log of JSON lines.
-fn say(log: LogFormat, text: &str) {
-    match log {
-        LogFormat::Text => complain(text),
-        LogFormat::Json => tracing::info!(target: logging::ALWAYS, "{text}"),
-    }
+    Ok(())
 }

@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        config::Colours,
+        config::{Colours, LogFormat},
         output::{Chatter, Format},
     };
 
@@ -169,6 +169,7 @@ mod tests {
             chatter: Chatter::Normal,
             colours: Colours::Off,
             width: None,
+            log: LogFormat::Text,
         };
         let body = json!({
             "verdict": "VALID", "confidence": 0.9, "round_id": "rnd_1", "receipt_id": "sha256:1",

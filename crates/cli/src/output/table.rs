@@ -11,7 +11,7 @@ use crate::config::Colours;
 
 const WIDEST_CELL: usize = 60;
 /// Columns with what is copied into the next command, which a break would spoil.
-const IDS: [&str; 4] = ["round", "session", "executor", "name"];
+const IDS: [&str; 5] = ["round", "session", "executor", "name", "setting"];
 /// Columns that give way on a narrow terminal, the first one first: words in pieces help nobody.
 const SPARE: [&str; 3] = ["state", "opened at", "agreement"];
 /// A space on both sides, and one between two columns.
@@ -113,12 +113,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::output::{Chatter, Format};
+    use crate::{
+        config::LogFormat,
+        output::{Chatter, Format},
+    };
 
     const ID: &str = "rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F";
 
     fn rounds(width: Option<u16>, colours: Colours) -> String {
-        let out = Output { format: Format::Text, chatter: Chatter::Normal, colours, width };
+        let (format, chatter, log) = (Format::Text, Chatter::Normal, LogFormat::Text);
+        let out = Output { format, chatter, colours, width, log };
         let header = ["round", "state", "verdict", "outcome", "says", "opened at"];
         let says = "a sentence that is long enough to need several lines";
         let values = [ID, "closed", "VALID", "agreed", says, "2026-01-02 03:04:05"];

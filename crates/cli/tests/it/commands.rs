@@ -42,6 +42,9 @@ fn every_command_has_examples() {
         "rounds list",
         "rounds show",
         "node",
+        "config show",
+        "config check",
+        "config example",
         "completions",
     ] {
         let mut args: Vec<&str> = command.split(' ').collect();
@@ -168,8 +171,8 @@ fn wrong_usage_exits_with_2_before_anything_is_touched() {
         (&["runtime", "--pass-env", "HOME"], "`--pass-env` is for `--engine command`"),
         (&["runtime", "--", "/bin/sh"], "`-- PROGRAM` is for `--engine command`"),
         (&["runtime", "--engine", "openai", "--mode", "lie"], "`--mode` is for `--engine echo`"),
-        (&["serve", "--listen", "5999"], "write an address and a port"),
-        (&["serve", "--listen", "::1:5999"], "write an address and a port"),
+        (&["serve", "--listen", "5999"], "must be an address and a port"),
+        (&["serve", "--listen", "::1:5999"], "must be an address and a port"),
         (&["runtime", "--listen", "localhost"], "write an address and a port"),
         (&["--store", "", "executors", "list"], "`--store` is empty"),
         (&["--store", "sqlite:x.db", "serve"], "cannot begin with `sqlite:`"),

@@ -1,5 +1,7 @@
 //! Several processes: a server, executors, and commands that speak to them.
 
+mod backup;
+
 use std::fs;
 
 use serde_json::json;

@@ -6,5 +6,7 @@ mod commands;
 mod demo;
 mod e2e;
 mod home;
+mod http;
 mod postgres;
 mod redact;
+mod settings;

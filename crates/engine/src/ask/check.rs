@@ -48,7 +48,7 @@ impl Engine {
             && !policy.needs_judge()
         {
             let (policy, candidate) = (Arc::clone(policy), Arc::clone(candidate));
-            let verdict = self.inner.bounded.try_evaluate(policy, candidate, schema.clone()).await;
+            let verdict = self.checked(policy, candidate, schema.clone()).await;
             let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
             // Without a check of our own nothing would keep a false pass out.
             if verdict.reason_codes.contains(&reason::EVALUATION_REFUSED) {

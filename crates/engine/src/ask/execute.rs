@@ -8,7 +8,7 @@ use jurat_core::{
     policy::Status,
     replica::{Answer, Failure, FailureCode, Label, Said, Vote},
 };
-use jurat_guard::client::Reply;
+use jurat_guard::{bounded::NotDone, client::Reply};
 use jurat_wire::executor::{
     ExecuteRequest, JobContract, Stage, TaskContract, decode_execute_response,
 };
@@ -65,11 +65,11 @@ pub(super) async fn read(engine: &Engine, errand: &Errand, index: usize, reply: 
     let candidate_id = format!("cand-{execution_id}");
     let candidate = Arc::new(Candidate { candidate_id, execution_id, output, evidence });
     let schema = errand.checks.schema.clone();
-    let checking =
-        engine.inner.bounded.evaluate(Arc::clone(policy), Arc::clone(&candidate), schema);
+    let checking = engine.checked(Arc::clone(policy), Arc::clone(&candidate), schema);
     let Ok(verdict) = tokio::time::timeout_at(errand.deadline, checking).await else {
         return Answer::nothing(FailureCode::OutputUnchecked, "the check did not end in time");
     };
+    let verdict = verdict.unwrap_or_else(NotDone::evaluation);
     let candidate = Arc::unwrap_or_clone(candidate);
     let said = Said {
         score: own_confidence(&candidate.output),

@@ -50,3 +50,15 @@ async fn a_node_does_not_take_a_round_whose_lease_still_runs() {
     two.store.close().await;
     schema.drop().await;
 }
+
+#[tokio::test]
+async fn the_connections_are_among_the_figures() {
+    let schema = Schema::new().await;
+    let app = node(&schema).await;
+    let text = app.admin().get("/metrics").await.text();
+    for state in ["used", "idle"] {
+        assert!(text.contains(&format!("jurat_store_connections{{state=\"{state}\"}}")), "{text}");
+    }
+    app.engine.shutdown().await;
+    schema.drop().await;
+}

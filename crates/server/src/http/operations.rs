@@ -1,6 +1,7 @@
-//! `/health` and `/ready`.
+//! `/health`, `/ready` and `/metrics`.
 
-use axum::{extract::State, response::Response};
+use axum::{Extension, extract::State, response::Response};
+use jurat_core::caller::Caller;
 use jurat_engine::Engine;
 use jurat_wire::api::status::Status;
 
@@ -15,4 +16,12 @@ pub(super) async fn health() -> Response {
 pub(super) async fn ready(State(engine): State<Engine>) -> Answer {
     engine.ready().await?;
     Ok(encode::ok(&Status { status: "ready" }))
+}
+
+/// The figures that this node counts.
+pub(super) async fn metrics(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+) -> Answer {
+    Ok(encode::figures(engine.metrics_show(&caller).await?))
 }

@@ -64,6 +64,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "session_remove" => session_remove(),
         "health" => health(),
         "ready" => ready(),
+        "metrics_show" => metrics_show(),
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
@@ -252,6 +253,15 @@ fn ready() -> Description {
     Description::new(OPERATIONS, "See whether the server can serve", text)
         .answers::<Status>(200, "It can.", json!({ "status": "ready" }))
         .refuses([Code::StoreUnavailable])
+}
+
+fn metrics_show() -> Description {
+    let text = "The figures that this node counts, in the text format of OpenMetrics.";
+    Description::new(OPERATIONS, "Read the figures", text).scope(Scope::MetricsRead).answers_as(
+        200,
+        "The figures.",
+        &["application/openmetrics-text"],
+    )
 }
 
 fn openapi() -> Description {

@@ -1,11 +1,13 @@
 //! The HTTP surface: requests in, replies out, through the whole walk.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod api;
 mod auth;
 mod coverage;
 mod hostile;
 mod json;
+mod metrics;
 mod openapi;
 mod signature;
 mod stream;

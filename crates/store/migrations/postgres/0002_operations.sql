@@ -11,6 +11,9 @@ alter table rounds add column cancel_requested_at bigint;
 
 create index rounds_called_off on rounds (node_id) where state = 'open' and cancel_requested_at is not null;
 
+-- Lists by kind and outcome read no more rows than they show, however many there are.
+create index rounds_by_answer on rounds (account_id, kind, outcome, id) where outcome is not null;
+
 -- What was done under an idempotency key, recorded in the transaction that did it.
 create table idempotency (
     account_id text collate "C" not null,

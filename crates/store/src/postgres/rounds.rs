@@ -1,9 +1,7 @@
 //! Rounds and decision entries in PostgreSQL.
 
 use jurat_core::{
-    consensus::Outcome,
     id::{AccountId, RoundId},
-    job::Kind,
     round::{OpenRound, Round, RoundSummary},
 };
 use sqlx::PgPool;
@@ -135,15 +133,15 @@ pub(super) async fn list(
     account: &AccountId,
     filter: &RoundFilter,
 ) -> Result<Vec<RoundSummary>> {
-    let rows = sqlx::query(sql::ROUND_LIST)
+    let (text, words) = sql::list::round_list(filter.kind, filter.outcome);
+    let mut query = sqlx::query(text)
         .bind(account.as_str())
-        .bind(filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str))
-        .bind(filter.kind.map(Kind::as_str))
-        .bind(filter.outcome.map(Outcome::as_str))
-        .bind(i64::from(filter.limit))
-        .fetch_all(pool)
-        .await?;
-    rows.iter().map(read_summary).collect()
+        .bind(filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str));
+    for word in words {
+        query = query.bind(word);
+    }
+    let query = query.bind(i64::from(filter.limit));
+    query.fetch_all(pool).await?.iter().map(read_summary).collect()
 }
 
 pub(super) async fn claim(pool: &PgPool, claim: &Claim) -> Result<Vec<OpenRound>> {

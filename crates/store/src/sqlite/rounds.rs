@@ -1,12 +1,10 @@
 //! Rounds and decision entries in SQLite.
 
 use jurat_core::{
-    consensus::Outcome,
     id::{AccountId, RoundId},
-    job::Kind,
     round::{OpenRound, Round, RoundSummary},
 };
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params};
 
 use super::{all, execute, first};
 use crate::{
@@ -130,10 +128,12 @@ pub(super) fn list(
     filter: &RoundFilter,
 ) -> Result<Vec<RoundSummary>> {
     let before = filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str);
-    let kind = filter.kind.map(Kind::as_str);
-    let outcome = filter.outcome.map(Outcome::as_str);
-    let params = params![account.as_str(), before, kind, outcome, filter.limit];
-    all(tx, sql::ROUND_LIST, params, |row| read_summary(row))
+    let (text, words) = sql::list::round_list(filter.kind, filter.outcome);
+    let account = account.as_str();
+    let mut params: Vec<&dyn ToSql> = vec![&account, &before];
+    params.extend(words.iter().map(|word| word as &dyn ToSql));
+    params.push(&filter.limit);
+    all(tx, text, params.as_slice(), |row| read_summary(row))
 }
 
 pub(super) fn claim(tx: &Connection, claim: &Claim) -> Result<Vec<OpenRound>> {
@@ -177,4 +177,33 @@ fn with_replicas(tx: &Connection, mut round: Round) -> Result<Round> {
         closing.replicas = all(tx, sql::ROUND_REPLICAS, params, |row| read_replica(row))?;
     }
     Ok(round)
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_core::{consensus::Outcome, job::Kind};
+
+    use super::*;
+    use crate::sqlite::setup;
+
+    /// How SQLite finds the rows of a list: one line for each place that it reads.
+    fn plan(kind: Option<Kind>, outcome: Option<Outcome>) -> Vec<String> {
+        let connection = setup::open_memory().unwrap();
+        let (text, _) = sql::list::round_list(kind, outcome);
+        let mut statement = connection.prepare(&format!("explain query plan {text}")).unwrap();
+        let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
+        let lines: Vec<String> = lines.map(Result::unwrap).collect();
+        lines.into_iter().filter(|line| line.contains(" rounds ")).collect()
+    }
+
+    #[test]
+    fn no_list_reads_all_rounds_of_an_account_to_find_none() {
+        const ANSWERED: &str = "SEARCH rounds USING INDEX rounds_by_answer \
+            (account_id=? AND kind=? AND outcome=? AND id<?)";
+        let (kind, outcome) = (Some(Kind::Validate), Some(Outcome::Split));
+        assert_eq!(plan(kind, outcome), [ANSWERED]);
+        assert_eq!(plan(None, outcome), [ANSWERED; 3]);
+        let under_way = "SCAN rounds USING INDEX rounds_open";
+        assert_eq!(plan(kind, None), [ANSWERED, ANSWERED, ANSWERED, ANSWERED, under_way]);
+    }
 }

@@ -7,10 +7,11 @@ use std::{
     thread,
 };
 
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use rusqlite::{Connection, ffi};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{Result, StoreError, error::Refusal};
+use crate::{Load, Result, StoreError, error::Refusal};
 
 /// Writes that may wait; those who come later wait to be queued.
 const QUEUE: usize = 1_024;
@@ -19,6 +20,7 @@ const BATCH: usize = 256;
 
 pub(super) struct Writer {
     queue: mpsc::Sender<Message>,
+    commit_sizes: Histogram,
 }
 
 enum Message {
@@ -58,11 +60,22 @@ struct Pending<T, W> {
 impl Writer {
     pub(super) fn start(connection: Connection) -> Result<Self> {
         let (queue, messages) = mpsc::channel(QUEUE);
+        let commit_sizes = Histogram::new(exponential_buckets(1.0, 2.0, 9));
+        let sizes = commit_sizes.clone();
         thread::Builder::new()
             .name("jurat-store".to_owned())
-            .spawn(move || work_off(connection, messages))
+            .spawn(move || work_off(connection, messages, &sizes))
             .map_err(StoreError::unavailable)?;
-        Ok(Self { queue })
+        Ok(Self { queue, commit_sizes })
+    }
+
+    /// How much there is to do.
+    pub(super) fn load(&self) -> Load {
+        Load {
+            writes_waiting: self.queue.max_capacity() - self.queue.capacity(),
+            commit_sizes: Some(self.commit_sizes.clone()),
+            connections: None,
+        }
     }
 
     /// Returns when the work is committed.
@@ -94,7 +107,7 @@ impl fmt::Debug for Writer {
 }
 
 /// The body of the thread; ends when it is told to, or when nobody can write any more.
-fn work_off(connection: Connection, mut messages: mpsc::Receiver<Message>) {
+fn work_off(connection: Connection, mut messages: mpsc::Receiver<Message>, sizes: &Histogram) {
     let mut is_disk_unsure = false;
     let mut batch: Vec<Box<dyn Write>> = Vec::with_capacity(BATCH);
     let mut closing = None;
@@ -113,6 +126,9 @@ fn work_off(connection: Connection, mut messages: mpsc::Receiver<Message>) {
         let commit =
             if is_disk_unsure { Commit::DiskUnsure } else { commit(&connection, &mut batch) };
         is_disk_unsure = is_disk_unsure || commit.leaves_disk_unsure();
+        if let Ok(size @ 1..) = u32::try_from(batch.len()) {
+            sizes.observe(f64::from(size));
+        }
         for write in batch.drain(..) {
             write.answer(&commit);
         }

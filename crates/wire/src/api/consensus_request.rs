@@ -152,11 +152,8 @@ pub fn validate(body: &Value) -> Result<Job, Problem> {
     let output = inner.as_ref().and_then(|inner| inner.get("output")).unwrap_or(claim).clone();
     // What belongs to the candidate stands beside it: in the claim, or in the request.
     let beside = inner.as_ref().unwrap_or(&common.body);
-    let schema = beside
-        .get("output_schema")
-        .or_else(|| common.body.get("output_schema"))
-        .or(common.execution_schema)
-        .cloned();
+    let schemas = [schema(beside)?, schema(&common.body)?, common.execution_schema];
+    let schema = schemas.into_iter().flatten().next().cloned();
     let evidence = evidence(beside)?;
     let policy = if schema.is_some() { "vp.schema_only.v1" } else { "vp.claim.v1" };
     Ok(job(common, Work::Validate { output, evidence }, schema, policy))
@@ -223,7 +220,7 @@ fn common(body: &Value) -> Result<Common<'_>, Problem> {
     if let Some(execution) = &execution {
         timeout_ms = policy_request::timeout(execution)?.or(timeout_ms);
         max_steps = execution.whole("max_steps", 1, 1_000_000)?.and_then(|n| u32::try_from(n).ok());
-        execution_schema = execution.get("output_schema");
+        execution_schema = schema(execution)?;
     }
     let timeout_ms = timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
     Ok(Common { body, policy, terms, timeout_ms, max_steps, execution_schema, request_digest })
@@ -244,6 +241,17 @@ fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &s
         timeout_ms: common.timeout_ms,
         max_steps: common.max_steps,
         request_digest: common.request_digest,
+    }
+}
+
+/// What an output must match, as far as its kind goes; its bounds are checked later.
+fn schema<'a>(fields: &Fields<'a>) -> Result<Option<&'a Value>, Problem> {
+    match fields.get("output_schema") {
+        Some(other) if !other.is_object() && !other.is_boolean() => {
+            let reason = format!("must be a JSON Schema, not {}", kind(other));
+            Err(fields.wrong("output_schema", &reason))
+        }
+        schema => Ok(schema),
     }
 }
 

@@ -268,6 +268,7 @@ fn is_about_two_fields(problem: &Problem) -> bool {
 #[test]
 fn decoders_take_what_the_descriptions_allow_and_refuse_the_rest() {
     let mut tried = 0;
+    let mut differences = Vec::new();
     for case in cases() {
         let validator = case.validator();
         for path in case.described() {
@@ -278,14 +279,17 @@ fn decoders_take_what_the_descriptions_allow_and_refuse_the_rest() {
                 if read.as_ref().is_err_and(is_about_two_fields) {
                     continue;
                 }
-                assert_eq!(
-                    read.is_ok(),
-                    validator.is_valid(&request),
-                    "the decoder says {read:?}, the description the contrary: {request}"
-                );
+                if read.is_ok() != validator.is_valid(&request) {
+                    let name = &case.schema["$ref"];
+                    differences.push(format!(
+                        "{name} {path}: {read:?}, though described otherwise: {request}"
+                    ));
+                }
             }
         }
     }
+    let first = differences.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(differences.is_empty(), "{} differ, such as\n{first}", differences.len());
     assert!(tried > 10_000, "only {tried} requests were tried");
 }
 

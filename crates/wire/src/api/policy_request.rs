@@ -150,17 +150,17 @@ fn tier(fields: &Fields<'_>, name: &str, word: &str) -> Result<Option<Tier>, Pro
 /// The deadline in milliseconds, from `timeout_ms` or from `timeout` in seconds.
 pub fn timeout(fields: &Fields<'_>) -> Result<Option<u64>, Problem> {
     const LONGEST_MS: u64 = 600_000;
-    if let Some(ms) = fields.whole("timeout_ms", 1, LONGEST_MS)? {
-        return Ok(Some(ms));
-    }
-    let Some(value) = fields.get("timeout") else { return Ok(None) };
+    let given = fields.whole("timeout_ms", 1, LONGEST_MS)?;
+    let Some(value) = fields.get("timeout") else { return Ok(given) };
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "checked to be in range"
     )]
     match value.as_f64() {
-        Some(seconds) if (0.001..=600.0).contains(&seconds) => Ok(Some((seconds * 1000.0) as u64)),
+        Some(seconds) if (0.001..=600.0).contains(&seconds) => {
+            Ok(given.or(Some((seconds * 1000.0) as u64)))
+        }
         _ => Err(fields.wrong("timeout", "must be seconds from 0.001 to 600")),
     }
 }

@@ -176,6 +176,11 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     assert_eq!(listed(None, Some(Outcome::Split)).await, [3, 2]);
     assert_eq!(listed(Some(Kind::Validate), Some(Outcome::Split)).await, [3]);
     assert_eq!(listed(Some(Kind::Factcheck), None).await, Vec::<u32>::new());
+    // A page of a filtered list goes on where the last one ended.
+    let before = Some(round(&alice, 4).id);
+    let filter = RoundFilter { kind: Some(Kind::Delegate), before, ..newest(1) };
+    let page = backend.store.round_list(&alice, &filter).await.unwrap();
+    assert_eq!(page.iter().map(|it| &it.open.id).collect::<Vec<_>>(), [&round(&alice, 2).id]);
 }
 
 pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {

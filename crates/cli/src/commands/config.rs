@@ -1,0 +1,100 @@
+//! `jurat config`.
+
+use std::path::Path;
+
+use comfy_table::Cell;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::{
+    failure::Failure,
+    output::{Format, Output, table::table},
+    settings::{self, Kind, Origin, Resolved},
+};
+
+pub(super) fn show(context: &Context) -> anyhow::Result<u8> {
+    let settings = &context.config.settings;
+    let text = match context.out.format {
+        Format::Json => {
+            let items: Vec<Value> = settings.iter().map(body).collect();
+            json!({ "file": settings.file(), "items": items }).to_string()
+        }
+        Format::Text => {
+            let rows = settings.iter().map(|resolved| {
+                let value = shown(resolved).unwrap_or_else(|| "–".to_owned());
+                vec![
+                    Cell::new(resolved.setting.name),
+                    Cell::new(value),
+                    Cell::new(resolved.origin.said()),
+                ]
+            });
+            table(context.out, &["setting", "value", "from"], rows.collect())
+        }
+    };
+    context.out.data(&text)?;
+    if settings.file().is_none() {
+        context.out.note(
+            "no file with settings was read; `jurat config example` prints one to begin with",
+        );
+    }
+    Ok(0)
+}
+
+fn shown(resolved: &Resolved) -> Option<String> {
+    resolved.value.as_deref().map(|value| resolved.setting.shown(value))
+}
+
+/// A setting with all that is known of it.
+fn body(resolved: &Resolved) -> Value {
+    let setting = resolved.setting;
+    let typed = |text: Option<String>| match (setting.kind, text) {
+        (_, None) => Value::Null,
+        (Kind::Count { .. }, Some(text)) => json!(text.parse::<u64>().ok()),
+        (_, Some(text)) => json!(text),
+    };
+    json!({
+        "name": setting.name,
+        "value": typed(shown(resolved)),
+        "origin": origin(&resolved.origin),
+        "default": typed(setting.default.map(str::to_owned)),
+        "variable": setting.variable,
+        "flag": setting.flag,
+        "expects": setting.expects(),
+        "about": setting.about,
+    })
+}
+
+fn origin(origin: &Origin) -> Value {
+    match origin {
+        Origin::Default => json!({ "kind": "default" }),
+        Origin::File { path, line } => json!({ "kind": "file", "path": path, "line": line }),
+        Origin::Environment(variable) => json!({ "kind": "environment", "variable": variable }),
+        Origin::Flag(flag) => json!({ "kind": "flag", "flag": flag }),
+    }
+}
+
+/// Checks a file that need not be the one in use.
+pub(super) fn check_file(out: Output, file: &Path) -> anyhow::Result<u8> {
+    let found = settings::read_file(file).map_err(|faults| Failure::usage(faults.join("\n")))?;
+    in_order(out, Some(file), found.len())
+}
+
+/// The settings in use were read without a fault, or this would not run.
+pub(super) fn checked(context: &Context) -> anyhow::Result<u8> {
+    let settings = &context.config.settings;
+    let from_file = settings.iter().filter(|it| matches!(it.origin, Origin::File { .. })).count();
+    in_order(context.out, settings.file(), from_file)
+}
+
+fn in_order(out: Output, file: Option<&Path>, count: usize) -> anyhow::Result<u8> {
+    let text = match (out.format, file) {
+        (Format::Json, file) => json!({ "ok": true, "file": file, "settings": count }).to_string(),
+        (Format::Text, None) => "there is no file with settings, and nothing wrong".to_owned(),
+        (Format::Text, Some(file)) => {
+            let settings = if count == 1 { "1 setting" } else { &format!("{count} settings") };
+            format!("`{}` is in order: {settings}", file.display())
+        }
+    };
+    out.data(&text)?;
+    Ok(0)
+}

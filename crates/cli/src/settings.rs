@@ -1,0 +1,87 @@
+//! Every setting of the program: its names, its type, its default and what it is for.
+
+mod file;
+mod nearest;
+mod page;
+mod resolve;
+mod table;
+mod value;
+
+pub(crate) use self::{
+    file::{FILE_NAME, read as read_file},
+    page::{example, topic},
+    resolve::{Given, Origin, Resolved, Settings},
+    table::{
+        ALL, CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, PROBE_FRESH_MS,
+        ROUNDS, SERVER, STATE_DIR, STORE,
+    },
+};
+
+/// One setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// The dotted name, as the file has it.
+    pub(crate) name: &'static str,
+    pub(crate) variable: &'static str,
+    pub(crate) flag: Option<&'static str>,
+    pub(crate) kind: Kind,
+    /// Without one, the setting has no value until somebody gives it one.
+    pub(crate) default: Option<&'static str>,
+    /// One sentence.
+    pub(crate) about: &'static str,
+    /// A value that differs from the default and could be meant, for the example file.
+    pub(crate) example: &'static str,
+    pub(crate) privacy: Privacy,
+}
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Folder,
+    /// A host or an address, and a port.
+    Listen,
+    /// An http or https address.
+    Url,
+    /// A file, or an address of PostgreSQL.
+    Store,
+    Postgres,
+    /// What is logged.
+    Filter,
+    Word(&'static [&'static str]),
+    Count {
+        least: u64,
+        most: u64,
+    },
+}
+
+/// How much of a value is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Privacy {
+    Open,
+    /// An address, which is shown without its password.
+    Address,
+    /// Only whether it is set.
+    Hidden,
+}
+
+impl Setting {
+    /// The value as anyone may see it.
+    pub(crate) fn shown(&self, value: &str) -> String {
+        match self.privacy {
+            Privacy::Open => value.to_owned(),
+            Privacy::Address => value::without_password(value),
+            Privacy::Hidden => "(hidden)".to_owned(),
+        }
+    }
+
+    /// The value in its plain form, or what is wrong with it.
+    pub(crate) fn parse(&self, text: &str) -> Result<String, String> {
+        value::parse(self.kind, text)
+    }
+
+    /// What a value must be, to be read behind the words `must be`.
+    pub(crate) fn expects(&self) -> String {
+        value::expected(self.kind)
+    }
+}

@@ -1,0 +1,146 @@
+//! Reads the settings of a TOML file. Every fault is named, with its line.
+
+use std::{io::Read as _, path::Path};
+
+use toml::de::{DeTable, DeValue};
+
+use super::{ALL, Kind, Setting, nearest::nearest, value};
+
+/// The file in the state folder that is read when no other is named.
+pub(crate) const FILE_NAME: &str = "jurat.toml";
+/// Many times what all settings take.
+const LARGEST: u64 = 1024 * 1024;
+
+/// A value of a file.
+#[derive(Debug)]
+pub(crate) struct FromFile {
+    pub(crate) setting: &'static Setting,
+    pub(crate) value: String,
+    pub(crate) line: usize,
+}
+
+/// The values of a file, or all that is wrong with it.
+pub(crate) fn read(path: &Path) -> Result<Vec<FromFile>, Vec<String>> {
+    let name = path.display();
+    let unreadable = |why: String| vec![format!("`{name}` cannot be read: {why}")];
+    let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let mut text = String::new();
+    let read = file.take(LARGEST + 1).read_to_string(&mut text);
+    read.map_err(|error| unreadable(error.to_string()))?;
+    if LARGEST < u64::try_from(text.len()).unwrap_or(u64::MAX) {
+        return Err(unreadable("it is larger than 1 MiB, which is too large for settings".into()));
+    }
+    parse(&text).map_err(|faults| {
+        faults.into_iter().map(|(line, text)| format!("`{name}` line {line}: {text}")).collect()
+    })
+}
+
+fn parse(text: &str) -> Result<Vec<FromFile>, Vec<(usize, String)>> {
+    let line_of =
+        |at: usize| text.as_bytes().iter().take(at).filter(|it| **it == b'\n').count() + 1;
+    let table = DeTable::parse(text).map_err(|error| {
+        let line = line_of(error.span().map_or(0, |span| span.start));
+        vec![(line, format!("this is not TOML: {}", error.message()))]
+    })?;
+    let mut leaves = Vec::new();
+    walk(table.get_ref(), "", &mut leaves);
+    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    for (name, at, value) in leaves {
+        match read_value(&name, value) {
+            Ok((setting, value)) => found.push(FromFile { setting, value, line: line_of(at) }),
+            Err(fault) => faults.push((line_of(at), fault)),
+        }
+    }
+    faults.sort();
+    if faults.is_empty() { Ok(found) } else { Err(faults) }
+}
+
+/// Collects what is no table, with its dotted name and where it stands.
+fn walk<'a, 'i>(
+    table: &'a DeTable<'i>,
+    prefix: &str,
+    leaves: &mut Vec<(String, usize, &'a DeValue<'i>)>,
+) {
+    for (key, value) in table {
+        let name = if prefix.is_empty() {
+            key.get_ref().to_string()
+        } else {
+            format!("{prefix}.{}", key.get_ref())
+        };
+        let is_setting = ALL.iter().any(|setting| setting.name == name);
+        match value.get_ref().as_table() {
+            Some(inner) if !is_setting => walk(inner, &name, leaves),
+            // A setting that holds a table by mistake is refused as a value.
+            Some(_) | None => leaves.push((name, key.span().start, value.get_ref())),
+        }
+    }
+}
+
+fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, String), String> {
+    let Some(setting) = ALL.iter().find(|setting| setting.name == name) else {
+        let name = crate::output::shortened(name, 60);
+        return Err(match nearest(&name) {
+            Some(meant) => format!("there is no setting `{name}`; did you mean `{meant}`?"),
+            None => format!(
+                "there is no setting `{name}`; `jurat config example` lists those there are"
+            ),
+        });
+    };
+    let text = match setting.kind {
+        Kind::Count { .. } => given.as_integer().map(ToString::to_string),
+        Kind::Text
+        | Kind::Folder
+        | Kind::Listen
+        | Kind::Url
+        | Kind::Store
+        | Kind::Postgres
+        | Kind::Filter
+        | Kind::Word(_) => given.as_str().map(str::to_owned),
+    };
+    let Some(text) = text else {
+        let kind = given.type_str();
+        let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
+        return Err(format!("`{name}` must be {}, and is {article} {kind}", setting.expects()));
+    };
+    let value = value::parse(setting.kind, &text).map_err(|fault| format!("`{name}` {fault}"))?;
+    Ok((setting, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_with_their_lines() {
+        let text = "# mine\n[limits]\nrounds = 1_000\n\n[server]\nlisten = \"[::1]:1\"\n";
+        let found = parse(text).unwrap();
+        let found: Vec<(&str, &str, usize)> =
+            found.iter().map(|it| (it.setting.name, it.value.as_str(), it.line)).collect();
+        assert_eq!(found, [("limits.rounds", "1000", 3), ("server.listen", "[::1]:1", 6)]);
+        let dotted = parse("limits.rounds = 5").unwrap();
+        assert_eq!(dotted[0].value, "5");
+    }
+
+    #[test]
+    fn every_fault_is_named_with_its_line() {
+        let text = "listen = \"x\"\n[limits]\nrounds = \"many\"\nround = 1\n[log]\nformat = \"xml\"\n\
+                    [store.location]\nx = 1\n[zzz.q]\na = []\n";
+        let faults = parse(text).unwrap_err();
+        let lines: Vec<String> =
+            faults.into_iter().map(|(line, text)| format!("{line}: {text}")).collect();
+        assert_eq!(
+            lines,
+            [
+                "1: there is no setting `listen`; did you mean `server.listen`?",
+                "3: `limits.rounds` must be a whole number from 1 to 1000000, and is a string",
+                "4: there is no setting `limits.round`; did you mean `limits.rounds`?",
+                "6: `log.format` must be `text` or `json`, and is `xml`",
+                "7: `store.location` must be a file or a postgres:// address, and is a table",
+                "10: there is no setting `zzz.q.a`; `jurat config example` lists those there are",
+            ]
+        );
+        let faults = parse("[limits]\nrounds = \n").unwrap_err();
+        assert_eq!(faults[0].0, 2);
+        assert!(faults[0].1.starts_with("this is not TOML: "), "{faults:?}");
+    }
+}

@@ -1,0 +1,65 @@
+//! The settings as text: a file to begin with, and a topic of the help.
+
+use std::fmt::Write as _;
+
+use super::{ALL, Kind, Setting};
+
+/// A file with every setting, each commented out.
+pub(crate) fn example() -> String {
+    let mut text = String::from(
+        "# Settings of Jurat. Save it as `jurat.toml` in the state folder, or name it with `--config`.\n\
+         # The environment overrides this file, and flags override both.\n\
+         # `jurat config check FILE` says whether it is in order.\n",
+    );
+    let mut section = "";
+    for setting in ALL {
+        let (of, name) = setting.name.split_once('.').unwrap_or(("", setting.name));
+        if of != section {
+            let _ = write!(text, "\n[{of}]\n");
+            section = of;
+        }
+        let _ = write!(text, "\n# {}\n# {name} = {}\n", setting.about, literal(setting));
+    }
+    text
+}
+
+/// The default as the file would have it, or a value that could be meant.
+fn literal(setting: &Setting) -> String {
+    let value = setting.default.unwrap_or(setting.example);
+    match setting.kind {
+        Kind::Count { .. } => value.to_owned(),
+        Kind::Text
+        | Kind::Folder
+        | Kind::Listen
+        | Kind::Url
+        | Kind::Store
+        | Kind::Postgres
+        | Kind::Filter
+        | Kind::Word(_) => format!("\"{value}\""),
+    }
+}
+
+/// What `jurat help settings` says.
+pub(crate) fn topic() -> String {
+    let mut text = String::from(
+        "Settings come from a file, from the environment and from flags; later ones win.\n\
+         The file is TOML: the one that `--config FILE` or JURAT_CONFIG names, else `jurat.toml` in \
+         the state folder.\n\
+         `jurat config show` prints every value and where it comes from.\n",
+    );
+    for setting in ALL {
+        let _ = write!(
+            text,
+            "\n  {}\n      {}\n      {}",
+            setting.name, setting.about, setting.variable
+        );
+        if let Some(flag) = setting.flag {
+            let _ = write!(text, ", {flag}");
+        }
+        let _ = match setting.default {
+            Some(default) => writeln!(text, "; by default {default}"),
+            None => writeln!(text, "; no default"),
+        };
+    }
+    text
+}

@@ -1,0 +1,162 @@
+//! Which value counts: a flag before the environment, the environment before the file, the file before the default.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use super::{ALL, FILE_NAME, STATE_DIR, Setting, file, value};
+use crate::{config::variable, failure::Failure};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    File { path: PathBuf, line: usize },
+    Environment(&'static str),
+    Flag(&'static str),
+}
+
+/// What the command line says.
+#[derive(Debug, Default)]
+pub(crate) struct Given<'a> {
+    pub(crate) file: Option<&'a Path>,
+    pub(crate) flags: Vec<(&'static Setting, &'a str)>,
+}
+
+/// A setting with the value that counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Resolved {
+    pub(crate) setting: &'static Setting,
+    pub(crate) value: Option<String>,
+    pub(crate) origin: Origin,
+}
+
+/// All settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    by_name: BTreeMap<&'static str, Resolved>,
+    /// The file that was read.
+    file: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Reads everything, and names all that is wrong at once.
+    pub(crate) fn read(given: &Given<'_>) -> anyhow::Result<Self> {
+        let mut faults = Vec::new();
+        let mut settings = Self { by_name: BTreeMap::new(), file: None };
+        for setting in ALL {
+            settings.add(setting, from_outside(setting, given, &mut faults));
+        }
+        settings.read_file(given, &mut faults);
+        if faults.is_empty() { Ok(settings) } else { Err(Failure::usage(faults.join("\n"))) }
+    }
+
+    fn add(&mut self, setting: &'static Setting, found: Option<(String, Origin)>) {
+        let (value, origin) = match found {
+            Some((value, origin)) => (Some(value), origin),
+            None => (setting.default.map(str::to_owned), Origin::Default),
+        };
+        self.by_name.insert(setting.name, Resolved { setting, value, origin });
+    }
+
+    /// Takes from the file what nothing stronger has said.
+    fn read_file(&mut self, given: &Given<'_>, faults: &mut Vec<String>) {
+        let named =
+            given.file.map(Path::to_owned).or_else(|| variable("JURAT_CONFIG").map(PathBuf::from));
+        let is_named = named.is_some();
+        let own = Path::new(self.text(&STATE_DIR).unwrap_or_default()).join(FILE_NAME);
+        let path = match named {
+            Some(path) => path,
+            None if own.exists() => own,
+            None => return,
+        };
+        let values = match file::read(&path) {
+            Ok(values) => values,
+            Err(found) => return faults.extend(found),
+        };
+        for found in values {
+            if found.setting.name == STATE_DIR.name && !is_named {
+                faults.push(format!(
+                    "`{}` line {}: `{}` cannot stand in the file of the state folder itself; leave it out, or name the file with `--config`",
+                    path.display(),
+                    found.line,
+                    STATE_DIR.name
+                ));
+            }
+            let is_free = self.origin(found.setting) == &Origin::Default;
+            if is_free {
+                let origin = Origin::File { path: path.clone(), line: found.line };
+                self.add(found.setting, Some((found.value, origin)));
+            }
+        }
+        self.file = Some(path);
+    }
+
+    /// The file that was read, if there was one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    pub(crate) fn text(&self, setting: &Setting) -> Option<&str> {
+        match self.by_name.get(setting.name) {
+            Some(resolved) => resolved.value.as_deref(),
+            None => setting.default,
+        }
+    }
+
+    /// A value of the kind that has a least and a most, and a default.
+    pub(crate) fn count(&self, setting: &Setting) -> u64 {
+        let default = || setting.default.and_then(|text| text.parse().ok());
+        let given = self.text(setting).and_then(|text| text.parse().ok());
+        given.or_else(default).unwrap_or_default()
+    }
+
+    pub(crate) fn size(&self, setting: &Setting) -> usize {
+        usize::try_from(self.count(setting)).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn origin(&self, setting: &Setting) -> &Origin {
+        self.by_name.get(setting.name).map_or(&Origin::Default, |resolved| &resolved.origin)
+    }
+
+    /// In the order of the table.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Resolved> {
+        ALL.iter().filter_map(|setting| self.by_name.get(setting.name))
+    }
+}
+
+/// What a flag or the environment says.
+fn from_outside(
+    setting: &'static Setting,
+    given: &Given<'_>,
+    faults: &mut Vec<String>,
+) -> Option<(String, Origin)> {
+    let flag = given.flags.iter().find(|(known, _)| known.name == setting.name);
+    let (text, origin, place) = if let (Some((_, text)), Some(flag)) = (flag, setting.flag) {
+        ((*text).to_owned(), Origin::Flag(flag), format!("`{flag}`"))
+    } else {
+        let text = variable(setting.variable)?;
+        let place = format!("the variable {}", setting.variable);
+        (text, Origin::Environment(setting.variable), place)
+    };
+    match value::parse(setting.kind, &text) {
+        Ok(value) => Some((value, origin)),
+        Err(fault) => {
+            faults.push(format!("{place} {fault}"));
+            None
+        }
+    }
+}
+
+impl Origin {
+    /// In a few words.
+    pub(crate) fn said(&self) -> String {
+        match self {
+            Self::Default => "default".to_owned(),
+            Self::File { path, line } => format!("{}:{line}", path.display()),
+            Self::Environment(variable) => (*variable).to_owned(),
+            Self::Flag(flag) => (*flag).to_owned(),
+        }
+    }
+}

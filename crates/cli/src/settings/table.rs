@@ -1,0 +1,170 @@
+//! The table of settings. What is not in it cannot be set.
+
+use super::{Kind, Privacy, Setting};
+
+/// In the order in which they are shown.
+pub(crate) static ALL: &[&Setting] = &[
+    &STATE_DIR,
+    &LISTEN,
+    &STORE,
+    &MIGRATE_URL,
+    &LOG_FILTER,
+    &LOG_FORMAT,
+    &ROUNDS,
+    &CALLS_PER_EXECUTOR,
+    &PROBE_FRESH_MS,
+    &SERVER,
+    &KEY,
+];
+
+pub(crate) static STATE_DIR: Setting = Setting {
+    name: "state.dir",
+    variable: "JURAT_STATE_DIR",
+    flag: Some("--state-dir"),
+    kind: Kind::Folder,
+    default: Some("./.jurat"),
+    about: "Folder with the store, the keys and the lock; a file in that folder cannot name it.",
+    example: "/var/lib/jurat",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static LISTEN: Setting = Setting {
+    name: "server.listen",
+    variable: "JURAT_LISTEN",
+    flag: Some("--listen"),
+    kind: Kind::Listen,
+    default: Some("127.0.0.1:5872"),
+    about: "Address that `jurat serve` listens on; port 0 takes a free one.",
+    example: "0.0.0.0:5872",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static STORE: Setting = Setting {
+    name: "store.location",
+    variable: "JURAT_STORE",
+    flag: Some("--store"),
+    kind: Kind::Store,
+    default: Some("jurat.db"),
+    about: "Where the data is: a file name in the state folder, a path, or a postgres:// address.",
+    example: "postgres://jurat_app@db.example.com/jurat",
+    privacy: Privacy::Address,
+};
+
+pub(crate) static MIGRATE_URL: Setting = Setting {
+    name: "store.migrate_url",
+    variable: "JURAT_MIGRATE_URL",
+    flag: Some("--migrate-url"),
+    kind: Kind::Postgres,
+    default: None,
+    about: "PostgreSQL address of the role that owns the tables and migrates them.",
+    example: "postgres://jurat_owner@db.example.com/jurat",
+    privacy: Privacy::Address,
+};
+
+pub(crate) static LOG_FILTER: Setting = Setting {
+    name: "log.filter",
+    variable: "JURAT_LOG",
+    flag: None,
+    kind: Kind::Filter,
+    default: None,
+    about: "What is logged on standard error; without it `warn,jurat=info` for a server and `error` for a command.",
+    example: "info",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static LOG_FORMAT: Setting = Setting {
+    name: "log.format",
+    variable: "JURAT_LOG_FORMAT",
+    flag: Some("--log-format"),
+    kind: Kind::Word(&["text", "json"]),
+    default: Some("text"),
+    about: "Form of the log of `jurat serve` and `jurat runtime`.",
+    example: "json",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static ROUNDS: Setting = Setting {
+    name: "limits.rounds",
+    variable: "JURAT_LIMITS_ROUNDS",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: Some("1024"),
+    about: "Rounds under way on this node; more are refused with `overloaded`.",
+    example: "256",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static CALLS_PER_EXECUTOR: Setting = Setting {
+    name: "limits.calls_per_executor",
+    variable: "JURAT_LIMITS_CALLS_PER_EXECUTOR",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: Some("256"),
+    about: "Calls under way to one executor from this node; more wait for their turn.",
+    example: "16",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static PROBE_FRESH_MS: Setting = Setting {
+    name: "limits.probe_fresh_ms",
+    variable: "JURAT_LIMITS_PROBE_FRESH_MS",
+    flag: None,
+    kind: Kind::Count { least: 100, most: 86_400_000 },
+    default: Some("60000"),
+    about: "How many milliseconds what a check of an executor found is believed.",
+    example: "15000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static SERVER: Setting = Setting {
+    name: "client.server",
+    variable: "JURAT_SERVER",
+    flag: Some("--server"),
+    kind: Kind::Url,
+    default: None,
+    about: "Server that commands speak to, instead of the one of the state folder.",
+    example: "https://jurat.example.com",
+    privacy: Privacy::Address,
+};
+
+pub(crate) static KEY: Setting = Setting {
+    name: "client.key",
+    variable: "JURAT_KEY",
+    flag: None,
+    kind: Kind::Text,
+    default: None,
+    about: "API key that commands send; without it the one in `admin.key` of the state folder.",
+    example: "jrt_live_…",
+    privacy: Privacy::Hidden,
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::settings::value::parse;
+
+    #[test]
+    fn names_and_variables_are_unique_and_well_formed() {
+        let names: BTreeSet<&str> = ALL.iter().map(|setting| setting.name).collect();
+        let variables: BTreeSet<&str> = ALL.iter().map(|setting| setting.variable).collect();
+        assert_eq!((names.len(), variables.len()), (ALL.len(), ALL.len()));
+        for setting in ALL {
+            assert_eq!(setting.name.split('.').count(), 2, "{}", setting.name);
+            assert!(setting.variable.starts_with("JURAT_"), "{}", setting.variable);
+            assert!(setting.about.ends_with('.'), "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn defaults_and_examples_are_values() {
+        for setting in ALL {
+            let given = setting.default.into_iter().chain([setting.example]);
+            for text in given {
+                assert!(parse(setting.kind, text).is_ok(), "{} = {text}", setting.name);
+            }
+            assert_ne!(setting.default, Some(setting.example), "{}", setting.name);
+        }
+    }
+}

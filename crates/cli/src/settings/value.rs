@@ -1,0 +1,152 @@
+//! Reads the text of a value, and says what is wrong with it.
+
+use tracing_subscriber::EnvFilter;
+use url::Url;
+
+use super::Kind;
+
+/// Shown instead of an address that cannot be taken apart, and may hold a password.
+const UNREADABLE: &str = "(hidden, because it cannot be read as an address)";
+
+/// What a value must be, to be read behind the words `must be`.
+pub(super) fn expected(kind: Kind) -> String {
+    match kind {
+        Kind::Text => "a text".to_owned(),
+        Kind::Folder => "the path of a folder".to_owned(),
+        Kind::Listen => "an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned(),
+        Kind::Url => "an address like http://127.0.0.1:5872".to_owned(),
+        Kind::Store => "a file or a postgres:// address".to_owned(),
+        Kind::Postgres => "an address that begins with postgres://".to_owned(),
+        Kind::Filter => "a filter like `debug` or `warn,jurat=info`".to_owned(),
+        Kind::Word(words) => one_of(words),
+        Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
+    }
+}
+
+fn one_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(" or ")
+}
+
+/// The value in its plain form, or what is wrong, to be read behind the name of what holds it.
+pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("is empty; it must be {}, or be left out", expected(kind)));
+    }
+    match kind {
+        Kind::Text | Kind::Folder => Ok(text.to_owned()),
+        Kind::Listen if is_listen(text) => Ok(text.to_owned()),
+        Kind::Url => url(text).map(|()| text.trim_end_matches('/').to_owned()),
+        Kind::Store => store(text).map(|()| text.to_owned()),
+        Kind::Postgres if is_postgres(text) => Ok(text.to_owned()),
+        // What was given may be a password in the wrong place.
+        Kind::Postgres => Err(format!("must be {}", expected(kind))),
+        Kind::Filter => match EnvFilter::try_new(text) {
+            Ok(_) => Ok(text.to_owned()),
+            Err(error) => Err(format!("must be {}: {error}", expected(kind))),
+        },
+        Kind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
+        Kind::Count { least, most } => match text.replace('_', "").parse::<u64>() {
+            Ok(count) if least <= count && count <= most => Ok(count.to_string()),
+            Ok(_) | Err(_) => Err(refused(kind, text)),
+        },
+        Kind::Listen | Kind::Word(_) => Err(refused(kind, text)),
+    }
+}
+
+fn refused(kind: Kind, text: &str) -> String {
+    format!("must be {}, and is `{}`", expected(kind), crate::output::shortened(text, 60))
+}
+
+/// Names are looked up later.
+fn is_listen(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
+        is_host && port.parse::<u16>().is_ok()
+    })
+}
+
+fn url(text: &str) -> Result<(), String> {
+    let is_web = Url::parse(text)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());
+    if is_web { Ok(()) } else { Err(format!("must be {}", expected(Kind::Url))) }
+}
+
+pub(super) fn is_postgres(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+fn store(text: &str) -> Result<(), String> {
+    if is_postgres(text) {
+        return Ok(());
+    }
+    // The rest of an address may hold a password.
+    match text.split_once(':').filter(|(scheme, _)| !scheme.contains('/')) {
+        None => Ok(()),
+        Some((scheme, _)) => Err(format!(
+            "cannot begin with `{scheme}:`; name a postgres:// address or a file, and write `./` before a file with a colon in its name"
+        )),
+    }
+}
+
+/// An address without its password; anything else as it is.
+pub(super) fn without_password(text: &str) -> String {
+    if !text.contains("://") {
+        return text.to_owned();
+    }
+    let Ok(mut url) = Url::parse(text) else { return UNREADABLE.to_owned() };
+    let had_password = url.password().is_some();
+    if had_password && url.set_password(None).is_err() {
+        return UNREADABLE.to_owned();
+    }
+    // PostgreSQL takes a password here too, and services take keys.
+    let is_secret =
+        |name: &str| ["password", "key", "token", "secret"].iter().any(|it| name.contains(it));
+    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+    if pairs.iter().any(|(name, _)| is_secret(name)) {
+        let kept = pairs.iter().filter(|(name, _)| !is_secret(name));
+        url.query_pairs_mut().clear().extend_pairs(kept);
+        return url.to_string();
+    }
+    if had_password { url.to_string() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_value_is_told_what_it_must_be() {
+        let count = Kind::Count { least: 1, most: 10 };
+        for (kind, text, expected) in [
+            (count, "many", "must be a whole number from 1 to 10, and is `many`"),
+            (count, "0", "must be a whole number from 1 to 10, and is `0`"),
+            (count, "-1", "must be a whole number from 1 to 10, and is `-1`"),
+            (Kind::Word(&["text", "json"]), "xml", "must be `text` or `json`, and is `xml`"),
+            (Kind::Url, "ftp://h", "must be an address like http://127.0.0.1:5872"),
+            (Kind::Postgres, "s3cret", "must be an address that begins with postgres://"),
+            (Kind::Text, " ", "is empty; it must be a text, or be left out"),
+        ] {
+            assert_eq!(parse(kind, text).unwrap_err(), expected);
+        }
+        assert_eq!(parse(count, "1_0").unwrap(), "10");
+        assert!(parse(Kind::Filter, "jurat=loud").unwrap_err().starts_with("must be a filter"));
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        for (text, expected) in [
+            ("postgres://me:s3cret@h/d", "postgres://me@h/d"),
+            ("postgres://me@h/d?password=s3cret&x=1", "postgres://me@h/d?x=1"),
+            (
+                "postgres://h/d?options[search_path]=jurat",
+                "postgres://h/d?options[search_path]=jurat",
+            ),
+            ("jurat.db", "jurat.db"),
+            ("postgres://me:s3cret@:x/d", UNREADABLE),
+        ] {
+            assert_eq!(without_password(text), expected);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Settings by file, environment and flags, and the commands that show them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Ran};
+
+/// A home whose state folder has a file with settings.
+fn with_file(text: &str) -> Home {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    fs::write(home.state().join("jurat.toml"), text).unwrap();
+    home
+}
+
+fn of<'a>(body: &'a Value, name: &str) -> &'a Value {
+    let items = body["items"].as_array().unwrap();
+    items.iter().find(|item| item["name"] == name).unwrap()
+}
+
+fn shown(home: &Home, args: &[&str], variables: &[(&str, &str)]) -> Value {
+    let mut command = home.command(&[args, &["config", "show", "--json"]].concat());
+    command.envs(variables.iter().copied());
+    Ran::from(command.output().unwrap()).ok().json()
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file() {
+    let file =
+        "[limits]\nrounds = 7\ncalls_per_executor = 9\n[client]\nserver = \"http://file:1\"\n";
+    let home = with_file(file);
+    let path = home.state().join("jurat.toml");
+    let variables = [("JURAT_LIMITS_ROUNDS", "8"), ("JURAT_SERVER", "http://variable:1")];
+    let body = shown(&home, &["--server", "http://flag:1/"], &variables);
+    assert_eq!(body["file"], json!(path));
+    for (name, value, origin) in [
+        ("limits.calls_per_executor", json!(9), json!({"kind": "file", "path": path, "line": 3})),
+        (
+            "limits.rounds",
+            json!(8),
+            json!({"kind": "environment", "variable": "JURAT_LIMITS_ROUNDS"}),
+        ),
+        ("client.server", json!("http://flag:1"), json!({"kind": "flag", "flag": "--server"})),
+        ("server.listen", json!("127.0.0.1:5872"), json!({"kind": "default"})),
+        ("store.migrate_url", Value::Null, json!({"kind": "default"})),
+    ] {
+        let item = of(&body, name);
+        assert_eq!((&item["value"], &item["origin"]), (&value, &origin), "{name}");
+    }
+    // To look at settings makes nothing.
+    assert!(!home.state().join("admin.key").exists());
+}
+
+#[test]
+fn a_named_file_takes_the_place_of_the_one_in_the_state_folder() {
+    let home = with_file("[limits]\nrounds = 7\n");
+    let other = home.path().join("other.toml");
+    fs::write(&other, "state.dir = 'elsewhere'\n").unwrap();
+    let other = other.to_str().unwrap();
+    let body = shown(&home, &["--config", other], &[]);
+    assert_eq!(of(&body, "limits.rounds")["value"], 1024);
+    // The test sets the variable, which is stronger.
+    assert_eq!(of(&body, "state.dir")["origin"]["kind"], "environment");
+    let mut command = home.command(&["config", "show", "--json"]);
+    command.env_remove("JURAT_STATE_DIR").env("JURAT_CONFIG", other);
+    let body = Ran::from(command.output().unwrap()).ok().json();
+    assert_eq!(of(&body, "state.dir")["value"], "elsewhere");
+    let ran = home.run(&["--config", "none.toml", "executors", "list"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("error: `none.toml` cannot be read: "), "{}", ran.err);
+}
+
+#[test]
+fn every_fault_of_a_file_is_named_with_its_line_before_anything_is_touched() {
+    let home = with_file("[limits]\nround = 7\nrounds = \"many\"\n[state]\ndir = \"x\"\n");
+    let ran = home.run(&["executors", "list"]);
+    assert_eq!(ran.code, 2);
+    let file = home.state().join("jurat.toml").display().to_string();
+    let err = ran.err.replace(&file, "FILE");
+    insta::assert_snapshot!(err, @r"
+    error: `FILE` line 2: there is no setting `limits.round`; did you mean `limits.rounds`?
+    `FILE` line 3: `limits.rounds` must be a whole number from 1 to 1000000, and is a string
+    ");
+    assert!(!home.state().join("jurat.db").exists());
+    let home = with_file("[state]\ndir = \"x\"\n");
+    let ran = home.run(&["config", "check"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("`state.dir` cannot stand in the file of the state folder itself"));
+}
+
+#[test]
+fn a_wrong_variable_is_named() {
+    let home = Home::new();
+    for (name, value, text) in [
+        ("JURAT_LIMITS_ROUNDS", "0", "the variable JURAT_LIMITS_ROUNDS must be a whole number"),
+        ("JURAT_LOG", "jurat=loud", "the variable JURAT_LOG must be a filter like"),
+        ("JURAT_LISTEN", "5872", "the variable JURAT_LISTEN must be an address and a port"),
+        ("JURAT_LOG_FORMAT", "xml", "must be `text` or `json`, and is `xml`"),
+        ("JURAT_MIGRATE_URL", "s3cret", "must be an address that begins with postgres://"),
+    ] {
+        let ran =
+            Ran::from(home.command(&["executors", "list"]).env(name, value).output().unwrap());
+        assert_eq!(ran.code, 2, "{name}");
+        assert!(ran.err.contains(text), "{}", ran.err);
+        assert!(!ran.err.contains("s3cret"), "{}", ran.err);
+    }
+    // What needs no settings works all the same.
+    for args in [&["help", "settings"][..], &["config", "example"], &["completions", "bash"]] {
+        Ran::from(home.command(args).env("JURAT_LOG", "jurat=loud").output().unwrap()).ok();
+    }
+}
+
+#[test]
+fn passwords_and_keys_are_not_shown() {
+    let home = with_file("[store]\nlocation = \"postgres://me:s3cret@db/jurat\"\n");
+    let variables =
+        [("JURAT_KEY", "jrt_live_s3cret"), ("JURAT_MIGRATE_URL", "postgres://o:s3cret@db/j")];
+    let body = shown(&home, &[], &variables);
+    assert_eq!(of(&body, "store.location")["value"], "postgres://me@db/jurat");
+    assert_eq!(of(&body, "client.key")["value"], "(hidden)");
+    let mut command = home.command(&["config", "show"]);
+    command.envs(variables);
+    let ran = Ran::from(command.output().unwrap()).ok();
+    assert!(!ran.out.contains("s3cret") && !body.to_string().contains("s3cret"), "{}", ran.out);
+    assert!(ran.out.contains("postgres://o@db/j"), "{}", ran.out);
+}
+
+#[test]
+fn the_settings_are_a_table_and_say_when_there_is_no_file() {
+    let home = Home::new();
+    let mut command = home.command(&["config", "show"]);
+    command.env("JURAT_STATE_DIR", "state").env("JURAT_LOG", "info");
+    let ran = Ran::from(command.output().unwrap()).ok();
+    insta::assert_snapshot!(ran.out);
+    assert!(ran.err.contains("`jurat config example` prints one"), "{}", ran.err);
+    assert_eq!(home.run(&["config", "show", "--quiet"]).ok().err, "");
+}
+
+#[test]
+fn the_example_is_a_file_that_is_in_order() {
+    let home = Home::new();
+    let example = home.run(&["config", "example"]).ok().out;
+    fs::create_dir(home.state()).unwrap();
+    fs::write(home.state().join("jurat.toml"), &example).unwrap();
+    let ran = home.run(&["config", "check"]).ok();
+    assert!(ran.out.contains("jurat.toml` is in order: 0 settings"), "{}", ran.out);
+    // Each line that is commented out is one that could be used.
+    let used: Vec<&str> = example
+        .lines()
+        .filter_map(|line| match line.strip_prefix("# ") {
+            Some(rest) => Some(rest).filter(|rest| rest.contains(" = ")),
+            None => Some(line),
+        })
+        .collect();
+    let file = home.path().join("used.toml");
+    fs::write(&file, used.join("\n")).unwrap();
+    let ran = home.run(&["config", "check", file.to_str().unwrap(), "--json"]).ok();
+    let count =
+        home.run(&["config", "show", "--json"]).ok().json()["items"].as_array().unwrap().len();
+    assert_eq!(ran.json()["settings"], count);
+    fs::write(&file, "[log]\nformat = 1\n").unwrap();
+    assert_eq!(home.run(&["config", "check", file.to_str().unwrap()]).code, 2);
+}
+
+#[test]
+fn a_server_takes_its_settings_from_the_file() {
+    let home = with_file(
+        "[server]\nlisten = \"127.0.0.1:0\"\n[log]\nformat = \"json\"\n[store]\nlocation = \"mine.db\"\n\
+         [limits]\nrounds = 1\n",
+    );
+    let server = home.start(&["serve"]);
+    let line = server.wait_for("listening on http://127.0.0.1:");
+    assert!(line.starts_with('{'), "{line}");
+    assert!(home.state().join("mine.db").exists());
+    assert!(!home.state().join("jurat.db").exists());
+    // A command finds the same store, with the server and without it.
+    home.run(&["executors", "add", "down", "http://127.0.0.1:1"]).ok();
+    server.terminate();
+    assert!(server.wait().success());
+    let listed = home.run(&["executors", "list", "--json"]).ok().json();
+    assert_eq!(listed["items"][0]["name"], "down");
+}
+
+#[test]
+fn the_limit_of_rounds_is_the_one_that_was_set() {
+    let home = with_file("[limits]\nrounds = 1\n");
+    let _server = home.serve();
+    let _executor = home.register("sleeper", "hang");
+    let asking = home.start(&["validate", "--claim", "1 = 1", "--session", "sleeper"]);
+    asking.wait_for("is asked in round ");
+    let ran = home.run(&["validate", "--claim", "1 = 1", "--session", "sleeper", "--json"]);
+    assert_eq!(ran.json()["code"], "overloaded", "{}", ran.err);
+}
+
+#[test]
+fn an_error_of_a_server_that_logs_json_is_json_too() {
+    let home = Home::new();
+    for args in [
+        &["serve", "--log-format", "json", "--listen", "5999"][..],
+        &["serve", "--log-format", "json", "--listen", "192.0.2.1:1"],
+        &["runtime", "--log-format", "json", "--engine", "openai"],
+    ] {
+        let ran = home.run(args);
+        let lines: Vec<Value> =
+            ran.err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let last = lines.last().unwrap();
+        assert_eq!(last["level"], "ERROR", "{}", ran.err);
+        assert!(last["fields"]["message"].as_str().unwrap().len() > 10, "{}", ran.err);
+    }
+    // Others read text.
+    let ran = home.run(&["serve", "--listen", "5999"]);
+    assert!(ran.err.starts_with("error: `--listen` must be an address"), "{}", ran.err);
+}
+
+#[test]
+fn help_topics_are_read_like_the_help_of_a_command() {
+    let home = Home::new();
+    let ran = home.run(&["help", "exit-codes"]).ok();
+    assert!(ran.out.starts_with("Exit codes:\n  0   done"), "{}", ran.out);
+    assert!(ran.out.contains("\n  12  only with --gate"), "{}", ran.out);
+    assert!(!ran.out.contains("Usage:"), "{}", ran.out);
+    let settings = home.run(&["help", "settings"]).ok().out;
+    for item in shown(&home, &[], &[])["items"].as_array().unwrap() {
+        let name = item["name"].as_str().unwrap();
+        assert!(settings.contains(&format!("\n  {name}\n")), "{name}");
+    }
+    assert!(home.run(&["help", "executors", "add"]).ok().out.contains("Registers an executor"));
+}

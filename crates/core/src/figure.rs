@@ -1,0 +1,136 @@
+//! The figures that a node counts: their names, labels and meanings, for `/metrics` and its page.
+
+/// What kind of figure it is, in the words of OpenMetrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+}
+
+impl Shape {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// One figure with its labels. Every label has a bounded set of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Figure {
+    /// Without the endings that the format adds, such as `_total`.
+    pub name: &'static str,
+    pub shape: Shape,
+    pub labels: &'static [&'static str],
+    pub help: &'static str,
+}
+
+impl Figure {
+    /// The names under which samples appear.
+    pub fn samples(&self) -> Vec<String> {
+        let endings: &[&str] = match self.shape {
+            Shape::Counter => &["_total"],
+            Shape::Gauge => &[""],
+            Shape::Histogram => &["_bucket", "_sum", "_count"],
+            Shape::Info => &["_info"],
+        };
+        endings.iter().map(|ending| format!("{}{ending}", self.name)).collect()
+    }
+}
+
+macro_rules! figures {
+    ($($constant:ident: $shape:ident $name:literal [$($label:literal),*] $help:literal;)+) => {
+        $(
+            pub const $constant: Figure = Figure {
+                name: $name,
+                shape: Shape::$shape,
+                labels: &[$($label),*],
+                help: $help,
+            };
+        )+
+
+        /// Every figure.
+        pub const ALL: &[Figure] = &[$($constant),+];
+    };
+}
+
+figures! {
+    REQUESTS: Counter "jurat_http_requests" ["method", "route", "status"]
+        "Requests that ended, by route template and class of the status. `gone` means that the caller left before the answer.";
+    REQUEST_SECONDS: Histogram "jurat_http_request_duration_seconds" ["method", "route"]
+        "Time from the head of a request to the head of its answer.";
+    REQUESTS_IN_FLIGHT: Gauge "jurat_http_requests_in_flight" []
+        "Requests that wait for their answer.";
+    KEY_REFUSALS: Counter "jurat_key_refusals" ["reason"]
+        "Requests refused because of their key: `unauthenticated`, `forbidden` or `rate_limited`.";
+    ROUNDS: Counter "jurat_rounds" ["kind", "outcome"]
+        "Rounds that ended, by what came of them; `expired` and `cancelled` ones were not counted out.";
+    ROUND_ERRORS: Counter "jurat_round_errors" ["kind", "code"]
+        "Rounds that were refused or broke off, by error code.";
+    ROUNDS_IN_FLIGHT: Gauge "jurat_rounds_in_flight" []
+        "Rounds under way on this node.";
+    ROUNDS_LIMIT: Gauge "jurat_rounds_limit" []
+        "Rounds that may be under way on this node; more are refused.";
+    ROUND_SECONDS: Histogram "jurat_round_duration_seconds" ["kind"]
+        "Time from the opening of a round to its decision.";
+    AGREEMENT: Histogram "jurat_round_agreement_ratio" ["kind"]
+        "Share of the replicas asked that are with the winner.";
+    CONFIDENCE: Histogram "jurat_round_confidence_ratio" ["kind"]
+        "Confidence in the answer of a round.";
+    REPLICAS: Counter "jurat_replicas" ["executor", "label"]
+        "Replicas that ended, by executor and by what they said.";
+    REPLICA_SECONDS: Histogram "jurat_replica_duration_seconds" ["executor"]
+        "Time until a replica had ended, with the wait for a free place and the check of its answer.";
+    REPLICA_FAILURES: Counter "jurat_replica_failures" ["executor", "code"]
+        "Replicas without a verdict, by executor and reason.";
+    EXECUTOR_CIRCUIT: Gauge "jurat_executor_circuit" ["executor", "state"]
+        "1 for the state in which the circuit breaker of the executor is: `closed`, `open` or `half_open`.";
+    EXECUTOR_UP: Gauge "jurat_executor_up" ["executor"]
+        "1 if the last probe found the executor well, 0 if not or if there was none yet.";
+    EXECUTOR_PROBE_AGE: Gauge "jurat_executor_probe_age_seconds" ["executor"]
+        "Time since the last probe of the executor.";
+    POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]
+        "Candidates that this node checked, by policy and verdict.";
+    STORE_WRITE_SECONDS: Histogram "jurat_store_write_duration_seconds" ["write"]
+        "Time until a write was on disk, with its wait in the queue.";
+    STORE_WRITES_WAITING: Gauge "jurat_store_writes_waiting" []
+        "Writes that wait for the one thread that writes to SQLite; 0 with PostgreSQL.";
+    STORE_COMMIT_WRITES: Histogram "jurat_store_commit_writes" []
+        "Writes that shared one commit. Only with SQLite.";
+    STORE_CONNECTIONS: Gauge "jurat_store_connections" ["state"]
+        "Connections to PostgreSQL, `used` or `idle`. Only with PostgreSQL.";
+    CHECKS_WAITING: Gauge "jurat_checks_waiting" []
+        "Checks of schemas and policies that wait for a thread.";
+    CHECKS_REFUSED: Counter "jurat_checks_refused" []
+        "Checks that were not made because too many waited.";
+    BUILD: Info "jurat_build" ["version"]
+        "The version of the program.";
+    PROCESS_MEMORY: Gauge "process_resident_memory_bytes" []
+        "Memory of the process that is in RAM.";
+    PROCESS_FDS: Gauge "process_open_fds" []
+        "Open file descriptors of the process.";
+    PROCESS_CPU: Counter "process_cpu_seconds" []
+        "Time that the process has spent on processors.";
+    PROCESS_START: Gauge "process_start_time_seconds" []
+        "When the process started, in seconds since 1970.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_and_nobody_has_two() {
+        let mut names: Vec<&str> = ALL.iter().map(|figure| figure.name).collect();
+        assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+        assert!(ALL.iter().all(|figure| figure.help.ends_with('.')));
+    }
+}

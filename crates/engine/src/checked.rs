@@ -1,0 +1,27 @@
+//! One check of a candidate under a policy, in the sight of those who watch.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    candidate::Candidate,
+    policy::{Evaluation, Policy},
+    schema::Schema,
+};
+use jurat_guard::bounded::NotDone;
+
+use crate::Engine;
+
+impl Engine {
+    /// Decides a candidate within the bounds on work, and counts the verdict.
+    pub(crate) async fn checked(
+        &self,
+        policy: Arc<Policy>,
+        candidate: Arc<Candidate>,
+        schema: Schema,
+    ) -> Result<Evaluation, NotDone> {
+        let checking = self.inner.bounded.try_evaluate(Arc::clone(&policy), candidate, schema);
+        let evaluation = checking.await?;
+        self.inner.metrics.verdict(&policy, &evaluation);
+        Ok(evaluation)
+    }
+}

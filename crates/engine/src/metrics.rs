@@ -1,0 +1,181 @@
+//! The figures of this node: one explicit registry, and what is counted into it.
+
+mod executors;
+mod load;
+mod process;
+mod requests;
+mod rounds;
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{Mutex, PoisonError},
+};
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    figure::{self, Figure},
+    policy::{Evaluation, Policy},
+};
+use jurat_store::Load;
+use prometheus_client::{
+    encoding::text,
+    metrics::{
+        counter::Counter,
+        family::{Family, MetricConstructor},
+        histogram::Histogram,
+        info::Info,
+    },
+    registry::{Metric, Registry},
+};
+use tokio::time::Instant;
+
+pub use self::requests::{RequestFigures, RequestInFlight};
+use self::{
+    executors::ExecutorFigures, load::LoadFigures, process::ProcessFigures, rounds::RoundFigures,
+};
+use crate::{Engine, EngineError, executors::require};
+
+/// Labels are pairs of a name and a word out of a bounded set.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+/// Bounds for what takes from a fraction of a millisecond to a minute.
+const SECONDS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
+
+/// Everything that a node counts. Nothing of it is global.
+pub struct Metrics {
+    registry: Mutex<Registry>,
+    requests: RequestFigures,
+    pub(crate) rounds: RoundFigures,
+    pub(crate) executors: ExecutorFigures,
+    policies: Family<Labels<2>, Counter>,
+    store_writes: Histograms<Labels<1>>,
+    load: LoadFigures,
+    process: ProcessFigures,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Metrics {
+    pub(crate) fn new(store: &Load, now: jurat_core::time::Timestamp) -> Self {
+        let mut registry = Registry::default();
+        let policies = Family::default();
+        register(&mut registry, &figure::POLICY_VERDICTS, policies.clone());
+        let store_writes = histograms(&mut registry, &figure::STORE_WRITE_SECONDS, Seconds);
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        register(&mut registry, &figure::BUILD, build);
+        Self {
+            requests: RequestFigures::new(&mut registry),
+            rounds: RoundFigures::new(&mut registry),
+            executors: ExecutorFigures::new(&mut registry),
+            policies,
+            store_writes,
+            load: LoadFigures::new(&mut registry, store),
+            process: ProcessFigures::new(&mut registry, now),
+            registry: Mutex::new(registry),
+        }
+    }
+
+    /// What the surfaces count.
+    pub fn requests(&self) -> &RequestFigures {
+        &self.requests
+    }
+
+    /// Counts what a check under a policy said.
+    pub(crate) fn verdict(&self, policy: &Policy, evaluation: &Evaluation) {
+        let labels = [("policy", policy.id()), ("status", evaluation.status.as_str())];
+        self.policies.get_or_create(&labels).inc();
+    }
+
+    /// Times a write to the store.
+    pub(crate) async fn write<T>(&self, name: &'static str, write: impl Future<Output = T>) -> T {
+        let started = Instant::now();
+        let done = write.await;
+        self.store_writes.get_or_create(&[("write", name)]).observe(since(started));
+        done
+    }
+}
+
+impl Engine {
+    /// The figures that surfaces count into.
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
+    }
+
+    /// All figures in the text format of OpenMetrics.
+    pub async fn metrics_show(&self, caller: &Caller) -> Result<String, EngineError> {
+        require(caller, Scope::MetricsRead)?;
+        // Figures are wanted most when the store is gone.
+        if let Err(error) = self.pool_view().await {
+            tracing::warn!(error = %error, "could not read the executors for the figures");
+        }
+        let metrics = &self.inner.metrics;
+        let registry = metrics.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        metrics.executors.refresh(self);
+        metrics.load.refresh(self);
+        metrics.process.refresh();
+        let mut text = String::new();
+        text::encode(&mut text, &registry)
+            .map_err(|_| EngineError::Bug("the figures could not be written"))?;
+        Ok(text)
+    }
+}
+
+/// Enters a figure under its name and description.
+fn register(registry: &mut Registry, figure: &Figure, metric: impl Metric) {
+    // The registry ends the sentence itself.
+    registry.register(figure.name, figure.help.trim_end_matches('.'), metric);
+}
+
+type Histograms<S, B = Seconds> = Family<S, Histogram, B>;
+
+fn histograms<S, B>(registry: &mut Registry, figure: &Figure, buckets: B) -> Histograms<S, B>
+where
+    S: prometheus_client::encoding::EncodeLabelSet
+        + fmt::Debug
+        + std::hash::Hash
+        + Eq
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    B: MetricConstructor<Histogram> + Clone + Send + Sync + 'static,
+{
+    let family = Family::new_with_constructor(buckets);
+    register(registry, figure, family.clone());
+    family
+}
+
+/// Makes histograms of durations.
+#[derive(Debug, Clone, Copy)]
+struct Seconds;
+
+impl MetricConstructor<Histogram> for Seconds {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(SECONDS)
+    }
+}
+
+/// Makes histograms of shares between 0 and 1.
+#[derive(Debug, Clone, Copy)]
+struct Shares;
+
+impl MetricConstructor<Histogram> for Shares {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new([0.2, 0.34, 0.4, 0.5, 0.6, 0.67, 0.8, 0.9, 0.95, 0.99, 1.0])
+    }
+}
+
+fn since(started: Instant) -> f64 {
+    started.elapsed().as_secs_f64()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no round takes 285,000 years")]
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1_000.0
+}

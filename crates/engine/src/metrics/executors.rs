@@ -1,0 +1,150 @@
+//! What is counted of executors. Their names come from the registry of executors, and the series
+//! of one that was removed go with it.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError, atomic::AtomicU64},
+};
+
+use jurat_core::{
+    executor::{BreakerState, Probe},
+    figure,
+    replica::{FailureCode, Label, Replica},
+};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use super::{Histograms, Seconds, histograms, register, seconds};
+use crate::Engine;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByExecutor {
+    executor: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByLabel {
+    executor: String,
+    label: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByCode {
+    executor: String,
+    code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByState {
+    executor: String,
+    state: &'static str,
+}
+
+#[derive(Debug)]
+pub(crate) struct ExecutorFigures {
+    /// Those that have series.
+    known: Mutex<BTreeSet<String>>,
+    replicas: Family<ByLabel, Counter>,
+    seconds: Histograms<ByExecutor>,
+    failures: Family<ByCode, Counter>,
+    circuit: Family<ByState, Gauge>,
+    up: Family<ByExecutor, Gauge>,
+    probe_age: Family<ByExecutor, Gauge<f64, AtomicU64>>,
+}
+
+impl ExecutorFigures {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let figures = Self {
+            known: Mutex::default(),
+            replicas: Family::default(),
+            seconds: histograms(registry, &figure::REPLICA_SECONDS, Seconds),
+            failures: Family::default(),
+            circuit: Family::default(),
+            up: Family::default(),
+            probe_age: Family::default(),
+        };
+        register(registry, &figure::REPLICAS, figures.replicas.clone());
+        register(registry, &figure::REPLICA_FAILURES, figures.failures.clone());
+        register(registry, &figure::EXECUTOR_CIRCUIT, figures.circuit.clone());
+        register(registry, &figure::EXECUTOR_UP, figures.up.clone());
+        register(registry, &figure::EXECUTOR_PROBE_AGE, figures.probe_age.clone());
+        figures
+    }
+
+    /// Counts replicas that have ended.
+    pub(crate) fn ended(&self, replicas: &[Replica]) {
+        for replica in replicas {
+            self.count(replica);
+        }
+    }
+
+    fn count(&self, replica: &Replica) {
+        let executor = &replica.executor;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(executor) {
+            known.insert(executor.clone());
+        }
+        let labels = ByLabel { executor: executor.clone(), label: replica.answer.label().as_str() };
+        self.replicas.get_or_create(&labels).inc();
+        let labels = ByExecutor { executor: executor.clone() };
+        self.seconds.get_or_create(&labels).observe(seconds(replica.latency_ms));
+        if let Some(failure) = replica.answer.failure() {
+            let labels = ByCode { executor: executor.clone(), code: failure.code.as_str() };
+            self.failures.get_or_create(&labels).inc();
+        }
+    }
+
+    /// Reads how the executors stand, and forgets those that are gone.
+    pub(super) fn refresh(&self, engine: &Engine) {
+        self.circuit.clear();
+        self.up.clear();
+        self.probe_age.clear();
+        let Some(view) = engine.inner.pool.last_view() else { return };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|name| {
+            let stays = view.pool.executors.contains_key(name);
+            if !stays {
+                self.forget(name);
+            }
+            stays
+        });
+        drop(known);
+        let now = engine.inner.clock.now();
+        for name in view.pool.executors.keys() {
+            let standing = engine.inner.pool.standing(name);
+            let state = state(standing.breaker.state(now));
+            for word in ["closed", "open", "half_open"] {
+                let labels = ByState { executor: name.clone(), state: word };
+                self.circuit.get_or_create(&labels).set(i64::from(word == state));
+            }
+            let labels = ByExecutor { executor: name.clone() };
+            let is_up = standing.probe.as_ref().is_some_and(Probe::is_well);
+            self.up.get_or_create(&labels).set(i64::from(is_up));
+            if let Some(probe) = &standing.probe {
+                self.probe_age.get_or_create(&labels).set(seconds(now.millis_since(probe.at)));
+            }
+        }
+    }
+
+    /// Drops the series of an executor that was removed.
+    pub(crate) fn forget(&self, name: &str) {
+        for label in Label::ALL {
+            self.replicas.remove(&ByLabel { executor: name.to_owned(), label: label.as_str() });
+        }
+        for code in FailureCode::ALL {
+            self.failures.remove(&ByCode { executor: name.to_owned(), code: code.as_str() });
+        }
+        self.seconds.remove(&ByExecutor { executor: name.to_owned() });
+    }
+}
+
+const fn state(state: BreakerState) -> &'static str {
+    match state {
+        BreakerState::Closed => "closed",
+        BreakerState::Open(_) => "open",
+        BreakerState::HalfOpen => "half_open",
+    }
+}

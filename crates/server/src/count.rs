@@ -1,0 +1,42 @@
+//! Counts requests. Labels are templates and classes, so that no caller can make a new series.
+
+use axum::http::{Method, StatusCode};
+use jurat_engine::{Engine, RequestInFlight};
+
+/// Begins to count a request; one whose caller leaves is counted as gone.
+pub(crate) fn begin<'a>(engine: &'a Engine, method: &Method, route: &str) -> RequestInFlight<'a> {
+    engine.metrics().requests().begin(method_name(method), route)
+}
+
+pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, status: StatusCode) {
+    counted.end(class(status));
+    if let Some(reason) = key_refusal(status) {
+        engine.metrics().requests().key_refused(reason);
+    }
+}
+
+/// Anything may stand for a method; those that nobody knows share one name.
+fn method_name(method: &Method) -> &'static str {
+    const KNOWN: [&str; 9] =
+        ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "CONNECT", "TRACE"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
+}
+
+fn class(status: StatusCode) -> &'static str {
+    match status.as_u16() / 100 {
+        1 => "1xx",
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        _ => "5xx",
+    }
+}
+
+fn key_refusal(status: StatusCode) -> Option<&'static str> {
+    match status {
+        StatusCode::UNAUTHORIZED => Some("unauthenticated"),
+        StatusCode::FORBIDDEN => Some("forbidden"),
+        StatusCode::TOO_MANY_REQUESTS => Some("rate_limited"),
+        _ => None,
+    }
+}

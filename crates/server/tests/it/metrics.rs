@@ -1,0 +1,215 @@
+//! `/metrics`: who may read it, what it says, and that no caller can make it grow.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use http::StatusCode;
+use jurat_core::{
+    caller::Scope,
+    figure::{self, Figure, Shape},
+};
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{gated, says_invalid, says_valid, status},
+};
+use serde_json::json;
+
+/// Figures that only PostgreSQL has.
+const NOT_HERE: [&str; 1] = [figure::STORE_CONNECTIONS.name];
+
+async fn figures(app: &TestApp) -> String {
+    let reply = app.admin().get("/metrics").await;
+    assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
+    reply.text()
+}
+
+/// The samples without their values.
+fn series(text: &str) -> BTreeSet<&str> {
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    samples.map(|line| line.rsplit_once(' ').unwrap().0).collect()
+}
+
+#[track_caller]
+fn value(text: &str, series: &str) -> f64 {
+    let start = format!("{series} ");
+    let line = text.lines().find_map(|line| line.strip_prefix(&start));
+    line.unwrap_or_else(|| panic!("there is no `{series}` in\n{text}")).parse().unwrap()
+}
+
+/// Makes everything happen that is counted.
+async fn busy_app() -> TestApp {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_valid(), status(500)]).await;
+    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
+    app.admin().post("/api/v3/validate", &body).await;
+    let claim = json!({ "output": 1, "output_schema": { "type": "string" } });
+    let body = json!({ "claim": claim, "policy": { "policy_id": "vp.schema_only.v1" } });
+    app.admin().post("/api/v3/validate", &body).await;
+    let body = json!({ "claim": "x", "consensus": { "session_pool": ["nobody"] } });
+    app.admin().post("/api/v3/validate", &body).await;
+    app.anonymous().get("/v1/rounds").await;
+    app
+}
+
+#[tokio::test]
+async fn figures_need_a_key_that_may_read_them() {
+    let app = TestApp::new().await;
+    let watcher = app.caller("watcher", &[Scope::MetricsRead]).await;
+    let reply = watcher.get("/metrics").await;
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(
+        reply.headers["content-type"],
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    );
+    assert!(reply.text().ends_with("# EOF\n"));
+    let other = app.caller("other", &[Scope::RoundsCreate, Scope::RoundsRead]).await;
+    assert_eq!(other.get("/metrics").await.status, StatusCode::FORBIDDEN);
+    assert_eq!(app.anonymous().get("/metrics").await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(watcher.get("/v1/rounds").await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_round_is_counted_with_its_replicas_and_its_checks() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_invalid(), status(500)]).await;
+    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
+    app.admin().post("/api/v3/validate", &body).await;
+    let text = figures(&app).await;
+    let check = |series: &str, expected: f64| {
+        let found = value(&text, series);
+        assert!((found - expected).abs() < 1e-9, "{series} is {found}, not {expected}");
+    };
+    check("jurat_rounds_total{kind=\"validate\",outcome=\"split\"}", 1.0);
+    check("jurat_round_duration_seconds_count{kind=\"validate\"}", 1.0);
+    check("jurat_round_agreement_ratio_count{kind=\"validate\"}", 1.0);
+    check("jurat_replicas_total{executor=\"s1\",label=\"VALID\"}", 1.0);
+    check("jurat_replicas_total{executor=\"s2\",label=\"INVALID\"}", 1.0);
+    check("jurat_replica_failures_total{executor=\"s3\",code=\"http_status\"}", 1.0);
+    check("jurat_replica_duration_seconds_count{executor=\"s3\"}", 1.0);
+    check("jurat_executor_circuit{executor=\"s1\",state=\"closed\"}", 1.0);
+    check("jurat_executor_circuit{executor=\"s1\",state=\"open\"}", 0.0);
+    check("jurat_executor_up{executor=\"s1\"}", 1.0);
+    check("jurat_store_write_duration_seconds_count{write=\"round_open\"}", 1.0);
+    check("jurat_rounds_in_flight", 0.0);
+    let validate = "method=\"POST\",route=\"/api/v3/validate\"";
+    check(&format!("jurat_http_requests_total{{{validate},status=\"2xx\"}}"), 1.0);
+    check(&format!("jurat_http_request_duration_seconds_count{{{validate}}}"), 1.0);
+    // The one that asks for the figures.
+    check("jurat_http_requests_in_flight", 1.0);
+}
+
+#[tokio::test]
+async fn a_caller_who_leaves_is_counted_as_gone() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let body = json!({ "claim": "x" });
+    let admin = app.admin();
+    let request = admin.post("/api/v3/validate", &body);
+    tokio::select! {
+        _ = request => panic!("nobody let the executor answer"),
+        () = fake.called(1) => {}
+    }
+    let text = figures(&app).await;
+    let gone =
+        "jurat_http_requests_total{method=\"POST\",route=\"/api/v3/validate\",status=\"gone\"}";
+    assert!((value(&text, gone) - 1.0).abs() < 1e-9);
+    fake.release();
+}
+
+#[tokio::test]
+async fn every_figure_that_is_described_appears_and_no_other() {
+    let app = busy_app().await;
+    let text = figures(&app).await;
+    let names: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+        .map(|line| line.split_once(' ').unwrap().0)
+        .collect();
+    let described: BTreeSet<&str> =
+        figure::ALL.iter().map(|figure| figure.name).filter(|it| !NOT_HERE.contains(it)).collect();
+    assert_eq!(names, described);
+    for figure in figure::ALL.iter().filter(|figure| !NOT_HERE.contains(&figure.name)) {
+        assert!(text.contains(&format!("# TYPE {} {}\n", figure.name, figure.shape.as_str())));
+        let sample = &figure.samples()[0];
+        let line = text.lines().find(|line| {
+            line.strip_prefix(sample.as_str()).is_some_and(|rest| rest.starts_with(['{', ' ']))
+        });
+        let line = line.unwrap_or_else(|| panic!("no sample of {sample}"));
+        for label in figure.labels {
+            assert!(line.contains(&format!("{label}=\"")), "{line} has no label {label}");
+        }
+        let labels = line.matches("=\"").count() - usize::from(figure.shape == Shape::Histogram);
+        assert_eq!(labels, figure.labels.len(), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn hostile_input_makes_no_new_series() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let hostile = async |mark: &str| {
+        for path in ["nowhere", "v1/rounds/x", "api/v3/validate/x"] {
+            app.admin().get(&format!("/{path}{mark}?q={mark}")).await;
+        }
+        app.admin().send(&format!("M{mark}"), "/v1/rounds", Body::empty(), &[]).await;
+        app.with_key(&format!("jrt_live_{mark}")).get("/v1/rounds").await;
+        app.admin().delete(&format!("/v1/executors/{mark}")).await;
+        app.admin().get(&format!("/v1/sessions/{mark}")).await;
+        let terms = json!({ "session_pool": [mark] });
+        let body = json!({ "claim": mark, "consensus": terms });
+        app.admin().post("/api/v3/validate", &body).await;
+        let policy = json!({ "policy_id": format!("vp.{mark}.v1") });
+        let body = json!({ "claim": mark, "policy": policy, "context": { mark: mark } });
+        app.admin().post("/api/v3/validate", &body).await;
+        let headers = [("x-request-id", mark), ("idempotency-key", mark), ("user-agent", mark)];
+        let body = json!({ "claim": mark }).to_string();
+        app.admin().send("POST", "/api/v3/validate", Body::from(body), &headers).await;
+    };
+    // What is counted for the first time has a series from then on, the look at the figures too.
+    hostile("first").await;
+    figures(&app).await;
+    let before = figures(&app).await;
+    for mark in 0..30 {
+        hostile(&format!("mark{mark}")).await;
+    }
+    let after = figures(&app).await;
+    let (before, all) = (series(&before), series(&after));
+    let new: Vec<&&str> = all.difference(&before).collect();
+    assert!(new.is_empty(), "{new:?}");
+    assert!(!after.contains("mark") && !after.contains("first"), "{after}");
+}
+
+#[tokio::test]
+async fn the_series_of_an_executor_go_with_it() {
+    let app = busy_app().await;
+    assert!(figures(&app).await.contains("executor=\"s1\""));
+    app.admin().delete("/v1/executors/s1").await;
+    let text = figures(&app).await;
+    assert!(!text.contains("executor=\"s1\""), "{text}");
+    assert!(text.contains("executor=\"s2\""));
+}
+
+/// The words of a text that look like names of our figures.
+fn named(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| word.starts_with("jurat_") || word.starts_with("process_"))
+        .collect()
+}
+
+#[test]
+fn dashboard_and_alerts_name_only_figures_that_exist_and_no_figure_is_left_out() {
+    let dashboard = include_str!("../../../../docs/operations/dashboard.json");
+    let alerts = include_str!("../../../../docs/operations/alerts.yml");
+    let page = include_str!("../../../../docs/reference/metrics.md");
+    serde_json::from_str::<serde_json::Value>(dashboard).unwrap();
+    let samples: BTreeSet<String> = figure::ALL.iter().flat_map(Figure::samples).collect();
+    for name in named(dashboard).union(&named(alerts)) {
+        assert!(samples.contains(*name), "there is no figure `{name}`");
+    }
+    let (panels, described) = (named(dashboard), named(page));
+    for figure in figure::ALL {
+        let samples = figure.samples();
+        assert!(samples.iter().any(|it| panels.contains(it.as_str())), "no panel: {}", figure.name);
+        assert!(samples.iter().all(|it| described.contains(it.as_str())), "{}", figure.name);
+    }
+}

@@ -1,0 +1,92 @@
+//! The reference of the settings, from the program itself.
+
+use std::{fmt::Write as _, path::Path, process::Command};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::pages::{NOTICE, quoted, row};
+
+/// What `jurat config show --json` prints.
+#[derive(Debug, Deserialize)]
+struct Shown {
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Item {
+    name: String,
+    variable: String,
+    flag: Option<String>,
+    default: Value,
+    expects: String,
+    about: String,
+}
+
+pub(super) fn page(program: &Path) -> Result<String> {
+    let shown: Shown = serde_json::from_str(&show(program)?)
+        .context("`jurat config show --json` did not print settings")?;
+    Ok(written(&shown))
+}
+
+fn show(program: &Path) -> Result<String> {
+    let output = Command::new(program)
+        // A folder that is not there has no file that could change a value.
+        .args(["--state-dir", "none", "config", "show", "--json"])
+        .env_clear()
+        .output()
+        .with_context(|| {
+            format!("cannot run {}; `cargo build` or the tests make it", program.display())
+        })?;
+    if !output.status.success() {
+        bail!("`config show` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).context("the settings are not UTF-8")
+}
+
+fn written(shown: &Shown) -> String {
+    let mut text = format!(
+        "{NOTICE}# Settings\n\n\
+         Each setting has a name in the file and a variable; some have a flag.\n\
+         [Configuration](../guide/configuration.md) says which value counts.\n\n\
+         | setting | variable | flag | default | must be |\n|---|---|---|---|---|\n"
+    );
+    for item in &shown.items {
+        let default = match (&item.default, item.default.as_str()) {
+            (Value::Null, _) => String::new(),
+            (_, Some(text)) => quoted(text),
+            (other, None) => quoted(&other.to_string()),
+        };
+        let flag = item.flag.as_deref().map(quoted).unwrap_or_default();
+        row(
+            &mut text,
+            &[&quoted(&item.name), &quoted(&item.variable), &flag, &default, &item.expects],
+        );
+    }
+    text.push_str("\n## What they are for\n\n");
+    for item in &shown.items {
+        let _ = writeln!(text, "- {}: {}", quoted(&item.name), item.about);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_has_a_row_and_a_sentence() {
+        let text = r#"{"file": null, "items": [
+            {"name": "a.b", "variable": "JURAT_A", "flag": null, "default": 7, "expects": "`x` | y", "about": "It is a."},
+            {"name": "a.c", "variable": "JURAT_C", "flag": "--c", "default": null, "expects": "a text", "about": "It is c."}]}"#;
+        let page = written(&serde_json::from_str(text).unwrap());
+        for line in [
+            "| `a.b` | `JURAT_A` |  | `7` | `x` \\| y |",
+            "| `a.c` | `JURAT_C` | `--c` |  | a text |",
+            "- `a.b`: It is a.",
+        ] {
+            assert!(page.lines().any(|it| it == line), "{line} is not in\n{page}");
+        }
+    }
+}
