@@ -165,7 +165,7 @@ struct Story {
 }
 
 impl Story {
-    async fn new(app: TestApp) -> Self {
+    fn new(app: TestApp) -> Self {
         Self { app, document: document(), played: BTreeSet::new() }
     }
 
@@ -240,7 +240,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     for (kind, behaviour) in kinds {
         let [a, b, c] = [behaviour.clone(), behaviour.clone(), behaviour];
         let (app, _fakes) = app_of([a, b, c]).await;
-        let mut story = Story::new(app).await;
+        let mut story = Story::new(app);
         for version in ["v2", "v3", "v4"] {
             let path = format!("/api/{version}/{kind}");
             if story.document["paths"].get(&path).is_some() {
@@ -299,7 +299,7 @@ async fn resources(story: &mut Story) {
 async fn the_example_of_a_disagreement_is_real() {
     let outputs = [1, 2, 3].map(|number| answers(json!({ "answer": number })));
     let (app, _fakes) = app_of(outputs).await;
-    let story = Story::new(app).await;
+    let story = Story::new(app);
     let mut request = story.request("POST", "/api/v3/delegate");
     request["consensus"]["disagreement_policy"] = json!("fail_hard");
     let reply = story.app.admin().post("/api/v3/delegate", &request).await;
@@ -314,7 +314,7 @@ async fn the_example_of_a_disagreement_is_real() {
 async fn the_example_of_a_stream_is_real() {
     let output = answers(json!({ "answer": 144 }));
     let (app, _fakes) = app_of([output.clone(), output.clone(), output]).await;
-    let story = Story::new(app).await;
+    let story = Story::new(app);
     let body = Body::from(story.request("POST", "/api/v3/delegate").to_string());
     let accept = [("accept", "text/event-stream")];
     let reply = story.app.admin().send("POST", "/api/v3/delegate", body, &accept).await;
