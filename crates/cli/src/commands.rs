@@ -5,6 +5,7 @@ mod config;
 mod consensus;
 mod executors;
 mod gate;
+mod junit;
 mod node;
 mod request;
 mod rounds;

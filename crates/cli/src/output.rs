@@ -50,6 +50,17 @@ impl Output {
         }
     }
 
+    /// For what is kept: without colours, and as wide as it needs to be.
+    pub(crate) const fn plain() -> Self {
+        Self {
+            format: Format::Text,
+            chatter: Chatter::Quiet,
+            colours: Colours::Off,
+            width: None,
+            log: LogFormat::Text,
+        }
+    }
+
     /// The output of a program that logs in this form.
     pub(crate) fn logging(self, log: LogFormat) -> Self {
         Self { log, ..self }

@@ -29,6 +29,8 @@ pub enum EngineError {
     Policy(BindError),
     #[error("too many rounds are under way")]
     Overloaded,
+    #[error("the server is shutting down")]
+    ShuttingDown,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("a defect: {0}")]
@@ -50,6 +52,7 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
             Self::ChecksBusy | Self::Overloaded => Code::Overloaded,
+            Self::ShuttingDown => Code::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
                 Code::StoreUnavailable
             }
@@ -78,6 +81,7 @@ impl EngineError {
             | Self::Select(SelectError::Unavailable { .. })
             | Self::ChecksBusy
             | Self::Overloaded
+            | Self::ShuttingDown
             | Self::Store(_)
             | Self::Bug(_) => None,
         };

@@ -17,6 +17,7 @@ mod round;
 mod rounds;
 mod sessions;
 mod signature;
+mod stop;
 mod tasks;
 
 use std::{fmt, sync::Arc};
@@ -25,6 +26,7 @@ use jurat_core::id::NodeId;
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::Store;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::Page as EnginePage;
 
@@ -97,6 +99,10 @@ struct Inner {
     pool: PoolCache,
     keys: KeyCache,
     tasks: Tasks,
+    /// No round begins once it is cancelled.
+    stopping: CancellationToken,
+    /// Ends the walks under way.
+    released: CancellationToken,
     metrics: Metrics,
 }
 
@@ -124,6 +130,8 @@ impl Engine {
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             tasks: Tasks::default(),
+            stopping: CancellationToken::new(),
+            released: CancellationToken::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -132,16 +140,12 @@ impl Engine {
         &*self.inner.clock
     }
 
-    /// Whether the store answers.
+    /// Whether the store answers, and this node is not about to end.
     pub async fn ready(&self) -> Result<(), EngineError> {
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
         Ok(self.inner.store.ping().await?)
-    }
-
-    /// Waits until no round is under way; those that come in meanwhile are refused.
-    pub async fn drain(&self) {
-        let all = u32::try_from(self.inner.limits.rounds).unwrap_or(u32::MAX);
-        // It fails only when the semaphore is closed, which nobody does.
-        let _all = self.inner.rounds.acquire_many(all).await;
     }
 
     /// Waits for what is under way, then closes the store.

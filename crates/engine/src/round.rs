@@ -45,6 +45,9 @@ impl Engine {
         watcher: Watcher,
     ) -> Result<Round, EngineError> {
         require(caller, Scope::RoundsCreate)?;
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
         let permit = Arc::clone(&self.inner.rounds)
             .try_acquire_owned()
             .map_err(|_| EngineError::Overloaded)?;
@@ -52,7 +55,9 @@ impl Engine {
         let account = caller.account().clone();
         let walk = async move {
             let _permit: OwnedSemaphorePermit = permit;
-            engine.walk(account, job, watcher).await
+            let walk = engine.walk(account, job, watcher);
+            let walked = engine.inner.released.run_until_cancelled(walk).await;
+            walked.unwrap_or(Err(EngineError::ShuttingDown))
         };
         // The log lines of the round name the request that it belongs to.
         let walk = self.inner.tasks.spawn(walk.in_current_span());

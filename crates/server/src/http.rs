@@ -96,6 +96,12 @@ pub fn route_table() -> Vec<RouteInfo> {
 pub(crate) fn router(engine: Engine) -> Router {
     let (mut guarded, mut open) = (Router::new(), Router::new());
     for Route { info, handler } in routes() {
+        // What begins rounds is refused first when there is too much of it, all else never.
+        let handler = if is_round(&info) {
+            handler.layer(from_fn_with_state(engine.clone(), layers::admit))
+        } else {
+            handler
+        };
         match info.access {
             Access::Key => guarded = guarded.route(info.path, handler),
             Access::Anyone => open = open.route(info.path, handler),
@@ -109,6 +115,10 @@ pub(crate) fn router(engine: Engine) -> Router {
         .layer(CatchPanicLayer::custom(layers::caught))
         .layer(from_fn_with_state(engine.clone(), layers::identify))
         .with_state(engine)
+}
+
+fn is_round(route: &RouteInfo) -> bool {
+    route.method == "POST" && route.path.starts_with("/api/")
 }
 
 async fn unknown_route(uri: Uri) -> Response {

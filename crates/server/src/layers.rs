@@ -4,7 +4,10 @@ use std::any::Any;
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderValue, header::X_CONTENT_TYPE_OPTIONS},
+    http::{
+        HeaderValue, StatusCode,
+        header::{RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+    },
     middleware::Next,
     response::Response,
 };
@@ -43,7 +46,19 @@ pub(crate) async fn identify(
     }
     // Replies hold text that executors wrote; no browser may guess another type for them.
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        let seconds = encode::retry_after(engine.clock().bits());
+        response.headers_mut().entry(RETRY_AFTER).or_insert(seconds.into());
+    }
     response
+}
+
+/// Refuses a round before its body is read, when none may begin.
+pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: Next) -> Response {
+    match engine.admit() {
+        Ok(()) => next.run(request).await,
+        Err(error) => encode::engine_error(&error),
+    }
 }
 
 /// The caller's own identifier where it is a plain short word, else a new one.

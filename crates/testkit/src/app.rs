@@ -232,6 +232,7 @@ pub fn admin_caller() -> Caller {
     Caller::authenticated(AccountId::admin(), BTreeSet::from([Scope::Admin]))
 }
 
-fn admin_key() -> ApiKey {
+/// The key of the operator of every test application.
+pub fn admin_key() -> ApiKey {
     ApiKey::new(1, [2, 3])
 }

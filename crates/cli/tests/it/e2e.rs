@@ -1,6 +1,7 @@
 //! Several processes: a server, executors, and commands that speak to them.
 
 mod backup;
+mod inbound;
 
 use std::fs;
 

@@ -7,6 +7,7 @@ mod demo;
 mod e2e;
 mod home;
 mod http;
+mod junit;
 mod postgres;
 mod redact;
 mod settings;

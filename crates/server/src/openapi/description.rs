@@ -194,7 +194,7 @@ impl Description {
 
     /// What any route with such a key and such a body can answer.
     fn usual_codes(&self, access: Access) -> Vec<Code> {
-        let mut codes = vec![Code::Internal];
+        let mut codes = vec![Code::Internal, Code::Overloaded];
         if access == Access::Key {
             codes.extend([Code::AuthRequired, Code::StoreUnavailable]);
         }
@@ -202,7 +202,12 @@ impl Description {
             codes.push(Code::Forbidden);
         }
         if self.request.is_some() {
-            codes.extend([Code::InvalidJson, Code::PayloadTooLarge, Code::UnsupportedMediaType]);
+            codes.extend([
+                Code::InvalidJson,
+                Code::PayloadTooLarge,
+                Code::RequestTimeout,
+                Code::UnsupportedMediaType,
+            ]);
         }
         codes
     }

@@ -138,7 +138,7 @@ fn round_of<R: ToSchema>(description: Description) -> Description {
             Code::SessionUnknown,
             Code::SessionPoolTooSmall,
             Code::SessionsUnavailable,
-            Code::Overloaded,
+            Code::ShuttingDown,
             Code::ConsensusDisagreement,
             Code::Conflict,
         ])
@@ -252,7 +252,7 @@ fn ready() -> Description {
     let text = "Says whether the store answers and takes writes.";
     Description::new(OPERATIONS, "See whether the server can serve", text)
         .answers::<Status>(200, "It can.", json!({ "status": "ready" }))
-        .refuses([Code::StoreUnavailable])
+        .refuses([Code::StoreUnavailable, Code::ShuttingDown])
 }
 
 fn metrics_show() -> Description {

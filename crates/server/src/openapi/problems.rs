@@ -77,7 +77,7 @@ pub(super) fn example(code: Code) -> Problem {
             problem("3 replicas were asked for and 2 sessions can answer now").with("sessions", json!([{ "session_id": "gamma", "problem": "its executor is down" }]))
         }
         Code::ConsensusDisagreement => disagreement(),
-        Code::RequestTimeout => problem("the body did not arrive in time"),
+        Code::RequestTimeout => problem("the body came too slowly"),
         Code::PayloadTooLarge => problem("the body is larger than 1048576 bytes"),
         Code::UnsupportedMediaType => problem("the body must be JSON"),
         Code::RateLimited => problem("the key has made as many requests as it may"),

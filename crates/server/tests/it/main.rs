@@ -6,6 +6,7 @@ mod api;
 mod auth;
 mod coverage;
 mod hostile;
+mod inbound;
 mod json;
 mod metrics;
 mod openapi;
