@@ -3,6 +3,7 @@
 mod backup;
 mod config;
 mod executors;
+mod keys;
 mod request;
 mod rounds;
 mod serve;
@@ -17,6 +18,7 @@ pub(crate) use self::{
     backup::{Backup, BackupCommand, Restore},
     config::ConfigCommand,
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
+    keys::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
     serve::{Compat, EngineName, Runtime, Serve},
@@ -157,6 +159,9 @@ pub(crate) enum Command {
     /// Lists and shows the rounds that were walked
     #[command(subcommand)]
     Rounds(Rounds),
+    /// Makes, lists, revokes and rotates API keys
+    #[command(subcommand)]
+    Keys(Keys),
     /// Writes a backup of the store and the keys, while the server may run
     Backup(Backup),
     /// Puts a backup into a state folder that has no store

@@ -10,7 +10,7 @@ use jurat_store::Location;
 
 use crate::settings::{
     CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, Origin, PROBE_FRESH_MS,
-    ROUNDS, SERVER, STATE_DIR, STORE, Settings,
+    REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SERVER, STATE_DIR, STORE, Settings,
 };
 
 /// What the settings mean.
@@ -74,6 +74,10 @@ impl Config {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
                 probe_fresh_ms: settings.count(&PROBE_FRESH_MS),
+                requests_per_minute_per_key: settings
+                    .text(&REQUESTS_PER_MINUTE_PER_KEY)
+                    .and_then(|text| text.parse().ok()),
+                rounds_per_key: settings.size(&ROUNDS_PER_KEY),
             },
             settings,
         }

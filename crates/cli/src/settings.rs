@@ -13,7 +13,7 @@ pub(crate) use self::{
     resolve::{Given, Origin, Resolved, Settings},
     table::{
         ALL, CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, PROBE_FRESH_MS,
-        ROUNDS, SERVER, STATE_DIR, STORE,
+        REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SERVER, STATE_DIR, STORE,
     },
 };
 

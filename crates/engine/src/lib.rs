@@ -33,7 +33,7 @@ pub use jurat_store::Page as EnginePage;
 pub use self::{
     clock::{Clock, SystemClock},
     error::EngineError,
-    keys::KeyOwner,
+    keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, RequestFigures, RequestInFlight},
     probe::ExecutorView,
     progress::{Progress, Watcher},
@@ -41,7 +41,11 @@ pub use self::{
     rounds::RoundQuery,
     signature::NodeKey,
 };
-use self::{keys::KeyCache, pool::PoolCache, tasks::Tasks};
+use self::{
+    keys::{InUse, KeyCache},
+    pool::PoolCache,
+    tasks::Tasks,
+};
 
 /// Finds the value of a named secret, such as an environment variable.
 pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -72,11 +76,21 @@ pub struct Limits {
     pub calls_per_executor: usize,
     /// How long a probe is believed.
     pub probe_fresh_ms: u64,
+    /// Requests a minute of a key that has no limit of its own; `None` is as many as it likes.
+    pub requests_per_minute_per_key: Option<u32>,
+    /// Rounds in flight of a key that has no limit of its own; more are refused.
+    pub rounds_per_key: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000 }
+        Self {
+            rounds: 1_024,
+            calls_per_executor: 256,
+            probe_fresh_ms: 60_000,
+            requests_per_minute_per_key: None,
+            rounds_per_key: 256,
+        }
     }
 }
 
@@ -98,6 +112,7 @@ struct Inner {
     rounds: Arc<Semaphore>,
     pool: PoolCache,
     keys: KeyCache,
+    in_use: InUse,
     tasks: Tasks,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
@@ -119,6 +134,7 @@ impl Engine {
         let inner = Inner {
             metrics,
             store: parts.store,
+            in_use: InUse::new(Arc::clone(&parts.clock)),
             clock: parts.clock,
             client: parts.client,
             bounded: parts.bounded,
@@ -151,6 +167,9 @@ impl Engine {
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
         self.inner.tasks.shutdown().await;
+        if let Err(error) = self.key_uses_write().await {
+            tracing::warn!(error = %error, "could not note when keys were last used");
+        }
         self.inner.store.close().await;
     }
 }

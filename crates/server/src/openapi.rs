@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 
 use jurat_wire::problem::ProblemBody;
 use utoipa::openapi::{
-    ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Paths,
+    Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi,
+    OpenApiBuilder, Paths, RefOr, Schema,
     security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     tag::TagBuilder,
 };
@@ -60,14 +61,19 @@ fn document() -> OpenApi {
         )
         .tags(Some(tags))
         .paths(paths)
-        .components(Some(
-            ComponentsBuilder::new()
-                .schemas_from_iter(schemas)
-                .security_scheme(SCHEMES[0], bearer())
-                .security_scheme(SCHEMES[1], api_key())
-                .build(),
-        ))
+        .components(Some(components(schemas)))
         .build()
+}
+
+fn components(schemas: Vec<(String, RefOr<Schema>)>) -> Components {
+    let mut components = ComponentsBuilder::new()
+        .schemas_from_iter(schemas)
+        .security_scheme(SCHEMES[0], bearer())
+        .security_scheme(SCHEMES[1], api_key());
+    for (name, example) in problems::examples() {
+        components = components.example(name, example);
+    }
+    components.build()
 }
 
 /// The name of the operation; those of other versions say which.

@@ -8,6 +8,7 @@ mod described;
 pub mod events;
 pub mod executors;
 pub mod fields;
+pub mod keys;
 pub mod member;
 pub mod page;
 pub mod policy_request;

@@ -8,6 +8,7 @@ mod e2e;
 mod home;
 mod http;
 mod junit;
+mod keys;
 mod postgres;
 mod redact;
 mod settings;

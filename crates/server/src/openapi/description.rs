@@ -37,6 +37,7 @@ pub(super) struct Description {
 
 struct Request {
     schema: Ref,
+    required: Required,
     examples: Vec<(&'static str, Value)>,
 }
 
@@ -79,7 +80,22 @@ impl Description {
         examples: impl IntoIterator<Item = (&'static str, Value)>,
     ) -> Self {
         let examples = examples.into_iter().collect();
-        self.request = Some(Request { schema: self.refer::<T>(), examples });
+        let schema = self.refer::<T>();
+        self.request = Some(Request { schema, required: Required::True, examples });
+        self
+    }
+
+    /// The body it takes may be left out.
+    pub(super) fn or_nothing(mut self) -> Self {
+        if let Some(request) = &mut self.request {
+            request.required = Required::False;
+        }
+        self
+    }
+
+    /// A reply without a body.
+    pub(super) fn answers_nothing(mut self, status: u16, text: &'static str) -> Self {
+        self.replies.push(Reply { status, text, contents: Vec::new(), headers: Vec::new() });
         self
     }
 
@@ -137,7 +153,6 @@ impl Description {
     }
 
     /// A header of the last reply.
-    #[expect(dead_code, reason = "no reply has a header of its own yet")]
     pub(super) fn and_header(mut self, name: &'static str, text: &'static str) -> Self {
         if let Some(reply) = self.replies.last_mut() {
             reply.headers.push((name, header(text)));
@@ -196,7 +211,7 @@ impl Description {
     fn usual_codes(&self, access: Access) -> Vec<Code> {
         let mut codes = vec![Code::Internal, Code::Overloaded];
         if access == Access::Key {
-            codes.extend([Code::AuthRequired, Code::StoreUnavailable]);
+            codes.extend([Code::AuthRequired, Code::RateLimited, Code::StoreUnavailable]);
         }
         if self.scope.is_some() {
             codes.push(Code::Forbidden);
@@ -245,7 +260,7 @@ impl Request {
         let content =
             ContentBuilder::new().schema(Some(self.schema)).examples_from_iter(examples).build();
         RequestBodyBuilder::new()
-            .required(Some(Required::True))
+            .required(Some(self.required))
             .content("application/json", content)
             .build()
     }

@@ -10,6 +10,7 @@ use jurat_wire::{
         },
         events::{self, Decided, ReplicaStarted},
         executors::{AddExecutorRequest, ExecutorBody, ProbeBody},
+        keys::{CreateKeyRequest, CreatedKey, KeyPage, RotateKeyRequest},
         page::Page,
         rounds::RoundBody,
         sessions::{AddSessionRequest, SessionBody},
@@ -31,6 +32,7 @@ pub(super) const CONSENSUS: &str = "consensus";
 pub(super) const ROUNDS: &str = "rounds";
 pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
+pub(super) const KEYS: &str = "keys";
 pub(super) const OPERATIONS: &str = "operations";
 
 /// The tags, with what belongs to each.
@@ -39,6 +41,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (ROUNDS, "Read what was asked and decided."),
     (EXECUTORS, "Register the services that do the work."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
+    (KEYS, "Make, list, replace and revoke the keys of callers."),
     (OPERATIONS, "See whether the server is there, and read this document."),
 ];
 
@@ -62,6 +65,10 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "session_list" => session_list(),
         "session_show" => session_show(),
         "session_remove" => session_remove(),
+        "key_create" => key_create(),
+        "key_list" => key_list(),
+        "key_revoke" => key_revoke(),
+        "key_rotate" => key_rotate(),
         "health" => health(),
         "ready" => ready(),
         "metrics_show" => metrics_show(),
@@ -237,6 +244,51 @@ fn session_remove() -> Description {
         .scope(Scope::Admin)
         .answers::<Removed<'_>>(200, "What is gone.", examples::of("session_remove"))
         .refuses([Code::NotFound])
+}
+
+fn key_create() -> Description {
+    let text = "Makes a key for an account. The key itself is in this reply only.";
+    Description::new(KEYS, "Make a key", text)
+        .scope(Scope::Admin)
+        .takes::<CreateKeyRequest>([("plain", examples::of("key_create_request"))])
+        .answers::<CreatedKey>(201, "The key, shown once.", examples::of("key_create"))
+        .and_header("Cache-Control", "`no-store`.")
+        .refuses([Code::ValidationError, Code::Conflict])
+}
+
+fn key_list() -> Description {
+    let text = "The keys of all accounts, or of one, in the order in which they were made.";
+    Description::new(KEYS, "List keys", text)
+        .scope(Scope::Admin)
+        .with(parameters::of_list())
+        .with(parameters::of_keys("Only keys of this account."))
+        .answers::<KeyPage>(200, "A page of keys.", examples::of("key_list"))
+        .refuses([Code::ValidationError])
+}
+
+fn key_revoke() -> Description {
+    let text = "Revokes a key. A name means all keys of the account that have it. The caller's own key and the last one with the scope `admin` cannot be revoked.";
+    Description::new(KEYS, "Revoke a key", text)
+        .scope(Scope::Admin)
+        .with(parameters::of_keys(
+            "The account that a name belongs to; the caller's when left out.",
+        ))
+        .answers_nothing(204, "It is revoked.")
+        .refuses([Code::ValidationError, Code::NotFound, Code::Conflict])
+}
+
+fn key_rotate() -> Description {
+    let text = "Makes a key in place of another, which still serves for a while.";
+    Description::new(KEYS, "Replace a key", text)
+        .scope(Scope::Admin)
+        .with(parameters::of_keys(
+            "The account that a name belongs to; the caller's when left out.",
+        ))
+        .takes::<RotateKeyRequest>([("plain", json!({ "grace_seconds": 3600 }))])
+        .or_nothing()
+        .answers::<CreatedKey>(201, "The new key, shown once.", examples::of("key_rotate"))
+        .and_header("Cache-Control", "`no-store`.")
+        .refuses([Code::ValidationError, Code::NotFound, Code::Conflict])
 }
 
 fn health() -> Description {

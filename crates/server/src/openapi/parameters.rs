@@ -16,12 +16,13 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
     names
         .map(|name| {
             let (text, example) = match name {
-                "name" => ("The name of an executor.", "alpha"),
-                "file" => ("A file of the page.", "index.css"),
+                "name" => ("The name of an executor.", "delta"),
+                _ if path.starts_with("/v1/api-keys") => ("The id of a key, or its name.", "app"),
+                "file" => ("A file of the page.", "start.js"),
                 _ if path.starts_with("/v1/rounds") => {
                     ("The id of a round.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS")
                 }
-                _ => ("The id of a session.", "alpha"),
+                _ => ("The id of a session.", "delta-careful"),
             };
             ParameterBuilder::new()
                 .name(name)
@@ -59,6 +60,11 @@ pub(super) fn of_list() -> [Parameter; 2] {
         query("limit", "How many items a page has at most.", limit),
         query("cursor", "`next_cursor` of the page before.", string()),
     ]
+}
+
+/// The account that a key belongs to.
+pub(super) fn of_keys(text: &str) -> [Parameter; 1] {
+    [query("account", text, string().pattern(Some("^acct_[A-Za-z0-9]{1,40}$")))]
 }
 
 /// The filters of a list of rounds.

@@ -7,7 +7,10 @@ use jurat_wire::problem::{Problem, ProblemBody};
 use serde_json::{Value, json};
 use utoipa::{
     ToSchema as _,
-    openapi::{ContentBuilder, Ref, Response, ResponseBuilder, example::ExampleBuilder},
+    openapi::{
+        ContentBuilder, Ref, RefOr, Response, ResponseBuilder,
+        example::{Example, ExampleBuilder},
+    },
 };
 
 use super::description::{header, seconds};
@@ -23,7 +26,7 @@ pub(super) fn responses(codes: &[Code]) -> Vec<(u16, Response)> {
 fn response(status: u16, codes: &BTreeSet<Code>) -> Response {
     let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
     let examples = codes.iter().map(|code| {
-        (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
+        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
     });
     let content = ContentBuilder::new()
         .schema(Some(Ref::from_schema_name(ProblemBody::name())))
@@ -36,14 +39,26 @@ fn response(status: u16, codes: &BTreeSet<Code>) -> Response {
     if status == 401 {
         response = response.header("WWW-Authenticate", header("`Bearer`."));
     }
-    if status == 503 {
+    if status == 429 || status == 503 {
         response = response.header("Retry-After", seconds("When to try again, in seconds."));
+    }
+    if status == 429 {
+        response = response
+            .header("RateLimit", header("What the key has left."))
+            .header("RateLimit-Policy", header("What the key may do."));
     }
     response.build()
 }
 
+/// An example of every code, for the operations to refer to.
+pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
+    Code::ALL.iter().map(|code| {
+        (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
+    })
+}
+
 /// A problem as a caller may meet it.
-pub(super) fn example(code: Code) -> Problem {
+fn example(code: Code) -> Problem {
     let problem = |detail: &str| Problem::new(code, detail);
     match code {
         Code::AuthRequired => problem("the request carries no key"),

@@ -8,6 +8,7 @@ mod coverage;
 mod hostile;
 mod inbound;
 mod json;
+mod limits;
 mod metrics;
 mod openapi;
 mod signature;

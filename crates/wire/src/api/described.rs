@@ -13,6 +13,7 @@ use super::{
         ValidateRequestV2,
     },
     executors::{self, AddExecutorRequest},
+    keys::{self, CreateKeyRequest, RotateKeyRequest},
     sessions::{self, AddSessionRequest},
     v2,
 };
@@ -84,6 +85,16 @@ fn cases() -> Vec<Case> {
             json!({ "id": "a", "executor": "b" }),
             &[("session_id", "an alias of `id`")],
         ),
+        case::<CreateKeyRequest>(
+            |it| keys::decode_create(it, NOW).map(drop),
+            json!({ "name": "a", "scopes": ["admin"] }),
+            &[],
+        ),
+        case::<RotateKeyRequest>(
+            |it| keys::decode_rotate(it).map(drop),
+            json!({ "grace_seconds": 1 }),
+            &[],
+        ),
     ]
 }
 
@@ -124,7 +135,8 @@ fn case<T: ToSchema>(
 
 impl Case {
     fn validator(&self) -> Validator {
-        jsonschema::options().with_draft(Draft::Draft202012).build(&self.schema).unwrap()
+        let options = jsonschema::options().with_draft(Draft::Draft202012);
+        options.should_validate_formats(true).build(&self.schema).unwrap()
     }
 
     /// The paths of all fields that the description names.
@@ -224,6 +236,14 @@ fn values() -> Vec<Value> {
         "1TOKEN",
         "default",
         "FAST",
+        "a b",
+        "a/b",
+        ".a",
+        "a ",
+        "acct_a",
+        "acct_",
+        "2030-01-31T12:00:00Z",
+        "2030-01-31",
     ];
     let mut values: Vec<Value> = words.iter().map(|word| json!(word)).collect();
     values.extend([
@@ -231,7 +251,7 @@ fn values() -> Vec<Value> {
         json!(-1), json!(0.5), json!(0.001), json!(600), json!(600_000), json!(600_001),
         json!(1_000_001), json!(1_000_000_000_001_u64), json!(0.995), json!([]), json!(["a"]),
         json!(["a", 1]), json!([""]), json!([1]), json!([0.5]), json!([true]), json!(["traces"]),
-        json!(["other"]), json!({}), json!({ "a": "b" }), json!({ "a": 1 }), json!({ "a": "" }),
+        json!(["other"]), json!(["admin"]), json!(2_592_000), json!(2_592_001), json!(100_001), json!({}), json!({ "a": "b" }), json!({ "a": 1 }), json!({ "a": "" }),
         json!({ "fields": ["/a"] }), json!({ "fields": ["a"] }), json!({ "fields": [] }),
         json!({ "numeric": { "tolerance": 0.1 } }), json!({ "numeric": { "tolerance": -1 } }),
         json!({ "buckets": [1, 2] }), json!({ "buckets": [] }), json!({ "a": 1, "b": 2 }),
@@ -302,7 +322,8 @@ fn what_is_required_is_missed_by_both() {
         for field in fields.keys() {
             let mut request = case.whole.clone();
             request.as_object_mut().unwrap().remove(field);
-            let is_required = schema["required"].as_array().unwrap().contains(&json!(field));
+            let is_required =
+                schema["required"].as_array().is_some_and(|names| names.contains(&json!(field)));
             assert_eq!((case.decode)(&request).is_err(), is_required, "{name}: {field}");
         }
     }
