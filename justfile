@@ -59,6 +59,16 @@ generate:
 generate-check:
     cargo xtask generate --check --cli {{ quote(program) }}
 
+# Tries the API from outside: a validator, a generated client, and a fuzzer with few examples. Asks
+# the program that the tests have built. Needs Python, and a network when it runs first.
+api-check *args:
+    scripts/api-check --program {{ quote(program) }} --examples 10 {{ args }}
+
+# The same with many examples, and other ones each time: an hour of requests.
+conformance *args:
+    cargo build --package jurat --locked
+    scripts/api-check --program {{ quote(program) }} --examples 300 --seconds 3600 --seed "$(date +%s)" {{ args }}
+
 # Builds the documentation of the code; a broken link is an error.
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked

@@ -93,7 +93,7 @@ def fuzz(url, key, folder, options):
     command = [
         TOOLS / "st", "--config-file", HERE / "schemathesis.toml", "run", f"{url}/openapi.json",
         "--header", f"Authorization: Bearer {key}", "--seed", str(options.seed),
-        "--max-examples", str(options.examples), "--workers", "2", "--request-timeout", "30",
+        "--max-examples", str(options.examples), "--workers", "1", "--request-timeout", "30",
     ]
     if options.seconds:
         command += ["--max-time", str(options.seconds)]
