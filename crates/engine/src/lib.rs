@@ -4,6 +4,7 @@ mod ask;
 mod checked;
 mod clock;
 mod close;
+mod doctor;
 mod error;
 mod executors;
 mod fan_out;
@@ -32,6 +33,7 @@ pub use jurat_store::Page as EnginePage;
 
 pub use self::{
     clock::{Clock, SystemClock},
+    doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, RequestFigures, RequestInFlight},

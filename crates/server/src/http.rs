@@ -3,6 +3,7 @@
 mod api_keys;
 mod consensus;
 mod docs;
+mod doctor;
 mod executors;
 mod operations;
 mod page;
@@ -22,7 +23,10 @@ use jurat_engine::Engine;
 use jurat_wire::problem::Problem;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub(crate) use self::page::{DEFAULT_LIMIT, LARGEST_LIMIT};
+pub(crate) use self::{
+    doctor::MOST_ENTRIES,
+    page::{DEFAULT_LIMIT, LARGEST_LIMIT},
+};
 use crate::{auth, encode, layers};
 
 /// Who may call a route.
@@ -90,6 +94,8 @@ fn routes() -> Vec<Route> {
         route("POST", "/v1/api-keys/{id}/rotate", "key_rotate", post(api_keys::rotate)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
+        route("GET", "/v1/doctor", "doctor", get(doctor::show)),
+        route("GET", "/v1/doctor/entries", "doctor_entries", get(doctor::entries)),
     ]
 }
 

@@ -5,6 +5,7 @@ pub mod consensus_reply;
 pub mod consensus_request;
 #[cfg(test)]
 mod described;
+pub mod doctor;
 pub mod events;
 pub mod executors;
 pub mod fields;

@@ -10,6 +10,7 @@ const ALL: &[(&str, &str)] = &[
     ("delegate_v2", include_str!("examples/delegate_v2.json")),
     ("delegate_v2_request", include_str!("examples/delegate_v2_request.json")),
     ("disagreement", include_str!("examples/disagreement.json")),
+    ("doctor", include_str!("examples/doctor.json")),
     ("executor", include_str!("examples/executor.json")),
     ("executor_add", include_str!("examples/executor_add.json")),
     ("executor_add_request", include_str!("examples/executor_add_request.json")),

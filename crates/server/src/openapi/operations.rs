@@ -8,6 +8,7 @@ use jurat_wire::{
             DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
             ValidateRequestV2,
         },
+        doctor::{CheckedEntries, Checkup},
         events::{self, Decided, ReplicaStarted},
         executors::{AddExecutorRequest, ExecutorBody, ProbeBody},
         keys::{CreateKeyRequest, CreatedKey, KeyPage, RotateKeyRequest},
@@ -69,6 +70,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "key_list" => key_list(),
         "key_revoke" => key_revoke(),
         "key_rotate" => key_rotate(),
+        "doctor" => doctor(),
+        "doctor_entries" => doctor_entries(),
         "health" => health(),
         "ready" => ready(),
         "metrics_show" => metrics_show(),
@@ -289,6 +292,26 @@ fn key_rotate() -> Description {
         .answers::<CreatedKey>(201, "The new key, shown once.", examples::of("key_rotate"))
         .and_header("Cache-Control", "`no-store`.")
         .refuses([Code::ValidationError, Code::NotFound, Code::Conflict])
+}
+
+fn doctor() -> Description {
+    let text = "Looks at the store as a whole and asks every executor now how it is, so it may take a while.";
+    Description::new(OPERATIONS, "Check the installation", text)
+        .scope(Scope::Admin)
+        .answers::<Checkup<'_>>(200, "What was found.", examples::of("doctor"))
+}
+
+fn doctor_entries() -> Description {
+    let text = "Takes rounds of all accounts that have ended, and makes the decision entry of each anew from all that is stored of it.";
+    Description::new(OPERATIONS, "Check recorded decisions", text)
+        .scope(Scope::Admin)
+        .with(parameters::of_entries())
+        .answers::<CheckedEntries<'_>>(
+            200,
+            "What was checked.",
+            json!({ "checked": 3, "problems": [], "next_cursor": null }),
+        )
+        .refuses([Code::ValidationError])
 }
 
 fn health() -> Description {

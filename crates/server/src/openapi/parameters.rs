@@ -8,7 +8,7 @@ use utoipa::openapi::{
     schema::{ObjectBuilder, Type},
 };
 
-use crate::http::{DEFAULT_LIMIT, LARGEST_LIMIT};
+use crate::http::{DEFAULT_LIMIT, LARGEST_LIMIT, MOST_ENTRIES};
 
 /// The parameters that stand in a path, such as `{name}`.
 pub(super) fn of_path(path: &str) -> Vec<Parameter> {
@@ -51,10 +51,22 @@ pub(super) fn request_id() -> Parameter {
 
 /// `limit` and `cursor` of a list.
 pub(super) fn of_list() -> [Parameter; 2] {
+    of_list_up_to(LARGEST_LIMIT)
+}
+
+/// The parameters of a walk over decisions.
+pub(super) fn of_entries() -> Vec<Parameter> {
+    let newest = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+    let text = "On the first page: only so many of the newest.";
+    let [limit, cursor] = of_list_up_to(MOST_ENTRIES);
+    vec![limit, cursor, query("newest", text, newest)]
+}
+
+fn of_list_up_to(most: u32) -> [Parameter; 2] {
     let limit = ObjectBuilder::new()
         .schema_type(Type::Integer)
         .minimum(Some(1))
-        .maximum(Some(LARGEST_LIMIT))
+        .maximum(Some(most))
         .default(Some(json!(DEFAULT_LIMIT)));
     [
         query("limit", "How many items a page has at most.", limit),

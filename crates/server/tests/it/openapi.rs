@@ -304,6 +304,9 @@ async fn resources(story: &mut Story) {
     story.play("DELETE", "/v1/sessions/{id}", &session, &Value::Null).await;
     story.play("DELETE", "/v1/executors/{name}", &at, &Value::Null).await;
 
+    story.play("GET", "/v1/doctor", "/v1/doctor", &Value::Null).await;
+    story.play("GET", "/v1/doctor/entries", "/v1/doctor/entries", &Value::Null).await;
+
     let request = story.request("POST", "/v1/api-keys");
     let made = story.play("POST", "/v1/api-keys", "/v1/api-keys", &request).await.json();
     story.play("GET", "/v1/api-keys", "/v1/api-keys?limit=1", &Value::Null).await;

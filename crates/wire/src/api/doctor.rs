@@ -1,0 +1,131 @@
+//! The resource `/v1/doctor`.
+
+use jurat_core::{
+    checkup::{Finding, Level},
+    id::{AccountId, RoundId},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+/// Where a walk over the decisions goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The oldest round of the walk, if it does not begin at the first.
+    pub since: Option<RoundId>,
+    pub after: (AccountId, RoundId),
+}
+
+impl Cursor {
+    pub fn text(&self) -> String {
+        let (account, round) = &self.after;
+        let since = self.since.as_ref().map_or("", RoundId::as_str);
+        format!("{account}.{round}.{since}")
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '.');
+        let account = AccountId::parse(parts.next()?).ok()?;
+        let round = RoundId::parse(parts.next()?).ok()?;
+        let since = match parts.next()? {
+            "" => None,
+            since => Some(RoundId::parse(since).ok()?),
+        };
+        Some(Self { since, after: (account, round) })
+    }
+}
+
+/// What a check-up found.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Checkup<'a> {
+    /// The worst of the checks: `ok`, `warning` or `problem`.
+    #[schema(example = "ok")]
+    status: &'static str,
+    checks: Vec<Checked<'a>>,
+    /// How many decisions there are to check.
+    ended_rounds: u64,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Checked<'a> {
+    /// What was looked at, in one word.
+    check: &'static str,
+    /// `ok`, `warning` or `problem`.
+    #[schema(example = "ok")]
+    status: &'static str,
+    detail: &'a str,
+    /// What to do about it; null for what is well.
+    #[schema(required = true)]
+    advice: Option<&'a str>,
+}
+
+/// A page of decisions that were checked.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CheckedEntries<'a> {
+    /// How many decisions this page has checked.
+    checked: usize,
+    /// Empty when all is well.
+    #[schema(value_type = Vec<EntryProblem>)]
+    problems: &'a [Value],
+    /// Send it as `cursor` to go on; null at the end.
+    #[schema(required = true)]
+    next_cursor: Option<String>,
+}
+
+/// A decision that is not what it says.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EntryProblem<'a> {
+    account_id: &'a str,
+    round_id: &'a str,
+    problem: &'a str,
+}
+
+/// What was found, the worst of it first in a word.
+pub fn body(findings: &[Finding], ended_rounds: u64) -> Value {
+    let checks = findings.iter().map(checked).collect();
+    json!(Checkup { status: worst(findings).as_str(), checks, ended_rounds })
+}
+
+pub fn finding(finding: &Finding) -> Value {
+    json!(checked(finding))
+}
+
+fn checked(finding: &Finding) -> Checked<'_> {
+    Checked {
+        check: finding.check,
+        status: finding.level.as_str(),
+        detail: &finding.detail,
+        advice: finding.advice.as_deref(),
+    }
+}
+
+pub fn worst(findings: &[Finding]) -> Level {
+    findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
+}
+
+/// A decision that is not what it says.
+pub fn problem(account: &AccountId, round: &RoundId, problem: &str) -> Value {
+    json!(EntryProblem { account_id: account.as_str(), round_id: round.as_str(), problem })
+}
+
+pub fn entries(checked: usize, problems: &[Value], next: Option<&Cursor>) -> Value {
+    json!(CheckedEntries { checked, problems, next_cursor: next.map(Cursor::text) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back() {
+        let after = (AccountId::parse("acct_a").unwrap(), RoundId::parse("rnd_1").unwrap());
+        for since in [None, Some(RoundId::parse("rnd_0").unwrap())] {
+            let cursor = Cursor { since, after: after.clone() };
+            assert_eq!(Cursor::parse(&cursor.text()), Some(cursor));
+        }
+        for text in ["", "acct_a", "acct_a.rnd_1", "acct_a.x.", "x.rnd_1.", "acct_a.rnd_1.x"] {
+            assert_eq!(Cursor::parse(text), None, "{text}");
+        }
+    }
+}
