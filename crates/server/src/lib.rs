@@ -8,8 +8,10 @@ mod encode;
 mod http;
 mod inbound;
 mod layers;
+mod once;
 mod openapi;
 mod pace;
+mod prefer;
 
 use std::{
     future::{Future, pending},

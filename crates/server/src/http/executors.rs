@@ -3,27 +3,35 @@
 use axum::{
     Extension,
     extract::{Path, State},
+    http::StatusCode,
 };
 use jurat_core::caller::Caller;
-use jurat_engine::{Engine, EnginePage};
+use jurat_engine::{Engine, EnginePage, ExecutorView};
 use jurat_wire::api::{executors, page::Page, sessions, status::RemovedExecutor};
+use serde_json::{Value, json};
 
 use super::page::ListQuery;
 use crate::{
     decode::Json,
     encode::{self, Answer},
+    once::{self, Repeatable},
 };
 
 pub(super) async fn add(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
     Json(body): Json,
 ) -> Answer {
     let add = executors::decode_add(&body, engine.clock().now())?;
     let session = add.session.clone();
-    let view = engine.executor_add(&caller, add.executor, add.session).await?;
-    let session = session.as_ref().map(sessions::body);
-    Ok(encode::created(&executors::body(&view.executor, view.circuit).with_session(session)))
+    let answer = move |view: &ExecutorView| {
+        let session = session.as_ref().map(sessions::body);
+        json!(executors::body(&view.executor, view.circuit).with_session(session))
+    };
+    let keyed = repeatable.keyed("executor_add", &body, StatusCode::CREATED, answer.clone());
+    let done = engine.executor_add(&caller, add.executor, add.session, keyed).await?;
+    Ok(once::reply(done, |view| encode::created(&answer(view))))
 }
 
 pub(super) async fn list(
@@ -60,8 +68,13 @@ pub(super) async fn check(
 pub(super) async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
     Path(name): Path<String>,
 ) -> Answer {
-    let sessions = engine.executor_remove(&caller, &name).await?;
-    Ok(encode::ok(&RemovedExecutor { removed: &name, sessions: &sessions }))
+    let removed = name.clone();
+    let answer =
+        move |sessions: &Vec<String>| json!(RemovedExecutor { removed: &removed, sessions });
+    let keyed = repeatable.keyed("executor_remove", &Value::Null, StatusCode::OK, answer.clone());
+    let done = engine.executor_remove(&caller, &name, keyed).await?;
+    Ok(once::reply(done, |sessions| encode::ok(&answer(sessions))))
 }

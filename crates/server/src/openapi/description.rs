@@ -160,6 +160,18 @@ impl Description {
         self
     }
 
+    /// A write that takes `Idempotency-Key`, and answers a repeated request as before.
+    pub(super) fn repeatable(mut self) -> Self {
+        self.parameters.push(parameters::idempotency_key());
+        self.codes.extend([Code::ValidationError, Code::IdempotencyMismatch]);
+        for reply in &mut self.replies {
+            reply
+                .headers
+                .push(("Idempotent-Replayed", header("`true` when nothing was done this time.")));
+        }
+        self
+    }
+
     /// Codes beyond those that every route of its kind can answer.
     pub(super) fn refuses(mut self, codes: impl IntoIterator<Item = Code>) -> Self {
         self.codes.extend(codes);

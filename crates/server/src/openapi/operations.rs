@@ -57,6 +57,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "factcheck" => factcheck(),
         "round_list" => round_list(),
         "round_show" => round_show(),
+        "round_cancel" => round_cancel(),
         "executor_add" => executor_add(),
         "executor_list" => executor_list(),
         "executor_show" => executor_show(),
@@ -139,6 +140,17 @@ fn round_of<R: ToSchema>(description: Description) -> Description {
             ],
             examples::STREAM,
         )
+        .answers::<RoundBody<'_>>(
+            202,
+            "The round, which goes on; with `Prefer: respond-async`.",
+            examples::of("round_open"),
+        )
+        .and_header("Location", "Where the round can be seen.")
+        .and_header("Preference-Applied", "`respond-async`.")
+        .with([parameters::prefer(
+            "`respond-async` answers 202 at once, `respond-async, wait=10` after ten seconds unless the round has ended by then.",
+        )])
+        .repeatable()
         .scope(Scope::RoundsCreate)
         .refuses([
             Code::RequestInvalid,
@@ -167,8 +179,22 @@ fn round_show() -> Description {
     let text = "A round, and once it has ended the members of its reply. A round of another account is not found.";
     Description::new(ROUNDS, "Show a round", text)
         .scope(Scope::RoundsRead)
+        .with([
+            parameters::wait(),
+            parameters::prefer("`wait=10` waits like the parameter `wait`, which has precedence."),
+        ])
         .answers::<RoundBody<'_>>(200, "The round.", examples::of("round"))
-        .refuses([Code::NotFound])
+        .refuses([Code::NotFound, Code::ValidationError])
+}
+
+fn round_cancel() -> Description {
+    let text = "Calls a round off. Replicas that have not answered are cancelled, what others said stays on record, and the round ends as `cancelled` without a verdict. Calling off again is the same; a round that ended otherwise is a conflict.";
+    Description::new(ROUNDS, "Call a round off", text)
+        .scope(Scope::RoundsCreate)
+        .answers::<RoundBody<'_>>(200, "It has ended.", examples::of("round_cancelled"))
+        .answers::<RoundBody<'_>>(202, "Its node is about to end it.", examples::of("round_open"))
+        .and_header("Location", "Where the round can be seen.")
+        .refuses([Code::NotFound, Code::Conflict])
 }
 
 fn executor_add() -> Description {
@@ -177,6 +203,7 @@ fn executor_add() -> Description {
         .scope(Scope::Admin)
         .takes::<AddExecutorRequest>([("plain", examples::of("executor_add_request"))])
         .answers::<ExecutorBody<'_>>(201, "The executor.", examples::of("executor_add"))
+        .repeatable()
         .refuses([Code::ValidationError, Code::NotSupported, Code::Conflict])
 }
 
@@ -211,6 +238,7 @@ fn executor_remove() -> Description {
     Description::new(EXECUTORS, "Remove an executor", "Removes an executor and its sessions.")
         .scope(Scope::Admin)
         .answers::<RemovedExecutor<'_>>(200, "What is gone.", examples::of("executor_remove"))
+        .repeatable()
         .refuses([Code::NotFound])
 }
 
@@ -220,6 +248,7 @@ fn session_add() -> Description {
         .scope(Scope::Admin)
         .takes::<AddSessionRequest>([("plain", examples::of("session_add_request"))])
         .answers::<SessionBody<'_>>(201, "The session.", examples::of("session"))
+        .repeatable()
         .refuses([Code::ValidationError, Code::Conflict])
 }
 
@@ -246,6 +275,7 @@ fn session_remove() -> Description {
     Description::new(SESSIONS, "Remove a session", "Removes a session; its executor stays.")
         .scope(Scope::Admin)
         .answers::<Removed<'_>>(200, "What is gone.", examples::of("session_remove"))
+        .repeatable()
         .refuses([Code::NotFound])
 }
 

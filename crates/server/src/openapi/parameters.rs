@@ -1,14 +1,17 @@
 //! Parameters that several operations take.
 
-use jurat_core::{consensus::Outcome, job::Kind};
+use jurat_core::{consensus::Outcome, job::Kind, round::State};
 use serde_json::json;
 use utoipa::openapi::{
     Required,
     path::{Parameter, ParameterBuilder, ParameterIn},
-    schema::{ObjectBuilder, Type},
+    schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type},
 };
 
-use crate::http::{DEFAULT_LIMIT, LARGEST_LIMIT, MOST_ENTRIES};
+use crate::{
+    http::{DEFAULT_LIMIT, LARGEST_LIMIT, MOST_ENTRIES},
+    prefer::LONGEST_WAIT,
+};
 
 /// The parameters that stand in a path, such as `{name}`.
 pub(super) fn of_path(path: &str) -> Vec<Parameter> {
@@ -38,14 +41,41 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
 
 /// A name of the caller's for the request.
 pub(super) fn request_id() -> Parameter {
+    let text = "A name for the request; up to 64 letters, digits, `-` and `_` are kept and returned, else one is drawn.";
+    in_header("X-Request-Id", text, string())
+}
+
+/// What makes a repeated write the same one.
+pub(super) fn idempotency_key() -> Parameter {
+    let schema = string().min_length(Some(1)).max_length(Some(255)).pattern(Some(PRINTABLE));
+    let text = "Makes a repeated request the same one: it is done once and answered alike. Keys belong to the account.";
+    in_header("Idempotency-Key", text, schema)
+}
+
+/// Printable ASCII that is not blank.
+const PRINTABLE: &str = "^[ -~]*[!-~][ -~]*$";
+
+/// How a caller prefers the reply to come.
+pub(super) fn prefer(text: &str) -> Parameter {
+    in_header("Prefer", text, string())
+}
+
+/// How long to wait for the end of a round.
+pub(super) fn wait() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0))
+        .maximum(Some(LONGEST_WAIT.as_secs()));
+    query("wait", "Waits for the end of the round, so many seconds at most.", schema)
+}
+
+fn in_header(name: &str, text: &str, schema: ObjectBuilder) -> Parameter {
     ParameterBuilder::new()
-        .name("X-Request-Id")
+        .name(name)
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
-        .description(Some(
-            "A name for the request; up to 64 letters, digits, `-` and `_` are kept and returned, else one is drawn.",
-        ))
-        .schema(Some(string()))
+        .description(Some(text))
+        .schema(Some(schema))
         .build()
 }
 
@@ -80,12 +110,16 @@ pub(super) fn of_keys(text: &str) -> [Parameter; 1] {
 }
 
 /// The filters of a list of rounds.
-pub(super) fn of_rounds() -> [Parameter; 2] {
+pub(super) fn of_rounds() -> [Parameter; 5] {
     let kinds = Kind::ALL.iter().map(|kind| kind.as_str());
     let outcomes = Outcome::ALL.iter().map(|outcome| outcome.as_str());
+    let states = State::ALL.iter().map(|state| state.as_str());
     [
         query("kind", "Only rounds of this kind.", string().enum_values(Some(kinds))),
         query("outcome", "Only rounds that ended so.", string().enum_values(Some(outcomes))),
+        query("state", "Only rounds that stand so.", string().enum_values(Some(states))),
+        query("since", "Only rounds that were opened then or later.", moment()),
+        query("until", "Only rounds that were opened before.", moment()),
     ]
 }
 
@@ -97,6 +131,10 @@ fn query(name: &str, text: &str, schema: ObjectBuilder) -> Parameter {
         .description(Some(text))
         .schema(Some(schema))
         .build()
+}
+
+fn moment() -> ObjectBuilder {
+    string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
 }
 
 fn string() -> ObjectBuilder {
