@@ -26,7 +26,7 @@ fix:
     cargo clippy --workspace --all-targets --all-features --fix --allow-dirty
     typos --write-changes
 
-# Unit, conformance (SQLite) and HTTP tests. Needs nothing but cargo.
+# Unit, conformance (SQLite) and HTTP tests. Needs cargo, and Python 3 and Node 24 for the examples.
 test *args:
     cargo nextest run --workspace --locked {{ args }}
 
