@@ -8,5 +8,6 @@
 pub mod app;
 mod described;
 pub mod fake_executor;
+pub mod json_table;
 pub mod postgres;
 pub mod unreliable_store;

@@ -383,3 +383,18 @@ fn an_unknown_round_is_an_error() {
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("error: there is no round"), "{}", ran.err);
 }
+
+#[test]
+fn a_file_is_read_by_the_table_of_ambiguous_json() {
+    let home = Home::new();
+    let _server = home.serve();
+    let file = home.path().join("request.json");
+    let path = file.to_str().unwrap();
+    for document in jurat_testkit::json_table::documents() {
+        std::fs::write(&file, document.within(r#"{"claim":"#, "}")).unwrap();
+        let ran = home.run(&["validate", "--file", path]);
+        // What is read goes to the server, which has no executors.
+        let expected = if document.is_read { 1 } else { 2 };
+        assert_eq!(ran.code, expected, "{}: {}", document.name, ran.err);
+    }
+}

@@ -159,3 +159,15 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_frees_its_place() {
     slow.read_to_end(&mut rest).await.unwrap();
     assert!(!rest.starts_with(b"HTTP/1.1 200"), "{rest:?}");
 }
+
+#[tokio::test]
+async fn requests_are_read_by_the_table_of_ambiguous_json() {
+    let server = Server::start(echo(), Options::default()).await;
+    for document in jurat_testkit::json_table::documents() {
+        for path in ["/execute", "/verify"] {
+            let reply = server.post_text(path, document.within(r#"{"x":"#, "}")).await;
+            let is_refused = reply.json["error"] == "invalid_json";
+            assert_eq!(is_refused, !document.is_read, "{path}: {}", document.name);
+        }
+    }
+}

@@ -1,7 +1,13 @@
 //! Bodies that could be read in two ways are not read at all.
 
 use axum::body::Body;
-use jurat_testkit::app::TestApp;
+use jurat_server::route_table;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{answers, replies},
+    json_table::documents,
+};
+use serde_json::json;
 
 async fn sent(body: impl Into<Body>, headers: &[(&str, &str)]) -> (u16, String) {
     let app = TestApp::new().await;
@@ -40,4 +46,46 @@ async fn compressed_and_foreign_bodies_are_415() {
     let unsupported = (415, "unsupported_media_type".to_owned());
     assert_eq!(sent("{}", &[("content-encoding", "gzip")]).await, unsupported);
     assert_eq!(sent("{}", &[("content-type", "text/plain")]).await, unsupported);
+}
+
+#[tokio::test]
+async fn every_route_reads_the_table_of_ambiguous_json_alike() {
+    let app = TestApp::new().await;
+    let without_body = ["/v1/executors/{name}/check", "/v1/rounds/{id}/cancel"];
+    let doors: Vec<String> = route_table()
+        .into_iter()
+        .filter(|route| route.method == "POST" && !without_body.contains(&route.path))
+        .map(|route| route.path.replace("{id}", "nobody"))
+        .collect();
+    assert!(8 <= doors.len(), "{doors:?}");
+    for document in documents() {
+        let body = document.within(r#"{"claim":"#, "}");
+        for door in &doors {
+            let reply = app.admin().send("POST", door, Body::from(body.clone()), &[]).await;
+            let is_refused = reply.json()["code"] == "invalid_json";
+            assert_eq!(is_refused, !document.is_read, "{door}: {}", document.name);
+            assert_eq!(is_refused, reply.status.as_u16() == 400 && is_refused);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_answers_of_executors_are_read_by_the_same_table() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({}))]).await;
+    let tail = r#","evidence_inline":[],"evidence_refs":[]}"#;
+    for document in documents() {
+        let body = document.within(r#"{"candidate_output":"#, tail);
+        fake.set(replies(200, "application/json", body));
+        let reply = app.admin().post("/api/v3/delegate", &json!({ "objective": "x" })).await.json();
+        let replica = &reply["replicas"][0];
+        let is_refused = replica["error"]["code"] == "not_json";
+        assert_eq!(is_refused, !document.is_read, "{}: {reply}", document.name);
+        assert_eq!(reply["status"] == "OK", document.is_read, "{}: {reply}", document.name);
+        // One bad answer after another must not put the executor to rest in the midst of the table.
+        fake.set(answers(json!({})));
+        app.clock.advance_ms(120_000);
+        app.admin().post("/v1/executors/s1/check", &json!({})).await;
+        app.admin().post("/api/v3/delegate", &json!({ "objective": "x" })).await;
+    }
 }

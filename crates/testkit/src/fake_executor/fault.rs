@@ -34,7 +34,7 @@ pub enum Fault {
     Replies {
         status: u16,
         content_type: String,
-        body: String,
+        body: Vec<u8>,
     },
     /// A JSON text of a little more than this many bytes.
     Huge(u64),
@@ -104,7 +104,7 @@ impl Fault {
             Self::Huge(bytes) => huge(&mut connection.stream, *bytes).await?,
             Self::Replies { status, content_type, body } => {
                 let headers = [("content-type", content_type.as_str())];
-                connection.reply(*status, &headers, body.as_bytes()).await?;
+                connection.reply(*status, &headers, body).await?;
             }
             Self::TruncatedJson => {
                 let half = &right.as_bytes()[..right.len() / 2];

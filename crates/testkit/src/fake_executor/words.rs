@@ -164,11 +164,11 @@ pub fn endless_headers() -> Behaviour {
 }
 
 /// Answers exactly this.
-pub fn replies(status: u16, content_type: &str, body: &str) -> Behaviour {
+pub fn replies(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Behaviour {
     Behaviour::default().fault(Fault::Replies {
         status,
         content_type: content_type.to_owned(),
-        body: body.to_owned(),
+        body: body.into(),
     })
 }
 
