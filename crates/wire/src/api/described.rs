@@ -248,7 +248,10 @@ fn values() -> Vec<Value> {
     let mut values: Vec<Value> = words.iter().map(|word| json!(word)).collect();
     values.extend([
         json!(null), json!(true), json!(false), json!(0), json!(1), json!(2), json!(3), json!(5),
-        json!(-1), json!(0.5), json!(0.001), json!(600), json!(600_000), json!(600_001),
+        json!(-1),
+        json!(3.0),
+        json!(1.0),
+        json!(-1.0), json!(0.5), json!(0.001), json!(600), json!(600_000), json!(600_001),
         json!(1_000_001), json!(1_000_000_000_001_u64), json!(0.995), json!([]), json!(["a"]),
         json!(["a", 1]), json!([""]), json!([1]), json!([0.5]), json!([true]), json!(["traces"]),
         json!(["other"]), json!(["admin"]), json!(2_592_000), json!(2_592_001), json!(100_001), json!({}), json!({ "a": "b" }), json!({ "a": 1 }), json!({ "a": "" }),
