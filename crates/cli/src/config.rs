@@ -9,9 +9,10 @@ use jurat_engine::Limits;
 use jurat_store::Location;
 
 use crate::settings::{
-    CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, Origin, PROBE_FRESH_MS,
-    ROUNDS, SERVER, STATE_DIR, STORE, Settings,
+    CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS,
+    ROUNDS, SAMPLE_RATIO, SERVER, STATE_DIR, STORE, Settings,
 };
+use crate::telemetry;
 
 /// What the settings mean.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub(crate) struct Config {
     /// What is logged, where somebody said so.
     pub(crate) log_filter: Option<String>,
     pub(crate) log_format: LogFormat,
+    /// Where traces go, if anywhere.
+    pub(crate) telemetry: Option<telemetry::Options>,
     pub(crate) limits: Limits,
 }
 
@@ -70,6 +73,7 @@ impl Config {
             key: text(&KEY),
             log_filter: text(&LOG_FILTER),
             log_format: log_format(settings.text(&LOG_FORMAT)),
+            telemetry: telemetry_options(&settings),
             limits: Limits {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
@@ -78,6 +82,14 @@ impl Config {
             settings,
         }
     }
+}
+
+/// The setting, or else the variable that every OpenTelemetry program knows.
+fn telemetry_options(settings: &Settings) -> Option<telemetry::Options> {
+    let given = settings.text(&OTLP_ENDPOINT).map(str::to_owned);
+    let endpoint = given.or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"))?;
+    let sample_ratio = settings.text(&SAMPLE_RATIO).and_then(|text| text.parse().ok());
+    Some(telemetry::Options { endpoint, sample_ratio: sample_ratio.unwrap_or(1.0) })
 }
 
 pub(crate) fn log_format(word: Option<&str>) -> LogFormat {

@@ -12,8 +12,8 @@ pub(crate) use self::{
     page::{example, topic},
     resolve::{Given, Origin, Resolved, Settings},
     table::{
-        ALL, CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, PROBE_FRESH_MS,
-        ROUNDS, SERVER, STATE_DIR, STORE,
+        ALL, CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, OTLP_ENDPOINT,
+        PROBE_FRESH_MS, ROUNDS, SAMPLE_RATIO, SERVER, STATE_DIR, STORE,
     },
 };
 
@@ -49,6 +49,8 @@ pub(crate) enum Kind {
     /// What is logged.
     Filter,
     Word(&'static [&'static str]),
+    /// A number from 0 to 1.
+    Share,
     Count {
         least: u64,
         most: u64,

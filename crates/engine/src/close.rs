@@ -13,7 +13,7 @@ use jurat_core::{
 };
 use jurat_store::{Closed, StoreError, StoreErrorKind};
 
-use crate::{Engine, EngineError, Progress, Watcher, ask::Checks, round::Ended};
+use crate::{Engine, EngineError, Progress, Watcher, ask::Checks, evaluation, round::Ended};
 
 /// A store that is gone for a moment must not cost a round that is paid for.
 const TRIES: usize = 6;
@@ -47,6 +47,7 @@ impl Engine {
         };
         self.inner.metrics.write("round_close", self.record(&open, &closing)).await?;
         self.inner.metrics.rounds.ended(&open, &closing);
+        evaluation::tell(&open, &closing);
         // Told only now: nobody may act on a decision that is not on record.
         watcher.tell(|| Progress::Decided {
             round: open.id.clone(),

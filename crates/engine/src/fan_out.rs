@@ -13,7 +13,7 @@ use jurat_core::{
 use jurat_guard::bounded::NotDone;
 use serde_json::Value;
 
-use crate::{Engine, Progress, Watcher, ask::Errand, round::Ended};
+use crate::{Engine, Progress, Watcher, ask::Errand, round::Ended, trace};
 
 /// Outputs of so many values are compared on a thread of their own.
 const MANY_NODES: usize = 5_000;
@@ -30,7 +30,8 @@ impl Engine {
         let started_at = self.inner.clock.now();
         let mut calls: FuturesUnordered<_> = (0..open.seats.len())
             .map(|index| {
-                let call = AssertUnwindSafe(self.ask(&errand, index)).catch_unwind();
+                let call = AssertUnwindSafe(trace::asked(open, index, self.ask(&errand, index)));
+                let call = call.catch_unwind();
                 call.map(move |answer| (index, answer))
             })
             .collect();

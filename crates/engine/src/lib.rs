@@ -5,6 +5,7 @@ mod checked;
 mod clock;
 mod close;
 mod error;
+pub mod evaluation;
 mod executors;
 mod fan_out;
 mod keys;
@@ -18,6 +19,7 @@ mod rounds;
 mod sessions;
 mod signature;
 mod tasks;
+pub mod trace;
 
 use std::{fmt, sync::Arc};
 

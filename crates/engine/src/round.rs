@@ -18,6 +18,7 @@ use crate::{
     ask::Errand,
     executors::require,
     pool::{PoolView, lanes},
+    trace,
 };
 
 /// How long after its deadline a round still belongs to its node.
@@ -45,6 +46,7 @@ impl Engine {
         watcher: Watcher,
     ) -> Result<Round, EngineError> {
         require(caller, Scope::RoundsCreate)?;
+        let kind = job.work.kind();
         let permit = Arc::clone(&self.inner.rounds)
             .try_acquire_owned()
             .map_err(|_| EngineError::Overloaded)?;
@@ -55,7 +57,7 @@ impl Engine {
             engine.walk(account, job, watcher).await
         };
         // The log lines of the round name the request that it belongs to.
-        let walk = self.inner.tasks.spawn(walk.in_current_span());
+        let walk = self.inner.tasks.spawn(walk.instrument(trace::round(kind)));
         walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))?
     }
 
@@ -69,6 +71,7 @@ impl Engine {
         let deadline = Instant::now() + Duration::from_millis(job.timeout_ms);
         let bits = self.inner.clock.bits();
         let id = RoundId::new(opened_at, bits);
+        trace::name_round(&id);
 
         let view = self.pool_view().await?;
         // Probing takes a part of the time at the most; whom it did not reach is not chosen.

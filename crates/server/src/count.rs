@@ -4,8 +4,12 @@ use axum::http::{Method, StatusCode};
 use jurat_engine::{Engine, RequestInFlight};
 
 /// Begins to count a request; one whose caller leaves is counted as gone.
-pub(crate) fn begin<'a>(engine: &'a Engine, method: &Method, route: &str) -> RequestInFlight<'a> {
-    engine.metrics().requests().begin(method_name(method), route)
+pub(crate) fn begin<'a>(
+    engine: &'a Engine,
+    method: &'static str,
+    route: &str,
+) -> RequestInFlight<'a> {
+    engine.metrics().requests().begin(method, route)
 }
 
 pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, status: StatusCode) {
@@ -16,10 +20,10 @@ pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, status: StatusC
 }
 
 /// Anything may stand for a method; those that nobody knows share one name.
-fn method_name(method: &Method) -> &'static str {
+pub(crate) fn method_name(method: &Method) -> &'static str {
     const KNOWN: [&str; 9] =
         ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "CONNECT", "TRACE"];
-    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
 }
 
 fn class(status: StatusCode) -> &'static str {

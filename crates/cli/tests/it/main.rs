@@ -9,3 +9,4 @@ mod home;
 mod postgres;
 mod redact;
 mod settings;
+mod telemetry;
