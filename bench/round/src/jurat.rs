@@ -7,6 +7,7 @@ use jurat_bench_load::{announce, until_parent_goes};
 use jurat_core::key::ApiKey;
 use jurat_engine::{Alone, Clock as _, Engine, Limits, NodeKey, Parts, SystemClock};
 use jurat_guard::{bounded::Bounded, client::Client};
+use jurat_server::Inbound;
 use jurat_store::Location;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -44,7 +45,7 @@ pub(crate) async fn serve(executors: Vec<String>, keeps: Keeps) -> Result<()> {
     engine.start(Alone::Yes).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
-    let server = jurat_server::serve(listener, engine, std::future::pending());
+    let server = jurat_server::serve(listener, engine, Inbound::default(), std::future::pending());
     let registered = async {
         register(&format!("http://{address}"), &key, executors).await?;
         announce(address.port(), &key.reveal());

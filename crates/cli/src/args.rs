@@ -1,7 +1,9 @@
 //! The command line: what can be said, and the help that explains it.
 
+mod backup;
 mod config;
 mod executors;
+mod keys;
 mod request;
 mod rounds;
 mod serve;
@@ -13,8 +15,10 @@ use clap::{Args, Parser, Subcommand};
 use crate::settings::{Given, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR, STORE, topic};
 
 pub(crate) use self::{
+    backup::{Backup, BackupCommand, Restore},
     config::ConfigCommand,
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
+    keys::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
     serve::{Compat, EngineName, Runtime, Serve},
@@ -155,6 +159,13 @@ pub(crate) enum Command {
     /// Lists and shows the rounds that were walked
     #[command(subcommand)]
     Rounds(Rounds),
+    /// Makes, lists, revokes and rotates API keys
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Writes a backup of the store and the keys, while the server may run
+    Backup(Backup),
+    /// Puts a backup into a state folder that has no store
+    Restore(Restore),
     /// Prints the public key by which executors know the requests of this node
     #[command(
         after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."

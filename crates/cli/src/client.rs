@@ -88,8 +88,11 @@ pub(crate) struct Reply {
 
 impl Reply {
     fn new(status: StatusCode, bytes: Bytes) -> Result<Self, ClientError> {
-        let value: Value =
-            serde_json::from_slice(&bytes).map_err(|_| ClientError::Foreign { status })?;
+        let value: Value = if status == StatusCode::NO_CONTENT {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).map_err(|_| ClientError::Foreign { status })?
+        };
         Ok(Self { bytes, value, is_problem: !status.is_success() })
     }
 

@@ -1,9 +1,12 @@
 //! The commands. Each makes a request, sends it, and prints what came.
 
+mod backup;
 mod config;
 mod consensus;
 mod executors;
 mod gate;
+mod junit;
+mod keys;
 mod node;
 mod request;
 mod rounds;
@@ -65,6 +68,9 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Validate(args) => Box::pin(consensus::validate(context, &args)).await,
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
+        Command::Keys(command) => Box::pin(keys::run(context, command)).await,
+        Command::Backup(args) => Box::pin(backup::run(context, args)).await,
+        Command::Restore(args) => Box::pin(backup::restore(context, args)).await,
         Command::Node => node::run(context),
         Command::Config(ConfigCommand::Check { .. }) => config::checked(context),
         Command::Config(ConfigCommand::Show) => config::show(context),

@@ -9,8 +9,9 @@ use jurat_engine::Limits;
 use jurat_store::Location;
 
 use crate::settings::{
-    CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS,
-    ROUNDS, SAMPLE_RATIO, SERVER, STATE_DIR, STORE, Settings,
+    CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, OTLP_ENDPOINT, Origin,
+    PROBE_FRESH_MS, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER,
+    STATE_DIR, STORE, Settings,
 };
 use crate::telemetry;
 
@@ -78,6 +79,10 @@ impl Config {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
                 probe_fresh_ms: settings.count(&PROBE_FRESH_MS),
+                requests_per_minute_per_key: settings
+                    .text(&REQUESTS_PER_MINUTE_PER_KEY)
+                    .and_then(|text| text.parse().ok()),
+                rounds_per_key: settings.size(&ROUNDS_PER_KEY),
             },
             settings,
         }

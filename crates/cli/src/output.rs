@@ -2,6 +2,7 @@
 
 pub(crate) mod progress;
 pub(crate) mod round;
+pub(crate) mod steps;
 pub(crate) mod table;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -49,6 +50,17 @@ impl Output {
         }
     }
 
+    /// For what is kept: without colours, and as wide as it needs to be.
+    pub(crate) const fn plain() -> Self {
+        Self {
+            format: Format::Text,
+            chatter: Chatter::Quiet,
+            colours: Colours::Off,
+            width: None,
+            log: LogFormat::Text,
+        }
+    }
+
     /// The output of a program that logs in this form.
     pub(crate) fn logging(self, log: LogFormat) -> Self {
         Self { log, ..self }
@@ -75,6 +87,8 @@ impl Output {
     /// Prints a body as it came, or what `text` makes of it.
     pub(crate) fn reply(self, reply: &Reply, text: impl FnOnce(Self) -> String) -> io::Result<()> {
         match self.format {
+            // A reply without a body has nothing to print.
+            Format::Json if reply.bytes.is_empty() => Ok(()),
             Format::Json => self.bytes(&reply.bytes),
             Format::Text => self.data(&text(self)),
         }

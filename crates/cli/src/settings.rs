@@ -13,7 +13,8 @@ pub(crate) use self::{
     resolve::{Given, Origin, Resolved, Settings},
     table::{
         ALL, CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, OTLP_ENDPOINT,
-        PROBE_FRESH_MS, ROUNDS, SAMPLE_RATIO, SERVER, STATE_DIR, STORE,
+        PROBE_FRESH_MS, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER,
+        STATE_DIR, STORE,
     },
 };
 

@@ -140,6 +140,14 @@ impl State {
         Some(text.trim().to_owned())
     }
 
+    /// Puts another key of the operator into its file.
+    pub(crate) fn replace_admin_key(&self, text: &str) -> Result<(), StateError> {
+        let path = self.dir.join(ADMIN_KEY);
+        let wrong = |source: io::Error| StateError::Io { path: path.clone(), source };
+        let file = self.written(text).map_err(wrong)?;
+        file.persist(&path).map_err(|error| wrong(error.error)).map(drop)
+    }
+
     pub(crate) fn node_key(&self) -> Result<NodeKey, StateError> {
         let clock = SystemClock;
         let fresh = || format!("{:032x}{:032x}", clock.bits(), clock.bits());

@@ -5,6 +5,8 @@ use jurat_core::{
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
+use crate::Limit;
+
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("the key lacks the scope `{}`", .0.as_str())]
@@ -29,6 +31,10 @@ pub enum EngineError {
     Policy(BindError),
     #[error("too many rounds are under way")]
     Overloaded,
+    #[error("the server is shutting down")]
+    ShuttingDown,
+    #[error(transparent)]
+    Limited(#[from] Limit),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("a defect: {0}")]
@@ -50,6 +56,8 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
             Self::ChecksBusy | Self::Overloaded => Code::Overloaded,
+            Self::Limited(_) => Code::RateLimited,
+            Self::ShuttingDown => Code::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
                 Code::StoreUnavailable
             }
@@ -78,6 +86,8 @@ impl EngineError {
             | Self::Select(SelectError::Unavailable { .. })
             | Self::ChecksBusy
             | Self::Overloaded
+            | Self::Limited(_)
+            | Self::ShuttingDown
             | Self::Store(_)
             | Self::Bug(_) => None,
         };

@@ -1,4 +1,4 @@
-//! Tells of each verdict as an event, in the words of the GenAI conventions of OpenTelemetry.
+//! Tells of each verdict as an event, in the words of the conventions of OpenTelemetry.
 
 use jurat_core::{
     consensus::Outcome,
@@ -43,10 +43,8 @@ pub(crate) fn tell(open: &OpenRound, closing: &Closing) {
 fn tell_replica(open: &OpenRound, closing: &Closing, replica: &Replica) {
     let said = replica.answer.said();
     let failure = replica.answer.failure().map(|failure| failure.code.as_str());
-    let explanation = failure.map_or_else(
-        || reasons(said.map_or(&[], |said| &said.reason_codes)),
-        str::to_owned,
-    );
+    let explanation =
+        failure.map_or_else(|| reasons(said.map_or(&[], |said| &said.reason_codes)), str::to_owned);
     tracing::event!(
         name: "gen_ai.evaluation.result",
         target: TARGET,

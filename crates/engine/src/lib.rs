@@ -18,6 +18,7 @@ mod round;
 mod rounds;
 mod sessions;
 mod signature;
+mod stop;
 mod tasks;
 pub mod trace;
 
@@ -27,21 +28,26 @@ use jurat_core::id::NodeId;
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::Store;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::Page as EnginePage;
 
 pub use self::{
     clock::{Clock, SystemClock},
     error::EngineError,
-    keys::KeyOwner,
-    metrics::{Metrics, RequestFigures, RequestInFlight},
+    keys::{Admitted, Allowance, Issued, KeyRef, Limit},
+    metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
 };
-use self::{keys::KeyCache, pool::PoolCache, tasks::Tasks};
+use self::{
+    keys::{InUse, KeyCache},
+    pool::PoolCache,
+    tasks::Tasks,
+};
 
 /// Finds the value of a named secret, such as an environment variable.
 pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -72,11 +78,21 @@ pub struct Limits {
     pub calls_per_executor: usize,
     /// How long a probe is believed.
     pub probe_fresh_ms: u64,
+    /// Requests a minute of a key that has no limit of its own; `None` is as many as it likes.
+    pub requests_per_minute_per_key: Option<u32>,
+    /// Rounds in flight of a key that has no limit of its own; more are refused.
+    pub rounds_per_key: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000 }
+        Self {
+            rounds: 1_024,
+            calls_per_executor: 256,
+            probe_fresh_ms: 60_000,
+            requests_per_minute_per_key: None,
+            rounds_per_key: 256,
+        }
     }
 }
 
@@ -98,7 +114,12 @@ struct Inner {
     rounds: Arc<Semaphore>,
     pool: PoolCache,
     keys: KeyCache,
+    in_use: InUse,
     tasks: Tasks,
+    /// No round begins once it is cancelled.
+    stopping: CancellationToken,
+    /// Ends the walks under way.
+    released: CancellationToken,
     metrics: Metrics,
 }
 
@@ -115,6 +136,7 @@ impl Engine {
         let inner = Inner {
             metrics,
             store: parts.store,
+            in_use: InUse::new(Arc::clone(&parts.clock)),
             clock: parts.clock,
             client: parts.client,
             bounded: parts.bounded,
@@ -126,6 +148,8 @@ impl Engine {
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             tasks: Tasks::default(),
+            stopping: CancellationToken::new(),
+            released: CancellationToken::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -134,21 +158,20 @@ impl Engine {
         &*self.inner.clock
     }
 
-    /// Whether the store answers.
+    /// Whether the store answers, and this node is not about to end.
     pub async fn ready(&self) -> Result<(), EngineError> {
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
         Ok(self.inner.store.ping().await?)
-    }
-
-    /// Waits until no round is under way; those that come in meanwhile are refused.
-    pub async fn drain(&self) {
-        let all = u32::try_from(self.inner.limits.rounds).unwrap_or(u32::MAX);
-        // It fails only when the semaphore is closed, which nobody does.
-        let _all = self.inner.rounds.acquire_many(all).await;
     }
 
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
         self.inner.tasks.shutdown().await;
+        if let Err(error) = self.key_uses_write().await {
+            tracing::warn!(error = %error, "could not note when keys were last used");
+        }
         self.inner.store.close().await;
     }
 }

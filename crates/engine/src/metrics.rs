@@ -31,7 +31,7 @@ use prometheus_client::{
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-pub use self::requests::{RequestFigures, RequestInFlight};
+pub use self::requests::{OpenConnection, RequestFigures, RequestInFlight};
 use self::{
     executors::ExecutorFigures, load::LoadFigures, process::ProcessFigures, rounds::RoundFigures,
 };

@@ -32,8 +32,8 @@ const LONGEST_STATE: usize = 512;
 /// Makes the span of a request part of the trace that its caller began.
 pub fn adopt(span: &Span, headers: &HeaderMap) {
     if headers.contains_key("traceparent") {
-        let parent = TraceContextPropagator::new()
-            .extract_with_context(&Context::new(), &Incoming(headers));
+        let parent =
+            TraceContextPropagator::new().extract_with_context(&Context::new(), &Incoming(headers));
         // It fails when nobody traces, and then there is nothing to do.
         let _untraced = span.set_parent(parent);
     }

@@ -2,21 +2,25 @@
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
     middleware::Next,
     response::Response,
 };
-use jurat_core::{caller::Caller, code::Code, key::ApiKey};
-use jurat_engine::Engine;
+use jurat_core::{caller::Caller, code::Code};
+use jurat_engine::{Allowance, Engine, EngineError, Limit};
 use jurat_wire::problem::Problem;
 
 use crate::encode;
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// Marks the reply to a caller whose key is valid.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Authenticated;
 
-/// Lets a request pass only with a valid key, and tells the handler who asks.
+/// Lets a request pass only with a valid key that is within its limits, and tells the handler who
+/// asks. The body is not read before.
 pub(crate) async fn require_key(
     State(engine): State<Engine>,
     mut request: Request,
@@ -25,25 +29,45 @@ pub(crate) async fn require_key(
     let Some(key) = key(request.headers()) else {
         return encode::problem(&Problem::new(Code::AuthRequired, "the request carries no key"));
     };
-    let key_id = ApiKey::parse(key).map(|key| key.id().to_owned());
-    match engine.key_owner(key).await {
-        Ok(Some(owner)) => {
+    match engine.key_admit(key).await {
+        Ok(Some(admitted)) => {
+            // Every log line of the request names the key from here on.
+            tracing::Span::current().record("jurat.key.id", admitted.key.id.as_str());
             #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
-            let caller = Caller::authenticated(owner.account, owner.scopes);
+            let caller = Caller::authenticated(admitted.account, admitted.scopes, admitted.key);
             request.extensions_mut().insert(caller);
-            note_key(key_id.as_deref());
             let mut response = next.run(request).await;
             response.extensions_mut().insert(Authenticated);
+            if let Some(allowance) = admitted.allowance {
+                tell(response.headers_mut(), allowance);
+            }
             response
         }
         Ok(None) => encode::problem(&Problem::new(Code::AuthRequired, "the key is not valid")),
-        Err(error) => encode::engine_error(&error),
+        Err(error) => refused(&error),
     }
 }
 
-/// Every log line of the request names the key from here on; its identifier is no secret.
-fn note_key(id: Option<&str>) {
-    tracing::Span::current().record("jurat.key.id", id);
+fn refused(error: &EngineError) -> Response {
+    let mut response = encode::engine_error(error);
+    if let EngineError::Limited(Limit::Rate(allowance)) = error {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(allowance.more_in_s));
+        tell(headers, *allowance);
+    }
+    response
+}
+
+/// What the key may do and what it has left, as structured fields.
+fn tell(headers: &mut HeaderMap, allowance: Allowance) {
+    let Allowance { per_minute, remaining, more_in_s } = allowance;
+    let policy = format!("\"default\";q={per_minute};w=60");
+    let left = format!("\"default\";r={remaining};t={more_in_s}");
+    for (name, text) in [(RATE_LIMIT_POLICY, policy), (RATE_LIMIT, left)] {
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(name, value);
+        }
+    }
 }
 
 /// The key of `Authorization: Bearer`, or of `X-API-Key`, which some clients send.

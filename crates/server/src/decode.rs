@@ -1,7 +1,9 @@
 //! Reads bodies strictly and pages politely.
 
+use std::error::Error;
+
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, HttpBody as _, to_bytes},
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
     response::Response,
@@ -10,7 +12,7 @@ use jurat_core::code::Code;
 use jurat_wire::{problem::Problem, strict};
 use serde_json::Value;
 
-use crate::encode;
+use crate::{encode, pace::TooSlow};
 
 /// The largest body that is read.
 pub(crate) const BODY_LIMIT: usize = 1024 * 1024;
@@ -28,15 +30,30 @@ impl<S: Send + Sync> FromRequest<S> for Json {
     }
 }
 
+/// The same where the body may be left out, which is an empty object.
+#[derive(Debug)]
+pub(crate) struct MaybeJson(pub(crate) Value);
+
+impl<S: Send + Sync> FromRequest<S> for MaybeJson {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        if request.body().is_end_stream() {
+            return Ok(Self(Value::Object(serde_json::Map::new())));
+        }
+        Json::from_request(request, state).await.map(|Json(body)| Self(body))
+    }
+}
+
 async fn read(body: Body) -> Result<Value, Problem> {
     let bytes = to_bytes(body, BODY_LIMIT).await.map_err(|error| {
-        let is_too_large = std::error::Error::source(&error)
-            .is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>);
-        if is_too_large {
+        if is_caused_by::<http_body_util::LengthLimitError>(&error) {
             Problem::new(
                 Code::PayloadTooLarge,
                 format!("the body is larger than {BODY_LIMIT} bytes"),
             )
+        } else if is_caused_by::<TooSlow>(&error) {
+            Problem::new(Code::RequestTimeout, TooSlow.to_string())
         } else {
             Problem::new(Code::InvalidJson, "the body did not arrive whole")
         }
@@ -49,7 +66,8 @@ async fn read(body: Body) -> Result<Value, Problem> {
 
 fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
     let refuse = |detail: &str| Err(Problem::new(Code::UnsupportedMediaType, detail));
-    if headers.get(header::CONTENT_ENCODING).is_some_and(|value| value.as_bytes() != b"identity") {
+    let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
+    if encodings.any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return refuse("the body is compressed; send it as it is");
     }
     match headers.get(header::CONTENT_TYPE).map(axum::http::HeaderValue::to_str) {
@@ -57,6 +75,17 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
         Some(Ok(text)) if is_json(text) => Ok(()),
         Some(_) => refuse("the body must be JSON"),
     }
+}
+
+fn is_caused_by<E: Error + 'static>(error: &axum::Error) -> bool {
+    let mut cause = Error::source(error);
+    while let Some(error) = cause {
+        if error.is::<E>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn is_json(content_type: &str) -> bool {

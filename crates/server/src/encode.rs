@@ -42,10 +42,16 @@ pub(crate) fn problem(problem: &Problem) -> Response {
     if problem.code == Code::AuthRequired {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    if problem.code == Code::RequestTimeout {
+        // The rest of the body may still come, and nobody would read it.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// How many seconds to stay away: spread, so that who is refused together does not return together.
+pub(crate) fn retry_after(bits: u128) -> u64 {
+    2 + u64::try_from(bits % 7).unwrap_or_default()
 }
 
 /// What a handler answers: a reply, or a problem that `?` brings about.

@@ -1,5 +1,6 @@
 //! The route table. A route that is not in it does not exist; one that does not say so needs a key.
 
+mod api_keys;
 mod consensus;
 mod executors;
 mod operations;
@@ -78,6 +79,10 @@ fn routes() -> Vec<Route> {
         route("GET", "/v1/sessions", "session_list", get(sessions::list)),
         route("GET", "/v1/sessions/{id}", "session_show", get(sessions::show)),
         route("DELETE", "/v1/sessions/{id}", "session_remove", delete(sessions::remove)),
+        route("POST", "/v1/api-keys", "key_create", post(api_keys::create)),
+        route("GET", "/v1/api-keys", "key_list", get(api_keys::list)),
+        route("DELETE", "/v1/api-keys/{id}", "key_revoke", delete(api_keys::revoke)),
+        route("POST", "/v1/api-keys/{id}/rotate", "key_rotate", post(api_keys::rotate)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
     ]
@@ -91,6 +96,12 @@ pub fn route_table() -> Vec<RouteInfo> {
 pub(crate) fn router(engine: Engine) -> Router {
     let (mut guarded, mut open) = (Router::new(), Router::new());
     for Route { info, handler } in routes() {
+        // What begins rounds is refused first when there is too much of it, all else never.
+        let handler = if is_round(&info) {
+            handler.layer(from_fn_with_state(engine.clone(), layers::admit))
+        } else {
+            handler
+        };
         match info.access {
             Access::Key => guarded = guarded.route(info.path, handler),
             Access::Anyone => open = open.route(info.path, handler),
@@ -104,6 +115,10 @@ pub(crate) fn router(engine: Engine) -> Router {
         .layer(CatchPanicLayer::custom(layers::caught))
         .layer(from_fn_with_state(engine.clone(), layers::identify))
         .with_state(engine)
+}
+
+fn is_round(route: &RouteInfo) -> bool {
+    route.method == "POST" && route.path.starts_with("/api/")
 }
 
 async fn unknown_route(uri: Uri) -> Response {

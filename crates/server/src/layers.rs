@@ -4,7 +4,10 @@ use std::any::Any;
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderValue, header::X_CONTENT_TYPE_OPTIONS},
+    http::{
+        HeaderValue, StatusCode,
+        header::{RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+    },
     middleware::Next,
     response::Response,
 };
@@ -42,6 +45,11 @@ pub(crate) async fn identify(
     }
     // Replies hold text that executors wrote; no browser may guess another type for them.
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let comes_back = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS];
+    if comes_back.contains(&response.status()) {
+        let seconds = encode::retry_after(engine.clock().bits());
+        response.headers_mut().entry(RETRY_AFTER).or_insert(seconds.into());
+    }
     response
 }
 
@@ -68,6 +76,17 @@ fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
         tracing::info!(http.response.status_code = status, duration_ms, "a request was served");
     } else {
         tracing::debug!(http.response.status_code = status, duration_ms, "a request was served");
+    }
+}
+
+/// Refuses a round before its body is read, when none may begin.
+pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: Next) -> Response {
+    match engine.admit() {
+        Ok(()) => next.run(request).await,
+        Err(error) => {
+            engine.metrics().requests().shed(error.code());
+            encode::engine_error(&error)
+        }
     }
 }
 

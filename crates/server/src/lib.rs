@@ -1,55 +1,63 @@
 //! The inbound surfaces of Jurat. Each request takes three beats: decode, one engine call, encode.
 
+mod accept;
 mod auth;
 mod count;
 mod decode;
 mod encode;
 mod http;
+mod inbound;
 mod layers;
+mod pace;
 
 use std::{
-    future::{Future, IntoFuture as _},
+    future::{Future, pending},
     io,
-    time::Duration,
 };
 
 use axum::Router;
 use jurat_engine::Engine;
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::net::TcpListener;
 
-pub use self::http::{Access, RouteInfo, route_table};
+use self::accept::Connections;
+pub use self::{
+    http::{Access, RouteInfo, route_table},
+    inbound::Inbound,
+};
 
 /// Every route of the server.
 pub fn router(engine: Engine) -> Router {
     http::router(engine)
 }
 
-/// How long connections may take to end once the server stops.
-const DRAIN: Duration = Duration::from_secs(30);
-
 /// Serves until `stop` is done, then finishes what is under way, for a while.
+///
+/// From the stop on no round begins, but all else is answered until the last round has ended.
 pub async fn serve(
     listener: TcpListener,
     engine: Engine,
-    stop: impl Future<Output = ()> + Send + 'static,
+    inbound: Inbound,
+    stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let (stopping, stopped) = oneshot::channel();
-    let stop = async move {
-        stop.await;
-        // The other side waits as long as the server runs.
-        let _gone = stopping.send(());
+    let connections = Connections::new(engine.clone(), router(engine.clone()), inbound);
+    let ended = tokio::select! {
+        Err(error) = connections.accept(&listener) => Err(error),
+        () = stopped(&engine, &inbound, stop) => Ok(()),
     };
-    let too_long = async move {
-        if stopped.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        let _elapsed = tokio::time::timeout(DRAIN, std::future::pending::<()>()).await;
-    };
-    tokio::select! {
-        ended = axum::serve(listener, router(engine)).with_graceful_shutdown(stop).into_future() => ended,
-        () = too_long => {
-            tracing::warn!("connections that did not end were dropped");
-            Ok(())
-        }
+    drop(listener);
+    connections.close().await;
+    ended
+}
+
+/// Done when nothing keeps the server any more.
+async fn stopped(engine: &Engine, inbound: &Inbound, stop: impl Future<Output = ()>) {
+    stop.await;
+    engine.stop_rounds();
+    let noticed = tokio::time::timeout(inbound.shutdown_delay, pending::<()>());
+    let drained = tokio::time::timeout(inbound.drain, engine.drain());
+    let (_, drained) = tokio::join!(noticed, drained);
+    if drained.is_err() {
+        tracing::warn!("rounds that did not end in time are released");
+        engine.release().await;
     }
 }

@@ -1,5 +1,6 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
+pub mod backup;
 mod error;
 mod key;
 mod load;
@@ -9,7 +10,7 @@ mod rows;
 mod sql;
 mod sqlite;
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use jurat_core::{
@@ -24,7 +25,7 @@ use jurat_core::{
 
 pub use self::{
     error::{StoreError, StoreErrorKind},
-    key::KeyRecord,
+    key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation},
     load::{Connections, Load},
     postgres::Postgres,
     sqlite::Sqlite,
@@ -63,6 +64,17 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn key_put(&self, key: &KeyRecord) -> Result<()>;
     /// Finds a key before anyone knows whose it is, which is why it names no account.
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>>;
+    /// Adds a key, and its account if that is not there. Of the live keys of an account only one
+    /// has a name, but for those that a rotation leaves for a while.
+    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded>;
+    /// The keys of an account, or of all, in the order in which they were made.
+    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>>;
+    /// Revokes one key, or all with a name, for ever.
+    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked>;
+    /// Adds a key like a live one, and lets that one end; `None` when there is no such key.
+    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>>;
+    /// Notes when keys were last used. An identifier that is not there is passed over.
+    async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()>;
 
     /// Records a round before anyone is asked. PostgreSQL keeps the length of the lease
     /// (`lease_until` − `opened_at`) and lets it begin now by its own clock.

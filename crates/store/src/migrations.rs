@@ -30,7 +30,7 @@ pub(crate) const NEEDED: i64 = 2;
 
 /// Each migration lets the previous program run on, so one step ahead is served as well:
 /// while nodes are replaced one by one, an old one may restart.
-const NEWEST_SERVED: i64 = NEEDED + 1;
+pub(crate) const NEWEST_SERVED: i64 = NEEDED + 1;
 
 pub(crate) fn check_served(found: i64) -> Result<(), Refusal> {
     if found < NEEDED {

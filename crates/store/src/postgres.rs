@@ -1,10 +1,11 @@
 //! The store in PostgreSQL, shared by any number of nodes.
 
 mod installation;
+mod keys;
 mod migrate;
 mod rounds;
 
-use std::{str::FromStr as _, time::Duration};
+use std::{collections::BTreeMap, str::FromStr as _, time::Duration};
 
 use async_trait::async_trait;
 use jurat_core::{
@@ -20,13 +21,14 @@ use sqlx::{
 };
 
 use crate::{
-    Added, Claim, Closed, Connections, KeyRecord, Load, Page, Result, RoundFilter, SessionAdded,
-    Store, StoreError,
+    Added, Claim, Closed, Connections, KeyAdded, KeyRecord, Load, Page, Result, Revocation,
+    Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
     error::Refusal,
     migrations,
     rows::{
         Cells,
-        installation::{ExecutorRow, KeyRow, SessionRow, probe_text},
+        installation::{ExecutorRow, SessionRow, probe_text},
+        keys::KeyRow,
         rounds::{ClosingRow, RoundRow},
     },
 };
@@ -134,15 +136,35 @@ impl Store for Postgres {
     }
 
     async fn account_ensure(&self, account: &AccountId, now: Timestamp) -> Result<()> {
-        installation::account_ensure(&self.pool, account, now).await
+        keys::account_ensure(&self.pool, account, now).await
     }
 
     async fn key_put(&self, key: &KeyRecord) -> Result<()> {
-        installation::key_put(&self.pool, &KeyRow::new(key)?).await
+        keys::put(&self.pool, &KeyRow::new(key)?).await
     }
 
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>> {
-        installation::key_get(&self.pool, id).await
+        keys::get(&self.pool, id).await
+    }
+
+    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded> {
+        keys::add(&self.pool, &KeyRow::new(key)?).await
+    }
+
+    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
+        keys::list(&self.pool, account, page).await
+    }
+
+    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked> {
+        keys::revoke(&self.pool, revocation).await
+    }
+
+    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>> {
+        keys::rotate(&self.pool, rotation).await
+    }
+
+    async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
+        keys::used(&self.pool, uses).await
     }
 
     async fn round_open(&self, round: &OpenRound) -> Result<()> {

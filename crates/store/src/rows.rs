@@ -2,6 +2,7 @@
 
 pub(crate) mod documents;
 pub(crate) mod installation;
+pub(crate) mod keys;
 pub(crate) mod rounds;
 
 use std::{error::Error, str::FromStr};

@@ -37,6 +37,13 @@ impl Schema {
         self.url_with(server.as_str())
     }
 
+    /// The address of another database on the same server.
+    pub fn url_of_database(&self, database: &str) -> String {
+        let mut url = url::Url::parse(&self.server).unwrap();
+        url.set_path(database);
+        url.into()
+    }
+
     fn url_with(&self, server: &str) -> String {
         let mut url = url::Url::parse(server).unwrap();
         url.query_pairs_mut().append_pair("options[search_path]", &self.name);

@@ -1,8 +1,11 @@
 //! A store in front of a real one that fails at the worst moment.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -14,8 +17,8 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::{
-    Added, Claim, Closed, KeyRecord, Location, Page, RoundFilter, SessionAdded, Store, StoreError,
-    StoreErrorKind,
+    Added, Claim, Closed, KeyAdded, KeyRecord, Location, Page, Revocation, Revoked, Rotated,
+    Rotation, RoundFilter, SessionAdded, Store, StoreError, StoreErrorKind,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -113,6 +116,26 @@ impl Store for UnreliableStore {
 
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>> {
         self.inner.key_get(id).await
+    }
+
+    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded> {
+        self.inner.key_add(key).await
+    }
+
+    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
+        self.inner.key_list(account, page).await
+    }
+
+    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked> {
+        self.inner.key_revoke(revocation).await
+    }
+
+    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>> {
+        self.inner.key_rotate(rotation).await
+    }
+
+    async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
+        self.inner.key_used(uses).await
     }
 
     async fn round_open(&self, round: &OpenRound) -> Result<()> {

@@ -5,6 +5,7 @@ pub mod consensus_request;
 pub mod events;
 pub mod executors;
 pub mod fields;
+pub mod keys;
 pub mod policy_request;
 pub mod rounds;
 pub mod sessions;

@@ -14,6 +14,7 @@ const VALIDATE_EXAMPLES: &str = "\
 Examples:
   jurat validate --claim '12 * 12 = 144' --replicas 5
   jurat validate --claim '{\"output\": {\"n\": 3}}' --schema n.schema.json --gate
+  jurat validate --claim '12 * 12 = 144' --junit report.xml --junit-name arithmetic --gate
   jurat validate --file request.json --session 201 --session 202 --session 203 --replicas 3
   echo '{\"claim\": \"2 + 2 = 4\"}' | jurat validate --file - --json";
 
@@ -121,6 +122,12 @@ pub(crate) struct RequestArgs {
     /// Exits with 11 when the answer is negative, with 12 when there is none
     #[arg(long)]
     pub(crate) gate: bool,
+    /// Writes a JUnit file with the round as a test case, for CI systems
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Name of the test case; by default the claim or the objective
+    #[arg(long, value_name = "NAME", requires = "junit")]
+    pub(crate) junit_name: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,7 @@
 use jurat_core::code::Code;
 use serde_json::{Value, json};
 
-use super::{Context, gate, request::Draft};
+use super::{Context, gate, junit::Junit, request::Draft};
 use crate::{
     args::{Api, Delegate, Factcheck, RequestArgs, Validate},
     client::{Call, Client, ClientError, Reply},
@@ -52,14 +52,16 @@ async fn run(
         let text = format!("there is nothing to {operation}: give `--{needed}`, or a `--file`");
         return Err(Failure::usage(text));
     }
+    let body = draft.body();
+    let junit = Junit::new(operation, &body, args)?;
     let path = format!("/api/{}/{operation}", args.api.as_str());
-    let client = Box::pin(Client::connect(&context.config, context.out)).await?;
-    let reply = ask(&client, context.out, Call::post(path, draft.body())).await;
-    client.close().await;
+    let reply = sent(context, Call::post(path, body)).await;
+    if let Some(junit) = junit {
+        junit.write(reply.as_ref())?;
+    }
     let reply = reply?;
     // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
-    let is_disagreement = failure::code(&reply.value) == Some(Code::ConsensusDisagreement);
-    if reply.is_problem() && is_disagreement && args.gate {
+    if reply.is_problem() && is_disagreement(&reply.value) && args.gate {
         context.out.reply(&reply, |out| round::reply(out, &undecided(&reply.value)))?;
         return Ok(gate::exit_code(&reply.value));
     }
@@ -68,8 +70,19 @@ async fn run(
     Ok(if args.gate { gate::exit_code(&reply.value) } else { 0 })
 }
 
+async fn sent(context: &Context, call: Call) -> anyhow::Result<Reply> {
+    let client = Box::pin(Client::connect(&context.config, context.out)).await?;
+    let reply = ask(&client, context.out, call).await;
+    client.close().await;
+    Ok(reply?)
+}
+
+pub(super) fn is_disagreement(body: &Value) -> bool {
+    failure::code(body) == Some(Code::ConsensusDisagreement)
+}
+
 /// A problem body has a `status` of its own, which is no verdict.
-fn undecided(body: &Value) -> Value {
+pub(super) fn undecided(body: &Value) -> Value {
     let mut body = body.clone();
     body["verdict"] = Value::Null;
     body

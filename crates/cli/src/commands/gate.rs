@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::output::round::label;
 
-const PASSED: u8 = 0;
-const NEGATIVE: u8 = 11;
+pub(super) const PASSED: u8 = 0;
+pub(super) const NEGATIVE: u8 = 11;
 const UNDECIDED: u8 = 12;
 
 /// The exit code of a reply. Only a positive answer that was agreed on passes.

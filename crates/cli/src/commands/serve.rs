@@ -4,6 +4,7 @@ use std::io;
 
 use anyhow::{Context as _, bail};
 use jurat_engine::Alone;
+use jurat_server::Inbound;
 use jurat_store::Location;
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
@@ -49,7 +50,8 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     engine.start(alone).await?;
 
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = jurat_server::serve(listener, engine.clone(), async { drop(stopped.await) });
+    let stopped = async { drop(stopped.await) };
+    let serving = jurat_server::serve(listener, engine.clone(), Inbound::default(), stopped);
     let mut serving = Box::pin(async {
         serving.await.context("the listener failed")?;
         engine.shutdown().await;

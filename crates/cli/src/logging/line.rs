@@ -13,7 +13,7 @@ use tracing::{
 use tracing_subscriber::{
     field::RecordFields,
     fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields, format::Writer},
-    registry::LookupSpan,
+    registry::{LookupSpan, Scope},
 };
 
 use super::redact::redacted;
@@ -57,7 +57,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let mut gathered = Gathered::default();
-        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
             if let Some(fields) = span.extensions().get::<FormattedFields<Fields>>() {
                 gathered.0.extend(object(&fields.fields));
             }

@@ -115,7 +115,7 @@ fn answer(output: &Value) -> String {
 }
 
 /// One line: the verdict, who agrees, how sure.
-fn conclusion(out: Output, body: &Value) -> String {
+pub(crate) fn conclusion(out: Output, body: &Value) -> String {
     let word = label(body).as_str().unwrap_or("NO_CONSENSUS");
     let style = match table::colour(word) {
         Some(comfy_table::Color::Green) => Style::new().green().bold(),
@@ -157,20 +157,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        config::{Colours, LogFormat},
-        output::{Chatter, Format},
-    };
 
     #[test]
     fn a_round_is_read_at_a_glance() {
-        let out = Output {
-            format: Format::Text,
-            chatter: Chatter::Normal,
-            colours: Colours::Off,
-            width: None,
-            log: LogFormat::Text,
-        };
+        let out = Output::plain();
         let body = json!({
             "verdict": "VALID", "confidence": 0.9, "round_id": "rnd_1", "receipt_id": "sha256:1",
             "consensus": {"agreement": 0.667, "asked": 3, "effective_votes": 1.9, "outcome": "agreed", "winner": 0},

@@ -15,6 +15,8 @@ pub(crate) static ALL: &[&Setting] = &[
     &ROUNDS,
     &CALLS_PER_EXECUTOR,
     &PROBE_FRESH_MS,
+    &REQUESTS_PER_MINUTE_PER_KEY,
+    &ROUNDS_PER_KEY,
     &SERVER,
     &KEY,
 ];
@@ -137,6 +139,28 @@ pub(crate) static PROBE_FRESH_MS: Setting = Setting {
     default: Some("60000"),
     about: "How many milliseconds what a check of an executor found is believed.",
     example: "15000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static REQUESTS_PER_MINUTE_PER_KEY: Setting = Setting {
+    name: "limits.requests_per_minute_per_key",
+    variable: "JURAT_LIMITS_REQUESTS_PER_MINUTE_PER_KEY",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: None,
+    about: "Requests a minute on this node of a key that has no limit of its own; without it as many as it likes.",
+    example: "600",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static ROUNDS_PER_KEY: Setting = Setting {
+    name: "limits.rounds_per_key",
+    variable: "JURAT_LIMITS_ROUNDS_PER_KEY",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: Some("256"),
+    about: "Rounds under way on this node of a key that has no limit of its own; more are refused with `rate_limited`.",
+    example: "32",
     privacy: Privacy::Open,
 };
 

@@ -13,7 +13,7 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use tokio::{runtime::Handle, time::Instant};
 
 /// A collector that is gone is told of so often at the most.
-const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
+const BETWEEN_COMPLAINTS: Duration = Duration::from_mins(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The exporters run on threads of their own, so the call is made on the runtime.

@@ -1,5 +1,8 @@
 //! Several processes: a server, executors, and commands that speak to them.
 
+mod backup;
+mod inbound;
+
 use std::fs;
 
 use serde_json::json;
@@ -43,6 +46,25 @@ fn a_claim_is_judged_through_the_server_and_the_gate_tells() {
     let ran = ask(&home, &[&validate[..], &split].concat(), &["--gate"]);
     assert_eq!(ran.code, 12);
     assert!(ran.out.contains("NO_CONSENSUS  ·  2 of 3 agree"), "{}", ran.out);
+}
+
+#[test]
+fn a_key_that_is_revoked_is_refused_by_the_running_server_at_once() {
+    let home = Home::new();
+    let server = home.serve();
+    let key = home.run(&["keys", "create", "ci", "--rate-per-minute", "2"]).ok().out;
+    let ask = || -> Ran {
+        let mut command = home.command(&["rounds", "list", "--server", &server.url]);
+        command.env("JURAT_KEY", key.trim()).output().unwrap().into()
+    };
+    ask().ok();
+    ask().ok();
+    let ran = ask();
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("error: the key may send 2 requests a minute"), "{}", ran.err);
+    home.run(&["keys", "revoke", "ci"]).ok();
+    let ran = ask();
+    assert!(ran.err.contains("error: the key is not valid"), "{}", ran.err);
 }
 
 #[test]

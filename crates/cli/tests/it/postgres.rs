@@ -1,5 +1,7 @@
 //! The binary with a store in PostgreSQL.
 
+mod dump;
+
 use jurat_testkit::postgres::Schema;
 
 use crate::home::Home;
@@ -22,6 +24,16 @@ async fn a_command_that_names_no_store_uses_the_server_that_runs() {
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("keeps its data in `postgresql`"), "{}", ran.err);
     home.run(&["executors", "list", "--store", &url]).ok();
+
+    // PostgreSQL has tools of its own for its backups.
+    for args in [&["backup", "monday"][..], &["backup", "monday", "--store", &url]] {
+        let ran = home.run(args);
+        assert_eq!(ran.code, 2);
+        assert!(ran.err.contains("use pg_dump, as docs/guide/backup.md shows"), "{}", ran.err);
+    }
+    let ran = home.run(&["restore", "monday", "--store", &url]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("use pg_restore"), "{}", ran.err);
 
     // A server that crashed is not asked, and what it left behind is not believed.
     server.kill();

@@ -3,18 +3,20 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
+use hex::encode;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use jurat_guard::client::{Client, Limits, Reply};
 use jurat_testkit::{
     fake_collector::{FakeCollector, attribute},
     fake_executor::{FakeExecutor, says_invalid, says_valid, status},
 };
+use opentelemetry_proto::tonic::{common::v1::KeyValue, logs::v1::LogRecord, trace::v1::Span};
 use serde_json::{Value, json};
 
 use crate::home::{Home, Process};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
-const PARENT: &str = "00f067aa0ba902b7";
+const PARENT: &str = "00f067aa00b902b7";
 /// No test needs this long, on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(25);
 
@@ -56,9 +58,8 @@ async fn a_round_is_one_tree_below_the_callers_span_and_its_verdicts_are_events(
     let (home, collector) = (Home::new(), FakeCollector::start().await);
     let headers = [("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=one")];
     let server = serve(&home, &collector.url(), &headers);
-    let behaviours = [says_valid(), says_invalid(), status(500)];
     let mut fakes = Vec::new();
-    for (index, behaviour) in behaviours.into_iter().enumerate() {
+    for (index, behaviour) in [says_valid(), says_invalid(), status(500)].into_iter().enumerate() {
         let (family, model) = (format!("family-{index}"), format!("model-{index}"));
         let behaviour = behaviour.provider_family(&family).model_id(&model);
         let fake = FakeExecutor::start(behaviour).await;
@@ -77,84 +78,94 @@ async fn a_round_is_one_tree_below_the_callers_span_and_its_verdicts_are_events(
     let reply: Value = serde_json::from_slice(&reply.body).unwrap();
     assert_eq!(ended(server).await, 0);
 
-    let spans = collector.spans(|spans| spans.iter().any(|it| it.name == "round")).await;
-    let spans: Vec<_> = spans.iter().filter(|it| hex(&it.trace_id) == TRACE).collect();
-    let named = |name: &str| spans.iter().filter(|it| it.name == name).collect::<Vec<_>>();
-    let [request] = named("POST /api/v3/validate")[..] else { panic!("{spans:?}") };
-    assert_eq!(hex(&request.parent_span_id), PARENT);
+    let mut spans = collector.spans(|spans| spans.iter().any(|it| it.name == "round")).await;
+    spans.retain(|it| encode(&it.trace_id) == TRACE);
+    let round = check_tree(&spans, &reply);
+    check_replicas(&spans, &round, &fakes);
+    check_events(&collector.records(4).await, &round, &reply);
+    assert_eq!(collector.last_header("x-tenant").as_deref(), Some("one"));
+}
+
+fn named<'a>(spans: &'a [Span], name: &str) -> Vec<&'a Span> {
+    spans.iter().filter(|it| it.name == name).collect()
+}
+
+/// The span of the request is below its caller's, and every other one is below that.
+fn check_tree(spans: &[Span], reply: &Value) -> Span {
+    let [request] = named(spans, "POST /api/v3/validate")[..] else { panic!("{spans:?}") };
+    assert_eq!(encode(&request.parent_span_id), PARENT);
     assert_eq!(request.kind, 2, "a server span");
     let of = |key| attribute(&request.attributes, key);
     assert_eq!(of("http.response.status_code").as_deref(), Some("200"));
     assert_eq!(of("http.route").as_deref(), Some("/api/v3/validate"));
-    let [round] = named("round")[..] else { panic!("{spans:?}") };
+    let [round] = named(spans, "round")[..] else { panic!("{spans:?}") };
     assert_eq!(round.parent_span_id, request.span_id);
     let round_id = attribute(&round.attributes, "jurat.round.id");
     assert_eq!(round_id.as_deref(), reply["round_id"].as_str());
-    assert_eq!(named("check").len(), 1);
-    assert_eq!(named("store_write").len(), 2);
-    let replicas = named("POST /verify");
-    assert_eq!(replicas.len(), 3);
+    assert_eq!(named(spans, "check").len(), 1);
+    assert_eq!(named(spans, "store_write").len(), 2);
+    let known: BTreeSet<&[u8]> = spans.iter().map(|it| it.span_id.as_slice()).collect();
+    for span in spans {
+        let is_below = known.contains(span.parent_span_id.as_slice());
+        assert!(is_below || span.span_id == request.span_id, "{span:?}");
+    }
+    round.clone()
+}
+
+/// Each executor was told of the span of its own replica.
+fn check_replicas(spans: &[Span], round: &Span, fakes: &[FakeExecutor]) {
     let mut seen = BTreeSet::new();
-    for replica in &replicas {
+    for replica in named(spans, "POST /verify") {
         assert_eq!(replica.parent_span_id, round.span_id);
         assert_eq!(replica.kind, 3, "a client span");
         let name = attribute(&replica.attributes, "jurat.executor.name").unwrap();
-        let fake = &fakes[name[1..].parse::<usize>().unwrap()];
-        let calls = fake.calls();
+        let calls = fakes[name[1..].parse::<usize>().unwrap()].calls();
         let call = calls.iter().find(|call| call.endpoint() == "verify").unwrap();
-        let expected = format!("00-{TRACE}-{}-01", hex(&replica.span_id));
+        let expected = format!("00-{TRACE}-{}-01", encode(&replica.span_id));
         assert_eq!(call.header("traceparent"), Some(expected.as_str()));
         assert_eq!(call.header("tracestate"), Some("shop=1"));
         seen.insert((name, attribute(&replica.attributes, "error.type")));
     }
     let failed = ("e2".to_owned(), Some("http_status".to_owned()));
     assert!(seen.len() == 3 && seen.contains(&failed), "{seen:?}");
-    let known: BTreeSet<&[u8]> = spans.iter().map(|it| it.span_id.as_slice()).collect();
-    for span in &spans {
-        let is_below = known.contains(span.parent_span_id.as_slice());
-        assert!(is_below || span.span_id == request.span_id, "{span:?}");
-    }
+}
 
-    let records = collector.records(4).await;
-    assert_eq!(records.len(), 4);
-    for record in &records {
+/// Every verdict is told with who judged, under which rules.
+fn check_events(records: &[LogRecord], round: &Span, reply: &Value) {
+    for record in records {
         assert_eq!(record.event_name, "gen_ai.evaluation.result");
-        assert_eq!((hex(&record.trace_id).as_str(), &record.span_id), (TRACE, &round.span_id));
+        assert_eq!((encode(&record.trace_id).as_str(), &record.span_id), (TRACE, &round.span_id));
         let of = |key| attribute(&record.attributes, key);
         assert_eq!(of("gen_ai.response.id").as_deref(), reply["round_id"].as_str());
         assert_eq!(of("jurat.receipt.id").as_deref(), reply["receipt_id"].as_str());
         assert_eq!(of("jurat.policy.id").as_deref(), Some("vp.schema_only.v1"));
         assert!(of("jurat.policy.hash").unwrap().starts_with("sha256:"));
     }
-    let told: BTreeSet<String> = records.iter().map(|it| summary(&it.attributes)).collect();
-    let expected = [
-        "vp.schema_only.v1: VALID by e0/e0 family-0 model-0".to_owned(),
-        "vp.schema_only.v1: INVALID by e1/e1 family-1 model-1".to_owned(),
-        "vp.schema_only.v1: ERROR by e2/e2 family-2 model-2, http_status".to_owned(),
-        "consensus: split by /  ".to_owned(),
-    ];
-    for line in &expected {
-        assert!(told.contains(line), "{told:?} lacks {line}");
-    }
-    assert_eq!(collector.last_header("x-tenant").as_deref(), Some("one"));
+    let told: Vec<String> = records.iter().map(|it| summary(&it.attributes)).collect();
+    assert_eq!(
+        told,
+        [
+            "vp.schema_only.v1: VALID by e0/e0 family-0 model-0 ",
+            "vp.schema_only.v1: INVALID by e1/e1 family-1 model-1 ",
+            "vp.schema_only.v1: ERROR by e2/e2 family-2 model-2 http_status",
+            "consensus: split by /   ",
+        ]
+    );
 }
 
 /// An event in one line.
-fn summary(attributes: &[opentelemetry_proto::tonic::common::v1::KeyValue]) -> String {
+fn summary(attributes: &[KeyValue]) -> String {
     let of = |key| attribute(attributes, key).unwrap_or_default();
-    let mut line = format!(
-        "{}: {} by {}/{} {} {}",
+    format!(
+        "{}: {} by {}/{} {} {} {}",
         of("gen_ai.evaluation.name"),
         of("gen_ai.evaluation.score.label"),
         of("jurat.executor.name"),
         of("jurat.session.id"),
         of("gen_ai.provider.name"),
         of("gen_ai.request.model"),
-    );
-    if let Some(error) = attribute(attributes, "error.type") {
-        line.push_str(&format!(", {error}"));
-    }
-    line
+        of("error.type"),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +184,7 @@ async fn the_caller_who_began_a_trace_decides_and_the_ratio_decides_on_the_rest(
     post(&home, &url, &body, &[("traceparent", caller.as_str())]).await;
     assert_eq!(ended(server).await, 0);
     let spans = collector.spans(|spans| !spans.is_empty()).await;
-    assert!(spans.iter().all(|span| hex(&span.trace_id) == TRACE), "{spans:?}");
+    assert!(spans.iter().all(|span| encode(&span.trace_id) == TRACE), "{spans:?}");
     // Executors learn that the trace is not kept.
     let calls = fake.calls();
     let given: Vec<_> = calls.iter().filter_map(|call| call.header("traceparent")).collect();
@@ -211,8 +222,4 @@ async fn a_collector_that_never_answers_does_not_hold_up_the_end() {
     let reply = post(&home, &url, &json!({ "claim": "x" }), &[]).await;
     assert_eq!(reply.status, StatusCode::OK);
     assert_eq!(ended(server).await, 0);
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -41,6 +41,10 @@ pub(super) fn open_file(path: &Path) -> Result<Connection> {
 }
 
 pub(super) fn open_reader(path: &Path) -> Result<Connection> {
+    Ok(connect_reader(path)?)
+}
+
+pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -57,7 +61,7 @@ pub(super) fn open_memory() -> Result<Connection> {
     Ok(connection)
 }
 
-fn prepare(connection: &Connection) -> Result<()> {
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "foreign_keys", "on")?;

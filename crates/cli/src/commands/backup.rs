@@ -1,0 +1,211 @@
+//! `jurat backup` and `jurat restore`.
+
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use jurat_engine::{Clock as _, SystemClock};
+use jurat_store::{
+    Location,
+    backup::{self, BackupError, Manifest, Place, Progress, Source},
+};
+use jurat_wire::api::time;
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    args::{Backup, BackupCommand, Restore},
+    config::StoreChosen,
+    failure::Failure,
+    output::{Format, steps::Steps, table::fields},
+    signals::Signals,
+    state::{State, StateError, store_name},
+};
+
+const IN_POSTGRESQL: &str = "PostgreSQL";
+
+pub(super) async fn run(context: &Context, args: Backup) -> anyhow::Result<u8> {
+    match (args.command, args.folder) {
+        (Some(BackupCommand::Verify { folder }), _) => verify(context, folder).await,
+        (None, Some(folder)) => write(context, folder).await,
+        (None, None) => Err(Failure::usage("name the folder to write the backup to")),
+    }
+}
+
+async fn write(context: &Context, folder: PathBuf) -> anyhow::Result<u8> {
+    local_only(context)?;
+    let state_dir = context.config.state_dir.clone();
+    let database = database_of_server(context)?;
+    let to = folder.clone();
+    let manifest = aside(context, move |watch| {
+        let created_at = time::text(SystemClock.now());
+        let source = Source {
+            database: &database,
+            keys: &state_dir,
+            program_version: env!("CARGO_PKG_VERSION"),
+            created_at: &created_at,
+        };
+        backup::write(source, &to, watch)
+    })
+    .await?;
+    said(context, &folder, &manifest, "backup")?;
+    context.out.note(
+        "the folder holds the keys of the node and of the operator: keep it as you keep those",
+    );
+    Ok(0)
+}
+
+async fn verify(context: &Context, folder: PathBuf) -> anyhow::Result<u8> {
+    let from = folder.clone();
+    let verified = aside(context, move |watch| backup::verify(&from, watch)).await?;
+    said(context, &folder, &verified.manifest, "whole")?;
+    Ok(0)
+}
+
+pub(super) async fn restore(context: &Context, args: Restore) -> anyhow::Result<u8> {
+    local_only(context)?;
+    let database = match &context.config.store {
+        Location::File(path) => path.clone(),
+        Location::Memory | Location::Postgres { .. } => {
+            return Err(not_for("restore", "pg_restore"));
+        }
+    };
+    let state = State::open(&context.config.state_dir)?;
+    let dir = context.config.state_dir.clone();
+    // Said before the checks, which may take long.
+    if let Some(server) = state.server() {
+        return Err(StateError::Served { path: dir, pid: server.pid, url: server.url }.into());
+    }
+    backup::check_free(Place { database: &database, keys: &dir })?;
+    let location = context.config.store.clone();
+    let from = args.folder.clone();
+    let restored = aside(context, move |watch| {
+        let verified = backup::verify(&from, watch)?;
+        let lock = match state.lock(&location) {
+            Ok(lock) => lock,
+            Err(error) => return Ok(Err(error)),
+        };
+        verified.restore(Place { database: &database, keys: &dir }, watch)?;
+        drop(lock);
+        Ok(Ok(verified.manifest))
+    });
+    let manifest = restored.await??;
+    said(context, &args.folder, &manifest, "restored")?;
+    for line in at_risk(&manifest) {
+        context.out.note(&line);
+    }
+    Ok(0)
+}
+
+/// What is lost, and what may happen twice.
+fn at_risk(manifest: &Manifest) -> [String; 3] {
+    let moment = &manifest.created_at;
+    [
+        format!(
+            "at risk: what was written after {moment} is not here, such as rounds, executors, sessions and keys, and keys revoked since then are valid again"
+        ),
+        format!(
+            "at risk: a request that is sent again with an Idempotency-Key first used after {moment} is done again"
+        ),
+        format!(
+            "the next start of `jurat serve` ends {} rounds as expired, which were under way",
+            manifest.open_rounds
+        ),
+    ]
+}
+
+/// These commands work on files, wherever a server may be.
+fn local_only(context: &Context) -> anyhow::Result<()> {
+    if context.config.server.is_none() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "backups are made of the files of a state folder, not through a server; leave out `--server` and JURAT_SERVER, and run it where the server runs",
+    ))
+}
+
+/// The file that the server of the state folder uses, unless another one is named.
+fn database_of_server(context: &Context) -> anyhow::Result<PathBuf> {
+    let config = &context.config;
+    if let Some(server) = State::existing(&config.state_dir).server()
+        && config.store_chosen == StoreChosen::ByDefault
+    {
+        let postgres = Location::Postgres { url: String::new(), migrate_url: None };
+        if server.store == store_name(&postgres) {
+            return Err(not_for("backup", "pg_dump"));
+        }
+        return Ok(PathBuf::from(server.store));
+    }
+    match &config.store {
+        Location::File(path) => Ok(path.clone()),
+        Location::Memory | Location::Postgres { .. } => Err(not_for("backup", "pg_dump")),
+    }
+}
+
+fn not_for(command: &str, tool: &str) -> anyhow::Error {
+    Failure::usage(format!(
+        "`jurat {command}` is for stores in SQLite, and this one is in {IN_POSTGRESQL}; use {tool}, as docs/guide/backup.md shows, and copy `node.key` and `admin.key` of the state folder"
+    ))
+}
+
+/// Does the work on a thread of its own, shows how far it is, and stops it on a signal.
+async fn aside<T: Send + 'static>(
+    context: &Context,
+    work: impl FnOnce(backup::Watch<'_>) -> Result<T, BackupError> + Send + 'static,
+) -> anyhow::Result<T> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut signals = Signals::listen()?;
+    let mut steps = Steps::new(context.out);
+    let asked = Arc::clone(&stop);
+    let mut working = tokio::task::spawn_blocking(move || {
+        let done = work(&mut |progress: Progress| {
+            steps.show(progress);
+            if asked.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        steps.finish();
+        done
+    });
+    let done = tokio::select! {
+        done = &mut working => done,
+        () = signals.next() => {
+            stop.store(true, Ordering::Relaxed);
+            working.await
+        }
+    };
+    Ok(done??)
+}
+
+fn said(context: &Context, folder: &Path, manifest: &Manifest, word: &str) -> anyhow::Result<()> {
+    match context.out.format {
+        Format::Json => {
+            let body = json!({ "status": word, "folder": folder, "manifest": manifest });
+            context.out.data(&body.to_string())?;
+        }
+        Format::Text => {
+            let newest = manifest.newest_round_id.clone().unwrap_or_else(|| "–".to_owned());
+            context.out.data(&fields(&[
+                (word, folder.display().to_string()),
+                ("moment", manifest.created_at.clone()),
+                ("program", manifest.program_version.clone()),
+                ("schema", manifest.schema_version.to_string()),
+                (
+                    "rounds",
+                    format!("{}, of which {} were open", manifest.rounds, manifest.open_rounds),
+                ),
+                ("newest", newest),
+                ("entries", manifest.entries.to_string()),
+                ("size", indicatif::HumanBytes(manifest.size_bytes()).to_string()),
+            ]))?;
+        }
+    }
+    Ok(())
+}

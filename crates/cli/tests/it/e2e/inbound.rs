@@ -1,0 +1,83 @@
+//! The real server under connections that it cannot take, and when it is told to stop.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    process::Command,
+    thread,
+};
+
+use jurat_testkit::fake_executor::{FakeExecutor, gated, says_valid};
+
+use crate::home::{Home, Process};
+
+/// Sends a request on a connection of its own and returns all that comes back.
+fn ask(url: &str, method: &str, path: &str, key: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    // What came before a reset counts.
+    drop(stream.read_to_string(&mut answer));
+    answer
+}
+
+fn key(home: &Home) -> String {
+    fs::read_to_string(home.state().join("admin.key")).unwrap().trim().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rounds_under_way_end_well_when_the_server_is_told_to_stop() {
+    let home = Home::new();
+    let server = home.serve();
+    let fake = FakeExecutor::start(gated(says_valid())).await;
+    home.run(&["executors", "add", "slow", &fake.url()]).ok();
+    let (url, key) = (server.url.clone(), key(&home));
+    let claim = r#"{"claim":"x"}"#;
+    let asking: Vec<_> = (0..20)
+        .map(|_| {
+            let (url, key) = (url.clone(), key.clone());
+            thread::spawn(move || ask(&url, "POST", "/api/v3/validate", &key, claim))
+        })
+        .collect();
+    fake.called(20).await;
+
+    server.terminate();
+    server.wait_for("stopping when the rounds under way have ended");
+    let refused = ask(&url, "POST", "/api/v3/validate", &key, claim);
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.contains(r#""code":"shutting_down""#), "{refused}");
+    assert!(refused.contains("\r\nretry-after: "), "{refused}");
+    let ready = ask(&url, "GET", "/ready", &key, "");
+    assert!(ready.contains(r#""code":"shutting_down""#), "{ready}");
+    assert!(ask(&url, "GET", "/health", &key, "").starts_with("HTTP/1.1 200 "));
+    assert!(ask(&url, "GET", "/v1/rounds", &key, "").starts_with("HTTP/1.1 200 "));
+
+    fake.release();
+    for asked in asking {
+        let answer = asked.join().unwrap();
+        assert!(answer.contains(r#""verdict":"VALID""#), "{answer}");
+    }
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+#[test]
+fn a_server_without_a_free_descriptor_comes_back() {
+    let home = Home::new();
+    let serve = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", r#"ulimit -n 96 && exec "$0" "$@""#]).arg(serve.get_program());
+    limited.args(serve.get_args()).current_dir(home.path()).env_clear();
+    limited.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let server = Process::new(limited).listening();
+    let address = server.url.strip_prefix("http://").unwrap();
+    let many: Vec<_> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
+    server.wait_for("a connection could not be accepted");
+    drop(many);
+    let answer = ask(&server.url, "GET", "/health", "none", "");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}

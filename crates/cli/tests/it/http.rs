@@ -1,0 +1,51 @@
+//! A plain HTTP client, for tests that send more than a process per request could.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(25);
+
+pub(crate) struct Http {
+    address: String,
+    key: String,
+}
+
+impl Http {
+    /// The server at `url`, with the key of its state folder.
+    pub(crate) fn new(url: &str, state: &Path) -> Self {
+        let key = std::fs::read_to_string(state.join("admin.key")).unwrap();
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        Self { address, key: key.trim().to_owned() }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> (u16, Value) {
+        self.send("GET", path, "")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.send("POST", path, &body.to_string())
+    }
+
+    fn send(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (address, key, length) = (&self.address, &self.key, body.len());
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+}

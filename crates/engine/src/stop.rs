@@ -1,0 +1,41 @@
+//! The end of a node: no round begins any more, and those under way end or are released.
+
+use crate::{Engine, EngineError};
+
+impl Engine {
+    /// Whether a round may begin now. Asked before the body of a request is read.
+    pub fn admit(&self) -> Result<(), EngineError> {
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
+        Ok(())
+    }
+
+    /// From now on no round begins; those under way go on.
+    pub fn stop_rounds(&self) {
+        self.inner.stopping.cancel();
+    }
+
+    /// Whether this node is about to end.
+    pub fn is_stopping(&self) -> bool {
+        self.inner.stopping.is_cancelled()
+    }
+
+    /// Done when this node is about to end, for those who wait for something that takes long.
+    pub async fn stopping(&self) {
+        self.inner.stopping.cancelled().await;
+    }
+
+    /// Waits until no round is under way; those that come in meanwhile are refused.
+    pub async fn drain(&self) {
+        let all = u32::try_from(self.inner.limits.rounds).unwrap_or(u32::MAX);
+        // It fails only when the semaphore is closed, which nobody does.
+        let _all = self.inner.rounds.acquire_many(all).await;
+    }
+
+    /// Stops the walks that are still under way. Their rounds stay open and are expired later.
+    pub async fn release(&self) {
+        self.inner.released.cancel();
+        self.drain().await;
+    }
+}

@@ -1,0 +1,241 @@
+//! Takes connections: so many at once, and none that keeps its place without asking for anything.
+
+mod line;
+mod places;
+
+use std::{
+    convert::Infallible,
+    error::Error,
+    io::{self, Write as _},
+    net::Shutdown,
+    pin::{Pin, pin},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, HttpBody},
+    http::{HeaderValue, Request, Response, header},
+};
+use bytes::Bytes;
+use hyper::{
+    body::{Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use jurat_core::code::Code;
+use jurat_engine::Engine;
+use jurat_wire::problem::Problem;
+use tokio::{
+    io::AsyncReadExt as _,
+    net::{TcpListener, TcpStream},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::Service as _;
+
+use self::{
+    line::{Line, Phase},
+    places::Places,
+};
+use crate::{encode, inbound::Inbound, pace::Paced};
+
+/// Accepting fails when the machine is out of something, and it needs time to get it back.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How long, and how much, is read and thrown away after a reply that came before its request ended.
+const LINGER: Duration = Duration::from_secs(2);
+const LINGER_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The connections of a server and the way to end them.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    engine: Engine,
+    router: Router,
+    inbound: Inbound,
+    tracker: TaskTracker,
+    closing: CancellationToken,
+    out_of_patience: CancellationToken,
+}
+
+impl Connections {
+    pub(crate) fn new(engine: Engine, router: Router, inbound: Inbound) -> Self {
+        Self {
+            engine,
+            router,
+            inbound,
+            tracker: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            out_of_patience: CancellationToken::new(),
+        }
+    }
+
+    /// Takes connections for as long as it is polled.
+    pub(crate) async fn accept(&self, listener: &TcpListener) -> io::Result<Infallible> {
+        let places = Places::new(&self.inbound);
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    let figures = self.engine.metrics().requests();
+                    if let Some(place) = places.take(peer.ip()) {
+                        let conversation = self.conversation(stream);
+                        let counted = figures.connection();
+                        self.tracker.spawn(async move {
+                            conversation.await;
+                            drop((place, counted));
+                        });
+                    } else {
+                        figures.connection_refused();
+                        refuse(stream, encode::retry_after(self.engine.clock().bits()));
+                    }
+                }
+                // Nothing listens any more.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
+                Err(error) if is_of_the_peer(&error) => {}
+                Err(error) => {
+                    tracing::error!(%error, "a connection could not be accepted");
+                    let _elapsed = tokio::time::timeout(PAUSE, std::future::pending::<()>()).await;
+                }
+            }
+        }
+    }
+
+    /// Lets the connections finish what is under way, for a while, and drops those that do not.
+    pub(crate) async fn close(&self) {
+        self.closing.cancel();
+        self.tracker.close();
+        if tokio::time::timeout(self.inbound.close_timeout, self.tracker.wait()).await.is_err() {
+            tracing::warn!(
+                connections = self.tracker.len(),
+                "connections that did not end are dropped"
+            );
+            self.out_of_patience.cancel();
+            self.tracker.wait().await;
+        }
+    }
+
+    fn conversation(&self, stream: TcpStream) -> impl Future<Output = ()> + Send + 'static {
+        let (router, inbound, closing) = (self.router.clone(), self.inbound, self.closing.clone());
+        let out_of_patience = self.out_of_patience.clone();
+        async move {
+            let conversation = converse(stream, router, inbound, &closing);
+            out_of_patience.run_until_cancelled(conversation).await;
+        }
+    }
+}
+
+/// Serves one connection to its end. How it ends is the peer's business.
+async fn converse(
+    stream: TcpStream,
+    router: Router,
+    inbound: Inbound,
+    closing: &CancellationToken,
+) {
+    // An answer is written at once, so that holding it back for more would only cost time.
+    let _ = stream.set_nodelay(true);
+    let (line, phase, returned) = Line::new(stream, inbound);
+    let service =
+        service_fn(move |request| answer(router.clone(), request, inbound, phase.clone()));
+    let mut http = http1::Builder::new();
+    // A head that has begun is watched by the line; this is the wait for the next one.
+    http.timer(TokioTimer::new()).header_read_timeout(inbound.idle_timeout);
+    http.max_headers(inbound.max_headers).max_header_size(inbound.max_head_bytes);
+    let ended = {
+        let mut connection = pin!(http.serve_connection(TokioIo::new(line), service));
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = closing.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        }
+    };
+    let is_late = ended.as_ref().is_err_and(|error| error.is_timeout() || has_timed_out(error));
+    if let (false, Ok(stream)) = (is_late, returned.await) {
+        // A stop waits for replies, not for peers to go.
+        closing.run_until_cancelled(linger(stream)).await;
+    }
+}
+
+async fn answer(
+    mut router: Router,
+    request: Request<Incoming>,
+    inbound: Inbound,
+    phase: Phase,
+) -> Result<Response<Answered>, Infallible> {
+    phase.busy();
+    // A length beside it is overruled and taken away before it gets here, so what follows such a
+    // request on the connection may be part of it in the eyes of something in between.
+    let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
+    let request = request.map(|body| Body::new(Paced::new(body, inbound)));
+    let mut response = router.call(request).await?;
+    if is_chunked {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response.map(|body| Answered { body, phase }))
+}
+
+/// The body of a reply, after which the connection is idle.
+#[derive(Debug)]
+struct Answered {
+    body: Body,
+    phase: Phase,
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        self.phase.idle();
+    }
+}
+
+impl HttpBody for Answered {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Reads on for a moment: closing with bytes unread would take the reply away from the peer.
+async fn linger(stream: TcpStream) {
+    let (mut rest, mut nowhere) = (stream.take(LINGER_BYTES), tokio::io::sink());
+    let drained = tokio::io::copy(&mut rest, &mut nowhere);
+    let _elapsed = tokio::time::timeout(LINGER, drained).await;
+}
+
+/// Says that there is no place, without waiting for anything.
+fn refuse(stream: TcpStream, retry_after: u64) {
+    let problem =
+        Problem::new(Code::Overloaded, "too many connections are open").body().to_string();
+    let length = problem.len();
+    let reply = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: {retry_after}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{problem}"
+    );
+    // A peer that does not get it learns the same from the end of the connection.
+    if let Ok(mut stream) = stream.into_std() {
+        let _ = stream.write(reply.as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+}
+
+fn is_of_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+fn has_timed_out(error: &hyper::Error) -> bool {
+    let source = error.source().and_then(<dyn Error>::downcast_ref::<io::Error>);
+    source.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+}

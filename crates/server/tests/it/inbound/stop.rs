@@ -1,0 +1,76 @@
+//! A server that is told to stop.
+
+use jurat_server::Inbound;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{gated, says_valid},
+};
+
+use super::{HEALTH, SHORT, Served, patient, post};
+
+const READY: &str = "GET /ready HTTP/1.1\r\nhost: x\r\n\r\n";
+
+fn round() -> String {
+    let body = r#"{"claim":"x"}"#;
+    post(&format!("content-length: {}\r\n", body.len())) + body
+}
+
+#[tokio::test]
+async fn with_nothing_under_way_it_ends_at_once() {
+    let mut served = Served::with(patient()).await;
+    let mut idle = served.says(HEALTH).await;
+    idle.until("ok").await;
+    let mut silent = served.connect().await;
+    served.stop();
+    served.ended().await;
+    assert_eq!(idle.rest().await, "");
+    assert_eq!(silent.rest().await, "");
+}
+
+#[tokio::test]
+async fn the_round_under_way_ends_well_while_new_ones_are_refused_and_all_else_is_answered() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let mut served = Served::on(app, patient()).await;
+    let mut asking = served.says(&round()).await;
+    fake.called(1).await;
+    served.stop();
+    served.app.engine.stopping().await;
+
+    let mut other = served.says(READY).await;
+    let answer = other.until("}").await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains(r#""code":"shutting_down""#), "{answer}");
+    other.say(HEALTH).await;
+    other.until(r#""status":"ok""#).await;
+    other.say(&round()).await;
+    let refused = other.until("}").await;
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.contains(r#""code":"shutting_down""#), "{refused}");
+    assert!(refused.contains("\r\nretry-after: "), "{refused}");
+
+    fake.release();
+    let answer = asking.rest().await;
+    assert!(answer.contains(r#""verdict":"VALID""#), "{answer}");
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn connections_that_do_not_end_are_dropped() {
+    let mut served = Served::with(Inbound { close_timeout: SHORT, ..patient() }).await;
+    let mut half = served.says("GET /health HTTP/1.1\r\nhost:").await;
+    // The server has seen it when it has answered one that came later.
+    served.says(HEALTH).await.until("ok").await;
+    served.stop();
+    served.ended().await;
+    assert_eq!(half.rest().await, "");
+}
+
+#[tokio::test]
+async fn it_goes_on_to_serve_for_as_long_as_load_balancers_need() {
+    let mut served = Served::with(Inbound { shutdown_delay: SHORT, ..patient() }).await;
+    served.stop();
+    served.app.engine.stopping().await;
+    served.says(HEALTH).await.until("ok").await;
+    served.ended().await;
+}

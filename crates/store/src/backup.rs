@@ -1,0 +1,68 @@
+//! Backups of a store in SQLite: written while a server writes, checked, and put back.
+//!
+//! A backup is a folder with a copy of the database, the keys of the state folder, and a manifest
+//! that says what they are. These functions block; a caller in async code runs them aside.
+
+mod contents;
+mod error;
+mod files;
+mod manifest;
+mod restore;
+mod verify;
+mod write;
+
+use std::{ops::ControlFlow, path::Path};
+
+pub use self::{
+    error::BackupError,
+    manifest::{FileRecord, Manifest},
+    restore::{Place, check_free},
+    verify::{Verified, verify},
+    write::{Source, write},
+};
+
+/// The name of the database within a backup, whatever the store is called.
+pub const DATABASE: &str = "jurat.db";
+/// The keys, which have the same names in the state folder.
+pub const KEYS: [&str; 2] = ["node.key", "admin.key"];
+
+type Result<T, E = BackupError> = std::result::Result<T, E>;
+
+/// How far the work is. Whoever watches may stop it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub stage: Stage,
+    pub done: u64,
+    /// In the unit of the stage: pages, bytes or entries.
+    pub total: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Copying,
+    Checksums,
+    /// SQLite checks its file; it does not say how far it is.
+    Integrity,
+    Entries,
+}
+
+/// Called now and then; after `Break` the work ends with [`BackupError::Stopped`].
+pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+fn tell(watch: Watch<'_>, stage: Stage, done: u64, total: u64) -> Result<()> {
+    match watch(Progress { stage, done, total }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(BackupError::Stopped),
+    }
+}
+
+/// Opens a database that nobody writes. SQLite then makes no files beside it and reads none, such
+/// as the write-ahead log of another database of the same name.
+fn open_still(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
+    use rusqlite::OpenFlags;
+    let address = format!("file:{}?immutable=1", files::encoded(path));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    rusqlite::Connection::open_with_flags(address, flags)
+}

@@ -1,0 +1,51 @@
+//! Why a backup is not written, not believed or not put back.
+
+use std::{io, path::PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error("cannot use `{}`", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("SQLite cannot use `{}`", path.display())]
+    Database { path: PathBuf, source: rusqlite::Error },
+    #[error("`{}` is there already, and a backup overwrites nothing; name a new folder", path.display())]
+    Taken { path: PathBuf },
+    #[error(
+        "`{}` holds no store; `--state-dir` and `--store` name the one to back up", path.display()
+    )]
+    NoStore { path: PathBuf },
+    #[error(
+        "there is no `{}`, without which a backup is not whole; name the state folder of the server with `--state-dir`", path.display()
+    )]
+    NoKey { path: PathBuf },
+    #[error("stopped; nothing is left behind")]
+    Stopped,
+    #[error(
+        "`{}` is not there; the folder is no backup, or one that was not finished", path.display()
+    )]
+    NoManifest { path: PathBuf },
+    #[error("`{}` is not a manifest that this program reads: {why}", path.display())]
+    Manifest { path: PathBuf, why: String },
+    #[error("`{file}` of the backup is damaged: {why}; take another backup")]
+    Damaged { file: String, why: String },
+    #[error("{what} in the database: {why}; take another backup")]
+    Contents { what: String, why: String },
+    #[error(
+        "the backup has schema version {found} and this program knows versions up to {known}; use the program that wrote it, which is version {program}, or a newer one"
+    )]
+    SchemaNew { found: i64, known: i64, program: String },
+    #[error(
+        "`{}` is there, and a restore overwrites no store; name an empty `--state-dir`, or move the store and the files that begin with its name away", path.display()
+    )]
+    StoreThere { path: PathBuf },
+    #[error(
+        "`{}` is there and is another key than that of the backup; move it away, or name an empty `--state-dir`", path.display()
+    )]
+    KeyThere { path: PathBuf },
+}
+
+impl BackupError {
+    pub(super) fn damaged(file: &str, why: impl Into<String>) -> Self {
+        Self::Damaged { file: file.to_owned(), why: why.into() }
+    }
+}

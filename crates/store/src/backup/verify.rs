@@ -1,0 +1,49 @@
+//! Whether a backup is whole: its manifest, its files, its database and every decision in it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{BackupError, DATABASE, Manifest, Result, Watch, contents, files};
+use crate::migrations;
+
+/// A backup that was found whole, which is the only kind that can be put back.
+#[derive(Debug)]
+pub struct Verified {
+    pub(super) folder: PathBuf,
+    pub manifest: Manifest,
+}
+
+/// Checks all that can be checked without the store it was taken from.
+pub fn verify(folder: &Path, watch: Watch<'_>) -> Result<Verified> {
+    let manifest = Manifest::read(folder)?;
+    check_schema(&manifest)?;
+    for expected in &manifest.files {
+        let found = match files::record(folder, &expected.name, watch) {
+            Err(BackupError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                return Err(BackupError::damaged(&expected.name, "it is missing"));
+            }
+            found => found?,
+        };
+        if found.size_bytes != expected.size_bytes {
+            let (found, expected_bytes) = (found.size_bytes, expected.size_bytes);
+            let why = format!("it has {found} bytes instead of {expected_bytes}");
+            return Err(BackupError::damaged(&expected.name, why));
+        }
+        if found.sha256 != expected.sha256 {
+            return Err(BackupError::damaged(&expected.name, "its checksum is another"));
+        }
+    }
+    contents::check(&folder.join(DATABASE), &manifest.counts(), watch)?;
+    Ok(Verified { folder: folder.to_owned(), manifest })
+}
+
+/// An older schema is migrated when the store is opened; a newer one cannot be read.
+fn check_schema(manifest: &Manifest) -> Result<()> {
+    let (found, known) = (manifest.schema_version, migrations::NEWEST_SERVED);
+    if found <= known {
+        return Ok(());
+    }
+    Err(BackupError::SchemaNew { found, known, program: manifest.program_version.clone() })
+}

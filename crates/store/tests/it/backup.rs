@@ -1,0 +1,319 @@
+//! Backups: what is in them, what is not believed, and where they are not put.
+
+use std::{
+    fs,
+    ops::ControlFlow,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use jurat_core::round::Round;
+use jurat_store::{
+    Sqlite, Store as _,
+    backup::{self, BackupError, Manifest, Place, Progress, Source, Stage},
+};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+use crate::samples::{account, closing, executor, round, session};
+
+type Edit = fn(&mut Value);
+
+const MOMENT: &str = "2027-01-15T08:00:00Z";
+
+fn go_on(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// A state folder with a store of three rounds, of which one is open, and its backup.
+struct Home {
+    folder: TempDir,
+    store: Sqlite,
+}
+
+impl Home {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        fs::create_dir(&state).unwrap();
+        fs::write(state.join("node.key"), "node\n").unwrap();
+        fs::write(state.join("admin.key"), "admin\n").unwrap();
+        let store = Sqlite::open(&state.join("store.db")).await.unwrap();
+        store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
+        let alice = account("alice");
+        for number in 1..=3 {
+            let open = round(&alice, number);
+            store.round_open(&open).await.unwrap();
+            if number < 3 {
+                store.round_close(&open, &closing(&open)).await.unwrap();
+            }
+        }
+        Self { folder, store }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str) -> Result<Manifest, BackupError> {
+        let (database, keys) = (self.path("state/store.db"), self.path("state"));
+        let source = Source {
+            database: &database,
+            keys: &keys,
+            program_version: "1.2.3",
+            created_at: MOMENT,
+        };
+        backup::write(source, &self.path(name), &mut go_on)
+    }
+
+    /// A backup whose database was changed by someone who also changed the manifest.
+    fn forged(&self, sql: &str) -> BackupError {
+        self.write("forged").unwrap();
+        let path = self.path("forged/jurat.db");
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "foreign_keys", "off").unwrap();
+        connection.pragma_update(None, "journal_mode", "delete").unwrap();
+        connection.execute_batch(sql).unwrap();
+        drop(connection);
+        let bytes = fs::read(&path).unwrap();
+        self.edit_manifest("forged", |manifest| {
+            manifest["files"][0]["size_bytes"] = json!(bytes.len());
+            manifest["files"][0]["sha256"] = json!(hex::encode(Sha256::digest(&bytes)));
+        });
+        let error = backup::verify(&self.path("forged"), &mut go_on).unwrap_err();
+        fs::remove_dir_all(self.path("forged")).unwrap();
+        error
+    }
+
+    fn edit_manifest(&self, name: &str, edit: impl FnOnce(&mut Value)) {
+        let path = self.path(name).join("manifest.json");
+        let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        edit(&mut manifest);
+        fs::write(&path, manifest.to_string()).unwrap();
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn refusal(folder: &Path) -> String {
+    backup::verify(folder, &mut go_on).unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn a_backup_holds_the_database_the_keys_and_a_manifest_for_the_owner_only() {
+    let home = Home::new().await;
+    let manifest = home.write("monday").unwrap();
+    assert_eq!(manifest.format, "jurat.backup.v1");
+    assert_eq!((manifest.rounds, manifest.open_rounds, manifest.entries), (3, 1, 2));
+    assert_eq!(manifest.newest_round_id, Some(round(&account("alice"), 3).id.to_string()));
+    assert_eq!((manifest.program_version.as_str(), manifest.schema_version), ("1.2.3", 2));
+    assert_eq!(manifest.created_at, MOMENT);
+    let folder = home.path("monday");
+    assert_eq!(names(&folder), ["admin.key", "jurat.db", "manifest.json", "node.key"]);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    for name in names(&folder) {
+        assert_eq!(mode(&folder.join(&name)), 0o600, "{name}");
+    }
+    // Checking it leaves nothing beside it.
+    assert_eq!(backup::verify(&folder, &mut go_on).unwrap().manifest, manifest);
+    assert_eq!(names(&folder).len(), 4);
+    assert_eq!(names(home.folder.path()), ["monday", "state"]);
+}
+
+#[tokio::test]
+async fn what_is_there_is_never_overwritten() {
+    let home = Home::new().await;
+    home.write("monday").unwrap();
+    let error = home.write("monday").unwrap_err();
+    assert!(matches!(error, BackupError::Taken { .. }), "{error}");
+    fs::write(home.path("file"), "mine").unwrap();
+    assert!(matches!(home.write("file").unwrap_err(), BackupError::Taken { .. }));
+    let error = home.write("nowhere/monday").unwrap_err();
+    assert!(error.to_string().contains("nowhere"), "{error}");
+}
+
+#[tokio::test]
+async fn a_backup_that_fails_leaves_nothing_behind() {
+    let home = Home::new().await;
+    fs::remove_file(home.path("state/node.key")).unwrap();
+    let error = home.write("monday").unwrap_err();
+    assert!(error.to_string().contains("node.key`, without"), "{error}");
+    assert_eq!(names(home.folder.path()), ["state"]);
+
+    fs::write(home.path("state/node.key"), "node\n").unwrap();
+    let (database, keys) = (home.path("state/store.db"), home.path("state"));
+    let source =
+        Source { database: &database, keys: &keys, program_version: "1", created_at: MOMENT };
+    for stage in [Stage::Checksums, Stage::Integrity, Stage::Entries] {
+        let mut stop_at = |progress: Progress| {
+            if progress.stage == stage { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let stopped = backup::write(source, &home.path("monday"), &mut stop_at);
+        assert!(matches!(stopped, Err(BackupError::Stopped)));
+        assert_eq!(names(home.folder.path()), ["state"]);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_found_when_it_is_backed_up() {
+    let home = Home::new().await;
+    let connection = Connection::open(home.path("state/store.db")).unwrap();
+    connection.execute_batch("drop trigger entries_never_go; delete from entries").unwrap();
+    let error = home.write("monday").unwrap_err().to_string();
+    assert!(error.contains("its decision entry is missing"), "{error}");
+    assert_eq!(names(home.folder.path()), ["state"]);
+}
+
+#[tokio::test]
+async fn planted_damage_is_refused_by_name() {
+    let home = Home::new().await;
+    home.write("monday").unwrap();
+    let (folder, database) = (home.path("monday"), home.path("monday/jurat.db"));
+    let whole = fs::read(&database).unwrap();
+
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    fs::write(&database, &flipped).unwrap();
+    assert_eq!(
+        refusal(&folder),
+        "`jurat.db` of the backup is damaged: its checksum is another; take another backup"
+    );
+    fs::write(&database, &whole[..whole.len() - 4096]).unwrap();
+    let size = whole.len();
+    assert_eq!(
+        refusal(&folder),
+        format!(
+            "`jurat.db` of the backup is damaged: it has {} bytes instead of {size}; take another backup",
+            size - 4096
+        )
+    );
+    fs::write(&database, &whole).unwrap();
+    fs::remove_file(folder.join("node.key")).unwrap();
+    assert!(refusal(&folder).contains("`node.key` of the backup is damaged: it is missing"));
+    fs::remove_file(folder.join("manifest.json")).unwrap();
+    assert!(refusal(&folder).contains("no backup, or one that was not finished"));
+}
+
+#[tokio::test]
+async fn damage_that_the_manifest_agrees_with_is_found_as_well() {
+    let home = Home::new().await;
+    let first = round(&account("alice"), 1).id;
+    let cases = [
+        (
+            "drop trigger entries_never_go; delete from entries where rowid = 1; \
+             insert into entries select account_id, 'rnd_X', 'r', '{}', 0 from entries",
+            "decision entry",
+        ),
+        (
+            "drop trigger entries_never_change; \
+             update entries set entry = replace(entry, '\"VALID\"', '\"INVALID\"')",
+            "its decision entry does not have the digest of its receipt",
+        ),
+        (
+            "drop trigger entries_never_change; update entries set receipt_id = 'x' || rowid; \
+             update entries set receipt_id = (select r.receipt_id from rounds r where r.id <> round_id and r.receipt_id is not null), \
+             entry = (select e.entry from entries e where e.round_id <> entries.round_id)",
+            "decision entry",
+        ),
+        (
+            "delete from replicas where position = 2",
+            "not as many replicas are recorded as were asked",
+        ),
+        ("update rounds set state = 'open' where rowid = 1", "it holds Counts"),
+        ("delete from executors", "a row of `sessions` refers to one that is missing"),
+        ("pragma user_version = 1", "schema_version: 1"),
+    ];
+    for (sql, expected) in cases {
+        let error = home.forged(sql).to_string();
+        assert!(error.contains(expected), "{sql}: {error}");
+    }
+    let error = home.forged("delete from replicas where round_id = (select min(id) from rounds)");
+    assert!(error.to_string().contains(first.as_str()), "{error}");
+}
+
+#[tokio::test]
+async fn a_manifest_that_is_not_understood_is_refused() {
+    let home = Home::new().await;
+    let edits: [(Edit, &str); 5] = [
+        (|it| it["format"] = json!("jurat.backup.v2"), "its format is `jurat.backup.v2`"),
+        (|it| it["files"][1]["name"] = json!("../../etc/passwd"), "it names `../../etc/passwd`"),
+        (|it| drop(it["files"].as_array_mut().unwrap().pop()), "it does not name `admin.key`"),
+        (
+            |it| it["schema_version"] = json!(99),
+            "this program knows versions up to 3; use the program that wrote it, which is version 1.2.3",
+        ),
+        (|it| it["rounds"] = json!(7), "the manifest says"),
+    ];
+    for (edit, expected) in edits {
+        home.write("monday").unwrap();
+        home.edit_manifest("monday", edit);
+        let error = refusal(&home.path("monday"));
+        assert!(error.contains(expected), "{error}");
+        fs::remove_dir_all(home.path("monday")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_backup_is_put_back_where_no_store_is() {
+    let home = Home::new().await;
+    home.write("monday").unwrap();
+    let verified = backup::verify(&home.path("monday"), &mut go_on).unwrap();
+    let there = home.path("there");
+    fs::create_dir(&there).unwrap();
+    let database = there.join("other.db");
+    let place = Place { database: &database, keys: &there };
+    verified.restore(place, &mut go_on).unwrap();
+    assert_eq!(names(&there), ["admin.key", "node.key", "other.db"]);
+    for name in names(&there) {
+        let mode = fs::metadata(there.join(&name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{name}");
+    }
+
+    let store = Sqlite::open(&database).await.unwrap();
+    let first = round(&account("alice"), 1);
+    let read = store.round_get(&first.account, &first.id).await.unwrap().unwrap();
+    assert_eq!(read, Round { closing: Some(closing(&first)), open: first });
+    // It is a store like any other.
+    let next = round(&account("alice"), 9);
+    store.round_open(&next).await.unwrap();
+    store.close().await;
+    let error = verified.restore(place, &mut go_on).unwrap_err();
+    assert!(matches!(error, BackupError::StoreThere { .. }), "{error}");
+    // Nor is one where the original is.
+    let database = home.path("state/store.db");
+    let state = home.path("state");
+    let error = verified.restore(Place { database: &database, keys: &state }, &mut go_on);
+    assert!(matches!(error, Err(BackupError::StoreThere { .. })));
+    home.store.close().await;
+}
+
+#[tokio::test]
+async fn what_another_store_left_behind_is_not_mixed_with_a_restored_one() {
+    let home = Home::new().await;
+    home.write("monday").unwrap();
+    let verified = backup::verify(&home.path("monday"), &mut go_on).unwrap();
+    let there = home.path("there");
+    fs::create_dir(&there).unwrap();
+    let database = there.join("jurat.db");
+    let place = Place { database: &database, keys: &there };
+    fs::write(there.join("jurat.db-wal"), "left").unwrap();
+    let error = verified.restore(place, &mut go_on).unwrap_err();
+    assert!(error.to_string().contains("jurat.db-wal` is there"), "{error}");
+    fs::remove_file(there.join("jurat.db-wal")).unwrap();
+    fs::write(there.join("node.key"), "another\n").unwrap();
+    let error = verified.restore(place, &mut go_on).unwrap_err();
+    assert!(error.to_string().contains("node.key` is there and is another key"), "{error}");
+    assert_eq!(names(&there), ["node.key"]);
+    // The same key may be there already.
+    fs::write(there.join("node.key"), "node").unwrap();
+    verified.restore(place, &mut go_on).unwrap();
+}
