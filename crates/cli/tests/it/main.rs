@@ -6,6 +6,7 @@ mod commands;
 mod demo;
 mod e2e;
 mod home;
+mod log_canary;
 mod http;
 mod junit;
 mod keys;
