@@ -4,6 +4,7 @@ mod ask;
 mod checked;
 mod clock;
 mod close;
+mod doctor;
 mod error;
 pub mod evaluation;
 mod executors;
@@ -34,6 +35,7 @@ pub use jurat_store::Page as EnginePage;
 
 pub use self::{
     clock::{Clock, SystemClock},
+    doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},

@@ -1,6 +1,7 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
 pub mod backup;
+mod checkup;
 mod error;
 mod key;
 mod load;
@@ -24,6 +25,7 @@ use jurat_core::{
 };
 
 pub use self::{
+    checkup::{Checkup, EndedPage, Record},
     error::{StoreError, StoreErrorKind},
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation},
     load::{Connections, Load},
@@ -95,6 +97,15 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// The canonical decision entry with this digest.
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>>;
+
+    /// Looks at the database as a whole, which may take minutes.
+    async fn check(&self) -> Result<Checkup>;
+    /// The oldest of the newest `count` rounds that have ended; `None` when there are fewer.
+    async fn ended_since(&self, count: u32) -> Result<Option<RoundId>>;
+    /// Rounds of all accounts that have ended.
+    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>>;
+    /// All that is stored of a round that has ended. What does not read back is `Corrupt`.
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>>;
 
     /// Whether the store can be written to.
     async fn ping(&self) -> Result<()>;

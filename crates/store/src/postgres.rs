@@ -1,5 +1,6 @@
 //! The store in PostgreSQL, shared by any number of nodes.
 
+mod checkup;
 mod installation;
 mod keys;
 mod migrate;
@@ -21,8 +22,8 @@ use sqlx::{
 };
 
 use crate::{
-    Added, Claim, Closed, Connections, KeyAdded, KeyRecord, Load, Page, Result, Revocation,
-    Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
+    Added, Checkup, Claim, Closed, Connections, EndedPage, KeyAdded, KeyRecord, Load, Page, Record,
+    Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
     error::Refusal,
     migrations,
     rows::{
@@ -193,6 +194,22 @@ impl Store for Postgres {
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
         rounds::entry(&self.pool, account, receipt_id).await
+    }
+
+    async fn check(&self) -> Result<Checkup> {
+        checkup::check(&self.pool).await
+    }
+
+    async fn ended_since(&self, count: u32) -> Result<Option<RoundId>> {
+        checkup::ended_since(&self.pool, count).await
+    }
+
+    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>> {
+        checkup::ended_page(&self.pool, page).await
+    }
+
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>> {
+        checkup::record(&self.pool, account, id).await
     }
 
     async fn ping(&self) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The SQL that both databases understand. In each text `$1`, `$2`, … first appear in ascending
 //! order, because SQLite numbers them by appearance.
 
+pub(crate) mod checkup;
 pub(crate) mod keys;
 pub(crate) mod list;
 

@@ -1,5 +1,6 @@
 //! The store in one SQLite file, or in memory. One thread writes, a few connections read.
 
+mod checkup;
 mod installation;
 mod keys;
 mod readers;
@@ -21,8 +22,8 @@ use rusqlite::{Connection, ErrorCode, Params, Row};
 
 use self::{readers::Readers, writer::Writer};
 use crate::{
-    Added, Claim, Closed, KeyAdded, KeyRecord, Load, Page, Result, Revocation, Revoked, Rotated,
-    Rotation, RoundFilter, SessionAdded, Store, StoreError,
+    Added, Checkup, Claim, Closed, EndedPage, KeyAdded, KeyRecord, Load, Page, Record, Result,
+    Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
@@ -203,6 +204,24 @@ impl Store for Sqlite {
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
         let (account, receipt_id) = (account.clone(), receipt_id.to_owned());
         self.read(move |tx| rounds::entry(tx, &account, &receipt_id)).await
+    }
+
+    async fn check(&self) -> Result<Checkup> {
+        self.read(checkup::check).await
+    }
+
+    async fn ended_since(&self, count: u32) -> Result<Option<RoundId>> {
+        self.read(move |tx| checkup::ended_since(tx, count)).await
+    }
+
+    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>> {
+        let page = page.clone();
+        self.read(move |tx| checkup::ended_page(tx, &page)).await
+    }
+
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>> {
+        let (account, id) = (account.clone(), id.clone());
+        self.read(move |tx| checkup::record(tx, &account, &id)).await
     }
 
     async fn ping(&self) -> Result<()> {

@@ -17,8 +17,9 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::{
-    Added, Claim, Closed, KeyAdded, KeyRecord, Location, Page, Revocation, Revoked, Rotated,
-    Rotation, RoundFilter, SessionAdded, Store, StoreError, StoreErrorKind,
+    Added, Checkup, Claim, Closed, EndedPage, KeyAdded, KeyRecord, Location, Page, Record,
+    Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
+    StoreErrorKind,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -160,6 +161,22 @@ impl Store for UnreliableStore {
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
         self.inner.entry_get(account, receipt_id).await
+    }
+
+    async fn check(&self) -> Result<Checkup> {
+        self.inner.check().await
+    }
+
+    async fn ended_since(&self, count: u32) -> Result<Option<RoundId>> {
+        self.inner.ended_since(count).await
+    }
+
+    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>> {
+        self.inner.ended_page(page).await
+    }
+
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>> {
+        self.inner.record_get(account, id).await
     }
 
     async fn ping(&self) -> Result<()> {

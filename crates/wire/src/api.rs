@@ -2,6 +2,7 @@
 
 pub mod consensus_reply;
 pub mod consensus_request;
+pub mod doctor;
 pub mod events;
 pub mod executors;
 pub mod fields;

@@ -1,6 +1,8 @@
 //! `jurat keys`.
 
-use jurat_core::key::ApiKey;
+use jurat_core::{key::ApiKey, time::Timestamp};
+use jurat_engine::{Clock as _, SystemClock};
+use jurat_wire::api::time;
 use serde_json::{Map, Value, json};
 
 use super::{Context, items, rounds::to_the_second};
@@ -98,14 +100,13 @@ async fn list(context: &Context, args: ListKeys) -> anyhow::Result<()> {
         ("cursor", args.list.cursor),
     ];
     let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
-    let now = jurat_engine::Clock::now(&jurat_engine::SystemClock);
-    let now = jurat_wire::api::time::text(now);
+    let now = SystemClock.now();
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["name"]),
             cell(&item["id"]),
             cell(&item["account"]),
-            word(&json!(status(item, &now))),
+            word(&json!(status(item, now))),
             cell(&item["scopes"]),
             cell(&json!(limits(item))),
             cell(&json!(to_the_second(&item["expires_at"]))),
@@ -119,12 +120,11 @@ async fn list(context: &Context, args: ListKeys) -> anyhow::Result<()> {
 }
 
 /// One word: `live`, `revoked` or `expired`.
-fn status(item: &Value, now: &str) -> &'static str {
+fn status(item: &Value, now: Timestamp) -> &'static str {
     if !item["revoked_at"].is_null() {
         return "revoked";
     }
-    // Both are UTC to the second at least, so that their texts sort like their times.
-    match item["expires_at"].as_str() {
+    match item["expires_at"].as_str().and_then(time::parse) {
         Some(end) if end <= now => "expired",
         Some(_) | None => "live",
     }

@@ -1,5 +1,6 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
+pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
 pub(crate) mod rounds;
@@ -46,6 +47,17 @@ macro_rules! conformance {
             a_rotation_keeps_the_length_of_a_life,
             a_key_that_has_ended_cannot_be_rotated,
             the_last_use_of_a_key_never_goes_back,
+        );
+        $crate::conformance::stories!(
+            $start,
+            checkup,
+            a_sound_store_has_no_faults,
+            rounds_that_have_ended_are_walked_in_pages,
+            the_newest_rounds_are_told_from_the_others,
+            a_record_reads_back_with_all_that_was_said,
+            what_was_changed_behind_the_back_of_the_store_is_found,
+            an_entry_without_its_round_is_found,
+            a_round_without_its_entry_is_found,
         );
         $crate::conformance::stories!(
             $start,

@@ -228,7 +228,7 @@ async fn keys_come_in_pages_that_lose_nothing() {
 }
 
 #[tokio::test]
-async fn the_last_use_is_noted_in_the_background_and_at_the_end() {
+async fn the_last_use_is_noted_in_the_background() {
     let app = TestApp::new().await;
     let created = create(&app, &json!({ "name": "ci" })).await;
     let last_use = async || {
