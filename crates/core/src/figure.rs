@@ -67,7 +67,7 @@ figures! {
     REQUESTS_IN_FLIGHT: Gauge "jurat_http_requests_in_flight" []
         "Requests that wait for their answer.";
     REQUESTS_SHED: Counter "jurat_requests_shed" ["code"]
-        "Requests refused before their body was read, because the node had too much to do or was about to stop.";
+        "Requests refused because the node had too much to do (`overloaded`) or was about to stop (`shutting_down`).";
     CONNECTIONS: Gauge "jurat_connections" []
         "Connections that are open.";
     CONNECTIONS_REFUSED: Counter "jurat_connections_refused" []

@@ -1,6 +1,10 @@
 //! Counts requests. Labels are templates and classes, so that no caller can make a new series.
 
-use axum::http::{Method, StatusCode};
+use axum::{
+    http::{Method, StatusCode},
+    response::Response,
+};
+use jurat_core::code::Code;
 use jurat_engine::{Engine, RequestInFlight};
 
 /// Begins to count a request; one whose caller leaves is counted as gone.
@@ -12,10 +16,14 @@ pub(crate) fn begin<'a>(
     engine.metrics().requests().begin(method, route)
 }
 
-pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, status: StatusCode) {
-    counted.end(class(status));
-    if let Some(reason) = key_refusal(status) {
+pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, response: &Response) {
+    counted.end(class(response.status()));
+    if let Some(reason) = key_refusal(response.status()) {
         engine.metrics().requests().key_refused(reason);
+    }
+    let code = response.extensions().get::<Code>();
+    if let Some(code @ (Code::Overloaded | Code::ShuttingDown)) = code {
+        engine.metrics().requests().shed(*code);
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) async fn identify(
     trace::answered(&span, response.status());
     let duration_ms = engine.clock().now().millis_since(started);
     span.in_scope(|| log_end(&response, route, duration_ms));
-    count::end(&engine, counted, response.status());
+    count::end(&engine, counted, &response);
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, value);
@@ -83,10 +83,7 @@ fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
 pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: Next) -> Response {
     match engine.admit() {
         Ok(()) => next.run(request).await,
-        Err(error) => {
-            engine.metrics().requests().shed(error.code());
-            encode::engine_error(&error)
-        }
+        Err(error) => encode::engine_error(&error),
     }
 }
 

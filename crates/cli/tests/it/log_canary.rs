@@ -66,7 +66,8 @@ async fn knock(asking: &Asking) {
     let formed = format!("Bearer jrt_live_{BAD}");
     // Another secret under an identifier that exists.
     let almost = format!("Bearer {}", asking.key.replace(secret_of(&asking.key), BAD));
-    for value in [&basic, &formed, &almost, BAD, &format!("bearer   {BAD}"), &format!("Token {BAD}")]
+    for value in
+        [&basic, &formed, &almost, BAD, &format!("bearer   {BAD}"), &format!("Token {BAD}")]
     {
         let headers = [("authorization", value), ("cookie", BAD), ("user-agent", BAD)];
         let reply = asking.send("GET", "/v1/rounds", "", &headers).await;
@@ -151,8 +152,7 @@ fn secret_of(key: &str) -> &str {
 async fn run(home: &Home, format: &str, store: &str) -> (String, Vec<String>) {
     let collector = FakeCollector::start().await;
     let out = home.path().join("stdout");
-    let mut command =
-        home.command(&["serve", "--listen", "127.0.0.1:0", "--log-format", format]);
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0", "--log-format", format]);
     command.env("JURAT_LOG", "trace").env("THE_TOKEN", TOKEN).env("JURAT_STORE", store);
     command.env("JURAT_TELEMETRY_OTLP_ENDPOINT", collector.url());
     command.env("OTEL_EXPORTER_OTLP_HEADERS", format!("authorization=Bearer {COLLECTOR}"));

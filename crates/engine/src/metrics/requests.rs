@@ -80,7 +80,7 @@ impl RequestFigures {
         RequestInFlight { figures: self, labels, started: Instant::now() }
     }
 
-    /// Counts a request that was refused before its body was read.
+    /// Counts a request that was refused because of the state of the node.
     pub fn shed(&self, code: Code) {
         self.shed.get_or_create(&[("code", code.as_str())]).inc();
     }
