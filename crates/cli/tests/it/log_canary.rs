@@ -178,7 +178,7 @@ async fn run(home: &Home, format: &str, store: &str) -> (String, Vec<String>) {
     assert_eq!(collector.last_header("authorization"), Some(format!("Bearer {COLLECTOR}")));
     let mut all = said;
     File::open(out).unwrap().read_to_string(&mut all).unwrap();
-    all.push_str(&String::from_utf8(figures.to_vec()).unwrap());
+    all.push_str(std::str::from_utf8(&figures).unwrap());
     for body in collector.bodies() {
         all.push_str(&String::from_utf8_lossy(&body));
     }
