@@ -2,6 +2,7 @@
 
 mod backup;
 mod config;
+mod doctor;
 mod executors;
 mod keys;
 mod request;
@@ -17,6 +18,7 @@ use crate::settings::{Given, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR,
 pub(crate) use self::{
     backup::{Backup, BackupCommand, Restore},
     config::ConfigCommand,
+    doctor::Doctor,
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
     keys::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
@@ -171,6 +173,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."
     )]
     Node,
+    /// Says what is wrong with the installation, and what to do about it
+    Doctor(Doctor),
     /// Shows and checks the settings
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
+use jurat_core::time::Timestamp;
 use jurat_guard::client::{CallError, Client as HttpClient, Limits};
 use jurat_store::{Location, Orphans};
 use serde_json::Value;
@@ -62,19 +63,26 @@ pub(crate) struct Call {
     method: Method,
     path: String,
     body: Option<Value>,
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Call {
     pub(crate) fn get(path: String) -> Self {
-        Self { method: Method::GET, path, body: None }
+        Self { method: Method::GET, path, body: None, headers: Vec::new() }
     }
 
     pub(crate) fn delete(path: String) -> Self {
-        Self { method: Method::DELETE, path, body: None }
+        Self { method: Method::DELETE, path, body: None, headers: Vec::new() }
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
-        Self { method: Method::POST, path: path.into(), body: Some(body) }
+        Self { method: Method::POST, path: path.into(), body: Some(body), headers: Vec::new() }
+    }
+
+    /// Adds a header where there is a value for it.
+    pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Self {
+        self.headers.extend(value.map(|value| (name, value.to_owned())));
+        self
     }
 }
 
@@ -83,6 +91,8 @@ impl Call {
 pub(crate) struct Reply {
     pub(crate) bytes: Bytes,
     pub(crate) value: Value,
+    /// The clock of the server; without one there is only this machine.
+    pub(crate) date: Option<Timestamp>,
     is_problem: bool,
 }
 
@@ -93,7 +103,7 @@ impl Reply {
         } else {
             serde_json::from_slice(&bytes).map_err(|_| ClientError::Foreign { status })?
         };
-        Ok(Self { bytes, value, is_problem: !status.is_success() })
+        Ok(Self { bytes, value, date: None, is_problem: !status.is_success() })
     }
 
     /// The body, unless it is a problem.
@@ -195,7 +205,7 @@ impl Client {
     pub(crate) async fn send(&self, call: Call) -> Result<Reply, ClientError> {
         let mut arriving = self.begin(call, "application/json").await?;
         let bytes = arriving.rest().await?;
-        Reply::new(arriving.status, bytes)
+        Ok(Reply { date: arriving.date, ..Reply::new(arriving.status, bytes)? })
     }
 
     /// Sends a request and shows its events on the way to the reply.
@@ -227,6 +237,11 @@ impl Client {
         Err(ClientError::Foreign { status: arriving.status })
     }
 
+    /// Whether the work is done by this process, and ends with it.
+    pub(crate) const fn is_in_process(&self) -> bool {
+        matches!(self.transport, Transport::InProcess(_))
+    }
+
     /// Lets go of the store, after what is under way has ended.
     pub(crate) async fn close(self) {
         self.transport.close().await;
@@ -238,6 +253,9 @@ impl Client {
             .uri(self.transport.address(&call.path))
             .header(header::AUTHORIZATION, self.key.clone())
             .header(header::ACCEPT, accept);
+        for (name, value) in call.headers {
+            request = request.header(name, value);
+        }
         let mut body = Bytes::new();
         if let Some(value) = call.body {
             request = request.header(header::CONTENT_TYPE, "application/json");

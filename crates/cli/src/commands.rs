@@ -3,6 +3,7 @@
 mod backup;
 mod config;
 mod consensus;
+mod doctor;
 mod executors;
 mod gate;
 mod junit;
@@ -72,6 +73,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Backup(args) => Box::pin(backup::run(context, args)).await,
         Command::Restore(args) => Box::pin(backup::restore(context, args)).await,
         Command::Node => node::run(context),
+        Command::Doctor(args) => Box::pin(doctor::run(context, &args)).await,
         Command::Config(ConfigCommand::Check { .. }) => config::checked(context),
         Command::Config(ConfigCommand::Show) => config::show(context),
         Command::Config(ConfigCommand::Example)

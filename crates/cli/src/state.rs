@@ -12,8 +12,8 @@ use jurat_engine::{Clock, NodeKey, SystemClock};
 use jurat_store::Location;
 use serde::{Deserialize, Serialize};
 
-const ADMIN_KEY: &str = "admin.key";
-const NODE_KEY: &str = "node.key";
+pub(crate) const ADMIN_KEY: &str = "admin.key";
+pub(crate) const NODE_KEY: &str = "node.key";
 const LOCK: &str = "lock";
 const SERVER: &str = "server.json";
 

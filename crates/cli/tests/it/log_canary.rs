@@ -1,7 +1,13 @@
 //! Puts a mark into every place that holds a secret, makes everything go wrong, and looks for the
 //! marks in all that the program says: standard output, standard error, traces and figures.
 
-use std::{fs::File, io::Read as _, process::Stdio, time::Duration};
+use std::{
+    fs::File,
+    io::Read as _,
+    process::Stdio,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -32,6 +38,7 @@ struct Asking {
     client: Client,
     url: String,
     key: String,
+    sent: AtomicU32,
 }
 
 impl Asking {
@@ -51,7 +58,7 @@ impl Asking {
 
     async fn post(&self, path: &str, body: &Value, expected: u16) -> Value {
         // A key of its own for each request, with the mark in it.
-        let own = format!("{BAD}-{}", body.to_string().len());
+        let own = format!("{BAD}-{}", self.sent.fetch_add(1, Ordering::Relaxed));
         let headers = [("content-type", "application/json"), ("idempotency-key", own.as_str())];
         let reply = self.send("POST", path, &body.to_string(), &headers).await;
         let text = String::from_utf8_lossy(&reply.body).into_owned();
@@ -160,7 +167,8 @@ async fn run(home: &Home, format: &str, store: &str) -> (String, Vec<String>) {
     let server = Process::heard(command).listening();
     let key = std::fs::read_to_string(home.state().join("admin.key")).unwrap();
     let client = Client::new(Limits::default()).unwrap();
-    let asking = Asking { client, url: server.url.clone(), key: key.trim().to_owned() };
+    let (url, key) = (server.url.clone(), key.trim().to_owned());
+    let asking = Asking { client, url, key, sent: AtomicU32::new(0) };
 
     knock(&asking).await;
     fail(&asking).await;

@@ -4,6 +4,7 @@
 
 mod commands;
 mod demo;
+mod doctor;
 mod e2e;
 mod home;
 mod http;
