@@ -11,6 +11,7 @@ mod inbound;
 mod json;
 mod limits;
 mod metrics;
+mod openapi;
 mod signature;
 mod stream;
 mod v1;
