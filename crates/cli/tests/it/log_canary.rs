@@ -119,7 +119,7 @@ async fn judge(asking: &Asking) -> Vec<FakeExecutor> {
         answers(json!({ "answer": OUTPUT })),
         answers(json!({ "answer": "another" })),
         replies(500, "text/plain", REPLY),
-        replies(200, "application/json", &format!("{{\"{REPLY}\": 1")),
+        replies(200, "application/json", format!("{{\"{REPLY}\": 1")),
         redirects_to(&format!("http://127.0.0.1:1/{REPLY}")),
         says_valid().evidence("text/plain", REPLY),
     ];
