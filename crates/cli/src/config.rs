@@ -74,6 +74,7 @@ impl Config {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
                 probe_fresh_ms: settings.count(&PROBE_FRESH_MS),
+                ..Limits::default()
             },
             settings,
         }

@@ -29,6 +29,8 @@ pub enum EngineError {
     Policy(BindError),
     #[error("too many rounds are under way")]
     Overloaded,
+    #[error("{0}")]
+    Late(&'static str),
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error(transparent)]
@@ -51,7 +53,7 @@ impl EngineError {
             Self::Select(SelectError::Unavailable { .. }) => Code::SessionsUnavailable,
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
-            Self::ChecksBusy | Self::Overloaded => Code::Overloaded,
+            Self::ChecksBusy | Self::Overloaded | Self::Late(_) => Code::Overloaded,
             Self::ShuttingDown => Code::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
                 Code::StoreUnavailable
@@ -81,6 +83,7 @@ impl EngineError {
             | Self::Select(SelectError::Unavailable { .. })
             | Self::ChecksBusy
             | Self::Overloaded
+            | Self::Late(_)
             | Self::ShuttingDown
             | Self::Store(_)
             | Self::Bug(_) => None,

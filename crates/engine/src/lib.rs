@@ -10,6 +10,7 @@ mod fan_out;
 mod keys;
 mod metrics;
 mod pool;
+mod pressure;
 mod probe;
 mod progress;
 mod recover;
@@ -20,7 +21,7 @@ mod signature;
 mod stop;
 mod tasks;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use jurat_core::id::NodeId;
 use jurat_guard::{bounded::Bounded, client::Client};
@@ -41,7 +42,7 @@ pub use self::{
     rounds::RoundQuery,
     signature::NodeKey,
 };
-use self::{keys::KeyCache, pool::PoolCache, tasks::Tasks};
+use self::{keys::KeyCache, pool::PoolCache, pressure::Pressure, tasks::Tasks};
 
 /// Finds the value of a named secret, such as an environment variable.
 pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -72,11 +73,14 @@ pub struct Limits {
     pub calls_per_executor: usize,
     /// How long a probe is believed.
     pub probe_fresh_ms: u64,
+    /// How late this process may be before new rounds are refused; `None` refuses none.
+    pub lag: Option<Duration>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000 }
+        let lag = Some(Duration::from_millis(1));
+        Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000, lag }
     }
 }
 
@@ -104,6 +108,7 @@ struct Inner {
     /// Ends the walks under way.
     released: CancellationToken,
     metrics: Metrics,
+    pressure: Pressure,
 }
 
 impl fmt::Debug for Engine {
@@ -116,8 +121,10 @@ impl Engine {
     pub fn new(parts: Parts) -> Self {
         let node = NodeId::new(parts.clock.now(), parts.clock.bits());
         let metrics = Metrics::new(&parts.store.load(), parts.clock.now());
+        let pressure = Pressure::new(metrics.writes());
         let inner = Inner {
             metrics,
+            pressure,
             store: parts.store,
             clock: parts.clock,
             client: parts.client,
