@@ -79,7 +79,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let lag = Some(Duration::from_millis(1));
+        let lag = Some(Duration::from_millis(2));
         Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000, lag }
     }
 }

@@ -8,6 +8,7 @@ mod coverage;
 mod hostile;
 mod inbound;
 mod json;
+mod overload;
 mod metrics;
 mod signature;
 mod stream;
