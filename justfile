@@ -90,3 +90,8 @@ bench-overload *args:
 # What a verification costs.
 bench-verify *args:
     cargo run --release --package jurat-bench-verify -- {{ args }}
+
+# How long the server takes to be ready with a million rounds, beside an empty store.
+bench-start *args:
+    cargo build --release --package jurat --package jurat-bench-start
+    cargo run --release --package jurat-bench-start -- {{ args }}

@@ -2,7 +2,9 @@
 
 mod backup;
 mod config;
+mod doctor;
 mod executors;
+mod keys;
 mod request;
 mod rounds;
 mod serve;
@@ -16,7 +18,9 @@ use crate::settings::{Given, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR,
 pub(crate) use self::{
     backup::{Backup, BackupCommand, Restore},
     config::ConfigCommand,
+    doctor::Doctor,
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
+    keys::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
     serve::{Compat, EngineName, Runtime, Serve},
@@ -157,6 +161,9 @@ pub(crate) enum Command {
     /// Lists and shows the rounds that were walked
     #[command(subcommand)]
     Rounds(Rounds),
+    /// Makes, lists, revokes and rotates API keys
+    #[command(subcommand)]
+    Keys(Keys),
     /// Writes a backup of the store and the keys, while the server may run
     Backup(Backup),
     /// Puts a backup into a state folder that has no store
@@ -166,6 +173,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."
     )]
     Node,
+    /// Says what is wrong with the installation, and what to do about it
+    Doctor(Doctor),
     /// Shows and checks the settings
     #[command(subcommand)]
     Config(ConfigCommand),

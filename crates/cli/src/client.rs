@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
+use jurat_core::time::Timestamp;
 use jurat_guard::client::{CallError, Client as HttpClient, Limits};
 use jurat_store::{Location, Orphans};
 use serde_json::Value;
@@ -83,14 +84,19 @@ impl Call {
 pub(crate) struct Reply {
     pub(crate) bytes: Bytes,
     pub(crate) value: Value,
+    /// The clock of the server; without one there is only this machine.
+    pub(crate) date: Option<Timestamp>,
     is_problem: bool,
 }
 
 impl Reply {
     fn new(status: StatusCode, bytes: Bytes) -> Result<Self, ClientError> {
-        let value: Value =
-            serde_json::from_slice(&bytes).map_err(|_| ClientError::Foreign { status })?;
-        Ok(Self { bytes, value, is_problem: !status.is_success() })
+        let value: Value = if status == StatusCode::NO_CONTENT {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).map_err(|_| ClientError::Foreign { status })?
+        };
+        Ok(Self { bytes, value, date: None, is_problem: !status.is_success() })
     }
 
     /// The body, unless it is a problem.
@@ -192,7 +198,7 @@ impl Client {
     pub(crate) async fn send(&self, call: Call) -> Result<Reply, ClientError> {
         let mut arriving = self.begin(call, "application/json").await?;
         let bytes = arriving.rest().await?;
-        Reply::new(arriving.status, bytes)
+        Ok(Reply { date: arriving.date, ..Reply::new(arriving.status, bytes)? })
     }
 
     /// Sends a request and shows its events on the way to the reply.

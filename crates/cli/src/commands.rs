@@ -3,9 +3,11 @@
 mod backup;
 mod config;
 mod consensus;
+mod doctor;
 mod executors;
 mod gate;
 mod junit;
+mod keys;
 mod node;
 mod request;
 mod rounds;
@@ -67,9 +69,11 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Validate(args) => Box::pin(consensus::validate(context, &args)).await,
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
+        Command::Keys(command) => Box::pin(keys::run(context, command)).await,
         Command::Backup(args) => Box::pin(backup::run(context, args)).await,
         Command::Restore(args) => Box::pin(backup::restore(context, args)).await,
         Command::Node => node::run(context),
+        Command::Doctor(args) => Box::pin(doctor::run(context, &args)).await,
         Command::Config(ConfigCommand::Check { .. }) => config::checked(context),
         Command::Config(ConfigCommand::Show) => config::show(context),
         Command::Config(ConfigCommand::Example)

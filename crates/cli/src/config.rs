@@ -3,14 +3,19 @@
 use std::{
     io::{IsTerminal as _, stdout},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use jurat_engine::Limits;
+use jurat_server::Inbound;
 use jurat_store::Location;
 
 use crate::settings::{
-    CALLS_PER_EXECUTOR, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MIGRATE_URL, Origin, PROBE_FRESH_MS,
-    ROUNDS, SERVER, STATE_DIR, STORE, Settings,
+    BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, HEADER_TIMEOUT_MS,
+    IDLE_TIMEOUT_MS, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MAX_CONNECTIONS,
+    MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, Origin, PROBE_FRESH_MS,
+    REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SERVER, STATE_DIR, STORE, Settings,
+    WRITE_TIMEOUT_MS,
 };
 
 /// What the settings mean.
@@ -30,6 +35,7 @@ pub(crate) struct Config {
     pub(crate) log_filter: Option<String>,
     pub(crate) log_format: LogFormat,
     pub(crate) limits: Limits,
+    pub(crate) inbound: Inbound,
 }
 
 /// Who chose the store.
@@ -74,10 +80,31 @@ impl Config {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
                 probe_fresh_ms: settings.count(&PROBE_FRESH_MS),
+                requests_per_minute_per_key: settings
+                    .text(&REQUESTS_PER_MINUTE_PER_KEY)
+                    .and_then(|text| text.parse().ok()),
+                rounds_per_key: settings.size(&ROUNDS_PER_KEY),
                 ..Limits::default()
             },
+            inbound: inbound(&settings),
             settings,
         }
+    }
+}
+
+fn inbound(settings: &Settings) -> Inbound {
+    let millis = |setting| Duration::from_millis(settings.count(setting));
+    Inbound {
+        max_connections: settings.size(&MAX_CONNECTIONS),
+        max_connections_per_address: settings.size(&MAX_CONNECTIONS_PER_ADDRESS),
+        header_timeout: millis(&HEADER_TIMEOUT_MS),
+        idle_timeout: millis(&IDLE_TIMEOUT_MS),
+        body_timeout: millis(&BODY_TIMEOUT_MS),
+        min_body_rate: settings.count(&MIN_BODY_RATE),
+        write_timeout: millis(&WRITE_TIMEOUT_MS),
+        drain: Duration::from_secs(settings.count(&DRAIN_SECONDS)),
+        shutdown_delay: Duration::from_secs(settings.count(&DELAY_SECONDS)),
+        ..Inbound::default()
     }
 }
 
@@ -132,6 +159,13 @@ mod tests {
         assert_eq!(quoted("target/release/jurat"), "target/release/jurat");
         assert_eq!(quoted("/my tools/jurat"), "'/my tools/jurat'");
         assert_eq!(quoted("it's/jurat"), r"'it'\''s/jurat'");
+    }
+
+    #[test]
+    fn the_defaults_of_the_table_are_those_of_the_code() {
+        let config = Config::new(Settings::defaults());
+        assert_eq!(config.inbound, Inbound::default());
+        assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()));
     }
 
     #[test]

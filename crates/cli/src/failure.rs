@@ -47,6 +47,17 @@ impl Failure {
     }
 }
 
+/// The error and its causes. Some libraries repeat the cause in their own text.
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for text in error.chain().map(ToString::to_string) {
+        if parts.last().is_none_or(|last| !last.ends_with(&text)) {
+            parts.push(text);
+        }
+    }
+    parts.join(": ")
+}
+
 pub(crate) fn code(body: &Value) -> Option<Code> {
     text_of(body, "code")?.parse().ok()
 }

@@ -22,7 +22,7 @@ use crate::{
     args::Cli,
     commands::Context,
     config::Config,
-    failure::{ERROR, Failure},
+    failure::{ERROR, Failure, sentence},
     output::{Format, Output},
     settings::Settings,
 };
@@ -51,17 +51,6 @@ fn main() -> ExitCode {
     // What still runs was left behind on purpose, after a second signal for example.
     runtime.shutdown_background();
     result.map_or_else(|error| failed(out, &error), ExitCode::from)
-}
-
-/// The error and its causes. Some libraries repeat the cause in their own text.
-fn sentence(error: &anyhow::Error) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    for text in error.chain().map(ToString::to_string) {
-        if parts.last().is_none_or(|last| !last.ends_with(&text)) {
-            parts.push(text);
-        }
-    }
-    parts.join(": ")
 }
 
 /// Says what went wrong and what to try next.

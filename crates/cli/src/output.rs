@@ -87,6 +87,8 @@ impl Output {
     /// Prints a body as it came, or what `text` makes of it.
     pub(crate) fn reply(self, reply: &Reply, text: impl FnOnce(Self) -> String) -> io::Result<()> {
         match self.format {
+            // A reply without a body has nothing to print.
+            Format::Json if reply.bytes.is_empty() => Ok(()),
             Format::Json => self.bytes(&reply.bytes),
             Format::Text => self.data(&text(self)),
         }

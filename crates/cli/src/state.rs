@@ -12,8 +12,8 @@ use jurat_engine::{Clock, NodeKey, SystemClock};
 use jurat_store::Location;
 use serde::{Deserialize, Serialize};
 
-const ADMIN_KEY: &str = "admin.key";
-const NODE_KEY: &str = "node.key";
+pub(crate) const ADMIN_KEY: &str = "admin.key";
+pub(crate) const NODE_KEY: &str = "node.key";
 const LOCK: &str = "lock";
 const SERVER: &str = "server.json";
 
@@ -138,6 +138,14 @@ impl State {
     pub(crate) fn admin_key_text(&self) -> Option<String> {
         let text = std::fs::read_to_string(self.dir.join(ADMIN_KEY)).ok()?;
         Some(text.trim().to_owned())
+    }
+
+    /// Puts another key of the operator into its file.
+    pub(crate) fn replace_admin_key(&self, text: &str) -> Result<(), StateError> {
+        let path = self.dir.join(ADMIN_KEY);
+        let wrong = |source: io::Error| StateError::Io { path: path.clone(), source };
+        let file = self.written(text).map_err(wrong)?;
+        file.persist(&path).map_err(|error| wrong(error.error)).map(drop)
     }
 
     pub(crate) fn node_key(&self) -> Result<NodeKey, StateError> {

@@ -39,20 +39,34 @@ impl FromStr for Scope {
     }
 }
 
+/// The key that a caller came with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallerKey {
+    /// The part of the key that is no secret; it may stand in logs.
+    pub id: String,
+    /// How many rounds the key may have under way at a time.
+    pub concurrent_rounds: usize,
+}
+
 #[derive(Debug, Clone)]
 pub struct Caller {
     account: AccountId,
     scopes: BTreeSet<Scope>,
+    key: CallerKey,
 }
 
 impl Caller {
     /// Only `server::auth` and the testkit may call this; clippy keeps it so.
-    pub fn authenticated(account: AccountId, scopes: BTreeSet<Scope>) -> Self {
-        Self { account, scopes }
+    pub fn authenticated(account: AccountId, scopes: BTreeSet<Scope>, key: CallerKey) -> Self {
+        Self { account, scopes, key }
     }
 
     pub fn account(&self) -> &AccountId {
         &self.account
+    }
+
+    pub fn key(&self) -> &CallerKey {
+        &self.key
     }
 
     pub fn may(&self, scope: Scope) -> bool {

@@ -3,12 +3,53 @@
 //! The prefix tells scanners what it is, the checksum lets them drop false hits offline,
 //! and the identifier finds the row whose hash the secret must have.
 
+use std::collections::BTreeSet;
+
 use sha2::{Digest as _, Sha256};
+
+use crate::{caller::Scope, id::AccountId, time::Timestamp};
 
 const PREFIX: &str = "jrt_live_";
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const WORD: usize = 22;
 const CHECKSUM: usize = 6;
+
+/// What is known of a key. Its secret is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub id: String,
+    pub account: AccountId,
+    pub name: String,
+    pub scopes: BTreeSet<Scope>,
+    /// Requests a minute; `None` is the default of the installation.
+    pub rate_per_minute: Option<u32>,
+    /// Rounds under way at a time; `None` is the default of the installation.
+    pub concurrent_rounds: Option<u32>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+    /// To the minute.
+    pub last_used_at: Option<Timestamp>,
+}
+
+impl Key {
+    /// Whether the key opens anything.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+    }
+}
+
+/// What a new key is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKey {
+    pub name: String,
+    pub scopes: BTreeSet<Scope>,
+    /// That of its maker when left out.
+    pub account: Option<AccountId>,
+    pub rate_per_minute: Option<u32>,
+    pub concurrent_rounds: Option<u32>,
+    pub expires_at: Option<Timestamp>,
+}
 
 /// A key in clear text. Shown once, never stored.
 #[derive(Clone, PartialEq, Eq)]

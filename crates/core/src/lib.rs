@@ -3,6 +3,7 @@
 pub mod caller;
 pub mod candidate;
 pub mod canonical;
+pub mod checkup;
 pub mod code;
 pub mod consensus;
 pub mod decision;

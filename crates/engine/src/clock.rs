@@ -1,11 +1,15 @@
 //! The only source of time and of randomness.
 
-use std::fmt;
+use std::{fmt, sync::OnceLock, time::Duration};
 
 use jurat_core::time::Timestamp;
 
 pub trait Clock: fmt::Debug + Send + Sync {
     fn now(&self) -> Timestamp;
+    /// Time since some start, which never goes back: to measure how much has passed.
+    fn elapsed(&self) -> Duration {
+        Duration::from_micros(self.now().micros().unsigned_abs())
+    }
     /// Random bits.
     fn bits(&self) -> u128;
 }
@@ -20,6 +24,14 @@ impl Clock for SystemClock {
         let now = std::time::SystemTime::now();
         let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    /// The clock of the machine can be set; a limit must not lock anyone out for that.
+    fn elapsed(&self) -> Duration {
+        static START: OnceLock<std::time::Instant> = OnceLock::new();
+        #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+        let now = std::time::Instant::now();
+        now.saturating_duration_since(*START.get_or_init(|| now))
     }
 
     fn bits(&self) -> u128 {

@@ -5,6 +5,8 @@ use jurat_core::{
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
+use crate::Limit;
+
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("the key lacks the scope `{}`", .0.as_str())]
@@ -34,6 +36,8 @@ pub enum EngineError {
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error(transparent)]
+    Limited(#[from] Limit),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error("a defect: {0}")]
     Bug(&'static str),
@@ -54,6 +58,7 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
             Self::ChecksBusy | Self::Overloaded | Self::Late(_) => Code::Overloaded,
+            Self::Limited(_) => Code::RateLimited,
             Self::ShuttingDown => Code::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
                 Code::StoreUnavailable
@@ -84,6 +89,7 @@ impl EngineError {
             | Self::ChecksBusy
             | Self::Overloaded
             | Self::Late(_)
+            | Self::Limited(_)
             | Self::ShuttingDown
             | Self::Store(_)
             | Self::Bug(_) => None,

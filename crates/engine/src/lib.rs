@@ -4,6 +4,7 @@ mod ask;
 mod checked;
 mod clock;
 mod close;
+mod doctor;
 mod error;
 mod executors;
 mod fan_out;
@@ -33,8 +34,9 @@ pub use jurat_store::Page as EnginePage;
 
 pub use self::{
     clock::{Clock, SystemClock},
+    doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
-    keys::KeyOwner,
+    keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, RequestFigures, RequestInFlight},
     probe::ExecutorView,
     progress::{Progress, Watcher},
@@ -42,7 +44,12 @@ pub use self::{
     rounds::RoundQuery,
     signature::NodeKey,
 };
-use self::{keys::KeyCache, pool::PoolCache, pressure::Pressure, tasks::Tasks};
+use self::{
+    keys::{InUse, KeyCache},
+    pool::PoolCache,
+    pressure::Pressure,
+    tasks::Tasks,
+};
 
 /// Finds the value of a named secret, such as an environment variable.
 pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -73,14 +80,24 @@ pub struct Limits {
     pub calls_per_executor: usize,
     /// How long a probe is believed.
     pub probe_fresh_ms: u64,
+    /// Requests a minute of a key that has no limit of its own; `None` is as many as it likes.
+    pub requests_per_minute_per_key: Option<u32>,
+    /// Rounds in flight of a key that has no limit of its own; more are refused.
+    pub rounds_per_key: usize,
     /// How late this process may be before new rounds are refused; `None` refuses none.
     pub lag: Option<Duration>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        let lag = Some(Duration::from_millis(2));
-        Self { rounds: 1_024, calls_per_executor: 256, probe_fresh_ms: 60_000, lag }
+        Self {
+            rounds: 1_024,
+            calls_per_executor: 256,
+            probe_fresh_ms: 60_000,
+            requests_per_minute_per_key: None,
+            rounds_per_key: 256,
+            lag: Some(Duration::from_millis(2)),
+        }
     }
 }
 
@@ -102,6 +119,7 @@ struct Inner {
     rounds: Arc<Semaphore>,
     pool: PoolCache,
     keys: KeyCache,
+    in_use: InUse,
     tasks: Tasks,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
@@ -126,6 +144,7 @@ impl Engine {
             metrics,
             pressure,
             store: parts.store,
+            in_use: InUse::new(Arc::clone(&parts.clock)),
             clock: parts.clock,
             client: parts.client,
             bounded: parts.bounded,
@@ -158,6 +177,9 @@ impl Engine {
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
         self.inner.tasks.shutdown().await;
+        if let Err(error) = self.key_uses_write().await {
+            tracing::warn!(error = %error, "could not note when keys were last used");
+        }
         self.inner.store.close().await;
     }
 }

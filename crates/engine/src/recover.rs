@@ -15,6 +15,7 @@ use crate::{Engine, EngineError};
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
+const KEY_USES_EVERY: Duration = Duration::from_secs(15);
 const CLAIM_LEASE_MS: u64 = 30_000;
 const CLAIMED_AT_ONCE: u32 = 100;
 
@@ -47,6 +48,15 @@ impl Engine {
             async move {
                 if let Err(error) = engine.expire_orphans(Orphans::LeaseOver).await {
                     tracing::warn!(error = %error, "could not look for rounds that were left open");
+                }
+            }
+        });
+        let engine = self.clone();
+        self.inner.tasks.every(KEY_USES_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.key_uses_write().await {
+                    tracing::warn!(error = %error, "could not note when keys were last used");
                 }
             }
         });

@@ -10,7 +10,7 @@ use jurat_core::{
     round::{OpenRound, Round, Seat},
     select::select,
 };
-use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::{
@@ -48,13 +48,12 @@ impl Engine {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
-        let permit = Arc::clone(&self.inner.rounds)
-            .try_acquire_owned()
-            .map_err(|_| EngineError::Overloaded)?;
+        let place = self.round_place(caller)?;
         let engine = self.clone();
         let account = caller.account().clone();
         let walk = async move {
-            let _permit: OwnedSemaphorePermit = permit;
+            // Held until the round ends, not until its caller leaves.
+            let _place = place;
             let walk = engine.walk(account, job, watcher);
             let walked = engine.inner.released.run_until_cancelled(walk).await;
             walked.unwrap_or(Err(EngineError::ShuttingDown))

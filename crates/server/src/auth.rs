@@ -2,17 +2,21 @@
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
     middleware::Next,
     response::Response,
 };
 use jurat_core::{caller::Caller, code::Code};
-use jurat_engine::Engine;
+use jurat_engine::{Allowance, Engine, EngineError, Limit};
 use jurat_wire::problem::Problem;
 
 use crate::encode;
 
-/// Lets a request pass only with a valid key, and tells the handler who asks.
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// Lets a request pass only with a valid key that is within its limits, and tells the handler who
+/// asks. The body is not read before.
 pub(crate) async fn require_key(
     State(engine): State<Engine>,
     mut request: Request,
@@ -21,15 +25,42 @@ pub(crate) async fn require_key(
     let Some(key) = key(request.headers()) else {
         return encode::problem(&Problem::new(Code::AuthRequired, "the request carries no key"));
     };
-    match engine.key_owner(key).await {
-        Ok(Some(owner)) => {
+    match engine.key_admit(key).await {
+        Ok(Some(admitted)) => {
+            tracing::Span::current().record("key.id", admitted.key.id.as_str());
             #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
-            let caller = Caller::authenticated(owner.account, owner.scopes);
+            let caller = Caller::authenticated(admitted.account, admitted.scopes, admitted.key);
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            let mut response = next.run(request).await;
+            if let Some(allowance) = admitted.allowance {
+                tell(response.headers_mut(), allowance);
+            }
+            response
         }
         Ok(None) => encode::problem(&Problem::new(Code::AuthRequired, "the key is not valid")),
-        Err(error) => encode::engine_error(&error),
+        Err(error) => refused(&error),
+    }
+}
+
+fn refused(error: &EngineError) -> Response {
+    let mut response = encode::engine_error(error);
+    if let EngineError::Limited(Limit::Rate(allowance)) = error {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(allowance.more_in_s));
+        tell(headers, *allowance);
+    }
+    response
+}
+
+/// What the key may do and what it has left, as structured fields.
+fn tell(headers: &mut HeaderMap, allowance: Allowance) {
+    let Allowance { per_minute, remaining, more_in_s } = allowance;
+    let policy = format!("\"default\";q={per_minute};w=60");
+    let left = format!("\"default\";r={remaining};t={more_in_s}");
+    for (name, text) in [(RATE_LIMIT_POLICY, policy), (RATE_LIMIT, left)] {
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(name, value);
+        }
     }
 }
 

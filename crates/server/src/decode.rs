@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, HttpBody as _, to_bytes},
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
     response::Response,
@@ -27,6 +27,21 @@ impl<S: Send + Sync> FromRequest<S> for Json {
     async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
         check_headers(request.headers()).map_err(|problem| encode::problem(&problem))?;
         read(request.into_body()).await.map(Self).map_err(|problem| encode::problem(&problem))
+    }
+}
+
+/// The same where the body may be left out, which is an empty object.
+#[derive(Debug)]
+pub(crate) struct MaybeJson(pub(crate) Value);
+
+impl<S: Send + Sync> FromRequest<S> for MaybeJson {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        if request.body().is_end_stream() {
+            return Ok(Self(Value::Object(serde_json::Map::new())));
+        }
+        Json::from_request(request, state).await.map(|Json(body)| Self(body))
     }
 }
 

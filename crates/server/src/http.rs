@@ -1,6 +1,8 @@
 //! The route table. A route that is not in it does not exist; one that does not say so needs a key.
 
+mod api_keys;
 mod consensus;
+mod doctor;
 mod executors;
 mod operations;
 mod page;
@@ -78,8 +80,14 @@ fn routes() -> Vec<Route> {
         route("GET", "/v1/sessions", "session_list", get(sessions::list)),
         route("GET", "/v1/sessions/{id}", "session_show", get(sessions::show)),
         route("DELETE", "/v1/sessions/{id}", "session_remove", delete(sessions::remove)),
+        route("POST", "/v1/api-keys", "key_create", post(api_keys::create)),
+        route("GET", "/v1/api-keys", "key_list", get(api_keys::list)),
+        route("DELETE", "/v1/api-keys/{id}", "key_revoke", delete(api_keys::revoke)),
+        route("POST", "/v1/api-keys/{id}/rotate", "key_rotate", post(api_keys::rotate)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
+        route("GET", "/v1/doctor", "doctor", get(doctor::show)),
+        route("GET", "/v1/doctor/entries", "doctor_entries", get(doctor::entries)),
     ]
 }
 

@@ -32,7 +32,7 @@ pub(crate) async fn identify(
     let started = engine.clock().now();
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
     let counted = count::begin(&engine, request.method(), route);
-    let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(), http.route = route);
+    let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(), http.route = route, key.id = tracing::field::Empty);
     let mut response = async {
         let response = next.run(request).await;
         let duration_ms = engine.clock().now().millis_since(started);
@@ -48,7 +48,8 @@ pub(crate) async fn identify(
     }
     // Replies hold text that executors wrote; no browser may guess another type for them.
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+    let comes_back = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS];
+    if comes_back.contains(&response.status()) {
         let seconds = encode::retry_after(engine.clock().bits());
         response.headers_mut().entry(RETRY_AFTER).or_insert(seconds.into());
     }

@@ -1,28 +1,91 @@
 //! An API key as it is kept: its secret only as a hash.
 
-use std::{collections::BTreeSet, fmt};
+use std::fmt;
 
-use jurat_core::{caller::Scope, id::AccountId, time::Timestamp};
+use jurat_core::{id::AccountId, key::Key, time::Timestamp};
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyRecord {
-    pub id: String,
-    pub account: AccountId,
+    pub key: Key,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],
-    pub scopes: BTreeSet<Scope>,
-    pub name: String,
-    pub created_at: Timestamp,
-    pub revoked_at: Option<Timestamp>,
 }
 
 impl fmt::Debug for KeyRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyRecord")
-            .field("id", &self.id)
-            .field("account", &self.account)
-            .field("scopes", &self.scopes)
-            .field("revoked_at", &self.revoked_at)
-            .finish_non_exhaustive()
+        f.debug_struct("KeyRecord").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyAdded {
+    Added,
+    /// A live key of the account has the name.
+    NameTaken,
+}
+
+/// Which keys to revoke, and who wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revocation {
+    pub account: AccountId,
+    /// The identifier of one key, or the name of all that have it.
+    pub id_or_name: String,
+    pub at: Timestamp,
+    /// The key of whoever revokes; it stays.
+    pub by: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::enum_variant_names,
+    reason = "`Revoked::Revoked` says what happened, as `Closed::Closed` does"
+)]
+pub enum Revoked {
+    /// With the identifiers of the keys.
+    Revoked(Vec<String>),
+    Unknown,
+    /// The key of whoever revokes would be among them.
+    OwnKey,
+    /// No live key with the scope `admin` would be left.
+    LastAdmin,
+}
+
+/// Which key to replace, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rotation {
+    pub account: AccountId,
+    /// The identifier of a live key, or a name; of several with the name the newest is meant.
+    pub id_or_name: String,
+    pub at: Timestamp,
+    /// When the old key ends, unless it ends before.
+    pub old_until: Timestamp,
+    pub new_id: String,
+    pub new_secret_hash: [u8; 32],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rotated {
+    pub old: Key,
+    pub new: Key,
+}
+
+impl Rotation {
+    /// The new key: it may do what the old one may, and lives as long as that was given.
+    pub(crate) fn replacement(&self, old: &Key) -> KeyRecord {
+        let lifetime = |end: Timestamp| end.micros().saturating_sub(old.created_at.micros());
+        let ends = |end| Timestamp::from_micros(self.at.micros().saturating_add(lifetime(end)));
+        let key = Key {
+            id: self.new_id.clone(),
+            created_at: self.at,
+            expires_at: old.expires_at.map(ends),
+            revoked_at: None,
+            last_used_at: None,
+            ..old.clone()
+        };
+        KeyRecord { key, secret_hash: self.new_secret_hash }
+    }
+
+    pub(crate) fn end_of(&self, old: &Key) -> Timestamp {
+        old.expires_at.map_or(self.old_until, |end| end.min(self.old_until))
     }
 }

@@ -1,6 +1,7 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
 pub mod backup;
+mod checkup;
 mod error;
 mod key;
 mod load;
@@ -10,7 +11,7 @@ mod rows;
 mod sql;
 mod sqlite;
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use jurat_core::{
@@ -24,8 +25,9 @@ use jurat_core::{
 };
 
 pub use self::{
+    checkup::{Checkup, EndedPage, Record},
     error::{StoreError, StoreErrorKind},
-    key::KeyRecord,
+    key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation},
     load::{Connections, Load},
     postgres::Postgres,
     sqlite::Sqlite,
@@ -64,6 +66,17 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn key_put(&self, key: &KeyRecord) -> Result<()>;
     /// Finds a key before anyone knows whose it is, which is why it names no account.
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>>;
+    /// Adds a key, and its account if that is not there. Of the live keys of an account only one
+    /// has a name, but for those that a rotation leaves for a while.
+    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded>;
+    /// The keys of an account, or of all, in the order in which they were made.
+    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>>;
+    /// Revokes one key, or all with a name, for ever.
+    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked>;
+    /// Adds a key like a live one, and lets that one end; `None` when there is no such key.
+    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>>;
+    /// Notes when keys were last used. An identifier that is not there is passed over.
+    async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()>;
 
     /// Records a round before anyone is asked. PostgreSQL keeps the length of the lease
     /// (`lease_until` − `opened_at`) and lets it begin now by its own clock.
@@ -84,6 +97,15 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// The canonical decision entry with this digest.
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>>;
+
+    /// Looks at the database as a whole, which may take minutes.
+    async fn check(&self) -> Result<Checkup>;
+    /// The oldest of the newest `count` rounds that have ended; `None` when there are fewer.
+    async fn ended_since(&self, count: u32) -> Result<Option<RoundId>>;
+    /// Rounds of all accounts that have ended.
+    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>>;
+    /// All that is stored of a round that has ended. What does not read back is `Corrupt`.
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>>;
 
     /// Whether the store can be written to.
     async fn ping(&self) -> Result<()>;

@@ -1,10 +1,12 @@
 //! The store in PostgreSQL, shared by any number of nodes.
 
+mod checkup;
 mod installation;
+mod keys;
 mod migrate;
 mod rounds;
 
-use std::{str::FromStr as _, time::Duration};
+use std::{collections::BTreeMap, str::FromStr as _, time::Duration};
 
 use async_trait::async_trait;
 use jurat_core::{
@@ -20,13 +22,14 @@ use sqlx::{
 };
 
 use crate::{
-    Added, Claim, Closed, Connections, KeyRecord, Load, Page, Result, RoundFilter, SessionAdded,
-    Store, StoreError,
+    Added, Checkup, Claim, Closed, Connections, EndedPage, KeyAdded, KeyRecord, Load, Page, Record,
+    Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
     error::Refusal,
     migrations,
     rows::{
         Cells,
-        installation::{ExecutorRow, KeyRow, SessionRow, probe_text},
+        installation::{ExecutorRow, SessionRow, probe_text},
+        keys::KeyRow,
         rounds::{ClosingRow, RoundRow},
     },
 };
@@ -134,15 +137,35 @@ impl Store for Postgres {
     }
 
     async fn account_ensure(&self, account: &AccountId, now: Timestamp) -> Result<()> {
-        installation::account_ensure(&self.pool, account, now).await
+        keys::account_ensure(&self.pool, account, now).await
     }
 
     async fn key_put(&self, key: &KeyRecord) -> Result<()> {
-        installation::key_put(&self.pool, &KeyRow::new(key)?).await
+        keys::put(&self.pool, &KeyRow::new(key)?).await
     }
 
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>> {
-        installation::key_get(&self.pool, id).await
+        keys::get(&self.pool, id).await
+    }
+
+    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded> {
+        keys::add(&self.pool, &KeyRow::new(key)?).await
+    }
+
+    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
+        keys::list(&self.pool, account, page).await
+    }
+
+    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked> {
+        keys::revoke(&self.pool, revocation).await
+    }
+
+    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>> {
+        keys::rotate(&self.pool, rotation).await
+    }
+
+    async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
+        keys::used(&self.pool, uses).await
     }
 
     async fn round_open(&self, round: &OpenRound) -> Result<()> {
@@ -171,6 +194,22 @@ impl Store for Postgres {
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
         rounds::entry(&self.pool, account, receipt_id).await
+    }
+
+    async fn check(&self) -> Result<Checkup> {
+        checkup::check(&self.pool).await
+    }
+
+    async fn ended_since(&self, count: u32) -> Result<Option<RoundId>> {
+        checkup::ended_since(&self.pool, count).await
+    }
+
+    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>> {
+        checkup::ended_page(&self.pool, page).await
+    }
+
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>> {
+        checkup::record(&self.pool, account, id).await
     }
 
     async fn ping(&self) -> Result<()> {

@@ -1,7 +1,9 @@
 //! Between rows and domain types: what is bound when writing, and what is checked when reading.
 
+pub(crate) mod checkup;
 pub(crate) mod documents;
 pub(crate) mod installation;
+pub(crate) mod keys;
 pub(crate) mod rounds;
 
 use std::{error::Error, str::FromStr};

@@ -1,6 +1,8 @@
 //! The SQL that both databases understand. In each text `$1`, `$2`, … first appear in ascending
 //! order, because SQLite numbers them by appearance.
 
+pub(crate) mod checkup;
+pub(crate) mod keys;
 pub(crate) mod list;
 
 /// Columns are named one by one: a `*` would break statements that PostgreSQL has prepared when a
@@ -63,19 +65,6 @@ pub(crate) const SESSION_LIST: &str =
 pub(crate) const SESSION_ALL: &str = concat!("select ", session_columns!(), " from sessions");
 pub(crate) const SESSION_REMOVE: &str = "delete from sessions where id = $1";
 pub(crate) const SESSIONS_REMOVE: &str = "delete from sessions where executor = $1 returning id";
-
-pub(crate) const ACCOUNT_ENSURE: &str =
-    "insert into accounts (id, created_at) values ($1, $2) on conflict do nothing";
-
-pub(crate) const KEY_PUT: &str = "\
-    insert into api_keys (id, account_id, secret_hash, scopes, name, created_at, revoked_at) \
-    values ($1, $2, $3, $4, $5, $6, $7) \
-    on conflict (id) do update set secret_hash = excluded.secret_hash, scopes = excluded.scopes, \
-    name = excluded.name, created_at = excluded.created_at, revoked_at = excluded.revoked_at \
-    where api_keys.account_id = excluded.account_id";
-pub(crate) const KEY_GET: &str = "\
-    select id, account_id, secret_hash, scopes, name, created_at, revoked_at \
-    from api_keys where id = $1";
 
 /// With what closing added; the replicas are read beside it.
 pub(crate) const ROUND_GET: &str = concat!(

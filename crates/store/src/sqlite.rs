@@ -1,12 +1,14 @@
 //! The store in one SQLite file, or in memory. One thread writes, a few connections read.
 
+mod checkup;
 mod installation;
+mod keys;
 mod readers;
 mod rounds;
 pub(crate) mod setup;
 mod writer;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use async_trait::async_trait;
 use jurat_core::{
@@ -20,11 +22,12 @@ use rusqlite::{Connection, ErrorCode, Params, Row};
 
 use self::{readers::Readers, writer::Writer};
 use crate::{
-    Added, Claim, Closed, KeyRecord, Load, Page, Result, RoundFilter, SessionAdded, Store,
-    StoreError,
+    Added, Checkup, Claim, Closed, EndedPage, KeyAdded, KeyRecord, Load, Page, Record, Result,
+    Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
     rows::{
         Cells,
-        installation::{ExecutorRow, KeyRow, SessionRow, probe_text},
+        installation::{ExecutorRow, SessionRow, probe_text},
+        keys::KeyRow,
         rounds::{ClosingRow, RoundRow},
     },
 };
@@ -131,17 +134,42 @@ impl Store for Sqlite {
 
     async fn account_ensure(&self, account: &AccountId, now: Timestamp) -> Result<()> {
         let account = account.clone();
-        self.write(move |tx| installation::account_ensure(tx, &account, now)).await
+        self.write(move |tx| keys::account_ensure(tx, &account, now)).await
     }
 
     async fn key_put(&self, key: &KeyRecord) -> Result<()> {
         let key = KeyRow::new(key)?;
-        self.write(move |tx| installation::key_put(tx, &key)).await
+        self.write(move |tx| keys::put(tx, &key)).await
     }
 
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>> {
         let id = id.to_owned();
-        self.read(move |tx| installation::key_get(tx, &id)).await
+        self.read(move |tx| keys::get(tx, &id)).await
+    }
+
+    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded> {
+        let key = KeyRow::new(key)?;
+        self.write(move |tx| keys::add(tx, &key)).await
+    }
+
+    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
+        let (account, page) = (account.cloned(), page.clone());
+        self.read(move |tx| keys::list(tx, account.as_ref(), &page)).await
+    }
+
+    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked> {
+        let revocation = revocation.clone();
+        self.write(move |tx| keys::revoke(tx, &revocation)).await
+    }
+
+    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>> {
+        let rotation = rotation.clone();
+        self.write(move |tx| keys::rotate(tx, &rotation)).await
+    }
+
+    async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
+        let uses = uses.clone();
+        self.write(move |tx| keys::used(tx, &uses)).await
     }
 
     async fn round_open(&self, round: &OpenRound) -> Result<()> {
@@ -176,6 +204,24 @@ impl Store for Sqlite {
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
         let (account, receipt_id) = (account.clone(), receipt_id.to_owned());
         self.read(move |tx| rounds::entry(tx, &account, &receipt_id)).await
+    }
+
+    async fn check(&self) -> Result<Checkup> {
+        self.read(checkup::check).await
+    }
+
+    async fn ended_since(&self, count: u32) -> Result<Option<RoundId>> {
+        self.read(move |tx| checkup::ended_since(tx, count)).await
+    }
+
+    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>> {
+        let page = page.clone();
+        self.read(move |tx| checkup::ended_page(tx, &page)).await
+    }
+
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>> {
+        let (account, id) = (account.clone(), id.clone());
+        self.read(move |tx| checkup::record(tx, &account, &id)).await
     }
 
     async fn ping(&self) -> Result<()> {

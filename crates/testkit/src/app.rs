@@ -14,9 +14,9 @@ use axum::{
 };
 use http::{HeaderMap, Request, StatusCode, header};
 use jurat_core::{
-    caller::{Caller, Scope},
+    caller::{Caller, CallerKey, Scope},
     id::AccountId,
-    key::ApiKey,
+    key::{ApiKey, Key},
     time::Timestamp,
 };
 use jurat_engine::{Alone, Clock, Engine, Limits, NodeKey, Parts};
@@ -151,15 +151,7 @@ impl TestApp {
         let account = AccountId::parse(&format!("acct_{name}")).unwrap();
         self.store.account_ensure(&account, self.clock.now()).await.unwrap();
         let key = ApiKey::new(self.clock.bits(), [self.clock.bits(), self.clock.bits()]);
-        let record = KeyRecord {
-            id: key.id().to_owned(),
-            account,
-            secret_hash: key.secret_hash(),
-            scopes: scopes.iter().copied().collect(),
-            name: name.to_owned(),
-            created_at: self.clock.now(),
-            revoked_at: None,
-        };
+        let record = key_record(&key, account, scopes, self.clock.now());
         self.store.key_put(&record).await.unwrap();
         TestCaller { app: self, key: Some(key.reveal()) }
     }
@@ -223,7 +215,34 @@ impl TestCaller<'_> {
 /// A caller for tests that speak to the engine without HTTP.
 pub fn admin_caller() -> Caller {
     #[expect(clippy::disallowed_methods, reason = "tests make callers without a key")]
-    Caller::authenticated(AccountId::admin(), BTreeSet::from([Scope::Admin]))
+    Caller::authenticated(
+        AccountId::admin(),
+        BTreeSet::from([Scope::Admin]),
+        CallerKey { id: admin_key().id().to_owned(), concurrent_rounds: usize::MAX },
+    )
+}
+
+/// A key as the store keeps it, without limits and without an end, named like its account.
+pub fn key_record(
+    key: &ApiKey,
+    account: AccountId,
+    scopes: &[Scope],
+    created_at: Timestamp,
+) -> KeyRecord {
+    let name = account.to_string();
+    let known = Key {
+        id: key.id().to_owned(),
+        account,
+        name,
+        scopes: scopes.iter().copied().collect(),
+        rate_per_minute: None,
+        concurrent_rounds: None,
+        created_at,
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+    };
+    KeyRecord { key: known, secret_hash: key.secret_hash() }
 }
 
 /// The key of the operator of every test application.

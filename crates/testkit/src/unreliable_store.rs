@@ -1,8 +1,11 @@
 //! A store in front of a real one that fails at the worst moment.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -14,7 +17,8 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::{
-    Added, Claim, Closed, KeyRecord, Location, Page, RoundFilter, SessionAdded, Store, StoreError,
+    Added, Checkup, Claim, Closed, EndedPage, KeyAdded, KeyRecord, Location, Page, Record,
+    Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
     StoreErrorKind,
 };
 
@@ -115,6 +119,26 @@ impl Store for UnreliableStore {
         self.inner.key_get(id).await
     }
 
+    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded> {
+        self.inner.key_add(key).await
+    }
+
+    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
+        self.inner.key_list(account, page).await
+    }
+
+    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked> {
+        self.inner.key_revoke(revocation).await
+    }
+
+    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>> {
+        self.inner.key_rotate(rotation).await
+    }
+
+    async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
+        self.inner.key_used(uses).await
+    }
+
     async fn round_open(&self, round: &OpenRound) -> Result<()> {
         self.inner.round_open(round).await
     }
@@ -137,6 +161,22 @@ impl Store for UnreliableStore {
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
         self.inner.entry_get(account, receipt_id).await
+    }
+
+    async fn check(&self) -> Result<Checkup> {
+        self.inner.check().await
+    }
+
+    async fn ended_since(&self, count: u32) -> Result<Option<RoundId>> {
+        self.inner.ended_since(count).await
+    }
+
+    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>> {
+        self.inner.ended_page(page).await
+    }
+
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>> {
+        self.inner.record_get(account, id).await
     }
 
     async fn ping(&self) -> Result<()> {

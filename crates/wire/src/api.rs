@@ -2,9 +2,11 @@
 
 pub mod consensus_reply;
 pub mod consensus_request;
+pub mod doctor;
 pub mod events;
 pub mod executors;
 pub mod fields;
+pub mod keys;
 pub mod policy_request;
 pub mod rounds;
 pub mod sessions;

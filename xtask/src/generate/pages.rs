@@ -45,10 +45,14 @@ pub(super) fn exit_codes() -> String {
     );
     let meanings = [
         (0, "Done."),
-        (1, "An error."),
+        (
+            1,
+            "An error; for `jurat executors check` and `jurat doctor` also: something is not well.",
+        ),
         (2, "Wrong usage: a flag, a file or a field that must be corrected first."),
         (11, "Only with `--gate`: the answer is negative."),
         (12, "Only with `--gate`: inconclusive, or no consensus."),
+        (130, "`jurat serve` was ended by a second signal before its rounds had ended."),
     ];
     for (exit, meaning) in meanings {
         let codes: Vec<String> = Code::ALL

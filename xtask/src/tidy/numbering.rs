@@ -1,4 +1,5 @@
-//! Numbered files: decision records without gaps, and migrations in pairs without gaps.
+//! Numbered files: decision records without gaps, and migrations in pairs without gaps, of which
+//! all but the newest have fixtures.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -8,6 +9,9 @@ use super::Violation;
 use crate::{migration, tree};
 
 const ADRS: &str = "docs/adr";
+const FIXTURES: &str = "crates/store/tests/fixtures";
+const FIXTURE: [&str; 4] =
+    ["sqlite.sql", "sqlite_program.sql", "postgres.sql", "postgres_program.sql"];
 
 pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
     let mut found = gaps(ADRS, '-', &tree::names(&root.join(ADRS))?);
@@ -17,7 +21,28 @@ pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
     found.extend(gaps(first, '_', &left));
     found.extend(gaps(second, '_', &right));
     found.extend(unpaired(first, &left, second, &right));
+    found.extend(without_fixtures(root, &left));
     Ok(found)
+}
+
+/// Each schema but the newest has rows as its program wrote them, and that program's statements:
+/// the tests of the store migrate the ones and repeat the others.
+fn without_fixtures(root: &Path, migrations: &[String]) -> Vec<Violation> {
+    let Some((_, earlier)) = migrations.split_last() else { return Vec::new() };
+    let mut found = Vec::new();
+    for migration in earlier {
+        let name = migration.trim_end_matches(".sql");
+        for file in FIXTURE {
+            let path = format!("{FIXTURES}/{name}/{file}");
+            if !root.join(&path).is_file() {
+                let text = format!(
+                    "a migration follows `{name}`, so this file must say what a program of `{name}` left behind"
+                );
+                found.push(Violation::new(path, 1, text));
+            }
+        }
+    }
+    found
 }
 
 /// Names must begin with 0001, 0002 and so on, each once.
@@ -72,5 +97,21 @@ mod tests {
         let found = unpaired("l", &names(&["0001_a.sql"]), "r", &names(&["0001_b.sql"]));
         let paths: Vec<&str> = found.iter().map(|violation| violation.path.as_str()).collect();
         assert_eq!(paths, ["l/0001_a.sql", "r/0001_b.sql"]);
+    }
+
+    #[test]
+    fn a_migration_after_a_schema_without_fixtures_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(without_fixtures(root.path(), &names(&["0001_a.sql"])), []);
+        let migrations = names(&["0001_a.sql", "0002_b.sql"]);
+        let found = without_fixtures(root.path(), &migrations);
+        assert_eq!(found.len(), FIXTURE.len());
+        assert_eq!(found[0].path, "crates/store/tests/fixtures/0001_a/sqlite.sql");
+        let folder = root.path().join(FIXTURES).join("0001_a");
+        std::fs::create_dir_all(&folder).unwrap();
+        for file in FIXTURE {
+            std::fs::write(folder.join(file), "").unwrap();
+        }
+        assert_eq!(without_fixtures(root.path(), &migrations), []);
     }
 }

@@ -1,11 +1,12 @@
 //! The two ways to the router. Both return the same bytes, because both ask the same router.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::{Router, body::Body};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
+use jurat_core::time::Timestamp;
 use jurat_engine::Engine;
 use jurat_guard::client::{Client as HttpClient, Streaming};
 use tower::ServiceExt as _;
@@ -41,6 +42,7 @@ impl InProcess {
 pub(super) struct Arriving {
     pub(super) status: StatusCode,
     pub(super) is_events: bool,
+    pub(super) date: Option<Timestamp>,
     chunks: Chunks,
 }
 
@@ -82,6 +84,7 @@ impl Transport {
                 Ok(Arriving {
                     status: streaming.status,
                     is_events: is_events(&streaming.headers),
+                    date: date(&streaming.headers),
                     chunks: Chunks::Http { streaming: Box::new(streaming), url: url.clone() },
                 })
             }
@@ -90,6 +93,7 @@ impl Transport {
                 Ok(Arriving {
                     status: response.status(),
                     is_events: is_events(response.headers()),
+                    date: None,
                     chunks: Chunks::InProcess(response.into_body()),
                 })
             }
@@ -138,4 +142,10 @@ impl Arriving {
 fn is_events(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
+}
+
+fn date(headers: &HeaderMap) -> Option<Timestamp> {
+    let text = headers.get(header::DATE)?.to_str().ok()?;
+    let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(Timestamp::from_millis)
 }

@@ -55,7 +55,7 @@ async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
 }
 
 /// A time as people write it. All times are UTC.
-fn to_the_second(time: &Value) -> Option<String> {
+pub(super) fn to_the_second(time: &Value) -> Option<String> {
     let (day, clock) = time.as_str()?.split_once('T')?;
     Some(format!("{day} {}", clock.split(['.', 'Z']).next()?))
 }

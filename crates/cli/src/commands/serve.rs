@@ -4,7 +4,6 @@ use std::io;
 
 use anyhow::{Context as _, bail};
 use jurat_engine::Alone;
-use jurat_server::Inbound;
 use jurat_store::Location;
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
@@ -49,7 +48,7 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
 
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
-    let serving = jurat_server::serve(listener, engine.clone(), Inbound::default(), stopped);
+    let serving = jurat_server::serve(listener, engine.clone(), config.inbound, stopped);
     let mut serving = Box::pin(async {
         serving.await.context("the listener failed")?;
         engine.shutdown().await;

@@ -15,20 +15,13 @@ pub(crate) struct Steps {
 
 impl Steps {
     pub(crate) fn new(out: Output) -> Self {
-        let is_shown =
-            out.format == Format::Text && out.chatter == Chatter::Normal && stderr().is_terminal();
-        Self { bar: is_shown.then(|| ProgressBar::new(0)), stage: None }
+        Self { bar: bar(out, ""), stage: None }
     }
 
     pub(crate) fn show(&mut self, progress: Progress) {
         let Some(bar) = &self.bar else { return };
         if self.stage != Some(progress.stage) {
             self.stage = Some(progress.stage);
-            if let Ok(style) =
-                ProgressStyle::with_template("{msg} {bar:30} {percent:>3} % {elapsed}")
-            {
-                bar.set_style(style);
-            }
             bar.set_message(match progress.stage {
                 Stage::Copying => "copying the database",
                 Stage::Checksums => "computing checksums ",
@@ -46,4 +39,16 @@ impl Steps {
             bar.finish_and_clear();
         }
     }
+}
+
+/// A bar for people who wait.
+pub(crate) fn bar(out: Output, text: &'static str) -> Option<ProgressBar> {
+    let is_shown =
+        out.format == Format::Text && out.chatter == Chatter::Normal && stderr().is_terminal();
+    let bar = is_shown.then(|| ProgressBar::new(0))?;
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {percent:>3} % {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.set_message(text);
+    Some(bar)
 }

@@ -11,9 +11,9 @@ use crate::config::Colours;
 
 const WIDEST_CELL: usize = 60;
 /// Columns with what is copied into the next command, which a break would spoil.
-const IDS: [&str; 5] = ["round", "session", "executor", "name", "setting"];
+const IDS: [&str; 6] = ["round", "session", "executor", "name", "setting", "key"];
 /// Columns that give way on a narrow terminal, the first one first: words in pieces help nobody.
-const SPARE: [&str; 3] = ["state", "opened at", "agreement"];
+const SPARE: [&str; 6] = ["state", "opened at", "agreement", "last used", "ends at", "limits"];
 /// A space on both sides, and one between two columns.
 const AROUND: u16 = 3;
 /// A line above, below and under the header; none between the rows.
@@ -78,10 +78,14 @@ pub(crate) fn word(value: &Value) -> Cell {
 
 pub(crate) fn colour(word: &str) -> Option<Color> {
     match word {
-        "VALID" | "TRUE" | "OK" | "up" | "agreed" => Some(Color::Green),
-        "INVALID" | "FALSE" | "INVALID_OUTPUT" | "ERROR" | "down" | "failed" => Some(Color::Red),
+        "VALID" | "TRUE" | "OK" | "up" | "live" | "agreed" => Some(Color::Green),
+        "INVALID" | "FALSE" | "INVALID_OUTPUT" | "ERROR" | "down" | "revoked" | "failed" => {
+            Some(Color::Red)
+        }
         "TIMEOUT" | "RETRY" | "NEEDS_SPEC" | "UNSURE" | "CANCELLED" | "NO_CONSENSUS" | "split"
-        | "abstained" | "resting" | "unchecked" | "expired" | "open" => Some(Color::Yellow),
+        | "abstained" | "resting" | "unchecked" | "expired" | "open" | "warning" => {
+            Some(Color::Yellow)
+        }
         _ => None,
     }
 }

@@ -52,6 +52,12 @@ impl Settings {
         if faults.is_empty() { Ok(settings) } else { Err(Failure::usage(faults.join("\n"))) }
     }
 
+    /// What holds when nobody says anything.
+    #[cfg(test)]
+    pub(crate) fn defaults() -> Self {
+        Self { by_name: BTreeMap::new(), file: None }
+    }
+
     fn add(&mut self, setting: &'static Setting, found: Option<(String, Origin)>) {
         let (value, origin) = match found {
             Some((value, origin)) => (Some(value), origin),

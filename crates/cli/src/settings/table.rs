@@ -13,6 +13,17 @@ pub(crate) static ALL: &[&Setting] = &[
     &ROUNDS,
     &CALLS_PER_EXECUTOR,
     &PROBE_FRESH_MS,
+    &REQUESTS_PER_MINUTE_PER_KEY,
+    &ROUNDS_PER_KEY,
+    &MAX_CONNECTIONS,
+    &MAX_CONNECTIONS_PER_ADDRESS,
+    &HEADER_TIMEOUT_MS,
+    &IDLE_TIMEOUT_MS,
+    &BODY_TIMEOUT_MS,
+    &MIN_BODY_RATE,
+    &WRITE_TIMEOUT_MS,
+    &DRAIN_SECONDS,
+    &DELAY_SECONDS,
     &SERVER,
     &KEY,
 ];
@@ -113,6 +124,127 @@ pub(crate) static PROBE_FRESH_MS: Setting = Setting {
     default: Some("60000"),
     about: "How many milliseconds what a check of an executor found is believed.",
     example: "15000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static REQUESTS_PER_MINUTE_PER_KEY: Setting = Setting {
+    name: "limits.requests_per_minute_per_key",
+    variable: "JURAT_LIMITS_REQUESTS_PER_MINUTE_PER_KEY",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: None,
+    about: "Requests a minute on this node of a key that has no limit of its own; without it as many as it likes.",
+    example: "600",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static ROUNDS_PER_KEY: Setting = Setting {
+    name: "limits.rounds_per_key",
+    variable: "JURAT_LIMITS_ROUNDS_PER_KEY",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: Some("256"),
+    about: "Rounds under way on this node of a key that has no limit of its own; more are refused with `rate_limited`.",
+    example: "32",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static MAX_CONNECTIONS: Setting = Setting {
+    name: "inbound.max_connections",
+    variable: "JURAT_INBOUND_MAX_CONNECTIONS",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: Some("4096"),
+    about: "Connections at once; one more is told to come back and closed.",
+    example: "1024",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static MAX_CONNECTIONS_PER_ADDRESS: Setting = Setting {
+    name: "inbound.max_connections_per_address",
+    variable: "JURAT_INBOUND_MAX_CONNECTIONS_PER_ADDRESS",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: Some("256"),
+    about: "Connections at once from one address of another machine; the loopback may use them all.",
+    example: "4096",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static HEADER_TIMEOUT_MS: Setting = Setting {
+    name: "inbound.header_timeout_ms",
+    variable: "JURAT_INBOUND_HEADER_TIMEOUT_MS",
+    flag: None,
+    kind: Kind::Count { least: 100, most: 600_000 },
+    default: Some("10000"),
+    about: "How many milliseconds the head of a request may take.",
+    example: "5000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static IDLE_TIMEOUT_MS: Setting = Setting {
+    name: "inbound.idle_timeout_ms",
+    variable: "JURAT_INBOUND_IDLE_TIMEOUT_MS",
+    flag: None,
+    kind: Kind::Count { least: 100, most: 3_600_000 },
+    default: Some("60000"),
+    about: "How many milliseconds a connection may wait for its next request.",
+    example: "15000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static BODY_TIMEOUT_MS: Setting = Setting {
+    name: "inbound.body_timeout_ms",
+    variable: "JURAT_INBOUND_BODY_TIMEOUT_MS",
+    flag: None,
+    kind: Kind::Count { least: 100, most: 600_000 },
+    default: Some("30000"),
+    about: "How many milliseconds a body may take, however steadily it comes.",
+    example: "10000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static MIN_BODY_RATE: Setting = Setting {
+    name: "inbound.min_body_rate",
+    variable: "JURAT_INBOUND_MIN_BODY_RATE",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000_000 },
+    default: Some("1024"),
+    about: "How many bytes a second a body must bring, and a peer must take of its reply.",
+    example: "4096",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static WRITE_TIMEOUT_MS: Setting = Setting {
+    name: "inbound.write_timeout_ms",
+    variable: "JURAT_INBOUND_WRITE_TIMEOUT_MS",
+    flag: None,
+    kind: Kind::Count { least: 100, most: 600_000 },
+    default: Some("30000"),
+    about: "How many milliseconds a peer may leave its reply unread before it is dropped.",
+    example: "10000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static DRAIN_SECONDS: Setting = Setting {
+    name: "shutdown.drain_seconds",
+    variable: "JURAT_SHUTDOWN_DRAIN_SECONDS",
+    flag: None,
+    kind: Kind::Count { least: 0, most: 3_600 },
+    default: Some("25"),
+    about: "How many seconds rounds under way may take once the server stops; then they are released.",
+    example: "600",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static DELAY_SECONDS: Setting = Setting {
+    name: "shutdown.delay_seconds",
+    variable: "JURAT_SHUTDOWN_DELAY_SECONDS",
+    flag: None,
+    kind: Kind::Count { least: 0, most: 600 },
+    default: Some("0"),
+    about: "How many seconds a server that stops goes on to serve, so that load balancers notice.",
+    example: "5",
     privacy: Privacy::Open,
 };
 

@@ -41,7 +41,12 @@ fn every_command_has_examples() {
         "factcheck",
         "rounds list",
         "rounds show",
+        "keys create",
+        "keys list",
+        "keys revoke",
+        "keys rotate",
         "node",
+        "doctor",
         "config show",
         "config check",
         "config example",
@@ -59,6 +64,14 @@ fn every_command_has_examples() {
 fn completions_are_printed() {
     let script = Home::new().run(&["completions", "bash"]).ok().out;
     assert!(script.contains("complete -F _jurat"), "{script}");
+    for word in [
+        "jurat__subcmd__doctor",
+        "jurat__subcmd__config__subcmd__example",
+        "--all-entries",
+        "--junit-name",
+    ] {
+        assert!(script.contains(word), "{word} cannot be completed");
+    }
 }
 
 #[test]

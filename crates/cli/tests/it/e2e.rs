@@ -49,6 +49,25 @@ fn a_claim_is_judged_through_the_server_and_the_gate_tells() {
 }
 
 #[test]
+fn a_key_that_is_revoked_is_refused_by_the_running_server_at_once() {
+    let home = Home::new();
+    let server = home.serve();
+    let key = home.run(&["keys", "create", "ci", "--rate-per-minute", "2"]).ok().out;
+    let ask = || -> Ran {
+        let mut command = home.command(&["rounds", "list", "--server", &server.url]);
+        command.env("JURAT_KEY", key.trim()).output().unwrap().into()
+    };
+    ask().ok();
+    ask().ok();
+    let ran = ask();
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("error: the key may send 2 requests a minute"), "{}", ran.err);
+    home.run(&["keys", "revoke", "ci"]).ok();
+    let ran = ask();
+    assert!(ran.err.contains("error: the key is not valid"), "{}", ran.err);
+}
+
+#[test]
 fn work_is_delegated_and_facts_are_checked() {
     let home = Home::new();
     let _server = home.serve();

@@ -4,10 +4,12 @@
 
 mod commands;
 mod demo;
+mod doctor;
 mod e2e;
 mod home;
 mod http;
 mod junit;
+mod keys;
 mod postgres;
 mod redact;
 mod settings;

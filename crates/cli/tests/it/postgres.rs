@@ -65,3 +65,32 @@ async fn a_role_that_may_not_make_tables_is_told_of_the_one_that_may() {
     schema.execute(&dropped).await.unwrap();
     schema.drop().await;
 }
+
+#[tokio::test]
+async fn the_doctor_looks_at_the_database_and_its_clock() {
+    let schema = Schema::new().await;
+    let home = Home::new();
+    let url = schema.url();
+    home.run(&["executors", "add", "down", NOWHERE, "--store", &url]).ok();
+    let body = home.run(&["doctor", "--json", "--store", &url]).ok().json();
+    let details: Vec<&str> =
+        body["checks"].as_array().unwrap().iter().filter_map(|it| it["detail"].as_str()).collect();
+    for text in [
+        "the database finds nothing damaged",
+        "the clock of the database agrees with that of this machine",
+        "0 decisions were made anew and are what they say",
+    ] {
+        assert!(details.contains(&text), "{text} is not in {details:?}");
+    }
+    let orphan = "insert into entries (account_id, round_id, receipt_id, entry, recorded_at) \
+                  values ('acct_x', 'rnd_x', 'sha256:00', '{}', 1)";
+    schema.execute(orphan).await.unwrap();
+    let ran = home.run(&["doctor", "--store", &url]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.out.contains("round `rnd_x` has a decision entry and has not ended"),
+        "{}",
+        ran.out
+    );
+    schema.drop().await;
+}

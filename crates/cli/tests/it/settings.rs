@@ -1,6 +1,6 @@
 //! Settings by file, environment and flags, and the commands that show them.
 
-use std::fs;
+use std::{fs, io::Read as _, net::TcpStream};
 
 use serde_json::{Value, json};
 
@@ -191,6 +191,20 @@ fn the_limit_of_rounds_is_the_one_that_was_set() {
     asking.wait_for("is asked in round ");
     let ran = home.run(&["validate", "--claim", "1 = 1", "--session", "sleeper", "--json"]);
     assert_eq!(ran.json()["code"], "overloaded", "{}", ran.err);
+}
+
+#[test]
+fn the_limits_on_what_comes_in_are_those_that_were_set() {
+    let home = with_file("[inbound]\nmax_connections = 1\n[shutdown]\ndrain_seconds = 1\n");
+    let server = home.serve();
+    let address = server.url.strip_prefix("http://").unwrap();
+    let first = TcpStream::connect(address).unwrap();
+    let mut second = TcpStream::connect(address).unwrap();
+    let mut answer = String::new();
+    // What came before a reset counts.
+    drop(second.read_to_string(&mut answer));
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    drop(first);
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Controller {
         self.search = match self.search {
             Search::WorksOff if excess < 0.0 => Search::Grows,
             Search::Grows if 0.0 < excess => Search::Done,
-            search => search,
+            same @ (Search::WorksOff | Search::Grows | Search::Done) => same,
         };
         let step = match self.search {
             _ if 0.0 < excess => -DOWN * excess.min(1.0),

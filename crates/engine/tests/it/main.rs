@@ -3,6 +3,7 @@
 
 mod crash;
 mod health;
+mod keys;
 mod overload;
 mod postgres;
 mod schema_bombs;

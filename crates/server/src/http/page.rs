@@ -17,13 +17,13 @@ const LARGEST_LIMIT: u32 = 200;
 
 /// The query of a list: known parameters only.
 #[derive(Debug)]
-pub(super) struct ListQuery {
+pub(super) struct ListQuery<const MOST: u32 = LARGEST_LIMIT> {
     pub(super) limit: u32,
     pub(super) cursor: Option<String>,
     pub(super) filters: BTreeMap<String, String>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
+impl<S: Send + Sync, const MOST: u32> FromRequestParts<S> for ListQuery<MOST> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
@@ -41,9 +41,9 @@ impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
         let limit = match filters.remove("limit") {
             None => DEFAULT_LIMIT,
             Some(text) => match text.parse() {
-                Ok(limit) if (1..=LARGEST_LIMIT).contains(&limit) => limit,
+                Ok(limit) if (1..=MOST).contains(&limit) => limit,
                 _ => {
-                    let reason = format!("must be a whole number from 1 to {LARGEST_LIMIT}");
+                    let reason = format!("must be a whole number from 1 to {MOST}");
                     return Err(encode::problem(&wrong("limit", &reason)));
                 }
             },
@@ -53,7 +53,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
     }
 }
 
-impl ListQuery {
+impl<const MOST: u32> ListQuery<MOST> {
     /// Refuses parameters that nobody asked for.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         match self.filters.keys().find(|name| !known.contains(&name.as_str())) {

@@ -59,22 +59,16 @@ async fn a_revoked_key_opens_nothing() {
     let app = TestApp::new().await;
     let key = jurat_core::key::ApiKey::new(11, [12, 13]);
     let account = jurat_core::id::AccountId::admin();
-    let mut record = jurat_store::KeyRecord {
-        id: key.id().to_owned(),
-        account,
-        secret_hash: key.secret_hash(),
-        scopes: [Scope::Admin].into(),
-        name: "old".to_owned(),
-        created_at: app.engine.clock().now(),
-        revoked_at: Some(app.engine.clock().now()),
-    };
+    let now = app.engine.clock().now();
+    let mut record = jurat_testkit::app::key_record(&key, account, &[Scope::Admin], now);
+    record.key.revoked_at = Some(now);
     app.store.key_put(&record).await.unwrap();
     let reply = app.with_key(&key.reveal()).get("/v1/rounds").await;
     assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
     // The same key without the revocation is good, so it is the revocation that keeps it out.
     let other = jurat_core::key::ApiKey::new(14, [12, 13]);
-    record.id = other.id().to_owned();
-    record.revoked_at = None;
+    record.key.id = other.id().to_owned();
+    record.key.revoked_at = None;
     app.store.key_put(&record).await.unwrap();
     assert_eq!(app.with_key(&other.reveal()).get("/v1/rounds").await.status, StatusCode::OK);
 }

@@ -1,5 +1,7 @@
 //! Our own resources, a file per resource.
 
+mod api_keys;
+mod doctor;
 mod executors;
 mod rounds;
 mod sessions;

@@ -1,18 +1,14 @@
-//! Executors, sessions, accounts and keys in PostgreSQL.
+//! Executors and sessions in PostgreSQL.
 
 use jurat_core::{
     executor::Executor,
-    id::AccountId,
     session::{Pool, Session},
-    time::Timestamp,
 };
 use sqlx::{PgConnection, PgPool};
 
 use crate::{
-    Added, KeyRecord, Page, Result, SessionAdded, StoreError,
-    rows::installation::{
-        ExecutorRow, KeyRow, SessionRow, pool_of, read_executor, read_key, read_session,
-    },
+    Added, Page, Result, SessionAdded,
+    rows::installation::{ExecutorRow, SessionRow, pool_of, read_executor, read_session},
     sql,
 };
 
@@ -136,38 +132,6 @@ pub(super) async fn pool(pool: &PgPool) -> Result<Pool> {
 
 pub(super) async fn pool_version(pool: &PgPool) -> Result<i64> {
     Ok(sqlx::query_scalar(sql::POOL_VERSION).fetch_one(pool).await?)
-}
-
-pub(super) async fn account_ensure(
-    pool: &PgPool,
-    account: &AccountId,
-    now: Timestamp,
-) -> Result<()> {
-    let ensure = sqlx::query(sql::ACCOUNT_ENSURE).bind(account.as_str()).bind(now.micros());
-    ensure.execute(pool).await?;
-    Ok(())
-}
-
-pub(super) async fn key_put(pool: &PgPool, key: &KeyRow) -> Result<()> {
-    let written = sqlx::query(sql::KEY_PUT)
-        .bind(&key.id)
-        .bind(&key.account_id)
-        .bind(&key.secret_hash)
-        .bind(&key.scopes)
-        .bind(&key.name)
-        .bind(key.created_at)
-        .bind(key.revoked_at)
-        .execute(pool)
-        .await?;
-    if written.rows_affected() == 0 {
-        return Err(StoreError::conflict("the key belongs to another account"));
-    }
-    Ok(())
-}
-
-pub(super) async fn key_get(pool: &PgPool, id: &str) -> Result<Option<KeyRecord>> {
-    let row = sqlx::query(sql::KEY_GET).bind(id).fetch_optional(pool).await?;
-    row.as_ref().map(read_key).transpose()
 }
 
 async fn insert_session(tx: &mut PgConnection, session: &SessionRow) -> Result<u64> {

@@ -2,6 +2,7 @@
 
 use jurat_core::{
     id::{AccountId, RoundId},
+    replica::Replica,
     round::{OpenRound, Round, RoundSummary},
 };
 use sqlx::PgPool;
@@ -121,11 +122,19 @@ pub(super) async fn get(pool: &PgPool, account: &AccountId, id: &RoundId) -> Res
     // Needs no transaction with the read of the round: what a round that has ended says, its
     // replicas included, never changes again.
     if let Some(closing) = &mut round.closing {
-        let replicas = sqlx::query(sql::ROUND_REPLICAS).bind(account.as_str()).bind(id.as_str());
-        let rows = replicas.fetch_all(pool).await?;
-        closing.replicas = rows.iter().map(read_replica).collect::<Result<_>>()?;
+        closing.replicas = replicas(pool, account, id).await?;
     }
     Ok(Some(round))
+}
+
+pub(super) async fn replicas(
+    pool: &PgPool,
+    account: &AccountId,
+    id: &RoundId,
+) -> Result<Vec<Replica>> {
+    let replicas = sqlx::query(sql::ROUND_REPLICAS).bind(account.as_str()).bind(id.as_str());
+    let rows = replicas.fetch_all(pool).await?;
+    rows.iter().map(read_replica).collect()
 }
 
 pub(super) async fn list(

@@ -1,17 +1,12 @@
-//! Rows of executors, sessions and keys.
-
-use std::collections::BTreeSet;
+//! Rows of executors and sessions.
 
 use jurat_core::{
-    caller::Scope,
     executor::{Executor, Probe},
-    id::AccountId,
     session::{Pool, Session, Tier},
-    time::Timestamp,
 };
 
 use super::{Cells, Columns, documents::ProbeDocument, json, to_bigint};
-use crate::{KeyRecord, Result};
+use crate::Result;
 
 pub(crate) struct ExecutorRow {
     pub(crate) name: String,
@@ -102,47 +97,4 @@ pub(crate) fn pool_of(executors: Vec<Executor>, sessions: Vec<Session>) -> Pool 
     let executors = executors.into_iter().map(|executor| (executor.name.clone(), executor));
     let sessions = sessions.into_iter().map(|session| (session.id.clone(), session));
     Pool { executors: executors.collect(), sessions: sessions.collect() }
-}
-
-pub(crate) struct KeyRow {
-    pub(crate) id: String,
-    pub(crate) account_id: String,
-    pub(crate) secret_hash: String,
-    pub(crate) scopes: String,
-    pub(crate) name: String,
-    pub(crate) created_at: i64,
-    pub(crate) revoked_at: Option<i64>,
-}
-
-impl KeyRow {
-    pub(crate) fn new(key: &KeyRecord) -> Result<Self> {
-        let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
-        Ok(Self {
-            id: key.id.clone(),
-            account_id: key.account.to_string(),
-            secret_hash: hex::encode(key.secret_hash),
-            scopes: json(&scopes)?,
-            name: key.name.clone(),
-            created_at: key.created_at.micros(),
-            revoked_at: key.revoked_at.map(Timestamp::micros),
-        })
-    }
-}
-
-pub(crate) fn read_key(cells: &impl Cells) -> Result<KeyRecord> {
-    let columns = Columns::new(cells, "api_keys", "id")?;
-    let mut secret_hash = [0; 32];
-    hex::decode_to_slice(columns.text("secret_hash")?, &mut secret_hash)
-        .map_err(|why| columns.bad("secret_hash", why))?;
-    let scopes: Vec<String> = columns.document("scopes")?;
-    let scopes = scopes.iter().map(|scope| columns.parse("scopes", scope));
-    Ok(KeyRecord {
-        id: columns.text("id")?,
-        account: columns.id("account_id", AccountId::parse)?,
-        secret_hash,
-        scopes: scopes.collect::<Result<BTreeSet<Scope>>>()?,
-        name: columns.text("name")?,
-        created_at: columns.time("created_at")?,
-        revoked_at: columns.maybe_time("revoked_at")?,
-    })
 }

@@ -1,19 +1,15 @@
-//! Executors, sessions, accounts and keys in SQLite.
+//! Executors and sessions in SQLite.
 
 use jurat_core::{
     executor::Executor,
-    id::AccountId,
     session::{Pool, Session},
-    time::Timestamp,
 };
 use rusqlite::{Connection, params};
 
 use super::{all, execute, first};
 use crate::{
-    Added, KeyRecord, Page, Result, SessionAdded, StoreError,
-    rows::installation::{
-        ExecutorRow, KeyRow, SessionRow, pool_of, read_executor, read_key, read_session,
-    },
+    Added, Page, Result, SessionAdded,
+    rows::installation::{ExecutorRow, SessionRow, pool_of, read_executor, read_session},
     sql,
 };
 
@@ -109,34 +105,6 @@ pub(super) fn pool(tx: &Connection) -> Result<Pool> {
 
 pub(super) fn pool_version(tx: &Connection) -> Result<i64> {
     Ok(tx.prepare_cached(sql::POOL_VERSION)?.query_row([], |row| row.get(0))?)
-}
-
-pub(super) fn account_ensure(tx: &Connection, account: &AccountId, now: Timestamp) -> Result<()> {
-    execute(tx, sql::ACCOUNT_ENSURE, params![account.as_str(), now.micros()]).map(drop)
-}
-
-pub(super) fn key_put(tx: &Connection, key: &KeyRow) -> Result<()> {
-    let written = execute(
-        tx,
-        sql::KEY_PUT,
-        params![
-            key.id,
-            key.account_id,
-            key.secret_hash,
-            key.scopes,
-            key.name,
-            key.created_at,
-            key.revoked_at
-        ],
-    )?;
-    if written == 0 {
-        return Err(StoreError::conflict("the key belongs to another account"));
-    }
-    Ok(())
-}
-
-pub(super) fn key_get(tx: &Connection, id: &str) -> Result<Option<KeyRecord>> {
-    first(tx, sql::KEY_GET, params![id], |row| read_key(row))
 }
 
 fn insert_session(tx: &Connection, session: &SessionRow) -> Result<usize> {

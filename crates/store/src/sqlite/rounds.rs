@@ -171,7 +171,7 @@ pub(super) fn entry(
     first(tx, sql::ENTRY_GET, params![account.as_str(), receipt_id], |row| Ok(row.get(0)?))
 }
 
-fn with_replicas(tx: &Connection, mut round: Round) -> Result<Round> {
+pub(super) fn with_replicas(tx: &Connection, mut round: Round) -> Result<Round> {
     if let Some(closing) = &mut round.closing {
         let params = params![round.open.account.as_str(), round.open.id.as_str()];
         closing.replicas = all(tx, sql::ROUND_REPLICAS, params, |row| read_replica(row))?;

@@ -260,27 +260,37 @@ mod tests {
         writer.write(count).await.unwrap()
     }
 
-    /// Holds the writer up until the others have queued, so that they share one commit.
-    fn hold() -> (mpsc::Sender<()>, impl FnOnce(&Connection) -> Result<()> + Send + 'static) {
-        let (open, gate) = mpsc::channel();
-        (open, move |_: &Connection| gate.recv().map_err(StoreError::unavailable))
+    /// Holds the writer up while the others queue, so that they share one commit.
+    async fn together<T>(writer: &Writer, others: impl Future<Output = T>) -> T {
+        let (begun, holding) = oneshot::channel();
+        let (open, gate) = mpsc::channel::<()>();
+        let held = writer.write(move |_: &Connection| {
+            begun.send(()).unwrap();
+            gate.recv().map_err(StoreError::unavailable)
+        });
+        let meanwhile = async {
+            // Nothing is queued before: it could share the commit of what holds the writer up.
+            holding.await.unwrap();
+            tokio::join!(others, async { open.send(()).unwrap() }).0
+        };
+        tokio::join!(held, meanwhile).1
     }
 
     #[tokio::test]
     async fn one_failing_write_does_not_undo_its_neighbours() {
         let writer = writer();
-        let (open, held) = hold();
-        let (_, first, again, other, last, ()) = tokio::join!(
-            writer.write(held),
-            writer.write(insert(1, 10)),
-            writer.write(insert(1, 10)),
-            writer.write(|tx| {
-                tx.execute("insert into notes (id) values (7)", [])?;
-                Err::<(), _>(closed())
-            }),
-            writer.write(insert(2, 10)),
-            async { open.send(()).unwrap() },
-        );
+        let others = async {
+            tokio::join!(
+                writer.write(insert(1, 10)),
+                writer.write(insert(1, 10)),
+                writer.write(|tx| {
+                    tx.execute("insert into notes (id) values (7)", [])?;
+                    Err::<(), _>(closed())
+                }),
+                writer.write(insert(2, 10)),
+            )
+        };
+        let (first, again, other, last) = together(&writer, others).await;
         first.unwrap();
         last.unwrap();
         assert_eq!(again.unwrap_err().kind, StoreErrorKind::Conflict);
@@ -291,17 +301,17 @@ mod tests {
     #[tokio::test]
     async fn a_write_that_panics_is_undone_and_the_next_ones_go_on() {
         let writer = writer();
-        let (open, held) = hold();
-        let (_, before, panicking, after, ()) = tokio::join!(
-            writer.write(held),
-            writer.write(insert(1, 10)),
-            writer.write(|tx: &Connection| -> Result<()> {
-                tx.execute("insert into notes (id) values (7)", [])?;
-                panic!("a bug")
-            }),
-            writer.write(insert(2, 10)),
-            async { open.send(()).unwrap() },
-        );
+        let others = async {
+            tokio::join!(
+                writer.write(insert(1, 10)),
+                writer.write(|tx: &Connection| -> Result<()> {
+                    tx.execute("insert into notes (id) values (7)", [])?;
+                    panic!("a bug")
+                }),
+                writer.write(insert(2, 10)),
+            )
+        };
+        let (before, panicking, after) = together(&writer, others).await;
         before.unwrap();
         after.unwrap();
         assert_eq!(panicking.unwrap_err().kind, StoreErrorKind::Unavailable);
@@ -316,14 +326,14 @@ mod tests {
         };
         writer.write(insert(1, 10)).await.unwrap();
         writer.write(limit(4)).await.unwrap();
-        let (open, held) = hold();
-        let (_, before, large, after, ()) = tokio::join!(
-            writer.write(held),
-            writer.write(insert(2, 10)),
-            writer.write(insert(3, 100_000)),
-            writer.write(insert(4, 10)),
-            async { open.send(()).unwrap() },
-        );
+        let others = async {
+            tokio::join!(
+                writer.write(insert(2, 10)),
+                writer.write(insert(3, 100_000)),
+                writer.write(insert(4, 10)),
+            )
+        };
+        let (before, large, after) = together(&writer, others).await;
         // All three shared the transaction that SQLite undid.
         for refused in [before, large, after] {
             assert_eq!(refused.unwrap_err().kind, StoreErrorKind::Unavailable);

@@ -1,6 +1,8 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
+pub(crate) mod checkup;
 pub(crate) mod installation;
+pub(crate) mod keys;
 pub(crate) mod rounds;
 pub(crate) mod takeover;
 pub(crate) mod trust;
@@ -25,10 +27,37 @@ macro_rules! conformance {
             the_pool_holds_everything,
             every_change_of_the_pool_raises_its_version,
             two_nodes_cannot_add_the_same_executor,
+        );
+        $crate::conformance::stories!(
+            $start,
+            keys,
             an_account_may_be_ensured_again,
             a_key_reads_back_and_can_be_revoked,
             a_key_of_another_account_is_not_replaced,
             a_key_needs_an_account,
+            adding_a_key_makes_its_account,
+            a_name_is_free_again_when_its_key_has_ended,
+            of_two_keys_with_one_name_at_once_one_is_added,
+            keys_are_listed_in_the_order_they_were_made_in_pages,
+            a_key_is_revoked_once_by_identifier_or_name,
+            an_identifier_comes_before_a_name,
+            nobody_revokes_the_own_key_or_the_last_admin_key,
+            two_admins_cannot_revoke_each_other_at_once,
+            a_rotated_key_has_a_successor_and_an_end,
+            a_rotation_keeps_the_length_of_a_life,
+            a_key_that_has_ended_cannot_be_rotated,
+            the_last_use_of_a_key_never_goes_back,
+        );
+        $crate::conformance::stories!(
+            $start,
+            checkup,
+            a_sound_store_has_no_faults,
+            rounds_that_have_ended_are_walked_in_pages,
+            the_newest_rounds_are_told_from_the_others,
+            a_record_reads_back_with_all_that_was_said,
+            what_was_changed_behind_the_back_of_the_store_is_found,
+            an_entry_without_its_round_is_found,
+            a_round_without_its_entry_is_found,
         );
         $crate::conformance::stories!(
             $start,

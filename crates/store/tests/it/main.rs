@@ -4,6 +4,7 @@
 mod backend;
 mod backup;
 mod conformance;
+mod migrated;
 mod postgres;
 mod samples;
 mod sqlite;

@@ -8,6 +8,7 @@ use jurat_store::{Claim, Closed, Location, Orphans, Postgres, StoreErrorKind};
 use crate::{
     backend::{self, Backend, Schema},
     conformance::conformance,
+    migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{HOUR_MS, account, at, claim, closing, executor, round, session},
 };
 
@@ -142,4 +143,41 @@ async fn a_server_that_is_not_there_is_unavailable() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     let error = Postgres::connect("no address").await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on() {
+    for fixture in fixtures("postgres") {
+        let schema = Schema::new().await;
+        let mut made = "create table migrations (version bigint not null primary key, \
+            name text not null, digest text not null, applied_at bigint not null);"
+            .to_owned();
+        for (index, (name, text)) in fixture.migrations.iter().enumerate() {
+            let digest = jurat_core::canonical::digest(text.as_bytes());
+            let applied = index + 1;
+            let noted =
+                format!("insert into migrations values ({applied}, '{name}', '{digest}', 0);");
+            made.push_str(text);
+            made.push_str(&noted);
+        }
+        schema.execute(&made).await.unwrap();
+        schema.execute(&fixture.rows).await.unwrap();
+
+        let store = jurat_store::open(&schema.location()).await.unwrap();
+        everything_is_there(&fixture, &*store).await;
+        work_goes_on(&fixture, &*store).await;
+        store.close().await;
+        schema.drop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_program_before_this_one_works_on_after_the_migration() {
+    let schema = Schema::new().await;
+    let store = jurat_store::open(&schema.location()).await.unwrap();
+    let previous = fixtures("postgres").pop().unwrap();
+    schema.execute(&previous.program).await.unwrap();
+    the_earlier_program_was_understood(&*store).await;
+    store.close().await;
+    schema.drop().await;
 }

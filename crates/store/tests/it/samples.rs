@@ -7,6 +7,7 @@ use jurat_core::{
     executor::{Capabilities, Executor, Independence, Probe},
     id::{AccountId, NodeId, RoundId},
     job::{Disagreement, Kind, Toggle},
+    key::Key,
     replica::{Answer, Failure, FailureCode, Label, Replica, Said, Vote},
     round::{Closing, ClosingSummary, Ending, OpenRound, RoundSummary, Seat},
     session::{Session, Tier},
@@ -84,16 +85,21 @@ pub(crate) fn session(id: &str, executor: &str) -> Session {
     }
 }
 
+/// A key with every part, named like its identifier.
 pub(crate) fn key(id: &str, account: &AccountId) -> KeyRecord {
-    KeyRecord {
+    let key = Key {
         id: id.to_owned(),
         account: account.clone(),
-        secret_hash: std::array::from_fn(|index| u8::try_from(index * 8).unwrap()),
+        name: id.to_owned(),
         scopes: jurat_core::caller::Scope::ALL.into(),
-        name: "for tests".to_owned(),
+        rate_per_minute: Some(60),
+        concurrent_rounds: Some(4),
         created_at: at(2),
+        expires_at: None,
         revoked_at: None,
-    }
+        last_used_at: None,
+    };
+    KeyRecord { key, secret_hash: std::array::from_fn(|index| u8::try_from(index * 8).unwrap()) }
 }
 
 /// A round of the account, opened `number` seconds after the first, with a lease of an hour.

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use crate::{
     backend::Backend,
     conformance::conformance,
+    migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
         account, claim, closing, executor, expiry, newest, node, page, round, session, summary,
     },
@@ -121,4 +122,35 @@ async fn a_place_that_cannot_be_written_is_unavailable() {
     fs::write(&path, "this is no database, and never was one".repeat(100)).unwrap();
     let error = Sqlite::open(&path).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on() {
+    for fixture in fixtures("sqlite") {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        let before = Connection::open(&path).unwrap();
+        for (_, text) in &fixture.migrations {
+            before.execute_batch(text).unwrap();
+        }
+        before.pragma_update(None, "user_version", fixture.version()).unwrap();
+        before.execute_batch(&fixture.rows).unwrap();
+        drop(before);
+
+        let store = Sqlite::open(&path).await.unwrap();
+        everything_is_there(&fixture, &store).await;
+        work_goes_on(&fixture, &store).await;
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_program_before_this_one_works_on_after_the_migration() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).await.unwrap();
+    let previous = fixtures("sqlite").pop().unwrap();
+    Connection::open(&path).unwrap().execute_batch(&previous.program).unwrap();
+    the_earlier_program_was_understood(&store).await;
+    store.close().await;
 }

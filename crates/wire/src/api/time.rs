@@ -11,3 +11,9 @@ pub fn text(at: Timestamp) -> String {
 pub fn value(at: Timestamp) -> Value {
     Value::String(text(at))
 }
+
+/// Reads RFC 3339 text with any offset.
+pub fn parse(text: &str) -> Option<Timestamp> {
+    let at: jiff::Timestamp = text.parse().ok()?;
+    Some(Timestamp::from_micros(at.as_microsecond()))
+}

@@ -1,11 +1,11 @@
-//! Executors, sessions, accounts and keys.
+//! Executors and sessions.
 
 use jurat_core::executor::Executor;
 use jurat_store::{Added, SessionAdded, StoreErrorKind};
 
 use crate::{
     backend::Backend,
-    samples::{account, at, executor, key, page, session, unwell, well},
+    samples::{executor, page, session, unwell, well},
 };
 
 pub(crate) async fn an_executor_reads_back_as_it_was_added(backend: &Backend) {
@@ -199,43 +199,4 @@ pub(crate) async fn two_nodes_cannot_add_the_same_executor(backend: &Backend) {
     assert_eq!(second.session_list(&page(None, 10)).await.unwrap().len(), 1);
     assert_eq!(second.pool_version().await.unwrap(), 1);
     second.close().await;
-}
-
-pub(crate) async fn an_account_may_be_ensured_again(backend: &Backend) {
-    let alice = account("alice");
-    backend.store.account_ensure(&alice, at(0)).await.unwrap();
-    backend.store.account_ensure(&alice, at(1)).await.unwrap();
-}
-
-pub(crate) async fn a_key_reads_back_and_can_be_revoked(backend: &Backend) {
-    let store = &backend.store;
-    let alice = account("alice");
-    store.account_ensure(&alice, at(0)).await.unwrap();
-    let mut record = key("k1", &alice);
-    store.key_put(&record).await.unwrap();
-    assert_eq!(store.key_get("k1").await.unwrap(), Some(record.clone()));
-    record.revoked_at = Some(at(9));
-    record.scopes.clear();
-    store.key_put(&record).await.unwrap();
-    assert_eq!(store.key_get("k1").await.unwrap(), Some(record));
-    assert_eq!(store.key_get("k2").await.unwrap(), None);
-}
-
-pub(crate) async fn a_key_of_another_account_is_not_replaced(backend: &Backend) {
-    let store = &backend.store;
-    let (alice, bob) = (account("alice"), account("bob"));
-    for account in [&alice, &bob] {
-        store.account_ensure(account, at(0)).await.unwrap();
-    }
-    let hers = key("k1", &alice);
-    store.key_put(&hers).await.unwrap();
-    let error = store.key_put(&key("k1", &bob)).await.unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::Conflict);
-    assert_eq!(store.key_get("k1").await.unwrap(), Some(hers));
-}
-
-pub(crate) async fn a_key_needs_an_account(backend: &Backend) {
-    let error = backend.store.key_put(&key("k1", &account("nobody"))).await.unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::Conflict);
-    assert_eq!(backend.store.key_get("k1").await.unwrap(), None);
 }

@@ -1,0 +1,147 @@
+//! How long `jurat serve` takes to be ready with a store of a million rounds, beside an empty one.
+#![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
+
+mod rounds;
+mod server;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+use jurat_store::{Sqlite, Store as _};
+use serde::Serialize;
+
+use crate::server::{Lists, Server};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Debug, Parser)]
+#[command(about)]
+struct Options {
+    /// Closed rounds in the large store.
+    #[arg(long, default_value_t = 1_000_000)]
+    rounds: u32,
+    /// Rounds that each turn finds open, as a crash leaves them.
+    #[arg(long, default_value_t = 100)]
+    open: u32,
+    /// How many times each store is started.
+    #[arg(long, default_value_t = 5)]
+    turns: usize,
+    /// Keeps the large store in this folder, and uses it when it is there.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// Makes the large store and measures nothing.
+    #[arg(long, requires = "folder")]
+    make_only: bool,
+    /// The program to start; by default the one beside this program.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Fails when the large store takes longer than this at any turn.
+    #[arg(long, default_value_t = 1_000.0)]
+    most_ms: f64,
+    /// Prints the figures as JSON, every turn included.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured of one store.
+#[derive(Debug, Default, Serialize)]
+struct Figures {
+    name: &'static str,
+    rounds: u32,
+    ready_ms: Vec<f64>,
+    newest_ms: Vec<f64>,
+    /// The slowest of the lists by a kind, an outcome, and both, that find nothing.
+    nothing_found_ms: Vec<f64>,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let options = Options::parse();
+    let aside = tempfile::tempdir()?;
+    let large = options.folder.clone().unwrap_or_else(|| aside.path().join("large"));
+    if !large.join("jurat.db").exists() {
+        make(&large, options.rounds).await?;
+    }
+    if options.make_only {
+        return Ok(());
+    }
+    let program = program(options.program.as_deref())?;
+    let mut figures = [
+        Figures { name: "empty", ..Figures::default() },
+        Figures { name: "large", rounds: options.rounds, ..Figures::default() },
+    ];
+    for turn in 0..options.turns {
+        let empty = aside.path().join(format!("empty-{turn}"));
+        for (figures, folder) in figures.iter_mut().zip([&empty, &large]) {
+            leave_open(folder, turn, options.open).await?;
+            let (server, ready_ms) = Server::start(&program, folder).await?;
+            let Lists { newest_ms, nothing_found_ms } = server.lists().await?;
+            server.kill().await?;
+            figures.ready_ms.push(ready_ms);
+            figures.newest_ms.push(newest_ms);
+            figures.nothing_found_ms.push(nothing_found_ms);
+        }
+    }
+    print(&figures, options.json)?;
+    let slowest = figures[1].ready_ms.iter().copied().fold(0.0, f64::max);
+    if options.most_ms < slowest {
+        bail!("ready after {slowest:.0} ms, and {:.0} ms is the most", options.most_ms);
+    }
+    Ok(())
+}
+
+fn program(named: Option<&Path>) -> Result<PathBuf> {
+    let beside = || Some(std::env::current_exe().ok()?.parent()?.join("jurat"));
+    let program = named.map(Path::to_owned).or_else(beside).context("no program")?;
+    if !program.exists() {
+        bail!("there is no `{}`; build it, or name it with `--program`", program.display());
+    }
+    Ok(program)
+}
+
+async fn make(folder: &Path, count: u32) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let store = Arc::new(Sqlite::open(&folder.join("jurat.db")).await?);
+    rounds::fill(&store, count).await?;
+    store.close().await;
+    Ok(())
+}
+
+/// Leaves rounds open as a node does that is killed.
+async fn leave_open(folder: &Path, turn: usize, count: u32) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let store = Arc::new(Sqlite::open(&folder.join("jurat.db")).await?);
+    rounds::leave_open(&store, turn, count).await?;
+    store.close().await;
+    Ok(())
+}
+
+fn print(figures: &[Figures], is_json: bool) -> Result<()> {
+    if is_json {
+        println!("{}", serde_json::to_string(&serde_json::json!({ "stores": figures }))?);
+        return Ok(());
+    }
+    println!("| store | closed rounds | ready, ms | newest 50, ms | lists that find nothing, ms |");
+    println!("|---|---:|---:|---:|---:|");
+    for it in figures {
+        let (ready, newest) = (range(&it.ready_ms), range(&it.newest_ms));
+        let nothing = range(&it.nothing_found_ms);
+        println!("| {} | {} | {ready} | {newest} | {nothing} |", it.name, it.rounds);
+    }
+    Ok(())
+}
+
+/// The median, with the least and the most.
+fn range(values: &[f64]) -> String {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.get(sorted.len() / 2), sorted.first(), sorted.last()) {
+        (Some(median), Some(least), Some(most)) => format!("{median:.1} ({least:.1}–{most:.1})"),
+        _ => "–".to_owned(),
+    }
+}

@@ -1,0 +1,144 @@
+//! Rounds as the program writes them, made without executors.
+
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jurat_core::{
+    consensus::{Consensus, Outcome},
+    decision::DecisionEntry,
+    executor::Independence,
+    id::{AccountId, NodeId, RoundId},
+    job::{Disagreement, Kind, Toggle},
+    replica::{Answer, Label, Replica, Said, Vote},
+    round::{Closing, Ending, OpenRound, Seat},
+    time::Timestamp,
+};
+use jurat_store::{Closed, Sqlite, Store as _};
+use serde_json::json;
+
+/// Writes under way at once: as many as the store commits together.
+const AT_ONCE: usize = 256;
+/// 2026-01-01, and one round every second from then on.
+const FIRST_MS: i64 = 1_767_225_600_000;
+const REPLICAS: usize = 3;
+
+/// Adds closed rounds: three validations for every delegation, and one in twenty a split. None is a
+/// fact check or was abstained in, so that lists of those find nothing.
+pub(crate) async fn fill(store: &Arc<Sqlite>, count: u32) -> Result<()> {
+    let walks = stream::iter(0..count).map(|number| {
+        let store = Arc::clone(store);
+        async move {
+            let open = open(number, u128::from(number));
+            let closing = closing(&open, number);
+            store.round_open(&open).await?;
+            ensure!(store.round_close(&open, &closing).await? == Closed::Closed, "lost");
+            Ok(())
+        }
+    });
+    walks.buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await?;
+    Ok(())
+}
+
+/// Adds rounds that nobody ends.
+pub(crate) async fn leave_open(store: &Arc<Sqlite>, turn: usize, count: u32) -> Result<()> {
+    for number in 0..count {
+        // The second half of the identifier tells the turns apart.
+        let bits = (u128::try_from(turn)? + 1) << 64 | u128::from(number);
+        store.round_open(&open(number, bits)).await?;
+    }
+    Ok(())
+}
+
+fn open(number: u32, bits: u128) -> OpenRound {
+    let opened_at = Timestamp::from_millis(FIRST_MS + i64::from(number) * 1_000);
+    OpenRound {
+        id: RoundId::new(opened_at, bits),
+        account: AccountId::admin(),
+        kind: if number.is_multiple_of(4) { Kind::Delegate } else { Kind::Validate },
+        node: NodeId::new(Timestamp::from_millis(FIRST_MS), 1),
+        lease_token: u64::from(number) + 1,
+        lease_until: opened_at.plus_millis(70_000),
+        request_digest: format!("sha256:{number:064x}"),
+        policy_id: "vp.schema_only.v1".to_owned(),
+        policy_hash: format!("sha256:{:064x}", 7),
+        disagreement: Disagreement::ReturnAll,
+        traces: Toggle::Off,
+        seats: (0..REPLICAS).map(seat).collect(),
+        opened_at,
+        deadline_at: opened_at.plus_millis(60_000),
+    }
+}
+
+fn seat(index: usize) -> Seat {
+    Seat {
+        session_id: format!("session-{index}"),
+        executor: format!("executor-{index}"),
+        independence: independence(index),
+        reliability: 0.8,
+    }
+}
+
+fn independence(index: usize) -> Independence {
+    Independence {
+        provider_family: format!("family-{index}"),
+        model_id: format!("model-{index}"),
+        host: "127.0.0.1".to_owned(),
+        executor: format!("executor-{index}"),
+    }
+}
+
+fn closing(open: &OpenRound, number: u32) -> Closing {
+    let is_split = number.is_multiple_of(20);
+    let label = |index| if is_split && 0 < index { Label::Invalid } else { Label::Valid };
+    let replicas: Vec<Replica> = (0..REPLICAS).map(|index| replica(index, label(index))).collect();
+    let consensus = Consensus {
+        outcome: if is_split { Outcome::Split } else { Outcome::Agreed },
+        verdict: (!is_split).then_some(Label::Valid),
+        output: None,
+        verdicts: replicas.iter().map(|replica| replica.answer.label()).collect(),
+        groups: vec![Some(0); REPLICAS],
+        winner: (!is_split).then_some(0),
+        asked: REPLICAS,
+        started: REPLICAS,
+        answered: REPLICAS,
+        cancelled: 0,
+        agreement: 1.0,
+        agreement_answered: 1.0,
+        strategy: "majority".to_owned(),
+        equivalence: "label".to_owned(),
+        score: None,
+        confidence: 0.8,
+        effective_votes: 2.7,
+        disagreed: is_split,
+        tie_broken: false,
+    };
+    let closed_at = open.opened_at.plus_millis(250);
+    let sealed = DecisionEntry::new(open, Ending::Closed, &replicas, &consensus, closed_at).seal();
+    Closing {
+        ending: Ending::Closed,
+        replicas,
+        consensus,
+        closed_at,
+        receipt_id: sealed.digest,
+        entry: sealed.text,
+    }
+}
+
+fn replica(index: usize, label: Label) -> Replica {
+    let said = Said {
+        output: Some(json!({ "answer": "a sentence of the usual length, as a model says it" })),
+        score: Some(0.9),
+        ..Said::default()
+    };
+    Replica {
+        index,
+        session_id: format!("session-{index}"),
+        executor: format!("executor-{index}"),
+        independence: independence(index),
+        reliability: 0.8,
+        answer: Answer::Vote(Vote { label, said }),
+        latency_ms: 40,
+        cost_micros: 0,
+    }
+}

@@ -1,0 +1,25 @@
+//! The store that is measured is one that the program itself could have written.
+
+use std::process::Command;
+
+use jurat_core::{consensus::Outcome, id::AccountId, job::Kind};
+use jurat_store::{RoundFilter, Sqlite, Store as _};
+
+#[tokio::test]
+async fn the_store_has_the_rounds_that_were_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_jurat-bench-start"));
+    let run = program.args(["--rounds", "60", "--make-only", "--folder"]).arg(folder.path());
+    let run = run.output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let store = Sqlite::open(&folder.path().join("jurat.db")).await.unwrap();
+    let found = async |kind, outcome| {
+        let filter = RoundFilter { kind, outcome, limit: 1_000, before: None };
+        store.round_list(&AccountId::admin(), &filter).await.unwrap().len()
+    };
+    assert_eq!(found(None, None).await, 60);
+    assert_eq!(found(Some(Kind::Delegate), None).await, 15);
+    assert_eq!(found(None, Some(Outcome::Split)).await, 3);
+    assert_eq!(found(Some(Kind::Factcheck), None).await, 0);
+    store.close().await;
+}

@@ -1,0 +1,105 @@
+//! `jurat doctor`: what is wrong with an installation, and what to do about it.
+
+mod disk;
+mod entries;
+mod files;
+mod local;
+
+use comfy_table::Cell;
+use jurat_core::checkup::{Finding, Level, clocks};
+use jurat_engine::{Clock as _, SystemClock};
+use jurat_wire::api::doctor::{finding, worst};
+use serde_json::{Value, json};
+
+use self::entries::Entries;
+use super::Context;
+use crate::{
+    args::Doctor,
+    client::{Call, Client},
+    failure::{ERROR, sentence},
+    output::{
+        Format, Output, shortened,
+        table::{said, table, word},
+    },
+};
+
+/// A detail may quote what an executor said.
+const WIDEST_DETAIL: usize = 400;
+
+pub(super) async fn run(context: &Context, args: &Doctor) -> anyhow::Result<u8> {
+    let mut findings = local::settings(&context.config);
+    if context.config.server.is_none() {
+        findings.extend(local::machine(&context.config));
+    }
+    let mut checks: Vec<Value> = findings.iter().map(finding).collect();
+    let mut entries = Entries::default();
+    if let Some(found) = local::unopened(&context.config) {
+        checks.push(finding(&found));
+    } else if let Err(error) = Box::pin(ask(context, args, &mut checks, &mut entries)).await {
+        let advice = "Mend this first; nothing behind it could be checked.";
+        checks.push(finding(&Finding::problem("store", sentence(&error), advice)));
+    }
+    let status = worst_of(&checks);
+    match context.out.format {
+        Format::Json => {
+            let body = json!({ "status": status, "checks": checks, "entries": entries.body() });
+            context.out.data(&body.to_string())?;
+        }
+        Format::Text => context.out.data(&shown(context.out, &checks))?,
+    }
+    Ok(if status == Level::Problem.as_str() { ERROR } else { 0 })
+}
+
+/// What the server finds, or the same code in this process.
+async fn ask(
+    context: &Context,
+    args: &Doctor,
+    checks: &mut Vec<Value>,
+    entries: &mut Entries,
+) -> anyhow::Result<()> {
+    let client = Client::connect(&context.config, context.out).await?;
+    let asked = async {
+        let reply = client.send(Call::get("/v1/doctor".to_owned())).await?.well()?;
+        if let Some(date) = reply.date {
+            checks.push(finding(&clocks("the server", SystemClock.now(), date)));
+        }
+        checks.extend(reply.value["checks"].as_array().cloned().unwrap_or_default());
+        let total = reply.value["ended_rounds"].as_u64().unwrap_or(0);
+        entries.walk(context.out, &client, (total, args)).await?;
+        checks.extend(entries.findings().iter().map(finding));
+        anyhow::Ok(())
+    }
+    .await;
+    client.close().await;
+    asked
+}
+
+/// The worst status of all; one that is not known is none to be calm about.
+fn worst_of(checks: &[Value]) -> &'static str {
+    let level = |check: &Value| match check["status"].as_str() {
+        Some("ok") => Level::Ok,
+        Some("warning") => Level::Warning,
+        Some(_) | None => Level::Problem,
+    };
+    checks.iter().map(level).max().unwrap_or(Level::Ok).as_str()
+}
+
+fn shown(out: Output, checks: &[Value]) -> String {
+    let rows = checks.iter().map(|check| {
+        let mut text = shortened(check["detail"].as_str().unwrap_or_default(), WIDEST_DETAIL);
+        if let Some(advice) = check["advice"].as_str() {
+            text.push_str("\n→ ");
+            text.push_str(&shortened(advice, WIDEST_DETAIL));
+        }
+        vec![word(&check["status"]), Cell::new(said(&check["check"])), Cell::new(text)]
+    });
+    let list = table(out, &["status", "check", "finds"], rows.collect());
+    let count = |word: &str| checks.iter().filter(|check| check["status"] == word).count();
+    let (warnings, problems) = (count("warning"), count("problem"));
+    format!("{list}\n{} checks, {warnings} warnings, {problems} problems", checks.len())
+}
+
+/// One finding for several: the worst of them all, or one that is well.
+fn or_well(found: Vec<Finding>, check: &'static str, well: impl Into<String>) -> Vec<Finding> {
+    if worst(&found) == Level::Ok { vec![Finding::ok(check, well)] } else { found }
+}

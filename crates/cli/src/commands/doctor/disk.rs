@@ -1,0 +1,105 @@
+//! Whether there is room: on the disk, and among the files that may be open.
+
+use std::path::Path;
+
+use jurat_core::checkup::Finding;
+use rustix::process::{Resource, getrlimit};
+
+/// With less the next hours may fill it.
+const LEAST_BYTES: u64 = 1024 * 1024 * 1024;
+const LEAST_PERCENT: u64 = 5;
+/// What a server has open beside the connections of its callers.
+const OTHER_FILES: u64 = 256;
+
+/// Free space and free files of the disk that holds the folder.
+pub(super) fn space(folder: &Path) -> Vec<Finding> {
+    let name = folder.display();
+    let found = match rustix::fs::statvfs(folder) {
+        Ok(found) => found,
+        Err(error) => {
+            let text = format!("the disk of `{name}` cannot be looked at: {error}");
+            return vec![Finding::warning("disk", text, "Look at it with `df`.")];
+        }
+    };
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let whole = found.f_blocks.saturating_mul(found.f_frsize);
+    let mut findings = Vec::new();
+    let text = format!("{} of {} are free for `{name}`", size(free), size(whole));
+    findings.push(if free < LEAST_BYTES || is_little(free, whole) {
+        let advice = "Make room, or move the state folder; a full disk stops every write.";
+        Finding::warning("disk", text, advice)
+    } else {
+        Finding::ok("disk", text)
+    });
+    // Some file systems do not count them.
+    if 0 < found.f_files && is_little(found.f_favail, found.f_files) {
+        let text = format!("{} of {} files are free for `{name}`", found.f_favail, found.f_files);
+        findings.push(Finding::warning("disk", text, "Remove files that nobody needs."));
+    }
+    findings
+}
+
+fn is_little(free: u64, whole: u64) -> bool {
+    free < whole / 100 * LEAST_PERCENT
+}
+
+fn size(bytes: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    if bytes < 10 * 1024 * MIB {
+        format!("{} MiB", bytes / MIB)
+    } else {
+        format!("{} GiB", bytes / 1024 / MIB)
+    }
+}
+
+/// Whether every connection that is allowed can be had.
+pub(super) fn open_files(server: Option<u32>, connections: u64) -> Finding {
+    let of_server =
+        server.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/limits")).ok());
+    let (whose, limit) = match of_server.as_deref().and_then(soft_limit) {
+        Some(limit) => ("the server", limit),
+        None => ("this shell", getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)),
+    };
+    let needed = connections.saturating_add(OTHER_FILES);
+    if limit < needed {
+        let text = format!(
+            "{whose} may have {limit} files open, and {connections} connections need {needed}"
+        );
+        let advice = format!(
+            "Start the server with `ulimit -n {needed}` or more, or set `inbound.max_connections` lower."
+        );
+        return Finding::warning("files", text, advice);
+    }
+    Finding::ok(
+        "files",
+        format!("{whose} may have enough files open for {connections} connections"),
+    )
+}
+
+/// The first number in the line of the open files.
+fn soft_limit(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    match line.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_a_process_is_read() {
+        let text = "Limit  Soft Limit  Hard Limit  Units\nMax processes 1 2 processes\nMax open files            1024                 524288               files\n";
+        assert_eq!(soft_limit(text), Some(1024));
+        assert_eq!(soft_limit("Max open files   unlimited  unlimited  files"), Some(u64::MAX));
+        assert_eq!(soft_limit("nothing"), None);
+    }
+
+    #[test]
+    fn little_is_less_than_a_twentieth() {
+        assert!(is_little(49_000, 1_000_000) && !is_little(51_000, 1_000_000));
+        assert_eq!((size(5 << 20), size(20 << 30)), ("5 MiB".to_owned(), "20 GiB".to_owned()));
+    }
+}

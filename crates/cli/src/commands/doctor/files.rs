@@ -1,0 +1,63 @@
+//! Who may read and write what is in the state folder.
+
+use std::{
+    fs::Metadata,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use jurat_core::checkup::Finding;
+
+/// What others may do to a file that is ours alone.
+const OTHERS: u32 = 0o077;
+const OTHERS_WRITE: u32 = 0o022;
+
+/// How bad it is when others may read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// A key: whoever reads it can use it.
+    Secret,
+    /// What is nobody else's business.
+    Data,
+    /// What anyone may read, and nobody else may write.
+    Public,
+}
+
+/// What is wrong with the owner and the mode of a file; nothing when it is not there.
+pub(super) fn access(check: &'static str, path: &Path, holds: Holds) -> Vec<Finding> {
+    let name = path.display();
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            let text = format!("`{name}` cannot be looked at: {error}");
+            return vec![Finding::problem(check, text, "Run this as the user of the server.")];
+        }
+    };
+    let mut findings = Vec::new();
+    let us = rustix::process::geteuid().as_raw();
+    if metadata.uid() != us {
+        let owner = metadata.uid();
+        let text = format!("`{name}` belongs to user {owner}, and this is user {us}");
+        let advice = "Run commands as the user of the server, or change the owner with `chown`.";
+        findings.push(Finding::warning(check, text, advice));
+    }
+    let mode = metadata.permissions().mode() & 0o777;
+    let wanted = wanted(&metadata);
+    let advice = format!("Run `chmod {wanted:o} '{name}'`.");
+    let text = format!("`{name}` has mode {mode:04o}, so that others may use it");
+    if mode & OTHERS_WRITE != 0 || holds == Holds::Secret && mode & OTHERS != 0 {
+        let advice = match holds {
+            Holds::Secret => format!("{advice} If others were there, draw a new key too."),
+            Holds::Data | Holds::Public => advice,
+        };
+        findings.push(Finding::problem(check, text, advice));
+    } else if holds == Holds::Data && mode & OTHERS != 0 {
+        findings.push(Finding::warning(check, text, advice));
+    }
+    findings
+}
+
+fn wanted(metadata: &Metadata) -> u32 {
+    if metadata.is_dir() { 0o700 } else { 0o600 }
+}

@@ -1,0 +1,188 @@
+//! `jurat doctor`.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Ran};
+
+/// Nobody listens on this port.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
+/// A home with three rounds in its store, and no server.
+fn used() -> (Home, Vec<String>) {
+    let home = Home::new();
+    let _executor = home.register("a", "honest");
+    let rounds = ["1 = 1", "2 = 2", "3 = 3"].map(|claim| {
+        let body = home.run(&["validate", "--claim", claim, "--json"]).ok().json();
+        body["round_id"].as_str().unwrap().to_owned()
+    });
+    (home, rounds.to_vec())
+}
+
+/// The details of one check.
+fn found<'a>(body: &'a Value, check: &str, status: &str) -> Vec<&'a str> {
+    let checks = body["checks"].as_array().unwrap().iter();
+    let checks = checks.filter(|it| it["check"] == check && it["status"] == status);
+    checks.filter_map(|it| it["detail"].as_str()).collect()
+}
+
+fn doctor(home: &Home, args: &[&str]) -> (i32, Value) {
+    let ran = home.run(&[&["doctor", "--json"], args].concat());
+    (ran.code, ran.json())
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn where_nothing_is_yet_nothing_is_made() {
+    let home = Home::new();
+    let (code, body) = doctor(&home, &[]);
+    assert_eq!((code, &body["status"]), (0, &json!("warning")), "{body}");
+    assert_eq!(
+        found(&body, "store", "warning"),
+        ["there is no store yet, and nothing in it to check"]
+    );
+    assert!(!home.state().exists());
+}
+
+#[test]
+fn a_sound_installation_is_told_so_with_a_server_and_without() {
+    let (home, _) = used();
+    let expected = "3 decisions were made anew and are what they say";
+    let (code, alone) = doctor(&home, &["--all-entries"]);
+    assert_eq!(code, 0, "{alone}");
+    assert_eq!(found(&alone, "entries", "ok"), [expected]);
+    assert_eq!(alone["entries"], json!({"checked": 3, "problems": [], "problem_count": 0}));
+    assert_eq!(found(&alone, "keys", "ok").len(), 2, "{alone}");
+    let server = home.serve();
+    let (code, served) = doctor(&home, &[]);
+    assert_eq!(code, 0, "{served}");
+    assert_eq!(found(&served, "entries", "ok"), [expected]);
+    assert_eq!(
+        found(&served, "clock", "ok")[0],
+        "the clock of the server agrees with that of this machine"
+    );
+    for check in ["store", "sessions", "state"] {
+        assert_eq!(found(&served, check, "ok"), found(&alone, check, "ok"), "{check}");
+    }
+    // Over HTTP the state folder is not asked, for it may be on another machine.
+    let (code, named) = doctor(&home, &["--server", &server.url]);
+    assert_eq!((code, found(&named, "state", "ok")), (0, Vec::new()), "{named}");
+    let ran = home.run(&["doctor"]).ok();
+    assert!(ran.out.contains(" ok ") && ran.out.contains(" 0 problems"), "{}", ran.out);
+}
+
+#[test]
+fn one_changed_byte_of_a_decision_is_found_and_its_round_named() {
+    let (home, rounds) = used();
+    let path = home.state().join("jurat.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let id = format!("\"round_id\":\"{}\"", rounds[1]);
+    let at = |part: &[u8], whole: &[u8]| whole.windows(part.len()).position(|it| it == part);
+    // The strategy stands behind the round in the entry, whose members are sorted.
+    let entry = at(id.as_bytes(), &bytes).unwrap();
+    let word = entry + at(b"majority", &bytes[entry..]).unwrap();
+    bytes[word] ^= 0x20;
+    fs::write(&path, bytes).unwrap();
+
+    let (code, body) = doctor(&home, &[]);
+    assert_eq!((code, &body["status"]), (1, &json!("problem")), "{body}");
+    let problems = found(&body, "entries", "problem");
+    assert!(problems[0].starts_with(&format!("round `{}`: the digest of its entry is", rounds[1])));
+    assert!(
+        problems[1].contains("`strategy` is \"Majority\", and the store \"majority\""),
+        "{body}"
+    );
+    assert_eq!(body["entries"]["checked"], 3);
+    assert_eq!(body["entries"]["problems"][0]["round_id"], rounds[1]);
+    let ran = home.run(&["doctor"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains(&rounds[1]) && ran.out.contains("→ Find out who"), "{}", ran.out);
+    assert!(!ran.out.contains(&rounds[0]), "{}", ran.out);
+}
+
+#[test]
+fn a_damaged_file_is_a_problem_of_the_store() {
+    let (home, _) = used();
+    let path = home.state().join("jurat.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    let (code, body) = doctor(&home, &[]);
+    assert_eq!(code, 1, "{body}");
+    assert!(!found(&body, "store", "problem").is_empty(), "{body}");
+}
+
+#[test]
+fn keys_that_others_may_read_are_found_with_what_to_do() {
+    let (home, _) = used();
+    chmod(&home.state().join("admin.key"), 0o644);
+    chmod(&home.state(), 0o755);
+    fs::write(home.state().join("jurat.toml"), "[client]\nkey = \"jrt_live_x\"\n").unwrap();
+    chmod(&home.state().join("jurat.toml"), 0o640);
+    let ran = Ran::from(home.command(&["doctor", "--json"]).output().unwrap());
+    let body = ran.json();
+    assert_eq!(ran.code, 1, "{body}");
+    assert!(found(&body, "keys", "problem")[0].contains("admin.key` has mode 0644"), "{body}");
+    assert!(found(&body, "state", "warning")[0].contains("state` has mode 0755"), "{body}");
+    assert!(found(&body, "settings", "problem")[0].contains("jurat.toml` has mode 0640"), "{body}");
+    assert!(body.to_string().contains("Run `chmod 600 "), "{body}");
+    // The file holds no secret any more, so all may read it.
+    fs::write(home.state().join("jurat.toml"), "[log]\nformat = \"text\"\n").unwrap();
+    let (_, body) = doctor(&home, &[]);
+    assert_eq!(found(&body, "settings", "problem"), [] as [&str; 0]);
+}
+
+#[test]
+fn a_key_that_is_gone_is_not_drawn_again_by_looking() {
+    let (home, _) = used();
+    fs::remove_file(home.state().join("node.key")).unwrap();
+    let (code, body) = doctor(&home, &[]);
+    assert_eq!(code, 1);
+    assert!(found(&body, "keys", "problem")[0].contains("and there was one"), "{body}");
+    assert!(found(&body, "store", "warning")[0].contains("would draw a new `node.key`"), "{body}");
+    assert!(!home.state().join("node.key").exists());
+}
+
+#[test]
+fn executors_that_are_down_are_warnings() {
+    let home = Home::new();
+    home.run(&["executors", "add", "down", NOWHERE]).ok();
+    let (code, body) = doctor(&home, &[]);
+    assert_eq!(code, 0, "{body}");
+    assert!(found(&body, "executors", "warning")[0].starts_with("`down` is down: "), "{body}");
+    let few = "0 can answer now, and a round with three replicas needs 3";
+    assert_eq!(found(&body, "sessions", "warning"), [few]);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_a_problem() {
+    let home = Home::new();
+    let mut command = home.command(&["doctor", "--json", "--server", NOWHERE]);
+    let ran = Ran::from(command.env("JURAT_KEY", "jrt_live_x").output().unwrap());
+    assert_eq!(ran.code, 1);
+    assert!(
+        found(&ran.json(), "store", "problem")[0].contains("no use of the server"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(ran.json()["entries"], Value::Null);
+}
+
+#[test]
+fn more_connections_than_files_are_a_warning() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let mut command = home.command(&["doctor", "--json"]);
+    command.env("JURAT_INBOUND_MAX_CONNECTIONS", "1000000");
+    let body = Ran::from(command.output().unwrap()).ok().json();
+    let warned = found(&body, "files", "warning");
+    // A machine that lets everyone open a million files has nothing to warn of.
+    let enough = found(&body, "files", "ok");
+    assert_eq!(warned.len() + enough.len(), 1, "{body}");
+    assert!(warned.iter().chain(&enough).all(|it| it.contains("1000000 connections")), "{body}");
+}

@@ -1,0 +1,171 @@
+//! What a check-up of an installation finds, and whether a recorded decision is what it says.
+
+use serde_json::Value;
+
+use crate::{
+    canonical::digest,
+    decision::{DecisionEntry, FORMAT},
+    round::{Closing, ClosingSummary, OpenRound},
+    time::Timestamp,
+};
+
+/// How something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Ok,
+    /// It works, and somebody should look at it.
+    Warning,
+    /// It does not work, or what is recorded cannot be trusted.
+    Problem,
+}
+
+impl Level {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at, in one word.
+    pub check: &'static str,
+    pub level: Level,
+    pub detail: String,
+    /// What to do about it.
+    pub advice: Option<String>,
+}
+
+impl Finding {
+    pub fn ok(check: &'static str, detail: impl Into<String>) -> Self {
+        Self { check, level: Level::Ok, detail: detail.into(), advice: None }
+    }
+
+    pub fn warning(
+        check: &'static str,
+        detail: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { check, level: Level::Warning, detail: detail.into(), advice: Some(advice.into()) }
+    }
+
+    pub fn problem(
+        check: &'static str,
+        detail: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { check, level: Level::Problem, detail: detail.into(), advice: Some(advice.into()) }
+    }
+}
+
+/// Compares the clock of another machine with that of this one. Clocks are never quite alike.
+pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> Finding {
+    const WARNING_MS: u64 = 2_000;
+    const PROBLEM_MS: u64 = 60_000;
+    let apart = ours.millis_since(theirs).max(theirs.millis_since(ours));
+    let seconds = apart / 1_000;
+    let detail = format!("the clocks of {whose} and of this machine are {seconds} s apart");
+    let advice = "Let NTP keep the clocks of both machines.";
+    if PROBLEM_MS <= apart {
+        Finding::problem("clock", detail, advice)
+    } else if WARNING_MS < apart {
+        Finding::warning("clock", detail, advice)
+    } else {
+        Finding::ok("clock", format!("the clock of {whose} agrees with that of this machine"))
+    }
+}
+
+/// What contradicts the entry of a round that has ended; nothing when all that is stored of the
+/// round leads to the same entry.
+pub fn faults(open: &OpenRound, closing: &Closing, listed: &ClosingSummary) -> Vec<String> {
+    let mut faults = Vec::new();
+    let found = digest(closing.entry.as_bytes());
+    if found != closing.receipt_id {
+        faults.push(format!(
+            "the digest of its entry is `{found}`, and its receipt says `{}`",
+            closing.receipt_id
+        ));
+    }
+    let Ok(entry) = serde_json::from_str::<DecisionEntry>(&closing.entry) else {
+        faults.push("its entry cannot be read".to_owned());
+        return faults;
+    };
+    if entry.format != FORMAT {
+        // What another version wrote cannot be made again here.
+        return faults;
+    }
+    let again = DecisionEntry::new(
+        open,
+        closing.ending,
+        &closing.replicas,
+        &closing.consensus,
+        closing.closed_at,
+    );
+    faults.extend(differences(&entry, &again));
+    if *listed != listing(closing, listed) {
+        faults.push("what lists show of it differs from its decision".to_owned());
+    }
+    faults
+}
+
+/// What lists should show. They keep shares to four places.
+fn listing(closing: &Closing, listed: &ClosingSummary) -> ClosingSummary {
+    const PLACES: f64 = 0.000_051;
+    let mut expected = ClosingSummary::from(closing);
+    if (expected.agreement - listed.agreement).abs() < PLACES {
+        expected.agreement = listed.agreement;
+    }
+    if (expected.confidence - listed.confidence).abs() < PLACES {
+        expected.confidence = listed.confidence;
+    }
+    expected
+}
+
+/// The members in which the entry and what is stored beside it differ.
+fn differences(entry: &DecisionEntry, stored: &DecisionEntry) -> Vec<String> {
+    let members = |entry: &DecisionEntry| match serde_json::to_value(entry) {
+        Ok(Value::Object(members)) => members,
+        Ok(_) | Err(_) => serde_json::Map::new(),
+    };
+    let (entry, stored) = (members(entry), members(stored));
+    let differs = |name: &&String| entry.get(*name) != stored.get(*name);
+    entry
+        .keys()
+        .filter(differs)
+        .map(|name| match (entry.get(name), stored.get(name)) {
+            (Some(said), Some(kept)) if is_short(said) && is_short(kept) => {
+                format!("its entry says `{name}` is {said}, and the store {kept}")
+            }
+            _ => format!("its entry and the store differ in `{name}`"),
+        })
+        .collect()
+}
+
+fn is_short(value: &Value) -> bool {
+    value.as_array().is_none() && value.to_string().len() <= 80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_are_apart_are_told_by_how_much() {
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
+        for (theirs, level) in [
+            (100, Level::Ok),
+            (102, Level::Ok),
+            (97, Level::Warning),
+            (103, Level::Warning),
+            (160, Level::Problem),
+            (0, Level::Problem),
+        ] {
+            let finding = clocks("the database", at(100), at(theirs));
+            assert_eq!(finding.level, level, "{}", finding.detail);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How the executors and sessions stand, and whether enough of them are independent.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    checkup::Finding,
+    executor::{BreakerState, Executor},
+    select::Lane,
+    session::Pool,
+};
+
+use crate::{
+    Engine, EngineError,
+    pool::{PoolView, lanes},
+};
+
+/// What a round with three replicas needs.
+const THREE: usize = 3;
+
+impl Engine {
+    /// Asks every executor now, because what was found a minute ago may be over.
+    pub(super) async fn executor_findings(&self) -> Result<Vec<Finding>, EngineError> {
+        self.probe_every().await;
+        let view = self.pool_view().await?;
+        if view.pool.executors.is_empty() {
+            return Ok(vec![Finding::warning(
+                "executors",
+                "there are none, so no round can be walked",
+                "Add one with `jurat executors add NAME URL`.",
+            )]);
+        }
+        let mut findings: Vec<Finding> =
+            view.pool.executors.values().map(|it| self.executor_finding(&view, it)).collect();
+        findings.extend(session_findings(&view.pool));
+        let standings = self.standings();
+        findings.extend(enough(&lanes(&view, &standings)));
+        Ok(findings)
+    }
+
+    fn executor_finding(&self, view: &PoolView, executor: &Executor) -> Finding {
+        let name = &executor.name;
+        if !view.addresses.contains_key(name) {
+            let detail = format!("`{name}` has the address `{}`, which is none", executor.url);
+            return Finding::problem("executors", detail, "Remove it and add it with its address.");
+        }
+        if let Some(variable) = executor.token_env.as_deref()
+            && (self.inner.secrets)(variable).is_none()
+        {
+            let detail =
+                format!("`{name}` needs the variable `{variable}`, which is not set on this node");
+            return Finding::problem("executors", detail, "Set it and start the server again.");
+        }
+        let seen = self.executor_view(executor.clone());
+        let check = format!("Mend it, then run `jurat executors check {name}`.");
+        if let BreakerState::Open(until) = seen.circuit {
+            let seconds = until.millis_since(self.inner.clock.now()).div_ceil(1_000);
+            let detail = format!("`{name}` failed repeatedly and rests for {seconds} s more");
+            return Finding::warning("executors", detail, check);
+        }
+        match seen.executor.probe {
+            Some(probe) if probe.is_well() => Finding::ok("executors", format!("`{name}` is up")),
+            Some(probe) => {
+                let why = probe.health_error.or(probe.capabilities.err()).unwrap_or_default();
+                Finding::warning("executors", format!("`{name}` is down: {why}"), check)
+            }
+            None => Finding::warning("executors", format!("`{name}` was never checked"), check),
+        }
+    }
+}
+
+/// Sessions that lead nowhere, and executors that none leads to.
+fn session_findings(pool: &Pool) -> Vec<Finding> {
+    let lost = pool.sessions.values().filter(|it| !pool.executors.contains_key(&it.executor));
+    let lost = lost.map(|session| {
+        let detail =
+            format!("`{}` leads to `{}`, which is not there", session.id, session.executor);
+        let advice = format!("Run `jurat sessions remove {}`.", session.id);
+        Finding::problem("sessions", detail, advice)
+    });
+    let led_to: BTreeSet<&str> = pool.sessions.values().map(|it| it.executor.as_str()).collect();
+    let idle = pool.executors.keys().filter(|name| !led_to.contains(name.as_str()));
+    let idle = idle.map(|name| {
+        let detail = format!("no session leads to `{name}`, so it is never asked");
+        let advice = format!("Run `jurat sessions add ID --executor {name}`, or remove it.");
+        Finding::warning("sessions", detail, advice)
+    });
+    lost.chain(idle).collect()
+}
+
+/// Whether three can be asked that do not fail together.
+fn enough(lanes: &[Lane<'_>]) -> Vec<Finding> {
+    let able: Vec<&Lane<'_>> = lanes.iter().filter(|lane| lane.standing.is_ok()).collect();
+    if able.len() < THREE {
+        return vec![Finding::warning(
+            "sessions",
+            format!("{} can answer now, and a round with three replicas needs {THREE}", able.len()),
+            "Add executors, or mend those that are down.",
+        )];
+    }
+    let families: BTreeSet<String> =
+        able.iter().map(|lane| lane.independence().provider_family).collect();
+    if families.len() < THREE {
+        let names: Vec<String> = families.iter().map(|name| format!("`{name}`")).collect();
+        return vec![Finding::warning(
+            "sessions",
+            format!(
+                "{} can answer now, and only {} stand behind them: {}",
+                able.len(),
+                if names.len() == 1 {
+                    "1 provider".to_owned()
+                } else {
+                    format!("{} providers", names.len())
+                },
+                names.join(", ")
+            ),
+            "Add executors of other providers; those of one provider are often wrong together.",
+        )];
+    }
+    let detail = format!(
+        "{} of {} providers can answer now, which is enough for three replicas",
+        able.len(),
+        families.len()
+    );
+    vec![Finding::ok("sessions", detail)]
+}

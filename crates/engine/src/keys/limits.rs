@@ -1,0 +1,335 @@
+//! The one place where a key meets its limits: how often it asks, and how much it does at a time.
+//! They hold for this node; other nodes count for themselves.
+
+use std::{
+    collections::BTreeMap,
+    num::NonZeroU32,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use governor::{
+    Quota, RateLimiter,
+    middleware::StateInformationMiddleware,
+    state::{InMemoryState, NotKeyed},
+};
+use jurat_core::{
+    caller::{Caller, CallerKey},
+    key::Key,
+    time::Timestamp,
+};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::{Clock, Engine, EngineError};
+
+/// How often the last use of a key is written, at the most.
+const WRITTEN_EVERY_MS: u64 = 60_000;
+/// After this time without a request a key has its whole quota back, and can be forgotten.
+const IDLE_MS: u64 = 60_000;
+
+/// What is left to a key whose requests are limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    pub per_minute: u32,
+    /// Requests that it may send at once.
+    pub remaining: u32,
+    /// Within how many seconds there is one more.
+    pub more_in_s: u64,
+}
+
+/// What a key has used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Limit {
+    #[error("the key may send {} requests a minute", .0.per_minute)]
+    Rate(Allowance),
+    #[error("as many rounds of the key are under way as it may have, which is {0}")]
+    Rounds(usize),
+}
+
+/// The keys that are in use on this node.
+pub(crate) struct InUse {
+    clock: Arc<dyn Clock>,
+    keys: Mutex<BTreeMap<String, Arc<KeyInUse>>>,
+    /// How many rounds each key has under way; keys without one are not in it.
+    rounds: Arc<Mutex<BTreeMap<String, usize>>>,
+}
+
+struct KeyInUse {
+    limiter: Option<Limiter>,
+    uses: Mutex<Uses>,
+}
+
+/// When a key was used.
+#[derive(Clone, Copy)]
+struct Uses {
+    last: Timestamp,
+    /// The last one that the store knows.
+    written: Option<Timestamp>,
+}
+
+type Limiter = RateLimiter<NotKeyed, InMemoryState, Time, StateInformationMiddleware>;
+
+/// Our clock as the limiter reads it.
+#[derive(Debug, Clone)]
+struct Time(Arc<dyn Clock>);
+
+impl governor::clock::Clock for Time {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// A round of a key that is under way until this is dropped.
+#[derive(Debug)]
+struct KeyRound {
+    key: String,
+    rounds: Arc<Mutex<BTreeMap<String, usize>>>,
+}
+
+/// What a round holds until its end.
+#[derive(Debug)]
+pub(crate) struct RoundPlace {
+    _of_key: KeyRound,
+    _of_node: OwnedSemaphorePermit,
+}
+
+impl Engine {
+    /// Takes a place for a round: of those that its key has, and of those that the node has.
+    pub(crate) fn round_place(&self, caller: &Caller) -> Result<RoundPlace, EngineError> {
+        let of_key = self.inner.in_use.round(caller.key())?;
+        let of_node = Arc::clone(&self.inner.rounds).try_acquire_owned();
+        let of_node = of_node.map_err(|_| EngineError::Overloaded)?;
+        Ok(RoundPlace { _of_key: of_key, _of_node: of_node })
+    }
+
+    /// Writes down when keys were last used, and forgets those that are not in use any more.
+    /// Called again and again in the background.
+    pub async fn key_uses_write(&self) -> Result<(), EngineError> {
+        let now = self.inner.clock.now();
+        let due = self.inner.in_use.due(now);
+        if !due.is_empty() {
+            self.inner.store.key_used(&due).await?;
+            self.inner.in_use.written(&due);
+        }
+        self.inner.in_use.forget_idle(now);
+        Ok(())
+    }
+}
+
+impl InUse {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, keys: Mutex::default(), rounds: Arc::default() }
+    }
+
+    /// Counts a request; tells what is left where the key has a limit.
+    pub(super) fn request(
+        &self,
+        key: &Key,
+        per_minute: Option<u32>,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Limit> {
+        let in_use = self.of(key, per_minute, now);
+        let (Some(limiter), Some(per_minute)) = (&in_use.limiter, per_minute) else {
+            return Ok(None);
+        };
+        match limiter.check() {
+            Ok(state) => Ok(Some(Allowance {
+                per_minute,
+                remaining: state.remaining_burst_capacity(),
+                more_in_s: seconds(state.quota().replenish_interval()),
+            })),
+            Err(not_until) => {
+                let wait = not_until.wait_time_from(self.clock.elapsed());
+                let more_in_s = seconds(wait);
+                Err(Limit::Rate(Allowance { per_minute, remaining: 0, more_in_s }))
+            }
+        }
+    }
+
+    fn of(&self, key: &Key, per_minute: Option<u32>, now: Timestamp) -> Arc<KeyInUse> {
+        let mut keys = lock(&self.keys);
+        if let Some(known) = keys.get(&key.id) {
+            let mut uses = lock(&known.uses);
+            uses.last = uses.last.max(now);
+            return Arc::clone(known);
+        }
+        let quota = per_minute.and_then(NonZeroU32::new).map(Quota::per_minute);
+        let limiter = quota.map(|quota| {
+            RateLimiter::direct_with_clock(quota, Time(Arc::clone(&self.clock))).with_middleware()
+        });
+        let uses = Mutex::new(Uses { last: now, written: key.last_used_at });
+        let fresh = Arc::new(KeyInUse { limiter, uses });
+        keys.insert(key.id.clone(), Arc::clone(&fresh));
+        fresh
+    }
+
+    fn round(&self, key: &CallerKey) -> Result<KeyRound, Limit> {
+        let mut rounds = lock(&self.rounds);
+        let under_way = rounds.get(&key.id).copied().unwrap_or(0);
+        if key.concurrent_rounds <= under_way {
+            return Err(Limit::Rounds(key.concurrent_rounds));
+        }
+        rounds.insert(key.id.clone(), under_way + 1);
+        Ok(KeyRound { key: key.id.clone(), rounds: Arc::clone(&self.rounds) })
+    }
+
+    /// The uses that the store should know of by now.
+    fn due(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
+        let mut due = BTreeMap::new();
+        for (id, in_use) in &*lock(&self.keys) {
+            let uses = *lock(&in_use.uses);
+            let is_due = uses.written.is_none_or(|written| {
+                written < uses.last && WRITTEN_EVERY_MS <= now.millis_since(written)
+            });
+            if is_due {
+                due.insert(id.clone(), uses.last);
+            }
+        }
+        due
+    }
+
+    fn written(&self, written: &BTreeMap<String, Timestamp>) {
+        let keys = lock(&self.keys);
+        for (id, at) in written {
+            if let Some(in_use) = keys.get(id) {
+                lock(&in_use.uses).written = Some(*at);
+            }
+        }
+    }
+
+    /// Forgets keys of which nothing would be lost.
+    fn forget_idle(&self, now: Timestamp) {
+        lock(&self.keys).retain(|_, in_use| {
+            let uses = *lock(&in_use.uses);
+            let is_idle = IDLE_MS <= now.millis_since(uses.last);
+            let is_written = uses.written.is_some_and(|written| uses.last <= written);
+            !(is_idle && is_written)
+        });
+    }
+}
+
+impl Drop for KeyRound {
+    fn drop(&mut self) {
+        let mut rounds = lock(&self.rounds);
+        match rounds.get_mut(&self.key) {
+            Some(under_way) if 1 < *under_way => *under_way -= 1,
+            Some(_) | None => {
+                rounds.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// Whole seconds, at least one: who comes back earlier is refused again.
+fn seconds(time: Duration) -> u64 {
+    let whole = if time.subsec_nanos() == 0 { time.as_secs() } else { time.as_secs() + 1 };
+    whole.max(1)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use jurat_core::id::AccountId;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Hand(AtomicI64);
+
+    impl Clock for Hand {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+        }
+
+        fn bits(&self) -> u128 {
+            0
+        }
+    }
+
+    fn key(id: &str) -> Key {
+        Key {
+            id: id.to_owned(),
+            account: AccountId::admin(),
+            name: id.to_owned(),
+            scopes: [].into(),
+            rate_per_minute: None,
+            concurrent_rounds: None,
+            created_at: Timestamp::from_millis(0),
+            expires_at: None,
+            revoked_at: None,
+            last_used_at: None,
+        }
+    }
+
+    fn in_use() -> (Arc<Hand>, InUse) {
+        let clock = Arc::new(Hand::default());
+        (Arc::clone(&clock), InUse::new(clock))
+    }
+
+    #[test]
+    fn a_key_is_forgotten_when_its_quota_is_whole_and_its_use_written() {
+        let (clock, in_use) = in_use();
+        let ask = |id: &str| in_use.request(&key(id), Some(2), clock.now());
+        assert_eq!(ask("k1").unwrap().unwrap().remaining, 1);
+        assert_eq!(ask("k1").unwrap().unwrap().remaining, 0);
+        assert!(ask("k1").is_err());
+        clock.0.store(60_000, Ordering::SeqCst);
+        in_use.forget_idle(clock.now());
+        assert_eq!(lock(&in_use.keys).len(), 1);
+        let due = in_use.due(clock.now());
+        in_use.written(&due);
+        // Not yet: a moment before, less than a minute has passed.
+        in_use.forget_idle(Timestamp::from_millis(59_999));
+        assert_eq!(lock(&in_use.keys).len(), 1);
+        in_use.forget_idle(clock.now());
+        assert_eq!(lock(&in_use.keys).len(), 0);
+    }
+
+    #[test]
+    fn a_use_is_written_at_once_and_then_at_most_once_a_minute() {
+        let (clock, in_use) = in_use();
+        let k1 = key("k1");
+        let mut writes = Vec::new();
+        for second in 0..180 {
+            clock.0.store(second * 1_000, Ordering::SeqCst);
+            assert_eq!(in_use.request(&k1, None, clock.now()), Ok(None));
+            let due = in_use.due(clock.now());
+            in_use.written(&due);
+            if !due.is_empty() {
+                writes.push(second);
+            }
+        }
+        assert_eq!(writes, [0, 60, 120]);
+        // What an earlier process wrote counts too.
+        let known = Key { last_used_at: Some(Timestamp::from_millis(179_000)), ..key("k2") };
+        assert_eq!(in_use.request(&known, None, clock.now()), Ok(None));
+        assert!(!in_use.due(clock.now()).contains_key("k2"));
+    }
+
+    #[test]
+    fn keys_without_rounds_take_no_memory() {
+        let (_, in_use) = in_use();
+        let two = CallerKey { id: "k1".to_owned(), concurrent_rounds: 2 };
+        let (first, second) = (in_use.round(&two).unwrap(), in_use.round(&two).unwrap());
+        assert_eq!(in_use.round(&two).unwrap_err(), Limit::Rounds(2));
+        drop(first);
+        let third = in_use.round(&two).unwrap();
+        drop((second, third));
+        assert!(lock(&in_use.rounds).is_empty());
+    }
+
+    #[test]
+    fn a_wait_is_rounded_up() {
+        assert_eq!(seconds(Duration::ZERO), 1);
+        assert_eq!(seconds(Duration::from_millis(1)), 1);
+        assert_eq!(seconds(Duration::from_secs(5)), 5);
+        assert_eq!(seconds(Duration::from_millis(5_001)), 6);
+    }
+}

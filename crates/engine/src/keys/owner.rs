@@ -1,0 +1,119 @@
+//! Whose key it is, and whether it may go on. The server turns the answer into a `Caller`.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jurat_core::{
+    caller::{CallerKey, Scope},
+    id::AccountId,
+    key::ApiKey,
+};
+use jurat_store::KeyRecord;
+use subtle::ConstantTimeEq as _;
+
+use super::Allowance;
+use crate::{Engine, EngineError};
+
+/// How long a key that was revoked on another node may still be believed.
+const BELIEVED: Duration = Duration::from_secs(5);
+
+/// Who a key speaks for, what it may do, and what it has left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admitted {
+    pub account: AccountId,
+    pub scopes: BTreeSet<Scope>,
+    pub key: CallerKey,
+    /// `None` for a key whose requests are not limited.
+    pub allowance: Option<Allowance>,
+}
+
+type Known = Option<Arc<KeyRecord>>;
+
+pub(crate) struct KeyCache {
+    records: moka::sync::Cache<String, Known>,
+    /// How often something was forgotten.
+    forgotten: Mutex<u64>,
+}
+
+impl KeyCache {
+    pub(crate) fn new() -> Self {
+        let records = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(BELIEVED);
+        Self { records: records.build(), forgotten: Mutex::new(0) }
+    }
+
+    /// Lets the next request look the key up again.
+    pub(super) fn forget(&self, id: &str) {
+        let mut forgotten = self.forgotten();
+        *forgotten += 1;
+        self.records.invalidate(id);
+    }
+
+    /// Keeps what was read, unless something was forgotten meanwhile: it could be that.
+    fn keep(&self, id: &str, record: &Known, forgotten_before: u64) {
+        let forgotten = self.forgotten();
+        if *forgotten == forgotten_before {
+            self.records.insert(id.to_owned(), record.clone());
+        }
+    }
+
+    fn forgotten(&self) -> MutexGuard<'_, u64> {
+        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// Lets one request of a key in, if the key allows it; `None` for a key that is unknown, wrong,
+    /// revoked or at its end, which all look alike.
+    pub async fn key_admit(&self, text: &str) -> Result<Option<Admitted>, EngineError> {
+        let Some(given) = ApiKey::parse(text) else { return Ok(None) };
+        let known = self.key_record(given.id()).await?;
+        // An unknown key is compared too, so that it takes as long as a wrong secret.
+        let stored = known.as_ref().map_or([0; 32], |record| record.secret_hash);
+        let is_right: bool = given.secret_hash().ct_eq(&stored).into();
+        let now = self.inner.clock.now();
+        let is_good = |record: &Arc<KeyRecord>| is_right && record.key.is_live(now);
+        let Some(record) = known.filter(is_good) else { return Ok(None) };
+        let key = &record.key;
+        let limits = &self.inner.limits;
+        let rate = key.rate_per_minute.or(limits.requests_per_minute_per_key);
+        let allowance = self.inner.in_use.request(key, rate, now)?;
+        let rounds = key.concurrent_rounds.map(usize::try_from);
+        let concurrent_rounds = rounds.and_then(Result::ok).unwrap_or(limits.rounds_per_key);
+        Ok(Some(Admitted {
+            account: key.account.clone(),
+            scopes: key.scopes.clone(),
+            key: CallerKey { id: key.id.clone(), concurrent_rounds },
+            allowance,
+        }))
+    }
+
+    async fn key_record(&self, id: &str) -> Result<Known, EngineError> {
+        if let Some(known) = self.inner.keys.records.get(id) {
+            return Ok(known);
+        }
+        let forgotten = *self.inner.keys.forgotten();
+        let known = self.inner.store.key_get(id).await?.map(Arc::new);
+        self.inner.keys.keep(id, &known, forgotten);
+        Ok(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_before_a_revocation_is_not_believed_after_it() {
+        let cache = KeyCache::new();
+        let before = *cache.forgotten();
+        cache.forget("k1");
+        cache.keep("k1", &None, before);
+        assert!(cache.records.get("k1").is_none());
+        let after = *cache.forgotten();
+        cache.keep("k1", &None, after);
+        assert!(cache.records.get("k1").is_some());
+    }
+}

@@ -1,0 +1,174 @@
+//! Limits of keys: how often they ask, and how many rounds they have under way.
+
+use axum::body::Body;
+use http::{HeaderMap, StatusCode};
+use jurat_core::caller::Scope;
+use jurat_engine::Limits;
+use jurat_testkit::{
+    app::{Reply, TestApp},
+    fake_executor::{gated, says_valid},
+};
+use serde_json::{Value, json};
+
+async fn key(app: &TestApp, body: &Value) -> String {
+    let created = app.admin().post("/v1/api-keys", body).await.json();
+    created["key"].as_str().unwrap().to_owned()
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+fn told(reply: &Reply) -> (u16, &str, &str) {
+    let headers = &reply.headers;
+    (reply.status.as_u16(), header(headers, "ratelimit"), header(headers, "retry-after"))
+}
+
+#[tokio::test]
+async fn a_key_may_ask_so_often_a_minute_and_is_told_what_is_left() {
+    let app = TestApp::new().await;
+    let key = key(&app, &json!({ "name": "ci", "rate_per_minute": 6 })).await;
+    let ask = async || app.with_key(&key).get("/v1/rounds").await;
+    for left in (0..6).rev() {
+        let reply = ask().await;
+        assert_eq!(told(&reply), (200, format!("\"default\";r={left};t=10").as_str(), ""));
+        assert_eq!(header(&reply.headers, "ratelimit-policy"), "\"default\";q=6;w=60");
+    }
+    let refused = ask().await;
+    assert_eq!(told(&refused), (429, "\"default\";r=0;t=10", "10"));
+    assert_eq!(header(&refused.headers, "ratelimit-policy"), "\"default\";q=6;w=60");
+    assert_eq!(refused.json()["code"], "rate_limited");
+    assert_eq!(refused.json()["detail"], "the key may send 6 requests a minute");
+    // What was refused does not count, and time gives back.
+    app.clock.advance_ms(7_500);
+    assert_eq!(told(&ask().await), (429, "\"default\";r=0;t=3", "3"));
+    app.clock.advance_ms(2_500);
+    assert_eq!(told(&ask().await), (200, "\"default\";r=0;t=10", ""));
+    assert_eq!(ask().await.status, StatusCode::TOO_MANY_REQUESTS);
+    app.clock.advance_ms(60_000);
+    assert_eq!(told(&ask().await), (200, "\"default\";r=5;t=10", ""));
+}
+
+#[tokio::test]
+async fn every_request_with_the_key_counts_before_its_body_is_read() {
+    let app = TestApp::new().await;
+    let key = key(&app, &json!({ "name": "ci", "rate_per_minute": 3 })).await;
+    let caller = app.with_key(&key);
+    let send = async |path, body| caller.send("POST", path, Body::from(body), &[]).await;
+    let broken = send("/api/v3/validate", "{").await;
+    assert_eq!(told(&broken), (400, "\"default\";r=2;t=20", ""));
+    let forbidden = send("/v1/executors", r#"{"name": "a", "url": "http://127.0.0.1:1"}"#).await;
+    assert_eq!(told(&forbidden), (403, "\"default\";r=1;t=20", ""));
+    assert_eq!(caller.get("/v1/rounds/rnd_x").await.status, StatusCode::NOT_FOUND);
+    // A body that never ends is not waited for.
+    let endless = Body::from_stream(futures::stream::pending::<Result<&str, std::io::Error>>());
+    let refused = caller.send("POST", "/api/v3/validate", endless, &[]).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    for path in ["/health", "/ready"] {
+        assert_eq!(told(&caller.get(path).await), (200, "", ""));
+    }
+}
+
+#[tokio::test]
+async fn two_keys_do_not_disturb_each_other() {
+    let app = TestApp::new().await;
+    let first = key(&app, &json!({ "name": "a", "rate_per_minute": 1 })).await;
+    let second = key(&app, &json!({ "name": "b", "rate_per_minute": 1 })).await;
+    let ask = async |key: &str| app.with_key(key).get("/v1/rounds").await.status.as_u16();
+    assert_eq!((ask(&first).await, ask(&first).await), (200, 429));
+    assert_eq!((ask(&second).await, ask(&second).await), (200, 429));
+    // One without a limit goes on, and is told of none.
+    for _ in 0..5 {
+        assert_eq!(told(&app.admin().get("/v1/rounds").await), (200, "", ""));
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_secret_uses_nothing_up() {
+    let app = TestApp::new().await;
+    let key = key(&app, &json!({ "name": "a", "rate_per_minute": 1 })).await;
+    let id = jurat_core::key::ApiKey::parse(&key).unwrap().id().to_owned();
+    let forged = forged(&id);
+    for _ in 0..3 {
+        let reply = app.with_key(&forged).get("/v1/rounds").await;
+        assert_eq!(told(&reply), (401, "", ""));
+    }
+    assert_eq!(app.with_key(&key).get("/v1/rounds").await.status, StatusCode::OK);
+}
+
+/// A well-formed key with this identifier and a secret that somebody made up.
+fn forged(id: &str) -> String {
+    let secret = "0".repeat(44);
+    let mut sum = crc32fast::hash(format!("{id}_{secret}").as_bytes());
+    let alphabet: Vec<char> = ('0'..='9').chain('A'..='Z').chain('a'..='z').collect();
+    let mut digits = Vec::new();
+    for _ in 0..6 {
+        digits.insert(0, alphabet[usize::try_from(sum % 62).unwrap()]);
+        sum /= 62;
+    }
+    let key = format!("jrt_live_{id}_{secret}{}", digits.iter().collect::<String>());
+    assert!(jurat_core::key::ApiKey::parse(&key).is_some());
+    key
+}
+
+#[tokio::test]
+async fn the_installation_limits_keys_that_have_no_limit_of_their_own() {
+    let limits = Limits { requests_per_minute_per_key: Some(2), ..Limits::default() };
+    let app = TestApp::with_limits(limits).await;
+    let reply = app.admin().get("/v1/rounds").await;
+    assert_eq!(header(&reply.headers, "ratelimit-policy"), "\"default\";q=2;w=60");
+    let own = key(&app, &json!({ "name": "a", "rate_per_minute": 100 })).await;
+    let reply = app.with_key(&own).get("/v1/rounds").await;
+    assert_eq!(header(&reply.headers, "ratelimit-policy"), "\"default\";q=100;w=60");
+    assert_eq!(app.admin().get("/v1/rounds").await.status, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn a_key_has_so_many_rounds_under_way_and_another_key_its_own() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let one = key(&app, &json!({ "name": "one", "concurrent_rounds": 1 })).await;
+    let other = key(&app, &json!({ "name": "other", "concurrent_rounds": 1 })).await;
+    let body = json!({ "claim": "x" });
+    let (first, second) = (app.with_key(&one), app.with_key(&other));
+    let (first, second, refused) = tokio::join!(
+        first.post("/api/v3/validate", &body),
+        second.post("/api/v3/validate", &body),
+        async {
+            fake.called(2).await;
+            let refused = app.with_key(&one).post("/api/v3/validate", &body).await;
+            // Reading is no round.
+            assert_eq!(app.with_key(&one).get("/v1/rounds").await.status, StatusCode::OK);
+            fake.release();
+            refused
+        }
+    );
+    assert_eq!((first.status, second.status), (StatusCode::OK, StatusCode::OK));
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    let detail = "as many rounds of the key are under way as it may have, which is 1";
+    assert_eq!(refused.json()["detail"], detail);
+    assert!(refused.headers.contains_key("retry-after"));
+    // The place is free again.
+    assert_eq!(app.with_key(&one).post("/api/v3/validate", &body).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_round_whose_caller_left_still_counts_until_it_ends() {
+    let limits = Limits { rounds_per_key: 1, ..Limits::default() };
+    let app = TestApp::with_limits(limits).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let body = json!({ "claim": "x" });
+    let caller = app.caller("alice", &[Scope::RoundsCreate]).await;
+    {
+        let left = caller.post("/api/v3/validate", &body);
+        tokio::select! {
+            reply = left => panic!("{}", reply.text()),
+            () = fake.called(1) => {}
+        }
+    }
+    let refused = caller.post("/api/v3/validate", &body).await;
+    assert_eq!(refused.json()["code"], "rate_limited");
+    fake.release();
+    app.engine.drain().await;
+    assert_eq!(caller.post("/api/v3/validate", &body).await.status, StatusCode::OK);
+}

@@ -1,0 +1,144 @@
+//! Accounts and keys in PostgreSQL.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{id::AccountId, key::Key, time::Timestamp};
+use sqlx::{PgConnection, PgPool};
+
+use crate::{
+    KeyAdded, KeyRecord, Page, Result, Revocation, Revoked, Rotated, Rotation, StoreError,
+    rows::keys::{KeyRow, meant, read_key, refused},
+    sql::keys as sql,
+};
+
+/// Names are unique, and an admin key is left, only among keys that are there already. So those
+/// who add, replace or revoke keys take turns.
+const TAKE_TURNS: &str = "select id from installation where id = 1 for update";
+
+pub(super) async fn account_ensure(
+    pool: &PgPool,
+    account: &AccountId,
+    now: Timestamp,
+) -> Result<()> {
+    let ensure = sqlx::query(sql::ACCOUNT_ENSURE).bind(account.as_str()).bind(now.micros());
+    ensure.execute(pool).await?;
+    Ok(())
+}
+
+pub(super) async fn put(pool: &PgPool, key: &KeyRow) -> Result<()> {
+    let mut connection = pool.acquire().await?;
+    if write(&mut connection, sql::KEY_PUT, key).await? == 0 {
+        return Err(StoreError::conflict("the key belongs to another account"));
+    }
+    Ok(())
+}
+
+pub(super) async fn add(pool: &PgPool, key: &KeyRow) -> Result<KeyAdded> {
+    let mut tx = pool.begin().await?;
+    sqlx::query(TAKE_TURNS).execute(&mut *tx).await?;
+    let taken: i64 = sqlx::query_scalar(sql::KEY_NAME_TAKEN)
+        .bind(&key.account_id)
+        .bind(&key.name)
+        .bind(key.created_at)
+        .fetch_one(&mut *tx)
+        .await?;
+    if taken > 0 {
+        tx.rollback().await?;
+        return Ok(KeyAdded::NameTaken);
+    }
+    let account = sqlx::query(sql::ACCOUNT_ENSURE).bind(&key.account_id).bind(key.created_at);
+    account.execute(&mut *tx).await?;
+    write(&mut tx, sql::KEY_ADD, key).await?;
+    tx.commit().await?;
+    Ok(KeyAdded::Added)
+}
+
+pub(super) async fn get(pool: &PgPool, id: &str) -> Result<Option<KeyRecord>> {
+    let row = sqlx::query(sql::KEY_GET).bind(id).fetch_optional(pool).await?;
+    row.as_ref().map(read_key).transpose()
+}
+
+pub(super) async fn list(
+    pool: &PgPool,
+    account: Option<&AccountId>,
+    page: &Page,
+) -> Result<Vec<KeyRecord>> {
+    let rows = sqlx::query(sql::KEY_LIST)
+        .bind(account.map(AccountId::as_str))
+        .bind(page.after.as_deref())
+        .bind(i64::from(page.limit))
+        .fetch_all(pool)
+        .await?;
+    rows.iter().map(read_key).collect()
+}
+
+pub(super) async fn revoke(pool: &PgPool, revocation: &Revocation) -> Result<Revoked> {
+    let (account, at) = (revocation.account.as_str(), revocation.at.micros());
+    let mut tx = pool.begin().await?;
+    sqlx::query(TAKE_TURNS).execute(&mut *tx).await?;
+    let keys = find(&mut tx, account, &revocation.id_or_name).await?;
+    let admins = sqlx::query_scalar(sql::KEY_ADMINS).bind(at).fetch_one(&mut *tx).await?;
+    if let Some(refused) = refused(revocation, &keys, admins) {
+        tx.rollback().await?;
+        return Ok(refused);
+    }
+    for key in &keys {
+        let revoke = sqlx::query(sql::KEY_REVOKE).bind(at).bind(account).bind(&key.id);
+        revoke.execute(&mut *tx).await?;
+    }
+    tx.commit().await?;
+    Ok(Revoked::Revoked(keys.into_iter().map(|key| key.id).collect()))
+}
+
+pub(super) async fn rotate(pool: &PgPool, rotation: &Rotation) -> Result<Option<Rotated>> {
+    let mut tx = pool.begin().await?;
+    sqlx::query(TAKE_TURNS).execute(&mut *tx).await?;
+    let keys = find(&mut tx, rotation.account.as_str(), &rotation.id_or_name).await?;
+    let Some(mut old) = keys.into_iter().find(|key| key.is_live(rotation.at)) else {
+        tx.rollback().await?;
+        return Ok(None);
+    };
+    let new = rotation.replacement(&old);
+    write(&mut tx, sql::KEY_ADD, &KeyRow::new(&new)?).await?;
+    let end = rotation.end_of(&old);
+    let expire =
+        sqlx::query(sql::KEY_EXPIRE).bind(end.micros()).bind(old.account.as_str()).bind(&old.id);
+    expire.execute(&mut *tx).await?;
+    tx.commit().await?;
+    old.expires_at = Some(end);
+    Ok(Some(Rotated { old, new: new.key }))
+}
+
+pub(super) async fn used(pool: &PgPool, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
+    let mut tx = pool.begin().await?;
+    // In the order of the identifiers, so that two nodes cannot wait for each other.
+    for (id, at) in uses {
+        sqlx::query(sql::KEY_USED).bind(at.micros()).bind(id).execute(&mut *tx).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+async fn find(tx: &mut PgConnection, account: &str, id_or_name: &str) -> Result<Vec<Key>> {
+    let rows = sqlx::query(sql::KEY_MEANT).bind(account).bind(id_or_name).fetch_all(tx).await?;
+    let found = rows.iter().map(read_key).collect::<Result<_>>()?;
+    Ok(meant(found, id_or_name))
+}
+
+async fn write(tx: &mut PgConnection, sql: &'static str, key: &KeyRow) -> Result<u64> {
+    let written = sqlx::query(sql)
+        .bind(&key.id)
+        .bind(&key.account_id)
+        .bind(&key.secret_hash)
+        .bind(&key.scopes)
+        .bind(&key.name)
+        .bind(key.created_at)
+        .bind(key.revoked_at)
+        .bind(key.rate_per_minute)
+        .bind(key.concurrent_rounds)
+        .bind(key.expires_at)
+        .bind(key.last_used_at)
+        .execute(tx)
+        .await?;
+    Ok(written.rows_affected())
+}

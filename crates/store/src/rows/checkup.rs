@@ -1,0 +1,32 @@
+//! Rows of a check-up.
+
+use jurat_core::id::{AccountId, RoundId};
+
+use super::{
+    Cells, Columns,
+    rounds::{read_round, read_summary},
+};
+use crate::{EndedPage, Record, Result};
+
+/// Whose round it is, and which.
+pub(crate) fn read_ended(cells: &impl Cells) -> Result<(AccountId, RoundId)> {
+    let columns = Columns::new(cells, "rounds", "id")?;
+    Ok((columns.id("account_id", AccountId::parse)?, columns.id("id", RoundId::parse)?))
+}
+
+/// A record, of which the replicas are still to be read.
+pub(crate) fn read_record(cells: &impl Cells) -> Result<Record> {
+    let of_entry = Columns::new(cells, "entries", "id")?;
+    let missing = || of_entry.bad("entry", "the round has ended, and there is no entry of it");
+    let entry_receipt_id = of_entry.maybe_text("entry_receipt_id")?.ok_or_else(missing)?;
+    let round = read_round(cells)?;
+    let listed = read_summary(cells)?.closing.ok_or_else(missing)?;
+    Ok(Record { round, listed, entry_receipt_id })
+}
+
+/// What a page starts behind; nothing is less than the empty text.
+pub(crate) fn bounds(page: &EndedPage) -> (&str, &str, &str) {
+    let (account, id) =
+        page.after.as_ref().map_or(("", ""), |(account, id)| (account.as_str(), id.as_str()));
+    (account, id, page.since.as_ref().map_or("", RoundId::as_str))
+}

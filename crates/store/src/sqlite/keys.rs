@@ -1,0 +1,109 @@
+//! Accounts and keys in SQLite.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{id::AccountId, key::Key, time::Timestamp};
+use rusqlite::{Connection, params};
+
+use super::{all, execute, first};
+use crate::{
+    KeyAdded, KeyRecord, Page, Result, Revocation, Revoked, Rotated, Rotation, StoreError,
+    rows::keys::{KeyRow, meant, read_key, refused},
+    sql::keys as sql,
+};
+
+pub(super) fn account_ensure(tx: &Connection, account: &AccountId, now: Timestamp) -> Result<()> {
+    execute(tx, sql::ACCOUNT_ENSURE, params![account.as_str(), now.micros()]).map(drop)
+}
+
+pub(super) fn put(tx: &Connection, key: &KeyRow) -> Result<()> {
+    if write(tx, sql::KEY_PUT, key)? == 0 {
+        return Err(StoreError::conflict("the key belongs to another account"));
+    }
+    Ok(())
+}
+
+pub(super) fn add(tx: &Connection, key: &KeyRow) -> Result<KeyAdded> {
+    let names = params![key.account_id, key.name, key.created_at];
+    if count(tx, sql::KEY_NAME_TAKEN, names)? > 0 {
+        return Ok(KeyAdded::NameTaken);
+    }
+    execute(tx, sql::ACCOUNT_ENSURE, params![key.account_id, key.created_at])?;
+    write(tx, sql::KEY_ADD, key)?;
+    Ok(KeyAdded::Added)
+}
+
+pub(super) fn get(tx: &Connection, id: &str) -> Result<Option<KeyRecord>> {
+    first(tx, sql::KEY_GET, params![id], |row| read_key(row))
+}
+
+pub(super) fn list(
+    tx: &Connection,
+    account: Option<&AccountId>,
+    page: &Page,
+) -> Result<Vec<KeyRecord>> {
+    let account = account.map(AccountId::as_str);
+    all(tx, sql::KEY_LIST, params![account, page.after, page.limit], |row| read_key(row))
+}
+
+pub(super) fn revoke(tx: &Connection, revocation: &Revocation) -> Result<Revoked> {
+    let (account, at) = (revocation.account.as_str(), revocation.at.micros());
+    let keys = find(tx, account, &revocation.id_or_name)?;
+    let admins = count(tx, sql::KEY_ADMINS, params![at])?;
+    if let Some(refused) = refused(revocation, &keys, admins) {
+        return Ok(refused);
+    }
+    for key in &keys {
+        execute(tx, sql::KEY_REVOKE, params![at, account, key.id])?;
+    }
+    Ok(Revoked::Revoked(keys.into_iter().map(|key| key.id).collect()))
+}
+
+pub(super) fn rotate(tx: &Connection, rotation: &Rotation) -> Result<Option<Rotated>> {
+    let keys = find(tx, rotation.account.as_str(), &rotation.id_or_name)?;
+    let Some(mut old) = keys.into_iter().find(|key| key.is_live(rotation.at)) else {
+        return Ok(None);
+    };
+    let new = rotation.replacement(&old);
+    write(tx, sql::KEY_ADD, &KeyRow::new(&new)?)?;
+    let end = rotation.end_of(&old);
+    execute(tx, sql::KEY_EXPIRE, params![end.micros(), old.account.as_str(), old.id])?;
+    old.expires_at = Some(end);
+    Ok(Some(Rotated { old, new: new.key }))
+}
+
+pub(super) fn used(tx: &Connection, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
+    for (id, at) in uses {
+        execute(tx, sql::KEY_USED, params![at.micros(), id])?;
+    }
+    Ok(())
+}
+
+fn find(tx: &Connection, account: &str, id_or_name: &str) -> Result<Vec<Key>> {
+    let found = all(tx, sql::KEY_MEANT, params![account, id_or_name], |row| read_key(row))?;
+    Ok(meant(found, id_or_name))
+}
+
+fn count(tx: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<i64> {
+    Ok(tx.prepare_cached(sql)?.query_row(params, |row| row.get(0))?)
+}
+
+fn write(tx: &Connection, sql: &str, key: &KeyRow) -> Result<usize> {
+    execute(
+        tx,
+        sql,
+        params![
+            key.id,
+            key.account_id,
+            key.secret_hash,
+            key.scopes,
+            key.name,
+            key.created_at,
+            key.revoked_at,
+            key.rate_per_minute,
+            key.concurrent_rounds,
+            key.expires_at,
+            key.last_used_at
+        ],
+    )
+}

@@ -1,0 +1,312 @@
+//! Accounts and keys.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{caller::Scope, id::AccountId};
+use jurat_store::{
+    KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Store, StoreErrorKind,
+};
+
+use crate::{
+    backend::Backend,
+    samples::{account, at, key, page},
+};
+
+fn revocation(account: &AccountId, id_or_name: &str) -> Revocation {
+    Revocation {
+        account: account.clone(),
+        id_or_name: id_or_name.to_owned(),
+        at: at(100),
+        by: "somebody".to_owned(),
+    }
+}
+
+fn rotation(account: &AccountId, id_or_name: &str, new_id: &str) -> Rotation {
+    Rotation {
+        account: account.clone(),
+        id_or_name: id_or_name.to_owned(),
+        at: at(100),
+        old_until: at(500),
+        new_id: new_id.to_owned(),
+        new_secret_hash: [9; 32],
+    }
+}
+
+/// A key that cannot do everything.
+fn plain(id: &str, account: &AccountId) -> KeyRecord {
+    let mut record = key(id, account);
+    record.key.scopes = [Scope::RoundsRead].into();
+    record
+}
+
+async fn ids(store: &dyn Store, account: Option<&AccountId>) -> Vec<String> {
+    let listed = store.key_list(account, &page(None, 100)).await.unwrap();
+    listed.into_iter().map(|record| record.key.id).collect()
+}
+
+pub(crate) async fn an_account_may_be_ensured_again(backend: &Backend) {
+    let alice = account("alice");
+    backend.store.account_ensure(&alice, at(0)).await.unwrap();
+    backend.store.account_ensure(&alice, at(1)).await.unwrap();
+}
+
+pub(crate) async fn a_key_reads_back_and_can_be_revoked(backend: &Backend) {
+    let store = &backend.store;
+    let alice = account("alice");
+    store.account_ensure(&alice, at(0)).await.unwrap();
+    let mut record = key("k1", &alice);
+    store.key_put(&record).await.unwrap();
+    assert_eq!(store.key_get("k1").await.unwrap(), Some(record.clone()));
+    record.key.revoked_at = Some(at(9));
+    record.key.expires_at = Some(at(8));
+    record.key.last_used_at = Some(at(7));
+    record.key.rate_per_minute = None;
+    record.key.concurrent_rounds = None;
+    record.key.scopes.clear();
+    store.key_put(&record).await.unwrap();
+    assert_eq!(store.key_get("k1").await.unwrap(), Some(record));
+    assert_eq!(store.key_get("k2").await.unwrap(), None);
+}
+
+pub(crate) async fn a_key_of_another_account_is_not_replaced(backend: &Backend) {
+    let store = &backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    for account in [&alice, &bob] {
+        store.account_ensure(account, at(0)).await.unwrap();
+    }
+    let hers = key("k1", &alice);
+    store.key_put(&hers).await.unwrap();
+    let error = store.key_put(&key("k1", &bob)).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Conflict);
+    assert_eq!(store.key_get("k1").await.unwrap(), Some(hers));
+}
+
+pub(crate) async fn a_key_needs_an_account(backend: &Backend) {
+    let error = backend.store.key_put(&key("k1", &account("nobody"))).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Conflict);
+    assert_eq!(backend.store.key_get("k1").await.unwrap(), None);
+}
+
+pub(crate) async fn adding_a_key_makes_its_account(backend: &Backend) {
+    let store = &backend.store;
+    let record = key("k1", &account("alice"));
+    assert_eq!(store.key_add(&record).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_get("k1").await.unwrap(), Some(record));
+    let again = store.key_add(&key("k1", &account("bob"))).await.unwrap_err();
+    assert_eq!(again.kind, StoreErrorKind::Conflict);
+}
+
+pub(crate) async fn a_name_is_free_again_when_its_key_has_ended(backend: &Backend) {
+    let store = &backend.store;
+    let alice = account("alice");
+    let named = |id: &str, made| {
+        let mut record = plain(id, &alice);
+        "ci".clone_into(&mut record.key.name);
+        record.key.created_at = at(made);
+        record
+    };
+    let mut first = named("k1", 0);
+    first.key.expires_at = Some(at(50));
+    assert_eq!(store.key_add(&first).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&named("k2", 49)).await.unwrap(), KeyAdded::NameTaken);
+    // Another account has names of its own.
+    let mut other = named("k3", 49);
+    other.key.account = account("bob");
+    assert_eq!(store.key_add(&other).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&named("k4", 50)).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&named("k5", 51)).await.unwrap(), KeyAdded::NameTaken);
+    store.key_revoke(&revocation(&alice, "k4")).await.unwrap();
+    assert_eq!(store.key_add(&named("k6", 101)).await.unwrap(), KeyAdded::Added);
+}
+
+pub(crate) async fn of_two_keys_with_one_name_at_once_one_is_added(backend: &Backend) {
+    let second = backend.second().await;
+    let alice = account("alice");
+    // Often enough that they meet.
+    for number in 0..20 {
+        let named = |node: &str| {
+            let mut record = plain(&format!("{node}{number}"), &alice);
+            record.key.name = format!("ci {number}");
+            record
+        };
+        let (left, right) = (named("left"), named("right"));
+        let (one, other) = tokio::join!(backend.store.key_add(&left), second.key_add(&right));
+        let mut added = [one.unwrap(), other.unwrap()];
+        added.sort_by_key(|added| *added != KeyAdded::Added);
+        assert_eq!(added, [KeyAdded::Added, KeyAdded::NameTaken]);
+    }
+    second.close().await;
+}
+
+pub(crate) async fn keys_are_listed_in_the_order_they_were_made_in_pages(backend: &Backend) {
+    let store = &backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    for (id, owner, made) in [("kc", &alice, 1), ("kb", &bob, 2), ("ka", &alice, 2)] {
+        let mut record = plain(id, owner);
+        record.key.created_at = at(made);
+        store.key_add(&record).await.unwrap();
+    }
+    assert_eq!(ids(&**store, None).await, ["kc", "ka", "kb"]);
+    assert_eq!(ids(&**store, Some(&alice)).await, ["kc", "ka"]);
+    assert_eq!(ids(&**store, Some(&account("nobody"))).await, Vec::<String>::new());
+    let behind = async |account, after| {
+        let listed = store.key_list(account, &page(Some(after), 1)).await.unwrap();
+        listed.into_iter().map(|record| record.key.id).collect::<Vec<_>>()
+    };
+    assert_eq!(behind(None, "kc").await, ["ka"]);
+    assert_eq!(behind(None, "ka").await, ["kb"]);
+    assert_eq!(behind(Some(&alice), "ka").await, Vec::<String>::new());
+    assert_eq!(behind(None, "no such key").await, Vec::<String>::new());
+}
+
+pub(crate) async fn a_key_is_revoked_once_by_identifier_or_name(backend: &Backend) {
+    let store = &backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    for record in [plain("k1", &alice), plain("k2", &alice), plain("k3", &bob)] {
+        store.key_add(&record).await.unwrap();
+    }
+    // An account reaches only its own.
+    assert_eq!(store.key_revoke(&revocation(&alice, "k3")).await.unwrap(), Revoked::Unknown);
+    let revoked = store.key_revoke(&revocation(&alice, "k1")).await.unwrap();
+    assert_eq!(revoked, Revoked::Revoked(vec!["k1".to_owned()]));
+    assert_eq!(store.key_get("k1").await.unwrap().unwrap().key.revoked_at, Some(at(100)));
+    assert_eq!(store.key_revoke(&revocation(&alice, "k1")).await.unwrap(), Revoked::Unknown);
+    for untouched in ["k2", "k3"] {
+        assert_eq!(store.key_get(untouched).await.unwrap().unwrap().key.revoked_at, None);
+    }
+}
+
+pub(crate) async fn an_identifier_comes_before_a_name(backend: &Backend) {
+    let store = &backend.store;
+    let alice = account("alice");
+    let mut confusing = plain("k2", &alice);
+    "k1".clone_into(&mut confusing.key.name);
+    store.key_add(&confusing).await.unwrap();
+    let mut meant = plain("k1", &alice);
+    "other".clone_into(&mut meant.key.name);
+    store.key_add(&meant).await.unwrap();
+    let revoked = store.key_revoke(&revocation(&alice, "k1")).await.unwrap();
+    assert_eq!(revoked, Revoked::Revoked(vec!["k1".to_owned()]));
+    let revoked = store.key_revoke(&revocation(&alice, "k1")).await.unwrap();
+    assert_eq!(revoked, Revoked::Revoked(vec!["k2".to_owned()]));
+}
+
+pub(crate) async fn nobody_revokes_the_own_key_or_the_last_admin_key(backend: &Backend) {
+    let store = &backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    let mut short = key("k2", &bob);
+    short.key.expires_at = Some(at(100));
+    for record in [key("k1", &alice), short, plain("k3", &alice)] {
+        store.key_add(&record).await.unwrap();
+    }
+    let own = Revocation { by: "k1".to_owned(), ..revocation(&alice, "k1") };
+    assert_eq!(store.key_revoke(&own).await.unwrap(), Revoked::OwnKey);
+    // The other one with the scope ends at that moment.
+    assert_eq!(store.key_revoke(&revocation(&alice, "k1")).await.unwrap(), Revoked::LastAdmin);
+    let before = Revocation { at: at(99), ..revocation(&alice, "k1") };
+    assert!(matches!(store.key_revoke(&before).await.unwrap(), Revoked::Revoked(_)));
+    // What has ended anyway may be revoked, and what is no admin key too.
+    assert!(matches!(
+        store.key_revoke(&revocation(&bob, "k2")).await.unwrap(),
+        Revoked::Revoked(_)
+    ));
+    let last = store.key_revoke(&revocation(&alice, "k3")).await.unwrap();
+    assert!(matches!(last, Revoked::Revoked(_)));
+}
+
+pub(crate) async fn two_admins_cannot_revoke_each_other_at_once(backend: &Backend) {
+    let second = backend.second().await;
+    let alice = account("alice");
+    let mut left = "left".to_owned();
+    backend.store.key_add(&key(&left, &alice)).await.unwrap();
+    // Often enough that they meet; one is left every time.
+    for number in 0..20 {
+        let right = format!("right{number}");
+        backend.store.key_add(&key(&right, &alice)).await.unwrap();
+        let hers = Revocation { by: left.clone(), ..revocation(&alice, &right) };
+        let his = Revocation { by: right.clone(), ..revocation(&alice, &left) };
+        let (hers, his) = tokio::join!(backend.store.key_revoke(&hers), second.key_revoke(&his));
+        let (hers, his) = (hers.unwrap(), his.unwrap());
+        if hers == Revoked::LastAdmin {
+            assert_eq!(his, Revoked::Revoked(vec![left]));
+            left = right;
+        } else {
+            assert_eq!((hers, his), (Revoked::Revoked(vec![right]), Revoked::LastAdmin));
+        }
+    }
+    second.close().await;
+}
+
+pub(crate) async fn a_rotated_key_has_a_successor_and_an_end(backend: &Backend) {
+    let store = &backend.store;
+    let alice = account("alice");
+    let mut old = plain("k1", &alice);
+    "ci".clone_into(&mut old.key.name);
+    old.key.last_used_at = Some(at(50));
+    store.key_add(&old).await.unwrap();
+    let Rotated { old: ended, new } =
+        store.key_rotate(&rotation(&alice, "ci", "k2")).await.unwrap().unwrap();
+    assert_eq!((ended.id.as_str(), ended.expires_at), ("k1", Some(at(500))));
+    assert_eq!(store.key_get("k1").await.unwrap().unwrap().key, ended);
+    let fresh = store.key_get("k2").await.unwrap().unwrap();
+    assert_eq!((&fresh.key, fresh.secret_hash), (&new, [9; 32]));
+    let expected = jurat_core::key::Key {
+        id: "k2".to_owned(),
+        created_at: at(100),
+        last_used_at: None,
+        ..old.key
+    };
+    assert_eq!(new, expected);
+    // Of two with the name the newest is meant; a revocation by name means both.
+    let again = store.key_rotate(&rotation(&alice, "ci", "k3")).await.unwrap().unwrap();
+    assert_eq!(again.old.id, "k2");
+    let revoked = store.key_revoke(&revocation(&alice, "ci")).await.unwrap();
+    assert_eq!(revoked, Revoked::Revoked(["k3", "k2", "k1"].map(str::to_owned).into()));
+}
+
+pub(crate) async fn a_rotation_keeps_the_length_of_a_life(backend: &Backend) {
+    let store = &backend.store;
+    let alice = account("alice");
+    let mut old = plain("k1", &alice);
+    old.key.created_at = at(0);
+    old.key.expires_at = Some(at(300));
+    store.key_add(&old).await.unwrap();
+    let rotated = store.key_rotate(&rotation(&alice, "k1", "k2")).await.unwrap().unwrap();
+    assert_eq!(rotated.new.expires_at, Some(at(400)));
+    // It does not live longer than it would have.
+    assert_eq!(rotated.old.expires_at, Some(at(300)));
+}
+
+pub(crate) async fn a_key_that_has_ended_cannot_be_rotated(backend: &Backend) {
+    let store = &backend.store;
+    let alice = account("alice");
+    let mut ended = plain("k1", &alice);
+    ended.key.expires_at = Some(at(100));
+    store.key_add(&ended).await.unwrap();
+    let mut revoked = plain("k2", &alice);
+    revoked.key.revoked_at = Some(at(50));
+    store.key_add(&revoked).await.unwrap();
+    for id in ["k1", "k2", "k3"] {
+        assert_eq!(store.key_rotate(&rotation(&alice, id, "k9")).await.unwrap(), None);
+    }
+    assert_eq!(store.key_get("k9").await.unwrap(), None);
+    // A new identifier that is taken changes nothing of the old key.
+    store.key_add(&plain("k4", &alice)).await.unwrap();
+    assert!(store.key_rotate(&rotation(&alice, "k4", "k1")).await.is_err());
+    assert_eq!(store.key_get("k4").await.unwrap().unwrap().key.expires_at, None);
+}
+
+pub(crate) async fn the_last_use_of_a_key_never_goes_back(backend: &Backend) {
+    let store = &backend.store;
+    let alice = account("alice");
+    for id in ["k1", "k2"] {
+        store.key_add(&plain(id, &alice)).await.unwrap();
+    }
+    let uses = |pairs: &[(&str, i64)]| -> BTreeMap<_, _> {
+        pairs.iter().map(|(id, millis)| ((*id).to_owned(), at(*millis))).collect()
+    };
+    store.key_used(&uses(&[("k1", 60), ("k2", 10), ("gone", 10)])).await.unwrap();
+    store.key_used(&uses(&[("k1", 30), ("k2", 20)])).await.unwrap();
+    let last = async |id| store.key_get(id).await.unwrap().unwrap().key.last_used_at;
+    assert_eq!((last("k1").await, last("k2").await), (Some(at(60)), Some(at(20))));
+}

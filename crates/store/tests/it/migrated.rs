@@ -1,0 +1,179 @@
+//! Databases as earlier programs left them: migrated, read back whole, and written on.
+
+use std::{fs, path::Path};
+
+use jurat_core::{
+    decision::DecisionEntry,
+    id::{AccountId, RoundId},
+    replica::Label,
+    round::{Ending, Round},
+};
+use jurat_store::{Claim, Closed, KeyRecord, Orphans, Store};
+
+use crate::samples::{account, at, claim, closing, executor, expiry, newest, page, round, session};
+
+/// A schema version and what a program of that version wrote.
+#[derive(Debug)]
+pub(crate) struct Fixture {
+    /// Such as `0001_first`.
+    pub(crate) name: String,
+    /// The migrations up to this version, by name and text.
+    pub(crate) migrations: Vec<(String, String)>,
+    pub(crate) rows: String,
+    /// What the program of this version says to the database, once through everything.
+    pub(crate) program: String,
+}
+
+impl Fixture {
+    pub(crate) fn version(&self) -> i64 {
+        i64::try_from(self.migrations.len()).unwrap()
+    }
+
+    /// How many rows of the table it has.
+    fn count(&self, table: &str) -> usize {
+        self.rows.lines().filter(|line| line.starts_with(&format!("insert into {table} "))).count()
+    }
+}
+
+/// Every fixture, for one of the databases. `cargo xtask tidy` sees that none is missing.
+pub(crate) fn fixtures(database: &str) -> Vec<Fixture> {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(crate_folder.join(path)).unwrap();
+    let migrations: Vec<(String, String)> = names(&crate_folder.join("migrations").join(database))
+        .into_iter()
+        .map(|name| (name.clone(), read(&format!("migrations/{database}/{name}"))))
+        .map(|(name, text)| (name.trim_end_matches(".sql").to_owned(), text))
+        .collect();
+    let fixture = |name: String| {
+        let last = migrations.iter().position(|migration| migration.0 == name).unwrap();
+        Fixture {
+            migrations: migrations[..=last].to_vec(),
+            rows: read(&format!("tests/fixtures/{name}/{database}.sql")),
+            program: read(&format!("tests/fixtures/{name}/{database}_program.sql")),
+            name,
+        }
+    };
+    let found: Vec<Fixture> =
+        names(&crate_folder.join("tests/fixtures")).into_iter().map(fixture).collect();
+    assert_eq!(found.len() + 1, migrations.len(), "one for each schema but the newest");
+    found
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Reads everything back through the store.
+pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
+    let executors = store.executor_list(&page(None, 1_000)).await.unwrap();
+    assert_eq!(executors.len(), fixture.count("executors"), "{}", fixture.name);
+    assert!(executors.iter().any(|it| it.probe.as_ref().is_some_and(|it| it.capabilities.is_ok())));
+    let sessions = store.session_list(&page(None, 1_000)).await.unwrap();
+    assert_eq!(sessions.len(), fixture.count("sessions"));
+    let pool = store.pool().await.unwrap();
+    assert_eq!((pool.executors.len(), pool.sessions.len()), (executors.len(), sessions.len()));
+    assert!(0 < store.pool_version().await.unwrap());
+    for key in keys(fixture, store).await {
+        assert!(!key.key.scopes.is_empty());
+    }
+
+    let rounds = rounds(fixture, store).await;
+    let open = rounds.iter().filter(|round| round.closing.is_none()).count();
+    assert!(0 < open, "some were under way");
+    assert_eq!(rounds.len() - open, fixture.count("entries"));
+    let replicas = rounds.iter().filter_map(|round| round.closing.as_ref());
+    assert_eq!(replicas.map(|it| it.replicas.len()).sum::<usize>(), fixture.count("replicas"));
+    for round in &rounds {
+        sealed_as_it_was(round, store).await;
+    }
+}
+
+/// The decision that is made of all that was read has the bytes and the digest of the one recorded.
+async fn sealed_as_it_was(round: &Round, store: &dyn Store) {
+    let Some(end) = &round.closing else { return };
+    assert_eq!(end.replicas.len(), round.open.seats.len());
+    let labels: Vec<Label> = end.replicas.iter().map(|it| it.answer.label()).collect();
+    assert_eq!(labels, end.consensus.verdicts);
+    let again =
+        DecisionEntry::new(&round.open, end.ending, &end.replicas, &end.consensus, end.closed_at)
+            .seal();
+    assert_eq!((&again.text, &again.digest), (&end.entry, &end.receipt_id));
+    let entry = store.entry_get(&round.open.account, &end.receipt_id).await.unwrap();
+    assert_eq!(entry.as_ref(), Some(&end.entry));
+}
+
+async fn keys(fixture: &Fixture, store: &dyn Store) -> Vec<KeyRecord> {
+    let mut keys = Vec::new();
+    for id in first_values(fixture, "api_keys") {
+        keys.push(store.key_get(&id).await.unwrap().unwrap());
+    }
+    assert_eq!(keys.len(), fixture.count("api_keys"));
+    keys
+}
+
+async fn rounds(fixture: &Fixture, store: &dyn Store) -> Vec<Round> {
+    let mut rounds = Vec::new();
+    for account in first_values(fixture, "accounts") {
+        let account = AccountId::parse(&account).unwrap();
+        for line in store.round_list(&account, &newest(1_000)).await.unwrap() {
+            rounds.push(read(store, &account, &line.open.id).await);
+        }
+    }
+    assert_eq!(rounds.len(), fixture.count("rounds"));
+    rounds
+}
+
+async fn read(store: &dyn Store, account: &AccountId, id: &RoundId) -> Round {
+    store.round_get(account, id).await.unwrap().unwrap()
+}
+
+/// The first value of each row of the table.
+fn first_values(fixture: &Fixture, table: &str) -> Vec<String> {
+    let rows = fixture.rows.lines().filter(|row| row.starts_with(&format!("insert into {table} ")));
+    rows.map(|row| row.split('\'').nth(1).unwrap().to_owned()).collect()
+}
+
+/// Works on with it: ends what was under way, and adds to all that can be added to.
+pub(crate) async fn work_goes_on(fixture: &Fixture, store: &dyn Store) {
+    let under_way = rounds(fixture, store).await.into_iter().filter(|it| it.closing.is_none());
+    let under_way: Vec<Round> = under_way.collect();
+    let late = at(0).plus_millis(10 * 365 * 24 * 3_600_000);
+    let claim = Claim { now: late, ..claim("next", Orphans::All) };
+    let claimed = store.round_claim(&claim).await.unwrap();
+    assert_eq!(claimed.len(), under_way.len());
+    for open in &claimed {
+        let end = crate::samples::ended(
+            open,
+            Ending::Expired,
+            jurat_core::consensus::Outcome::Failed,
+            expiry(open).replicas.into_iter().take(open.seats.len()).collect(),
+        );
+        assert_eq!(store.round_close(open, &end).await.unwrap(), Closed::Closed);
+        assert_eq!(read(store, &open.account, &open.id).await.closing, Some(end));
+    }
+    store.executor_add(&executor("next"), Some(&session("next", "next"))).await.unwrap();
+    let open = round(&account("admin"), 7);
+    store.round_open(&open).await.unwrap();
+    store.round_close(&open, &closing(&open)).await.unwrap();
+    assert_eq!(read(store, &open.account, &open.id).await.closing, Some(closing(&open)));
+    store.ping().await.unwrap();
+}
+
+/// What the earlier program did after the migration is what any node may have done.
+pub(crate) async fn the_earlier_program_was_understood(store: &dyn Store) {
+    assert!(store.executor_get("previous").await.unwrap().unwrap().probe.is_some());
+    assert!(store.session_get("previous").await.unwrap().is_some());
+    let key = store.key_get("previouskey").await.unwrap().unwrap();
+    assert_eq!(key.key.account, account("previous"));
+    let id = RoundId::parse("rnd_previous").unwrap();
+    let walked = read(store, &account("previous"), &id).await;
+    let end = walked.closing.unwrap();
+    assert_eq!((end.ending, end.replicas.len()), (Ending::Closed, 1));
+    let listed = store.round_list(&account("previous"), &newest(10)).await.unwrap();
+    assert_eq!(listed.len(), 1);
+}

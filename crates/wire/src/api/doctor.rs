@@ -1,0 +1,79 @@
+//! The resource `/v1/doctor`.
+
+use jurat_core::{
+    checkup::{Finding, Level},
+    id::{AccountId, RoundId},
+};
+use serde_json::{Value, json};
+
+/// Where a walk over the decisions goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The oldest round of the walk, if it does not begin at the first.
+    pub since: Option<RoundId>,
+    pub after: (AccountId, RoundId),
+}
+
+impl Cursor {
+    pub fn text(&self) -> String {
+        let (account, round) = &self.after;
+        let since = self.since.as_ref().map_or("", RoundId::as_str);
+        format!("{account}.{round}.{since}")
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '.');
+        let account = AccountId::parse(parts.next()?).ok()?;
+        let round = RoundId::parse(parts.next()?).ok()?;
+        let since = match parts.next()? {
+            "" => None,
+            since => Some(RoundId::parse(since).ok()?),
+        };
+        Some(Self { since, after: (account, round) })
+    }
+}
+
+/// What was found, the worst of it first in a word.
+pub fn body(findings: &[Finding], ended_rounds: u64) -> Value {
+    let checks: Vec<Value> = findings.iter().map(finding).collect();
+    json!({ "status": worst(findings).as_str(), "checks": checks, "ended_rounds": ended_rounds })
+}
+
+pub fn finding(finding: &Finding) -> Value {
+    json!({
+        "check": finding.check,
+        "status": finding.level.as_str(),
+        "detail": finding.detail,
+        "advice": finding.advice,
+    })
+}
+
+pub fn worst(findings: &[Finding]) -> Level {
+    findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
+}
+
+/// A decision that is not what it says.
+pub fn problem(account: &AccountId, round: &RoundId, problem: &str) -> Value {
+    json!({ "account_id": account.as_str(), "round_id": round.as_str(), "problem": problem })
+}
+
+pub fn entries(checked: usize, problems: &[Value], next: Option<&Cursor>) -> Value {
+    json!({ "checked": checked, "problems": problems, "next_cursor": next.map(Cursor::text) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back() {
+        let after = (AccountId::parse("acct_a").unwrap(), RoundId::parse("rnd_1").unwrap());
+        for since in [None, Some(RoundId::parse("rnd_0").unwrap())] {
+            let cursor = Cursor { since, after: after.clone() };
+            assert_eq!(Cursor::parse(&cursor.text()), Some(cursor));
+        }
+        for text in ["", "acct_a", "acct_a.rnd_1", "acct_a.x.", "x.rnd_1.", "acct_a.rnd_1.x"] {
+            assert_eq!(Cursor::parse(text), None, "{text}");
+        }
+    }
+}

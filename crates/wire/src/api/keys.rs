@@ -1,0 +1,183 @@
+//! The resource `/v1/api-keys`.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    caller::Scope,
+    code::Code,
+    id::AccountId,
+    key::{ApiKey, Key, NewKey},
+    time::Timestamp,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    fields::{Fields, short},
+    time,
+};
+use crate::problem::Problem;
+
+const KNOWN: &[&str] =
+    &["name", "scopes", "account", "rate_per_minute", "concurrent_rounds", "expires_at"];
+const LONGEST_NAME: usize = 64;
+const HIGHEST_RATE: u64 = 1_000_000;
+const MOST_ROUNDS: u64 = 100_000;
+const LONGEST_GRACE_S: u64 = 30 * 86_400;
+const DEFAULT_GRACE_S: u64 = 86_400;
+
+/// The reply to a request for a key: the only one with the key itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct CreatedKey {
+    pub id: String,
+    pub name: String,
+    /// The clear text, shown this once.
+    pub key: String,
+    pub created_at: String,
+    pub scopes: Vec<&'static str>,
+    pub account: String,
+    pub rate_per_minute: Option<u32>,
+    pub concurrent_rounds: Option<u32>,
+    pub expires_at: Option<String>,
+    /// The identifier of the key whose place it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+}
+
+/// A key in a list, without its secret.
+#[derive(Debug, Clone, Serialize)]
+pub struct ListedKey {
+    pub id: String,
+    pub name: String,
+    pub account: String,
+    pub scopes: Vec<&'static str>,
+    pub rate_per_minute: Option<u32>,
+    pub concurrent_rounds: Option<u32>,
+    pub created_at: String,
+    pub expires_at: Option<String>,
+    pub revoked_at: Option<String>,
+    /// To the minute.
+    pub last_used_at: Option<String>,
+}
+
+/// A page of keys.
+#[derive(Debug, Clone, Serialize)]
+pub struct KeyPage {
+    pub items: Vec<ListedKey>,
+    pub next_cursor: Option<String>,
+}
+
+impl CreatedKey {
+    pub fn new(key: &Key, clear: &ApiKey, replaces: Option<String>) -> Self {
+        Self {
+            id: key.id.clone(),
+            name: key.name.clone(),
+            key: clear.reveal(),
+            created_at: time::text(key.created_at),
+            scopes: scopes(key),
+            account: key.account.to_string(),
+            rate_per_minute: key.rate_per_minute,
+            concurrent_rounds: key.concurrent_rounds,
+            expires_at: key.expires_at.map(time::text),
+            replaces,
+        }
+    }
+}
+
+impl From<&Key> for ListedKey {
+    fn from(key: &Key) -> Self {
+        Self {
+            id: key.id.clone(),
+            name: key.name.clone(),
+            account: key.account.to_string(),
+            scopes: scopes(key),
+            rate_per_minute: key.rate_per_minute,
+            concurrent_rounds: key.concurrent_rounds,
+            created_at: time::text(key.created_at),
+            expires_at: key.expires_at.map(time::text),
+            revoked_at: key.revoked_at.map(time::text),
+            last_used_at: key.last_used_at.map(time::text),
+        }
+    }
+}
+
+fn scopes(key: &Key) -> Vec<&'static str> {
+    key.scopes.iter().map(|scope| scope.as_str()).collect()
+}
+
+pub fn decode_create(body: &Value, now: Timestamp) -> Result<NewKey, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    body.refuse_others(KNOWN)?;
+    Ok(NewKey {
+        name: name(&body)?,
+        scopes: wanted_scopes(&body)?,
+        account: body.text("account")?.map(account).transpose()?,
+        rate_per_minute: count(&body, "rate_per_minute", HIGHEST_RATE)?,
+        concurrent_rounds: count(&body, "concurrent_rounds", MOST_ROUNDS)?,
+        expires_at: end(&body, now)?,
+    })
+}
+
+/// For how many milliseconds a key that is replaced stays valid.
+pub fn decode_rotate(body: &Value) -> Result<u64, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    body.refuse_others(&["grace_seconds"])?;
+    Ok(body.whole("grace_seconds", 0, LONGEST_GRACE_S)?.unwrap_or(DEFAULT_GRACE_S) * 1_000)
+}
+
+/// An account that a request names.
+pub fn account(text: &str) -> Result<AccountId, Problem> {
+    AccountId::parse(text).map_err(|_| {
+        let reason = format!(
+            "`account` must be `acct_` and 1 to 40 letters or digits, not `{}`",
+            short(text)
+        );
+        Problem::new(Code::ValidationError, reason).at("account")
+    })
+}
+
+/// A name that can stand in a URL, and is no flag on a command line.
+fn name(body: &Fields<'_>) -> Result<String, Problem> {
+    let text = body.required_text("name")?;
+    let is_plain = text.chars().all(|symbol| !symbol.is_control() && symbol != '/');
+    let is_framed = text.trim() == text && !text.starts_with(['-', '.']);
+    if is_plain && is_framed && text.chars().count() <= LONGEST_NAME {
+        return Ok(text.to_owned());
+    }
+    let reason = format!(
+        "must have at most {LONGEST_NAME} characters, no `/` and no control characters, and not start with `-` or `.` or a space"
+    );
+    Err(body.wrong("name", &reason))
+}
+
+fn wanted_scopes(body: &Fields<'_>) -> Result<BTreeSet<Scope>, Problem> {
+    if body.get("scopes").is_none() {
+        return Ok(BTreeSet::from([Scope::RoundsCreate, Scope::RoundsRead]));
+    }
+    let wrong = |what: &str| {
+        let known = Scope::ALL.map(Scope::as_str).join(", ");
+        body.wrong("scopes", &format!("{what}; known are {known}"))
+    };
+    let words = body.texts("scopes")?;
+    let scopes: BTreeSet<Scope> = words
+        .into_iter()
+        .map(|word| word.parse().map_err(|()| wrong(&format!("has no `{}`", short(word)))))
+        .collect::<Result<_, _>>()?;
+    if scopes.is_empty() { Err(wrong("must name at least one scope")) } else { Ok(scopes) }
+}
+
+fn count(body: &Fields<'_>, field: &str, most: u64) -> Result<Option<u32>, Problem> {
+    Ok(body.whole(field, 1, most)?.and_then(|number| u32::try_from(number).ok()))
+}
+
+fn end(body: &Fields<'_>, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+    let Some(text) = body.text("expires_at")? else { return Ok(None) };
+    match time::parse(text) {
+        Some(end) if now < end => Ok(Some(end)),
+        Some(_) => Err(body.wrong("expires_at", "must lie in the future")),
+        None => Err(body.wrong(
+            "expires_at",
+            "must be a time with its zone as in RFC 3339, such as 2030-01-31T12:00:00Z",
+        )),
+    }
+}
