@@ -31,7 +31,7 @@ pub(crate) async fn fill(store: &Arc<Sqlite>, count: u32) -> Result<()> {
         async move {
             let open = open(number, u128::from(number));
             let closing = closing(&open, number);
-            store.round_open(&open).await?;
+            store.round_open(&open, None).await?;
             ensure!(store.round_close(&open, &closing).await? == Closed::Closed, "lost");
             Ok(())
         }
@@ -45,7 +45,7 @@ pub(crate) async fn leave_open(store: &Arc<Sqlite>, turn: usize, count: u32) -> 
     for number in 0..count {
         // The second half of the identifier tells the turns apart.
         let bits = (u128::try_from(turn)? + 1) << 64 | u128::from(number);
-        store.round_open(&open(number, bits)).await?;
+        store.round_open(&open(number, bits), None).await?;
     }
     Ok(())
 }

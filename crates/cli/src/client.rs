@@ -63,19 +63,26 @@ pub(crate) struct Call {
     method: Method,
     path: String,
     body: Option<Value>,
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Call {
     pub(crate) fn get(path: String) -> Self {
-        Self { method: Method::GET, path, body: None }
+        Self { method: Method::GET, path, body: None, headers: Vec::new() }
     }
 
     pub(crate) fn delete(path: String) -> Self {
-        Self { method: Method::DELETE, path, body: None }
+        Self { method: Method::DELETE, path, body: None, headers: Vec::new() }
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
-        Self { method: Method::POST, path: path.into(), body: Some(body) }
+        Self { method: Method::POST, path: path.into(), body: Some(body), headers: Vec::new() }
+    }
+
+    /// Adds a header where there is a value for it.
+    pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Self {
+        self.headers.extend(value.map(|value| (name, value.to_owned())));
+        self
     }
 }
 
@@ -230,6 +237,11 @@ impl Client {
         Err(ClientError::Foreign { status: arriving.status })
     }
 
+    /// Whether the work is done by this process, and ends with it.
+    pub(crate) const fn is_in_process(&self) -> bool {
+        matches!(self.transport, Transport::InProcess(_))
+    }
+
     /// Lets go of the store, after what is under way has ended.
     pub(crate) async fn close(self) {
         self.transport.close().await;
@@ -241,6 +253,9 @@ impl Client {
             .uri(self.transport.address(&call.path))
             .header(header::AUTHORIZATION, self.key.clone())
             .header(header::ACCEPT, accept);
+        for (name, value) in call.headers {
+            request = request.header(name, value);
+        }
         let mut body = Bytes::new();
         if let Some(value) = call.body {
             request = request.header(header::CONTENT_TYPE, "application/json");

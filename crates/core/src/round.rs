@@ -52,6 +52,16 @@ words!(
     }
 );
 
+words!(
+    /// Where a round stands: under way, or how it ended.
+    State {
+        Open => "open",
+        Closed => "closed",
+        Expired => "expired",
+        Cancelled => "cancelled",
+    }
+);
+
 /// What closing adds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Closing {

@@ -5,15 +5,20 @@ use std::{sync::Arc, time::Duration};
 use backon::{ExponentialBuilder, Retryable as _};
 use jurat_core::{
     candidate::{Candidate, Evidence},
-    consensus::{Consensus, agree, nearest_output},
+    consensus::{Consensus, Outcome, agree, nearest_output},
     decision::DecisionEntry,
     policy::Status,
-    replica::Replica,
+    replica::{Label, Replica},
     round::{Closing, Ending, OpenRound, Round},
 };
 use jurat_store::{Closed, StoreError, StoreErrorKind};
 
-use crate::{Engine, EngineError, Progress, Watcher, ask::Checks, round::Ended};
+use crate::{
+    Engine, EngineError, Progress, Watcher,
+    ask::{Checks, Errand},
+    round::Ended,
+    under_way::Stop,
+};
 
 /// A store that is gone for a moment must not cost a round that is paid for.
 const TRIES: usize = 6;
@@ -21,24 +26,27 @@ const FIRST_DELAY: Duration = Duration::from_millis(50);
 const LONGEST_RECHECK: Duration = Duration::from_secs(2);
 
 impl Engine {
-    /// Counts the votes and records the decision with its entry in one transaction.
+    /// Counts the votes, unless the round was stopped, and records the decision with its entry in
+    /// one transaction.
     pub(crate) async fn close(
         &self,
         open: OpenRound,
         ended: Ended,
         watcher: &Watcher,
     ) -> Result<Round, EngineError> {
-        let Ended { errand, replicas } = ended;
+        let Ended { errand, replicas, stopped } = ended;
         let replicas = Arc::new(replicas);
-        let counted = self.count(&errand, &replicas, agree).await;
-        let mut consensus = counted.map_err(|_| EngineError::Bug("the votes were not counted"))?;
+        let (ending, consensus) = match stopped {
+            None => (Ending::Closed, self.decide(&errand, &replicas).await?),
+            // What some said before the others were cancelled is on record, and decides nothing.
+            Some(Stop::Caller) => (Ending::Cancelled, undecided(&replicas)),
+            Some(Stop::Node) => (Ending::Expired, undecided(&replicas)),
+        };
         let replicas = Arc::unwrap_or_clone(replicas);
-        self.recheck_merged(&errand.checks, &replicas, &mut consensus).await;
         let closed_at = self.inner.clock.now();
-        let entry =
-            DecisionEntry::new(&open, Ending::Closed, &replicas, &consensus, closed_at).seal();
+        let entry = DecisionEntry::new(&open, ending, &replicas, &consensus, closed_at).seal();
         let closing = Closing {
-            ending: Ending::Closed,
+            ending,
             replicas,
             consensus,
             closed_at,
@@ -53,6 +61,17 @@ impl Engine {
             closing: Box::new(closing.clone()),
         });
         Ok(Round { open, closing: Some(closing) })
+    }
+
+    async fn decide(
+        &self,
+        errand: &Arc<Errand>,
+        replicas: &Arc<Vec<Replica>>,
+    ) -> Result<Consensus, EngineError> {
+        let counted = self.count(errand, replicas, agree).await;
+        let mut consensus = counted.map_err(|_| EngineError::Bug("the votes were not counted"))?;
+        self.recheck_merged(&errand.checks, replicas, &mut consensus).await;
+        Ok(consensus)
     }
 
     async fn record(&self, open: &OpenRound, closing: &Closing) -> Result<(), EngineError> {
@@ -105,5 +124,33 @@ impl Engine {
             return;
         }
         consensus.output = nearest_output(replicas, consensus);
+    }
+}
+
+/// Nothing was counted, so there is no strategy and no relation to name.
+pub(crate) fn undecided(replicas: &[Replica]) -> Consensus {
+    let asked = replicas.len();
+    let verdicts: Vec<Label> = replicas.iter().map(|replica| replica.answer.label()).collect();
+    let cancelled = verdicts.iter().filter(|label| **label == Label::Cancelled).count();
+    Consensus {
+        outcome: Outcome::Failed,
+        verdict: None,
+        output: None,
+        verdicts,
+        groups: vec![None; asked],
+        winner: None,
+        asked,
+        started: asked,
+        answered: replicas.iter().filter(|replica| replica.answer.has_answered()).count(),
+        cancelled,
+        agreement: 0.0,
+        agreement_answered: 0.0,
+        strategy: "none".to_owned(),
+        equivalence: "none".to_owned(),
+        score: None,
+        confidence: 0.0,
+        effective_votes: 0.0,
+        disagreed: true,
+        tie_broken: false,
     }
 }

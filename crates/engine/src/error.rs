@@ -29,6 +29,8 @@ pub enum EngineError {
     TooMuchWork(String),
     #[error("the policy is refused: {0}")]
     Policy(BindError),
+    #[error("the idempotency key `{0}` was used for another request")]
+    KeyReused(String),
     #[error("too many rounds are under way")]
     Overloaded,
     #[error("{0}")]
@@ -57,6 +59,7 @@ impl EngineError {
             Self::Select(SelectError::Unavailable { .. }) => Code::SessionsUnavailable,
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
+            Self::KeyReused(_) => Code::IdempotencyMismatch,
             Self::ChecksBusy | Self::Overloaded | Self::Late(_) => Code::Overloaded,
             Self::Limited(_) => Code::RateLimited,
             Self::ShuttingDown => Code::ShuttingDown,
@@ -86,6 +89,7 @@ impl EngineError {
             | Self::NotFound { .. }
             | Self::Conflict(_)
             | Self::Select(SelectError::Unavailable { .. })
+            | Self::KeyReused(_)
             | Self::ChecksBusy
             | Self::Overloaded
             | Self::Late(_)

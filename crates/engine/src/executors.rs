@@ -2,12 +2,12 @@
 
 use jurat_core::{
     caller::{Caller, Scope},
-    executor::{Executor, Probe},
+    executor::{BreakerState, Executor, Probe},
     session::Session,
 };
-use jurat_store::{Added, Page};
+use jurat_store::{Added, Page, Removed};
 
-use crate::{Engine, EngineError, ExecutorView};
+use crate::{Done, Engine, EngineError, ExecutorView, Keyed};
 
 impl Engine {
     /// Registers an executor and, where given, a session to it.
@@ -16,8 +16,13 @@ impl Engine {
         caller: &Caller,
         executor: Executor,
         session: Option<Session>,
-    ) -> Result<ExecutorView, EngineError> {
+        keyed: Option<Keyed<ExecutorView>>,
+    ) -> Result<Done<ExecutorView>, EngineError> {
         require(caller, Scope::Admin)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
         if let Some(name) = &executor.token_env
             && (self.inner.secrets)(name).is_none()
         {
@@ -25,8 +30,12 @@ impl Engine {
                 format!("names the variable `{name}`, which is not set where the server runs");
             return Err(EngineError::Invalid { field: "token_env", reason });
         }
-        match self.inner.store.executor_add(&executor, session.as_ref()).await? {
+        let unprobed = ExecutorView { executor, circuit: BreakerState::Closed };
+        let once = self.note_of(caller, keyed, &unprobed);
+        let executor = unprobed.executor;
+        match self.inner.store.executor_add(&executor, session.as_ref(), once.as_ref()).await? {
             Added::Added => {}
+            Added::Repeated => return self.answered_meanwhile(caller, keyed).await,
             Added::ExecutorExists => {
                 return Err(EngineError::Conflict(format!(
                     "there is an executor `{}` already",
@@ -44,7 +53,9 @@ impl Engine {
         if let Some(address) = self.address_of(&executor.name).await? {
             self.probe(&executor.name, &address).await;
         }
-        Ok(self.executor_view(executor))
+        let view = self.executor_view(executor);
+        self.complete_note(caller, keyed, &view).await;
+        Ok(Done::Now(view))
     }
 
     pub async fn executor_list(
@@ -79,14 +90,25 @@ impl Engine {
         &self,
         caller: &Caller,
         name: &str,
-    ) -> Result<Vec<String>, EngineError> {
+        keyed: Option<Keyed<Vec<String>>>,
+    ) -> Result<Done<Vec<String>>, EngineError> {
         require(caller, Scope::Admin)?;
-        let sessions =
-            self.inner.store.executor_remove(name).await?.ok_or_else(|| unknown(name))?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
+        // Which sessions go along is known only afterwards.
+        let once = self.note_of(caller, keyed, &Vec::new());
+        let sessions = match self.inner.store.executor_remove(name, once.as_ref()).await? {
+            Removed::Removed(sessions) => sessions,
+            Removed::Unknown => return Err(unknown(name)),
+            Removed::Repeated => return self.answered_meanwhile(caller, keyed).await,
+        };
         self.inner.pool.forget();
         self.inner.pool.drop_standing(name);
         self.inner.metrics.executors.forget(name);
-        Ok(sessions)
+        self.complete_note(caller, keyed, &sessions).await;
+        Ok(Done::Now(sessions))
     }
 }
 

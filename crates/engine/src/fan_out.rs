@@ -1,6 +1,6 @@
 //! Asks all chosen sessions at once. Each ends by the deadline, and none gets lost.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use jurat_core::{
@@ -13,7 +13,12 @@ use jurat_core::{
 use jurat_guard::bounded::NotDone;
 use serde_json::Value;
 
-use crate::{Engine, Progress, Watcher, ask::Errand, round::Ended};
+use crate::{
+    Engine, Progress, Watcher,
+    ask::Errand,
+    round::Ended,
+    under_way::{Entered, Stop},
+};
 
 /// Outputs of so many values are compared on a thread of their own.
 const MANY_NODES: usize = 5_000;
@@ -26,6 +31,7 @@ impl Engine {
         open: &OpenRound,
         errand: Arc<Errand>,
         watcher: &Watcher,
+        entered: &Entered,
     ) -> Ended {
         let started_at = self.inner.clock.now();
         let mut calls: FuturesUnordered<_> = (0..open.seats.len())
@@ -42,7 +48,19 @@ impl Engine {
             });
         }
         let mut replicas: Vec<Replica> = Vec::with_capacity(open.seats.len());
-        while let Some((index, answer)) = calls.next().await {
+        let mut stopping = pin!(entered.stopped());
+        let mut stopped = None;
+        loop {
+            // What has arrived counts, even if the round is stopped in the same moment.
+            let next = tokio::select! {
+                biased;
+                next = calls.next() => next,
+                why = &mut stopping => {
+                    stopped = Some(why);
+                    None
+                }
+            };
+            let Some((index, answer)) = next else { break };
             let answer = answer.unwrap_or_else(|_| {
                 Answer::nothing(FailureCode::Internal, "the call ended in a panic")
             });
@@ -66,17 +84,14 @@ impl Engine {
             .filter(|index| replicas.iter().all(|replica| replica.index != *index))
             .collect();
         for index in missing {
-            let answer = Answer::nothing(
-                FailureCode::Cancelled,
-                "the round was decided without this replica",
-            );
+            let answer = unasked(stopped);
             let latency_ms = self.inner.clock.now().millis_since(started_at);
             replicas.push(replica(open, &errand, index, answer, latency_ms));
         }
         // The order is that of choice, never of arrival.
         replicas.sort_by_key(|replica| replica.index);
         self.inner.metrics.executors.ended(&replicas);
-        Ended { errand, replicas }
+        Ended { errand, replicas, stopped }
     }
 
     async fn is_decided(&self, open: &OpenRound, errand: &Arc<Errand>, ended: &[Replica]) -> bool {
@@ -152,6 +167,22 @@ impl Engine {
                 standing.breaker = Breaker::closed();
             });
         }
+    }
+}
+
+/// What stands for a replica whose answer was not waited for.
+fn unasked(stopped: Option<Stop>) -> Answer {
+    match stopped {
+        None => {
+            Answer::nothing(FailureCode::Cancelled, "the round was decided without this replica")
+        }
+        Some(Stop::Caller) => {
+            Answer::nothing(FailureCode::Cancelled, "the round was called off by its caller")
+        }
+        Some(Stop::Node) => Answer::nothing(
+            FailureCode::NodeStopped,
+            "the node stopped before the round was closed",
+        ),
     }
 }
 

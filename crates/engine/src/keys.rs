@@ -12,10 +12,13 @@ use jurat_core::{
 };
 use jurat_store::{KeyAdded, KeyRecord, Page, Revocation, Revoked, Rotated, Rotation};
 
-pub(crate) use self::{limits::InUse, owner::KeyCache};
 pub use self::{
     limits::{Allowance, Limit},
     owner::Admitted,
+};
+pub(crate) use self::{
+    limits::{InUse, RoundPlace},
+    owner::KeyCache,
 };
 use crate::{Engine, EngineError, executors::require};
 

@@ -1,6 +1,7 @@
 //! The operations of Jurat. Each exists once, here; every surface is a way to say it.
 
 mod ask;
+mod begun;
 mod checked;
 mod clock;
 mod close;
@@ -8,6 +9,7 @@ mod doctor;
 mod error;
 mod executors;
 mod fan_out;
+mod idempotency;
 mod keys;
 mod metrics;
 mod pool;
@@ -21,6 +23,8 @@ mod sessions;
 mod signature;
 mod stop;
 mod tasks;
+mod under_way;
+mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -30,12 +34,14 @@ use jurat_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::Page as EnginePage;
+pub use jurat_store::{Page as EnginePage, SavedAnswer};
 
 pub use self::{
+    begun::Begun,
     clock::{Clock, SystemClock},
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
+    idempotency::{Done, Keyed, OnceKey},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, RequestFigures, RequestInFlight},
     probe::ExecutorView,
@@ -49,6 +55,7 @@ use self::{
     pool::PoolCache,
     pressure::Pressure,
     tasks::Tasks,
+    under_way::UnderWay,
 };
 
 /// Finds the value of a named secret, such as an environment variable.
@@ -117,14 +124,13 @@ struct Inner {
     secrets: Secrets,
     limits: Limits,
     rounds: Arc<Semaphore>,
+    under_way: Arc<UnderWay>,
     pool: PoolCache,
     keys: KeyCache,
     in_use: InUse,
     tasks: Tasks,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
-    /// Ends the walks under way.
-    released: CancellationToken,
     metrics: Metrics,
     pressure: Pressure,
 }
@@ -152,12 +158,12 @@ impl Engine {
             node_key: parts.node_key,
             secrets: parts.secrets,
             rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
+            under_way: Arc::default(),
             limits: parts.limits,
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             tasks: Tasks::default(),
             stopping: CancellationToken::new(),
-            released: CancellationToken::new(),
         };
         Self { inner: Arc::new(inner) }
     }

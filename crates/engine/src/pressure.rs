@@ -2,12 +2,14 @@
 //!
 //! What counts is the time for which work that is ready waits for its turn, never how many rounds
 //! wait for executors: those may take a minute, and cost nothing meanwhile. Two waits are watched:
-//! that of a task for a thread, and that of a write for the store.
+//! that of a task for a thread, as far as this process is to blame for it, and that of a write for
+//! the store.
 
 mod controller;
 mod writes;
 
 use std::{
+    num::NonZero,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -15,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::time::{ClockId, clock_gettime};
 use tokio::{sync::Notify, time::Instant};
 
 use self::controller::{Controller, Seen};
@@ -125,17 +128,21 @@ impl Pressure {
         let mut controller = Controller::new(target);
         let mut ticks = tokio::time::interval(SAMPLE_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
         let mut last = Instant::now();
         let mut nothing = 0;
         loop {
             ticks.tick().await;
-            let ready = Instant::now();
+            let (ready, had) = (Instant::now(), spent());
             // Comes back when all that was ready before has had its turn.
             tokio::task::yield_now().await;
             let now = Instant::now();
+            // Work of this process that was ready, not the time that others took from it.
+            let own = spent().saturating_sub(had) / workers;
             let seen = Seen {
                 elapsed: now - last,
-                lag: now - ready,
+                lag: own.min(now - ready),
                 begun: self.begun.swap(0, Ordering::Relaxed),
                 refused: self.refused.swap(0, Ordering::Relaxed),
             };
@@ -160,6 +167,14 @@ impl Pressure {
         self.wake.notified().await;
         self.is_asleep.store(false, Ordering::Relaxed);
     }
+}
+
+/// The time of the processors that this process has had.
+fn spent() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::from_secs(seconds)
+        + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 fn tell(was_limited: bool, rate: Option<f64>) {

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use jurat_core::{
-    consensus::{Consensus, Outcome},
     decision::DecisionEntry,
-    replica::{Answer, FailureCode, Label, Replica},
+    replica::{Answer, FailureCode, Replica},
     round::{Closing, Ending, OpenRound},
 };
 use jurat_store::{Claim, Closed, Orphans};
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, close::undecided};
 
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
+const CALLED_OFF_EVERY: Duration = Duration::from_secs(1);
 const KEY_USES_EVERY: Duration = Duration::from_secs(15);
 const CLAIM_LEASE_MS: u64 = 30_000;
 const CLAIMED_AT_ONCE: u32 = 100;
@@ -70,6 +70,15 @@ impl Engine {
                     }
                 }
             });
+            let engine = self.clone();
+            self.inner.tasks.every(CALLED_OFF_EVERY, move || {
+                let engine = engine.clone();
+                async move {
+                    if let Err(error) = engine.stop_called_off().await {
+                        tracing::warn!(error = %error, "could not look for rounds that were called off");
+                    }
+                }
+            });
         }
         Ok(())
     }
@@ -118,7 +127,7 @@ impl Engine {
                 cost_micros: 0,
             })
             .collect();
-        let consensus = undecided(replicas.len());
+        let consensus = undecided(&replicas);
         let closed_at = self.inner.clock.now();
         let entry =
             DecisionEntry::new(open, Ending::Expired, &replicas, &consensus, closed_at).seal();
@@ -135,30 +144,5 @@ impl Engine {
             self.inner.metrics.rounds.ended(open, &closing);
         }
         Ok(())
-    }
-}
-
-/// Nothing was counted, so there is no strategy and no relation to name.
-fn undecided(asked: usize) -> Consensus {
-    Consensus {
-        outcome: Outcome::Failed,
-        verdict: None,
-        output: None,
-        verdicts: vec![Label::Error; asked],
-        groups: vec![None; asked],
-        winner: None,
-        asked,
-        started: asked,
-        answered: 0,
-        cancelled: 0,
-        agreement: 0.0,
-        agreement_answered: 0.0,
-        strategy: "none".to_owned(),
-        equivalence: "none".to_owned(),
-        score: None,
-        confidence: 0.0,
-        effective_votes: 0.0,
-        disagreed: true,
-        tie_broken: false,
     }
 }

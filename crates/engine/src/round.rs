@@ -9,66 +9,107 @@ use jurat_core::{
     replica::Replica,
     round::{OpenRound, Round, Seat},
     select::select,
+    time::Timestamp,
 };
-use tokio::time::Instant;
+use jurat_store::Opened;
+use tokio::{sync::oneshot, time::Instant};
 use tracing::Instrument as _;
 
 use crate::{
-    Engine, EngineError, Watcher,
+    Begun, Engine, EngineError, OnceKey, Watcher,
     ask::Errand,
     executors::require,
+    keys::RoundPlace,
     pool::{PoolView, lanes},
+    under_way::Stop,
 };
 
 /// How long after its deadline a round still belongs to its node.
-const LEASE_GRACE_MS: u64 = 10_000;
+pub(crate) const LEASE_GRACE_MS: u64 = 10_000;
+
+/// What a walk begins with.
+struct Start {
+    caller: Caller,
+    job: Job,
+    watcher: Watcher,
+    once: Option<OnceKey>,
+    /// Told when the round is on record; nobody listens when the caller is gone.
+    opened: oneshot::Sender<OpenRound>,
+}
+
+enum Turn {
+    /// With a place among the rounds under way.
+    Now(RoundPlace),
+    /// The same request began it before.
+    Before(Box<Round>),
+}
 
 impl Engine {
     /// Runs a job on as many sessions as its terms ask for, and returns what they agree on.
-    ///
-    /// The round goes on to its end and is recorded even if the caller goes away.
     pub async fn round_run(
         &self,
         caller: &Caller,
         job: Job,
         watcher: Watcher,
     ) -> Result<Round, EngineError> {
-        let kind = job.work.kind();
-        let ended = self.round_to_its_end(caller, job, watcher).await;
-        ended.inspect_err(|error| self.inner.metrics.rounds.failed(kind, error.code()))
+        self.round_begin(caller, job, watcher, None).await?.ended().await
     }
 
-    async fn round_to_its_end(
+    /// Opens a round and lets it run.
+    ///
+    /// From then on it goes to its end and is recorded even if the caller goes away; before that,
+    /// nothing is begun for a caller who is gone.
+    pub async fn round_begin(
         &self,
         caller: &Caller,
         job: Job,
         watcher: Watcher,
-    ) -> Result<Round, EngineError> {
-        require(caller, Scope::RoundsCreate)?;
-        if self.is_stopping() {
-            return Err(EngineError::ShuttingDown);
-        }
-        let place = self.round_place(caller)?;
+        once: Option<OnceKey>,
+    ) -> Result<Begun, EngineError> {
+        let kind = job.work.kind();
+        let admitted = self.place_for(caller, once.as_ref()).await;
+        let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
+        let place = match admitted.inspect_err(failed)? {
+            Turn::Now(place) => place,
+            Turn::Before(round) => return Ok(Begun::before(self, *round)),
+        };
+        let (opened, opening) = oneshot::channel();
+        let start = Start { caller: caller.clone(), job, watcher, once: once.clone(), opened };
         let engine = self.clone();
-        let account = caller.account().clone();
         let walk = async move {
             // Held until the round ends, not until its caller leaves.
             let _place = place;
-            let walk = engine.walk(account, job, watcher);
-            let walked = engine.inner.released.run_until_cancelled(walk).await;
-            walked.unwrap_or(Err(EngineError::ShuttingDown))
+            let walked = engine.walk(start).await;
+            walked.inspect_err(|error| engine.inner.metrics.rounds.failed(kind, error.code()))
         };
         // The log lines of the round name the request that it belongs to.
         let walk = self.inner.tasks.spawn(walk.in_current_span());
-        walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))?
+        if let Ok(open) = opening.await {
+            return Ok(Begun::now(self, open, walk));
+        }
+        // It ended before it opened a round: by an error, or because another was quicker.
+        walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))??;
+        let round = self.round_before(caller, once.as_ref()).await?;
+        round.map(|round| Begun::before(self, round)).ok_or(EngineError::Bug("no round was begun"))
     }
 
-    async fn walk(
+    /// Finds out whether a round is to be walked at all.
+    async fn place_for(
         &self,
-        account: AccountId,
-        job: Job,
-        watcher: Watcher,
-    ) -> Result<Round, EngineError> {
+        caller: &Caller,
+        once: Option<&OnceKey>,
+    ) -> Result<Turn, EngineError> {
+        require(caller, Scope::RoundsCreate)?;
+        if let Some(round) = self.round_before(caller, once).await? {
+            return Ok(Turn::Before(Box::new(round)));
+        }
+        self.admit()?;
+        self.round_place(caller).map(Turn::Now)
+    }
+
+    /// Returns nothing when no round was opened and that is no error.
+    async fn walk(&self, start: Start) -> Result<Option<Round>, EngineError> {
+        let Start { caller, job, watcher, once, opened } = start;
         let opened_at = self.inner.clock.now();
         let deadline = Instant::now() + Duration::from_millis(job.timeout_ms);
         let bits = self.inner.clock.bits();
@@ -83,7 +124,35 @@ impl Engine {
         let checks = preparing.map_err(|_| EngineError::ChecksBusy)??;
         let (seats, places) = self.choose(&job, &view, seed(bits))?;
 
-        let open = OpenRound {
+        let open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
+        let once = once.map(|once| self.round_note(&caller, &once));
+        // Nobody waits for it any more, and nothing is lost yet.
+        if opened.is_closed() {
+            return Ok(None);
+        }
+        let opening = self.inner.store.round_open(&open, once.as_ref());
+        if self.inner.metrics.write("round_open", opening).await? == Opened::Repeated {
+            return Ok(None);
+        }
+        let entered = self.inner.under_way.enter(&open);
+        // A caller who went away in this moment gets the round by its key or from the list.
+        let _gone = opened.send(open.clone());
+
+        let errand = Errand::new(&open, job, checks, places, deadline);
+        let ended = self.fan_out(&open, Arc::new(errand), &watcher, &entered).await;
+        let round = self.close(open, ended, &watcher).await?;
+        drop(entered);
+        Ok(Some(round))
+    }
+
+    fn open_round(
+        &self,
+        (id, opened_at): (RoundId, Timestamp),
+        account: AccountId,
+        job: &Job,
+        seats: Vec<Seat>,
+    ) -> OpenRound {
+        OpenRound {
             id,
             account,
             kind: job.work.kind(),
@@ -98,12 +167,7 @@ impl Engine {
             seats,
             opened_at,
             deadline_at: opened_at.plus_millis(job.timeout_ms),
-        };
-        self.inner.metrics.write("round_open", self.inner.store.round_open(&open)).await?;
-
-        let errand = Errand::new(&open, job, checks, places, deadline);
-        let ended = self.fan_out(&open, Arc::new(errand), &watcher).await;
-        self.close(open, ended, &watcher).await
+        }
     }
 
     /// Chooses the sessions and says where each of them is.
@@ -162,6 +226,8 @@ pub(crate) struct Place {
 pub(crate) struct Ended {
     pub(crate) errand: Arc<Errand>,
     pub(crate) replicas: Vec<Replica>,
+    /// What ended it before all replicas had.
+    pub(crate) stopped: Option<Stop>,
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the lower bits are as random as all")]

@@ -5,7 +5,8 @@ use jurat_core::{
     consensus::Outcome,
     id::RoundId,
     job::Kind,
-    round::{Round, RoundSummary},
+    round::{Round, RoundSummary, State},
+    time::Timestamp,
 };
 use jurat_store::RoundFilter;
 
@@ -16,6 +17,11 @@ use crate::{Engine, EngineError, executors::require};
 pub struct RoundQuery {
     pub kind: Option<Kind>,
     pub outcome: Option<Outcome>,
+    pub state: Option<State>,
+    /// Opened at this time or later.
+    pub since: Option<Timestamp>,
+    /// Opened before this time.
+    pub until: Option<Timestamp>,
     pub before: Option<RoundId>,
     pub limit: u32,
 }
@@ -23,8 +29,7 @@ pub struct RoundQuery {
 impl Engine {
     pub async fn round_show(&self, caller: &Caller, id: &RoundId) -> Result<Round, EngineError> {
         require(caller, Scope::RoundsRead)?;
-        let round = self.inner.store.round_get(caller.account(), id).await?;
-        round.ok_or_else(|| EngineError::NotFound { what: "round", id: id.to_string() })
+        self.round_of(caller.account(), id).await
     }
 
     /// The caller's rounds, newest first, without what was said in them.
@@ -34,11 +39,15 @@ impl Engine {
         query: RoundQuery,
     ) -> Result<Vec<RoundSummary>, EngineError> {
         require(caller, Scope::RoundsRead)?;
+        // Identifiers begin with the time, so that they can stand for it.
+        let until = query.until.map(|at| RoundId::new(at, 0));
         let filter = RoundFilter {
             kind: query.kind,
             outcome: query.outcome,
+            state: query.state,
             limit: query.limit,
-            before: query.before,
+            before: query.before.into_iter().chain(until).min(),
+            after: query.since.map(|at| RoundId::new(at, 0)),
         };
         Ok(self.inner.store.round_list(caller.account(), &filter).await?)
     }

@@ -4,22 +4,29 @@ use jurat_core::{
     caller::{Caller, Scope},
     session::Session,
 };
-use jurat_store::{Page, SessionAdded};
+use jurat_store::{Page, Removed, SessionAdded};
 
-use crate::{Engine, EngineError, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, executors::require};
 
 impl Engine {
     pub async fn session_add(
         &self,
         caller: &Caller,
         session: Session,
-    ) -> Result<Session, EngineError> {
+        keyed: Option<Keyed<Session>>,
+    ) -> Result<Done<Session>, EngineError> {
         require(caller, Scope::Admin)?;
-        match self.inner.store.session_add(&session).await? {
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
+        let once = self.note_of(caller, keyed, &session);
+        match self.inner.store.session_add(&session, once.as_ref()).await? {
             SessionAdded::Added => {
                 self.inner.pool.forget();
-                Ok(session)
+                Ok(Done::Now(session))
             }
+            SessionAdded::Repeated => self.answered_meanwhile(caller, keyed).await,
             SessionAdded::Exists => {
                 Err(EngineError::Conflict(format!("there is a session `{}` already", session.id)))
             }
@@ -47,13 +54,26 @@ impl Engine {
         self.inner.store.session_get(id).await?.ok_or_else(|| unknown(id))
     }
 
-    pub async fn session_remove(&self, caller: &Caller, id: &str) -> Result<(), EngineError> {
+    pub async fn session_remove(
+        &self,
+        caller: &Caller,
+        id: &str,
+        keyed: Option<Keyed<()>>,
+    ) -> Result<Done<()>, EngineError> {
         require(caller, Scope::Admin)?;
-        if !self.inner.store.session_remove(id).await? {
-            return Err(unknown(id));
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
         }
-        self.inner.pool.forget();
-        Ok(())
+        let once = self.note_of(caller, keyed, &());
+        match self.inner.store.session_remove(id, once.as_ref()).await? {
+            Removed::Removed(_) => {
+                self.inner.pool.forget();
+                Ok(Done::Now(()))
+            }
+            Removed::Unknown => Err(unknown(id)),
+            Removed::Repeated => self.answered_meanwhile(caller, keyed).await,
+        }
     }
 }
 

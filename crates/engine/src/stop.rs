@@ -1,6 +1,6 @@
 //! The end of a node: no round begins any more, and those under way end or are released.
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, under_way::Stop};
 
 impl Engine {
     /// Whether a round may begin now. Asked before the body of a request is read.
@@ -43,9 +43,9 @@ impl Engine {
         let _all = self.inner.rounds.acquire_many(all).await;
     }
 
-    /// Stops the walks that are still under way. Their rounds stay open and are expired later.
+    /// Ends the rounds that are still under way as expired, at once instead of after their lease.
     pub async fn release(&self) {
-        self.inner.released.cancel();
+        self.inner.under_way.stop_all(Stop::Node);
         self.drain().await;
     }
 }

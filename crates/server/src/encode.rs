@@ -24,6 +24,20 @@ pub(crate) fn ok_text(body: String) -> Response {
     text_response(StatusCode::OK, "application/json", body)
 }
 
+/// A reply of another status whose JSON is written already.
+pub(crate) fn text(status: StatusCode, body: String) -> Response {
+    text_response(status, "application/json", body)
+}
+
+/// What is accepted and not done yet, and where it can be seen.
+pub(crate) fn accepted(body: &Value, location: &str) -> Response {
+    let mut response = json_response(StatusCode::ACCEPTED, "application/json", body);
+    if let Ok(location) = HeaderValue::from_str(location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}
+
 /// Figures in the text format of OpenMetrics.
 pub(crate) fn figures(text: String) -> Response {
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";

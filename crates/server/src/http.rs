@@ -86,6 +86,7 @@ fn routes() -> Vec<Route> {
         route("POST", "/v1/api-keys/{id}/rotate", "key_rotate", post(api_keys::rotate)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
+        route("POST", "/v1/rounds/{id}/cancel", "round_cancel", post(rounds::cancel)),
         route("GET", "/v1/doctor", "doctor", get(doctor::show)),
         route("GET", "/v1/doctor/entries", "doctor_entries", get(doctor::entries)),
     ]

@@ -8,7 +8,9 @@ mod encode;
 mod http;
 mod inbound;
 mod layers;
+mod once;
 mod pace;
+mod prefer;
 
 use std::{
     future::{Future, pending},

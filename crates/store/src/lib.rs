@@ -6,6 +6,7 @@ mod error;
 mod key;
 mod load;
 mod migrations;
+mod once;
 mod postgres;
 mod rows;
 mod sql;
@@ -19,7 +20,7 @@ use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, NodeId, RoundId},
     job::Kind,
-    round::{Closing, OpenRound, Round, RoundSummary},
+    round::{Closing, OpenRound, Round, RoundSummary, State},
     session::{Pool, Session},
     time::Timestamp,
 };
@@ -29,6 +30,7 @@ pub use self::{
     error::{StoreError, StoreErrorKind},
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation},
     load::{Connections, Load},
+    once::{DoneBefore, Once, SavedAnswer},
     postgres::Postgres,
     sqlite::Sqlite,
 };
@@ -39,21 +41,25 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
     /// Adds an executor and, where given, a session to it: both or nothing.
-    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added>;
+    async fn executor_add(
+        &self,
+        executor: &Executor,
+        session: Option<&Session>,
+        once: Option<&Once>,
+    ) -> Result<Added>;
     async fn executor_get(&self, name: &str) -> Result<Option<Executor>>;
     /// Executors by name.
     async fn executor_list(&self, page: &Page) -> Result<Vec<Executor>>;
     /// Keeps what the last probe found; `false` when there is no such executor.
     async fn executor_probed(&self, name: &str, probe: &Probe) -> Result<bool>;
-    /// Removes an executor and its sessions, and returns the sessions' identifiers.
-    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>>;
+    /// Removes an executor and its sessions.
+    async fn executor_remove(&self, name: &str, once: Option<&Once>) -> Result<Removed>;
 
-    async fn session_add(&self, session: &Session) -> Result<SessionAdded>;
+    async fn session_add(&self, session: &Session, once: Option<&Once>) -> Result<SessionAdded>;
     async fn session_get(&self, id: &str) -> Result<Option<Session>>;
     /// Sessions by identifier.
     async fn session_list(&self, page: &Page) -> Result<Vec<Session>>;
-    /// `false` when there is no such session.
-    async fn session_remove(&self, id: &str) -> Result<bool>;
+    async fn session_remove(&self, id: &str, once: Option<&Once>) -> Result<Removed>;
 
     /// All executors and sessions, at one moment.
     async fn pool(&self) -> Result<Pool>;
@@ -80,7 +86,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Records a round before anyone is asked. PostgreSQL keeps the length of the lease
     /// (`lease_until` − `opened_at`) and lets it begin now by its own clock.
-    async fn round_open(&self, round: &OpenRound) -> Result<()>;
+    async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened>;
     /// Ends a round with its replicas, its decision and its entry, if it is open and the lease
     /// token of `round` still holds; otherwise nothing changes.
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed>;
@@ -94,6 +100,23 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Takes over open rounds that their nodes left behind; a late close by such a node is lost.
     /// A round that does not read back is logged and stays open, and hinders no other.
     async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>>;
+
+    /// Asks the node of a round to call it off; `false` when the round is not open.
+    async fn round_call_off(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+        at: Timestamp,
+    ) -> Result<bool>;
+    /// The open rounds of a node that somebody called off.
+    async fn rounds_called_off(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>>;
+
+    /// What was done under an idempotency key. Each write that takes a `Once` notes it in its own
+    /// transaction, and does nothing when the key is noted already.
+    async fn once_get(&self, account: &AccountId, key: &str) -> Result<Option<DoneBefore>>;
+    /// Replaces the answer that is kept under a key.
+    async fn once_answer(&self, account: &AccountId, key: &str, answer: &SavedAnswer)
+    -> Result<()>;
 
     /// The canonical decision entry with this digest.
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>>;
@@ -134,6 +157,8 @@ pub enum Added {
     Added,
     ExecutorExists,
     SessionExists,
+    /// Its key was used before; nothing changed.
+    Repeated,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +166,28 @@ pub enum SessionAdded {
     Added,
     Exists,
     ExecutorUnknown,
+    /// Its key was used before; nothing changed.
+    Repeated,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::enum_variant_names,
+    reason = "`Removed::Removed` says what happened, as `Closed::Closed` does"
+)]
+pub enum Removed {
+    /// With the sessions that went along.
+    Removed(Vec<String>),
+    Unknown,
+    /// Its key was used before; nothing changed.
+    Repeated,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    Opened,
+    /// Its key was used before; nothing changed.
+    Repeated,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,9 +202,12 @@ pub enum Closed {
 pub struct RoundFilter {
     pub kind: Option<Kind>,
     pub outcome: Option<Outcome>,
+    pub state: Option<State>,
     pub limit: u32,
     /// Starts behind this round, towards older ones.
     pub before: Option<RoundId>,
+    /// Ends before this round.
+    pub after: Option<RoundId>,
 }
 
 /// Who takes over which rounds, and for how long.

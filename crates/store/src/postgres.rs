@@ -4,6 +4,7 @@ mod checkup;
 mod installation;
 mod keys;
 mod migrate;
+mod once;
 mod rounds;
 
 use std::{collections::BTreeMap, str::FromStr as _, time::Duration};
@@ -11,7 +12,7 @@ use std::{collections::BTreeMap, str::FromStr as _, time::Duration};
 use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
-    id::{AccountId, RoundId},
+    id::{AccountId, NodeId, RoundId},
     round::{Closing, OpenRound, Round, RoundSummary},
     session::{Pool, Session},
     time::Timestamp,
@@ -22,14 +23,16 @@ use sqlx::{
 };
 
 use crate::{
-    Added, Checkup, Claim, Closed, Connections, EndedPage, KeyAdded, KeyRecord, Load, Page, Record,
-    Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
+    Added, Checkup, Claim, Closed, Connections, DoneBefore, EndedPage, KeyAdded, KeyRecord, Load,
+    Once, Opened, Page, Record, Removed, Result, Revocation, Revoked, Rotated, Rotation,
+    RoundFilter, SavedAnswer, SessionAdded, Store, StoreError,
     error::Refusal,
     migrations,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
         keys::KeyRow,
+        once::OnceRow,
         rounds::{ClosingRow, RoundRow},
     },
 };
@@ -91,9 +94,16 @@ fn options(url: &str) -> Result<PgConnectOptions> {
 
 #[async_trait]
 impl Store for Postgres {
-    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added> {
+    async fn executor_add(
+        &self,
+        executor: &Executor,
+        session: Option<&Session>,
+        once: Option<&Once>,
+    ) -> Result<Added> {
+        let executor = ExecutorRow::new(executor)?;
         let session = session.map(SessionRow::new).transpose()?;
-        installation::executor_add(&self.pool, &ExecutorRow::new(executor)?, session.as_ref()).await
+        let once = once.map(OnceRow::new);
+        installation::executor_add(&self.pool, &executor, session.as_ref(), once.as_ref()).await
     }
 
     async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
@@ -108,12 +118,13 @@ impl Store for Postgres {
         installation::executor_probed(&self.pool, name, &probe_text(probe)?).await
     }
 
-    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>> {
-        installation::executor_remove(&self.pool, name).await
+    async fn executor_remove(&self, name: &str, once: Option<&Once>) -> Result<Removed> {
+        installation::executor_remove(&self.pool, name, once.map(OnceRow::new).as_ref()).await
     }
 
-    async fn session_add(&self, session: &Session) -> Result<SessionAdded> {
-        installation::session_add(&self.pool, &SessionRow::new(session)?).await
+    async fn session_add(&self, session: &Session, once: Option<&Once>) -> Result<SessionAdded> {
+        let session = SessionRow::new(session)?;
+        installation::session_add(&self.pool, &session, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn session_get(&self, id: &str) -> Result<Option<Session>> {
@@ -124,8 +135,8 @@ impl Store for Postgres {
         installation::session_list(&self.pool, page).await
     }
 
-    async fn session_remove(&self, id: &str) -> Result<bool> {
-        installation::session_remove(&self.pool, id).await
+    async fn session_remove(&self, id: &str, once: Option<&Once>) -> Result<Removed> {
+        installation::session_remove(&self.pool, id, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn pool(&self) -> Result<Pool> {
@@ -168,8 +179,9 @@ impl Store for Postgres {
         keys::used(&self.pool, uses).await
     }
 
-    async fn round_open(&self, round: &OpenRound) -> Result<()> {
-        rounds::open(&self.pool, &RoundRow::new(round)?).await
+    async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened> {
+        let row = RoundRow::new(round)?;
+        rounds::open(&self.pool, &row, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
@@ -190,6 +202,32 @@ impl Store for Postgres {
 
     async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
         rounds::claim(&self.pool, claim).await
+    }
+
+    async fn round_call_off(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+        at: Timestamp,
+    ) -> Result<bool> {
+        rounds::call_off(&self.pool, account, id, at).await
+    }
+
+    async fn rounds_called_off(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
+        rounds::called_off(&self.pool, node).await
+    }
+
+    async fn once_get(&self, account: &AccountId, key: &str) -> Result<Option<DoneBefore>> {
+        once::get(&self.pool, account, key).await
+    }
+
+    async fn once_answer(
+        &self,
+        account: &AccountId,
+        key: &str,
+        answer: &SavedAnswer,
+    ) -> Result<()> {
+        once::answer(&self.pool, account, key, answer).await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {

@@ -4,6 +4,7 @@ pub(crate) mod checkup;
 pub(crate) mod documents;
 pub(crate) mod installation;
 pub(crate) mod keys;
+pub(crate) mod once;
 pub(crate) mod rounds;
 
 use std::{error::Error, str::FromStr};

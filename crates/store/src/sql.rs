@@ -66,6 +66,24 @@ pub(crate) const SESSION_ALL: &str = concat!("select ", session_columns!(), " fr
 pub(crate) const SESSION_REMOVE: &str = "delete from sessions where id = $1";
 pub(crate) const SESSIONS_REMOVE: &str = "delete from sessions where executor = $1 returning id";
 
+pub(crate) const ONCE_GET: &str = "\
+    select key, operation, request_digest, round_id, status, answer, created_at \
+    from idempotency where account_id = $1 and key = $2";
+pub(crate) const ONCE_ADD: &str = "\
+    insert into idempotency (\
+        account_id, key, operation, request_digest, round_id, status, answer, created_at) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing";
+pub(crate) const ONCE_ANSWER: &str =
+    "update idempotency set status = $1, answer = $2 where account_id = $3 and key = $4";
+
+/// Asks the node of an open round to call it off.
+pub(crate) const ROUND_CALL_OFF: &str = "\
+    update rounds set cancel_requested_at = $1 \
+    where account_id = $2 and id = $3 and state = 'open'";
+pub(crate) const ROUNDS_CALLED_OFF: &str = "\
+    select account_id, id from rounds \
+    where node_id = $1 and state = 'open' and cancel_requested_at is not null";
+
 /// With what closing added; the replicas are read beside it.
 pub(crate) const ROUND_GET: &str = concat!(
     "select ",

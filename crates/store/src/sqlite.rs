@@ -3,6 +3,7 @@
 mod checkup;
 mod installation;
 mod keys;
+mod once;
 mod readers;
 mod rounds;
 pub(crate) mod setup;
@@ -13,7 +14,7 @@ use std::{collections::BTreeMap, path::Path};
 use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
-    id::{AccountId, RoundId},
+    id::{AccountId, NodeId, RoundId},
     round::{Closing, OpenRound, Round, RoundSummary},
     session::{Pool, Session},
     time::Timestamp,
@@ -22,12 +23,14 @@ use rusqlite::{Connection, ErrorCode, Params, Row};
 
 use self::{readers::Readers, writer::Writer};
 use crate::{
-    Added, Checkup, Claim, Closed, EndedPage, KeyAdded, KeyRecord, Load, Page, Record, Result,
-    Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
+    Added, Checkup, Claim, Closed, DoneBefore, EndedPage, KeyAdded, KeyRecord, Load, Once, Opened,
+    Page, Record, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    SavedAnswer, SessionAdded, Store, StoreError,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
         keys::KeyRow,
+        once::OnceRow,
         rounds::{ClosingRow, RoundRow},
     },
 };
@@ -78,10 +81,19 @@ impl Sqlite {
 
 #[async_trait]
 impl Store for Sqlite {
-    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added> {
+    async fn executor_add(
+        &self,
+        executor: &Executor,
+        session: Option<&Session>,
+        once: Option<&Once>,
+    ) -> Result<Added> {
         let executor = ExecutorRow::new(executor)?;
         let session = session.map(SessionRow::new).transpose()?;
-        self.write(move |tx| installation::executor_add(tx, &executor, session.as_ref())).await
+        let once = once.map(OnceRow::new);
+        self.write(move |tx| {
+            installation::executor_add(tx, &executor, session.as_ref(), once.as_ref())
+        })
+        .await
     }
 
     async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
@@ -99,14 +111,14 @@ impl Store for Sqlite {
         self.write(move |tx| installation::executor_probed(tx, &name, &probe)).await
     }
 
-    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>> {
-        let name = name.to_owned();
-        self.write(move |tx| installation::executor_remove(tx, &name)).await
+    async fn executor_remove(&self, name: &str, once: Option<&Once>) -> Result<Removed> {
+        let (name, once) = (name.to_owned(), once.map(OnceRow::new));
+        self.write(move |tx| installation::executor_remove(tx, &name, once.as_ref())).await
     }
 
-    async fn session_add(&self, session: &Session) -> Result<SessionAdded> {
-        let session = SessionRow::new(session)?;
-        self.write(move |tx| installation::session_add(tx, &session)).await
+    async fn session_add(&self, session: &Session, once: Option<&Once>) -> Result<SessionAdded> {
+        let (session, once) = (SessionRow::new(session)?, once.map(OnceRow::new));
+        self.write(move |tx| installation::session_add(tx, &session, once.as_ref())).await
     }
 
     async fn session_get(&self, id: &str) -> Result<Option<Session>> {
@@ -119,9 +131,9 @@ impl Store for Sqlite {
         self.read(move |tx| installation::session_list(tx, &page)).await
     }
 
-    async fn session_remove(&self, id: &str) -> Result<bool> {
-        let id = id.to_owned();
-        self.write(move |tx| installation::session_remove(tx, &id)).await
+    async fn session_remove(&self, id: &str, once: Option<&Once>) -> Result<Removed> {
+        let (id, once) = (id.to_owned(), once.map(OnceRow::new));
+        self.write(move |tx| installation::session_remove(tx, &id, once.as_ref())).await
     }
 
     async fn pool(&self) -> Result<Pool> {
@@ -172,9 +184,9 @@ impl Store for Sqlite {
         self.write(move |tx| keys::used(tx, &uses)).await
     }
 
-    async fn round_open(&self, round: &OpenRound) -> Result<()> {
-        let row = RoundRow::new(round)?;
-        self.write(move |tx| rounds::open(tx, &row)).await
+    async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened> {
+        let (row, once) = (RoundRow::new(round)?, once.map(OnceRow::new));
+        self.write(move |tx| rounds::open(tx, &row, once.as_ref())).await
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
@@ -199,6 +211,36 @@ impl Store for Sqlite {
     async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
         let claim = claim.clone();
         self.write(move |tx| rounds::claim(tx, &claim)).await
+    }
+
+    async fn round_call_off(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+        at: Timestamp,
+    ) -> Result<bool> {
+        let (account, id) = (account.clone(), id.clone());
+        self.write(move |tx| rounds::call_off(tx, &account, &id, at)).await
+    }
+
+    async fn rounds_called_off(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
+        let node = node.clone();
+        self.read(move |tx| rounds::called_off(tx, &node)).await
+    }
+
+    async fn once_get(&self, account: &AccountId, key: &str) -> Result<Option<DoneBefore>> {
+        let (account, key) = (account.clone(), key.to_owned());
+        self.read(move |tx| once::get(tx, &account, &key)).await
+    }
+
+    async fn once_answer(
+        &self,
+        account: &AccountId,
+        key: &str,
+        answer: &SavedAnswer,
+    ) -> Result<()> {
+        let (account, key, answer) = (account.clone(), key.to_owned(), answer.clone());
+        self.write(move |tx| once::answer(tx, &account, &key, &answer)).await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {

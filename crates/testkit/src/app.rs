@@ -180,6 +180,11 @@ impl TestCaller<'_> {
         self.send("POST", path, Body::from(body.to_string()), &[]).await
     }
 
+    /// Posts with headers of its own.
+    pub async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Reply {
+        self.send("POST", path, Body::from(body.to_string()), headers).await
+    }
+
     pub async fn get(&self, path: &str) -> Reply {
         self.send("GET", path, Body::empty(), &[]).await
     }

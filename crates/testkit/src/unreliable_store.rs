@@ -11,15 +11,15 @@ use std::{
 use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
-    id::{AccountId, RoundId},
+    id::{AccountId, NodeId, RoundId},
     round::{Closing, OpenRound, Round, RoundSummary},
     session::{Pool, Session},
     time::Timestamp,
 };
 use jurat_store::{
-    Added, Checkup, Claim, Closed, EndedPage, KeyAdded, KeyRecord, Location, Page, Record,
-    Revocation, Revoked, Rotated, Rotation, RoundFilter, SessionAdded, Store, StoreError,
-    StoreErrorKind,
+    Added, Checkup, Claim, Closed, DoneBefore, EndedPage, KeyAdded, KeyRecord, Location, Once,
+    Opened, Page, Record, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    SavedAnswer, SessionAdded, Store, StoreError, StoreErrorKind,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -63,8 +63,13 @@ impl Store for UnreliableStore {
         }
     }
 
-    async fn executor_add(&self, executor: &Executor, session: Option<&Session>) -> Result<Added> {
-        self.inner.executor_add(executor, session).await
+    async fn executor_add(
+        &self,
+        executor: &Executor,
+        session: Option<&Session>,
+        once: Option<&Once>,
+    ) -> Result<Added> {
+        self.inner.executor_add(executor, session, once).await
     }
 
     async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
@@ -79,12 +84,12 @@ impl Store for UnreliableStore {
         self.inner.executor_probed(name, probe).await
     }
 
-    async fn executor_remove(&self, name: &str) -> Result<Option<Vec<String>>> {
-        self.inner.executor_remove(name).await
+    async fn executor_remove(&self, name: &str, once: Option<&Once>) -> Result<Removed> {
+        self.inner.executor_remove(name, once).await
     }
 
-    async fn session_add(&self, session: &Session) -> Result<SessionAdded> {
-        self.inner.session_add(session).await
+    async fn session_add(&self, session: &Session, once: Option<&Once>) -> Result<SessionAdded> {
+        self.inner.session_add(session, once).await
     }
 
     async fn session_get(&self, id: &str) -> Result<Option<Session>> {
@@ -95,8 +100,8 @@ impl Store for UnreliableStore {
         self.inner.session_list(page).await
     }
 
-    async fn session_remove(&self, id: &str) -> Result<bool> {
-        self.inner.session_remove(id).await
+    async fn session_remove(&self, id: &str, once: Option<&Once>) -> Result<Removed> {
+        self.inner.session_remove(id, once).await
     }
 
     async fn pool(&self) -> Result<Pool> {
@@ -139,8 +144,8 @@ impl Store for UnreliableStore {
         self.inner.key_used(uses).await
     }
 
-    async fn round_open(&self, round: &OpenRound) -> Result<()> {
-        self.inner.round_open(round).await
+    async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened> {
+        self.inner.round_open(round, once).await
     }
 
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
@@ -157,6 +162,32 @@ impl Store for UnreliableStore {
 
     async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
         self.inner.round_claim(claim).await
+    }
+
+    async fn round_call_off(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+        at: Timestamp,
+    ) -> Result<bool> {
+        self.inner.round_call_off(account, id, at).await
+    }
+
+    async fn rounds_called_off(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
+        self.inner.rounds_called_off(node).await
+    }
+
+    async fn once_get(&self, account: &AccountId, key: &str) -> Result<Option<DoneBefore>> {
+        self.inner.once_get(account, key).await
+    }
+
+    async fn once_answer(
+        &self,
+        account: &AccountId,
+        key: &str,
+        answer: &SavedAnswer,
+    ) -> Result<()> {
+        self.inner.once_answer(account, key, answer).await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {

@@ -14,7 +14,8 @@ async fn the_store_has_the_rounds_that_were_asked_for() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let store = Sqlite::open(&folder.path().join("jurat.db")).await.unwrap();
     let found = async |kind, outcome| {
-        let filter = RoundFilter { kind, outcome, limit: 1_000, before: None };
+        let filter =
+            RoundFilter { kind, outcome, state: None, limit: 1_000, before: None, after: None };
         store.round_list(&AccountId::admin(), &filter).await.unwrap().len()
     };
     assert_eq!(found(None, None).await, 60);

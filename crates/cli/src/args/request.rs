@@ -119,6 +119,12 @@ pub(crate) struct RequestArgs {
     /// Version of the API
     #[arg(long, value_enum, default_value_t = Api::V3)]
     pub(crate) api: Api,
+    /// Makes it safe to repeat the command: the same key and request are done once
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
+    /// Does not wait: prints the round, which goes on in the server
+    #[arg(long = "async", conflicts_with_all = ["gate", "junit"])]
+    pub(crate) is_async: bool,
     /// Exits with 11 when the answer is negative, with 12 when there is none
     #[arg(long)]
     pub(crate) gate: bool,

@@ -55,11 +55,20 @@ async fn run(
     let body = draft.body();
     let junit = Junit::new(operation, &body, args)?;
     let path = format!("/api/{}/{operation}", args.api.as_str());
-    let reply = sent(context, Call::post(path, body)).await;
+    let call = Call::post(path, body)
+        .with("idempotency-key", args.idempotency_key.as_deref())
+        .with("prefer", args.is_async.then_some("respond-async"));
+    let reply = sent(context, call, args).await;
     if let Some(junit) = junit {
         junit.write(reply.as_ref())?;
     }
     let reply = reply?;
+    if args.is_async && !reply.is_problem() {
+        context.out.reply(&reply, |out| super::rounds::shown(out, &reply.value))?;
+        let id = reply.value["round_id"].as_str().unwrap_or_default();
+        context.out.note(&format!("wait for it with `jurat rounds show {id} --wait 60`"));
+        return Ok(0);
+    }
     // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
     if reply.is_problem() && is_disagreement(&reply.value) && args.gate {
         context.out.reply(&reply, |out| round::reply(out, &undecided(&reply.value)))?;
@@ -70,9 +79,15 @@ async fn run(
     Ok(if args.gate { gate::exit_code(&reply.value) } else { 0 })
 }
 
-async fn sent(context: &Context, call: Call) -> anyhow::Result<Reply> {
+async fn sent(context: &Context, call: Call, args: &RequestArgs) -> anyhow::Result<Reply> {
     let client = Box::pin(Client::connect(&context.config, context.out)).await?;
-    let reply = ask(&client, context.out, call).await;
+    if args.is_async && client.is_in_process() {
+        client.close().await;
+        let text = "`--async` needs a server that goes on: start `jurat serve` first";
+        return Err(Failure::usage(text));
+    }
+    let reply =
+        if args.is_async { client.send(call).await } else { ask(&client, context.out, call).await };
     client.close().await;
     Ok(reply?)
 }

@@ -18,8 +18,14 @@ const ROUTE: &str = "/v1/rounds";
 pub(super) async fn run(context: &Context, command: Rounds) -> anyhow::Result<u8> {
     match command {
         Rounds::List(args) => list(context, args).await?,
-        Rounds::Show { id } => {
-            let reply = context.send(Call::get(path(ROUTE, &[&id]))).await?;
+        Rounds::Show { id, wait } => {
+            let wait = [("wait", wait.map(|seconds| seconds.to_string()))];
+            let reply = context.send(Call::get(query(&path(ROUTE, &[&id]), &wait))).await?;
+            context.out.reply(&reply, |out| shown(out, &reply.value))?;
+        }
+        Rounds::Cancel { id } => {
+            let call = Call::post(path(ROUTE, &[&id, "cancel"]), json!({}));
+            let reply = context.send(call).await?;
             context.out.reply(&reply, |out| shown(out, &reply.value))?;
         }
     }
@@ -30,6 +36,9 @@ async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
     let parameters = [
         ("kind", args.kind),
         ("outcome", args.outcome),
+        ("state", args.state),
+        ("since", args.since),
+        ("until", args.until),
         ("limit", args.list.limit.map(|limit| limit.to_string())),
         ("cursor", args.list.cursor),
     ];
@@ -64,8 +73,9 @@ fn percent(share: &Value) -> String {
     share.as_f64().map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
-fn shown(out: Output, body: &Value) -> String {
+pub(super) fn shown(out: Output, body: &Value) -> String {
     let head = fields(&[
+        ("round", said(&body["round_id"])),
         ("kind", said(&body["kind"])),
         ("state", said(&body["state"])),
         ("policy", said(&body["policy_id"])),

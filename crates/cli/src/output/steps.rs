@@ -15,7 +15,7 @@ pub(crate) struct Steps {
 
 impl Steps {
     pub(crate) fn new(out: Output) -> Self {
-        Self { bar: bar(out, ""), stage: None }
+        Self { bar: bar(out), stage: None }
     }
 
     pub(crate) fn show(&mut self, progress: Progress) {
@@ -42,13 +42,12 @@ impl Steps {
 }
 
 /// A bar for people who wait.
-pub(crate) fn bar(out: Output, text: &'static str) -> Option<ProgressBar> {
+pub(crate) fn bar(out: Output) -> Option<ProgressBar> {
     let is_shown =
         out.format == Format::Text && out.chatter == Chatter::Normal && stderr().is_terminal();
     let bar = is_shown.then(|| ProgressBar::new(0))?;
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {percent:>3} % {elapsed}") {
         bar.set_style(style);
     }
-    bar.set_message(text);
     Some(bar)
 }

@@ -78,10 +78,9 @@ pub(crate) fn word(value: &Value) -> Cell {
 
 pub(crate) fn colour(word: &str) -> Option<Color> {
     match word {
-        "VALID" | "TRUE" | "OK" | "up" | "live" | "agreed" => Some(Color::Green),
-        "INVALID" | "FALSE" | "INVALID_OUTPUT" | "ERROR" | "down" | "revoked" | "failed" => {
-            Some(Color::Red)
-        }
+        "VALID" | "TRUE" | "OK" | "up" | "live" | "agreed" | "ok" => Some(Color::Green),
+        "INVALID" | "FALSE" | "INVALID_OUTPUT" | "ERROR" | "down" | "revoked" | "failed"
+        | "problem" => Some(Color::Red),
         "TIMEOUT" | "RETRY" | "NEEDS_SPEC" | "UNSURE" | "CANCELLED" | "NO_CONSENSUS" | "split"
         | "abstained" | "resting" | "unchecked" | "expired" | "open" | "warning" => {
             Some(Color::Yellow)

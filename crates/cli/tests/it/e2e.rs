@@ -277,3 +277,32 @@ fn the_reason_of_an_error_is_read_whole() {
     let shown = home.run(&["rounds", "show", round]).ok().out;
     assert!(shown.lines().any(|shown| shown == line), "{shown}");
 }
+
+#[test]
+fn a_round_that_hangs_is_started_repeated_watched_and_called_off() {
+    let home = Home::new();
+    let alone = home.run(&["validate", "--claim", "2 + 2 = 4", "--async"]);
+    assert_eq!(alone.code, 2, "{}", alone.err);
+    assert!(alone.err.contains("start `jurat serve` first"), "{}", alone.err);
+    let _server = home.serve();
+    let _executor = home.register("a", "hang");
+    let start =
+        ["validate", "--claim", "2 + 2 = 4", "--async", "--idempotency-key", "once", "--json"];
+    let first = home.run(&start).ok().json();
+    assert_eq!(first["state"], "open");
+    assert_eq!(home.run(&start).ok().json()["round_id"], first["round_id"]);
+    let other =
+        home.run(&["validate", "--claim", "2 + 2 = 5", "--async", "--idempotency-key", "once"]);
+    assert_eq!(other.code, 1);
+    assert!(other.err.contains("was used for another request"), "{}", other.err);
+
+    let id = first["round_id"].as_str().unwrap();
+    let open = home.run(&["rounds", "list", "--state", "open", "--json"]).ok().json();
+    assert_eq!(open["items"][0]["round_id"], id);
+    let shown = home.run(&["rounds", "show", id, "--wait", "0"]).ok();
+    assert!(shown.out.contains("open"), "{}", shown.out);
+    let ended = home.run(&["rounds", "cancel", id]).ok();
+    assert!(ended.out.contains("cancelled"), "{}", ended.out);
+    let again = home.run(&["rounds", "show", id, "--wait", "60", "--json"]).ok().json();
+    assert_eq!(again["state"], "cancelled");
+}

@@ -1,9 +1,9 @@
 //! Two nodes on one PostgreSQL.
 
-use jurat_engine::Limits;
+use jurat_engine::{Alone, Limits};
 use jurat_store::Orphans;
 use jurat_testkit::{
-    app::TestApp,
+    app::{Reply, TestApp},
     fake_executor::{gated, says_valid},
     postgres::Schema,
 };
@@ -47,6 +47,54 @@ async fn a_node_does_not_take_a_round_whose_lease_still_runs() {
     let (reply, ()) = tokio::join!(asked, meanwhile);
     assert_eq!(reply.json()["verdict"], "VALID");
     one.store.close().await;
+    two.store.close().await;
+    schema.drop().await;
+}
+
+async fn post(node: &TestApp, key: &str) -> Reply {
+    let headers = [("idempotency-key", key)];
+    node.admin().post_with("/api/v3/validate", &json!({ "claim": "x" }), &headers).await
+}
+
+#[tokio::test]
+async fn one_key_on_two_nodes_at_once_is_one_round() {
+    let schema = Schema::new().await;
+    let (one, two) = (node(&schema).await, node(&schema).await);
+    let [fake] = one.executors([gated(says_valid())]).await;
+    let let_go = async {
+        fake.called(1).await;
+        fake.release();
+    };
+    let (left, right, ()) = tokio::join!(post(&one, "k"), post(&two, "k"), let_go);
+    assert_eq!(left.json()["verdict"], "VALID", "{}", left.text());
+    assert_eq!(left.text(), right.text());
+    let replayed = [&left, &right].map(|reply| reply.headers.contains_key("idempotent-replayed"));
+    assert_ne!(replayed[0], replayed[1]);
+    assert_eq!(fake.calls().iter().filter(|call| call.endpoint() == "verify").count(), 1);
+    one.store.close().await;
+    two.store.close().await;
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn a_round_is_called_off_through_another_node() {
+    let schema = Schema::new().await;
+    let (one, two) = (node(&schema).await, node(&schema).await);
+    one.start(Alone::No).await;
+    let [fake] = one.executors([gated(says_valid())]).await;
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
+    let caller = one.admin();
+    let asked = caller.post("/api/v3/validate", &body);
+    let calling_off = async {
+        fake.called(1).await;
+        let list = two.admin().get("/v1/rounds").await.json();
+        let path = format!("/v1/rounds/{}/cancel", list["items"][0]["round_id"].as_str().unwrap());
+        two.admin().post(&path, &json!({})).await
+    };
+    let (reply, ended) = tokio::join!(asked, calling_off);
+    assert_eq!(ended.json()["state"], "cancelled", "{}", ended.text());
+    assert_eq!(reply.json()["verdict"], json!(null));
+    one.engine.shutdown().await;
     two.store.close().await;
     schema.drop().await;
 }

@@ -35,7 +35,7 @@ pub(super) async fn list(
     query: ListQuery,
 ) -> Answer {
     query.only(&["account"])?;
-    let account = query.filters.get("account").map(|text| keys::account(text)).transpose()?;
+    let account = query.filters.get("account").map(keys::account).transpose()?;
     let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
     let mut found = engine.key_list(&caller, account.as_ref(), &wanted).await?;
     let next_cursor = query.cut(&mut found, |key| key.id.clone());

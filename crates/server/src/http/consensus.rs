@@ -1,9 +1,12 @@
 //! `/api/v2`, `/api/v3` and `/api/v4`: delegate, validate, factcheck.
 
+use std::time::Duration;
+
 use axum::{
     Extension,
-    extract::State,
-    http::{HeaderMap, header},
+    extract::{FromRequestParts, State},
+    http::{HeaderMap, header, request::Parts},
+    response::{IntoResponse, Response},
 };
 use jurat_core::{
     caller::Caller,
@@ -11,20 +14,22 @@ use jurat_core::{
     job::{Disagreement, Job},
     round::Round,
 };
-use jurat_engine::{Engine, EngineError, Watcher};
+use jurat_engine::{Begun, Engine, EngineError, Watcher};
 use jurat_wire::{
     api::{
         consensus_reply::{ConsensusBlock, Reply, replicas},
-        consensus_request, v2,
+        consensus_request, rounds, v2,
     },
     problem::Problem,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::stream;
 use crate::{
     decode::Json,
     encode::{self, Answer},
+    once::{self, Repeatable},
+    prefer::{self, Prefer},
 };
 
 /// The version a reply is shaped for.
@@ -45,63 +50,127 @@ impl Shape {
     }
 }
 
+/// Who asks, and how the reply should come.
+pub(super) struct Asked {
+    caller: Caller,
+    repeatable: Repeatable,
+    manner: Manner,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// When the round has ended.
+    Whole,
+    /// As events, while it runs.
+    Events,
+    /// At once, or after the time given, whether the round has ended or not.
+    Async(Option<Duration>),
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let caller = Extension::<Caller>::from_request_parts(parts, state).await;
+        let Extension(caller) = caller.map_err(IntoResponse::into_response)?;
+        let repeatable = Repeatable::from_request_parts(parts, state).await?;
+        let prefer = Prefer::of(&parts.headers);
+        let manner = if wants_stream(&parts.headers) {
+            Manner::Events
+        } else if prefer.respond_async {
+            Manner::Async(prefer.wait)
+        } else {
+            Manner::Whole
+        };
+        Ok(Self { caller, repeatable, manner })
+    }
+}
+
 pub(super) async fn delegate(
     State(engine): State<Engine>,
-    Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
+    asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    run(engine, caller, &headers, consensus_request::delegate(&body)?, Shape::V3).await
+    asked.run(&engine, consensus_request::delegate(&body)?, &body, Shape::V3).await
 }
 
 pub(super) async fn validate(
     State(engine): State<Engine>,
-    Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
+    asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    run(engine, caller, &headers, consensus_request::validate(&body)?, Shape::V3).await
+    asked.run(&engine, consensus_request::validate(&body)?, &body, Shape::V3).await
 }
 
 pub(super) async fn factcheck(
     State(engine): State<Engine>,
-    Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
+    asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    run(engine, caller, &headers, consensus_request::factcheck(&body)?, Shape::V3).await
+    asked.run(&engine, consensus_request::factcheck(&body)?, &body, Shape::V3).await
 }
 
 pub(super) async fn delegate_v2(
     State(engine): State<Engine>,
-    Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
+    asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    run(engine, caller, &headers, consensus_request::delegate(&v2::up(body))?, Shape::V2).await
+    let body = v2::up(body);
+    asked.run(&engine, consensus_request::delegate(&body)?, &body, Shape::V2).await
 }
 
 pub(super) async fn validate_v2(
     State(engine): State<Engine>,
-    Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
+    asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    run(engine, caller, &headers, consensus_request::validate(&v2::up(body))?, Shape::V2).await
+    let body = v2::up(body);
+    asked.run(&engine, consensus_request::validate(&body)?, &body, Shape::V2).await
 }
 
-async fn run(
-    engine: Engine,
-    caller: Caller,
-    headers: &HeaderMap,
-    job: Job,
-    shape: Shape,
-) -> Answer {
-    if wants_stream(headers) {
-        return Ok(stream::reply(engine, caller, job, shape).await);
+impl Asked {
+    async fn run(self, engine: &Engine, job: Job, body: &Value, shape: Shape) -> Answer {
+        let once = self.repeatable.once(job.work.kind().as_str(), body);
+        let (watcher, progress) = match self.manner {
+            Manner::Events => {
+                let (watcher, progress) = Watcher::new();
+                (watcher, Some(progress))
+            }
+            Manner::Whole | Manner::Async(_) => (Watcher::nobody(), None),
+        };
+        let begun = engine.round_begin(&self.caller, job, watcher, once).await?;
+        let is_repeated = begun.is_repeated;
+        let response = match (self.manner, progress) {
+            (Manner::Async(wait), _) => later(begun, wait, shape).await,
+            (Manner::Events, Some(progress)) => stream::reply(begun, progress, shape),
+            (Manner::Events | Manner::Whole, _) => whole(begun.ended().await, shape),
+        };
+        Ok(if is_repeated { once::mark_replayed(response) } else { response })
     }
-    let ended = engine.round_run(&caller, job, Watcher::nobody()).await;
-    Ok(encode::ok_text(reply(ended, shape)?))
+}
+
+fn whole(ended: Result<Round, EngineError>, shape: Shape) -> Response {
+    match reply(ended, shape) {
+        Ok(text) => encode::ok_text(text),
+        Err(problem) => encode::problem(&problem),
+    }
+}
+
+/// The reply if the round ends in time, else where it can be seen.
+async fn later(begun: Begun, wait: Option<Duration>, shape: Shape) -> Response {
+    let round = match wait {
+        None => Ok(begun.round),
+        Some(wait) => begun.ended_within(wait).await,
+    };
+    match round {
+        Ok(round) if wait.is_none() || round.closing.is_none() => {
+            let location = format!("/v1/rounds/{}", round.open.id);
+            let mut response = encode::accepted(&rounds::body(&round), &location);
+            response.headers_mut().insert("preference-applied", prefer::APPLIED);
+            response
+        }
+        ended => whole(ended, shape),
+    }
 }
 
 /// The text of a reply, or the problem that stands for it.

@@ -3,9 +3,10 @@
 use axum::{
     Extension,
     extract::{Path, State},
+    http::StatusCode,
 };
 use jurat_core::caller::Caller;
-use jurat_engine::{Engine, EnginePage};
+use jurat_engine::{Engine, EnginePage, ExecutorView};
 use jurat_wire::api::{executors, rounds::page, sessions};
 use serde_json::{Value, json};
 
@@ -13,19 +14,25 @@ use super::page::ListQuery;
 use crate::{
     decode::Json,
     encode::{self, Answer},
+    once::{self, Repeatable},
 };
 
 pub(super) async fn add(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
     Json(body): Json,
 ) -> Answer {
     let add = executors::decode_add(&body, engine.clock().now())?;
-    let session = add.session.as_ref().map(sessions::body);
-    let view = engine.executor_add(&caller, add.executor, add.session).await?;
-    let mut body = executors::body(&view.executor, view.circuit);
-    body["session"] = json!(session);
-    Ok(encode::created(&body))
+    let session = json!(add.session.as_ref().map(sessions::body));
+    let answer = move |view: &ExecutorView| {
+        let mut body = executors::body(&view.executor, view.circuit);
+        body["session"] = session.clone();
+        body
+    };
+    let keyed = repeatable.keyed("executor_add", &body, StatusCode::CREATED, answer.clone());
+    let done = engine.executor_add(&caller, add.executor, add.session, keyed).await?;
+    Ok(once::reply(done, |view| encode::created(&answer(view))))
 }
 
 pub(super) async fn list(
@@ -65,8 +72,12 @@ pub(super) async fn check(
 pub(super) async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
     Path(name): Path<String>,
 ) -> Answer {
-    let sessions = engine.executor_remove(&caller, &name).await?;
-    Ok(encode::ok(&json!({ "removed": name, "sessions": sessions })))
+    let removed = name.clone();
+    let answer = move |sessions: &Vec<String>| json!({ "removed": removed, "sessions": sessions });
+    let keyed = repeatable.keyed("executor_remove", &Value::Null, StatusCode::OK, answer.clone());
+    let done = engine.executor_remove(&caller, &name, keyed).await?;
+    Ok(once::reply(done, |sessions| encode::ok(&answer(sessions))))
 }

@@ -20,10 +20,28 @@ const LARGEST_LIMIT: u32 = 200;
 pub(super) struct ListQuery<const MOST: u32 = LARGEST_LIMIT> {
     pub(super) limit: u32,
     pub(super) cursor: Option<String>,
-    pub(super) filters: BTreeMap<String, String>,
+    pub(super) filters: Filters,
 }
 
-impl<S: Send + Sync, const MOST: u32> FromRequestParts<S> for ListQuery<MOST> {
+/// The parameters of a query, each once.
+#[derive(Debug)]
+pub(super) struct Filters(BTreeMap<String, String>);
+
+impl Filters {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Refuses parameters that nobody asked for.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Problem> {
+        match self.0.keys().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(wrong(name, "is not a known parameter")),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Filters {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
@@ -38,6 +56,15 @@ impl<S: Send + Sync, const MOST: u32> FromRequestParts<S> for ListQuery<MOST> {
             }
             filters.insert(name, value);
         }
+        Ok(Self(filters))
+    }
+}
+
+impl<S: Send + Sync, const MOST: u32> FromRequestParts<S> for ListQuery<MOST> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let Filters(mut filters) = Filters::from_request_parts(parts, state).await?;
         let limit = match filters.remove("limit") {
             None => DEFAULT_LIMIT,
             Some(text) => match text.parse() {
@@ -49,17 +76,14 @@ impl<S: Send + Sync, const MOST: u32> FromRequestParts<S> for ListQuery<MOST> {
             },
         };
         let cursor = filters.remove("cursor");
-        Ok(Self { limit, cursor, filters })
+        Ok(Self { limit, cursor, filters: Filters(filters) })
     }
 }
 
 impl<const MOST: u32> ListQuery<MOST> {
     /// Refuses parameters that nobody asked for.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), Problem> {
-        match self.filters.keys().find(|name| !known.contains(&name.as_str())) {
-            None => Ok(()),
-            Some(name) => Err(wrong(name, "is not a known parameter")),
-        }
+        self.filters.only(known)
     }
 
     /// A page of a store, one longer than asked for, which tells whether there is more.

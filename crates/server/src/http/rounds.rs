@@ -1,16 +1,25 @@
 //! `/v1/rounds`.
 
+use std::time::Duration;
+
 use axum::{
     Extension,
     extract::{Path, State},
+    http::HeaderMap,
 };
-use jurat_core::{caller::Caller, code::Code, id::RoundId};
+use jurat_core::{caller::Caller, code::Code, id::RoundId, time::Timestamp};
 use jurat_engine::{Engine, RoundQuery};
-use jurat_wire::{api::rounds, problem::Problem};
+use jurat_wire::{
+    api::{rounds, time},
+    problem::Problem,
+};
 use serde_json::Value;
 
-use super::page::{ListQuery, wrong};
-use crate::encode::{self, Answer};
+use super::page::{Filters, ListQuery, wrong};
+use crate::{
+    encode::{self, Answer},
+    prefer::{LONGEST_WAIT, Prefer},
+};
 
 pub(super) async fn list(
     State(engine): State<Engine>,
@@ -28,18 +37,56 @@ pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    query: Filters,
+    headers: HeaderMap,
 ) -> Answer {
-    // Text that is no identifier names no round either.
-    let Ok(round_id) = RoundId::parse(&id) else {
-        let id: String = id.chars().take(80).collect();
-        return Err(Problem::new(Code::NotFound, format!("there is no round `{id}`")).into());
+    let round_id = round_id(&id)?;
+    let wait = wait(&query)?.or(Prefer::of(&headers).wait);
+    let round = match wait {
+        None => engine.round_show(&caller, &round_id).await?,
+        Some(wait) => engine.round_wait(&caller, &round_id, wait).await?,
     };
-    let round = engine.round_show(&caller, &round_id).await?;
     Ok(encode::ok(&rounds::body(&round)))
 }
 
+/// Calls a round off. It has ended when the status is 200, and is about to when it is 202.
+pub(super) async fn cancel(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Answer {
+    let round_id = round_id(&id)?;
+    let round = engine.round_cancel(&caller, &round_id).await?;
+    let body = rounds::body(&round);
+    Ok(match round.closing {
+        Some(_) => encode::ok(&body),
+        None => encode::accepted(&body, &format!("/v1/rounds/{round_id}")),
+    })
+}
+
+/// Text that is no identifier names no round either.
+fn round_id(id: &str) -> Result<RoundId, Problem> {
+    RoundId::parse(id).map_err(|_| {
+        let id: String = id.chars().take(80).collect();
+        Problem::new(Code::NotFound, format!("there is no round `{id}`"))
+    })
+}
+
+/// How long the caller waits for the end of the round.
+fn wait(query: &Filters) -> Result<Option<Duration>, Problem> {
+    query.only(&["wait"])?;
+    let Some(text) = query.get("wait") else { return Ok(None) };
+    match text.parse() {
+        Ok(seconds) if seconds <= LONGEST_WAIT.as_secs() => Ok(Some(Duration::from_secs(seconds))),
+        _ => {
+            let longest = LONGEST_WAIT.as_secs();
+            Err(wrong("wait", &format!("must be a whole number of seconds from 0 to {longest}")))
+        }
+    }
+}
+
 fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
-    query.only(&["kind", "outcome"])?;
+    query.only(&["kind", "outcome", "state", "since", "until"])?;
     let mut wanted = RoundQuery { limit: query.with_one_more(), ..RoundQuery::default() };
     if let Some(text) = query.filters.get("kind") {
         let kind = text.parse();
@@ -52,10 +99,23 @@ fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
             outcome.map_err(|()| wrong("outcome", "must be agreed, split, abstained or failed"))?,
         );
     }
+    if let Some(text) = query.filters.get("state") {
+        let state = text.parse();
+        wanted.state =
+            Some(state.map_err(|()| wrong("state", "must be open, closed, expired or cancelled"))?);
+    }
+    wanted.since = moment(&query.filters, "since")?;
+    wanted.until = moment(&query.filters, "until")?;
     if let Some(cursor) = &query.cursor {
         let before = RoundId::parse(cursor);
         wanted.before =
             Some(before.map_err(|_| wrong("cursor", "is not one that a list returned"))?);
     }
     Ok(wanted)
+}
+
+fn moment(filters: &Filters, name: &str) -> Result<Option<Timestamp>, Problem> {
+    let Some(text) = filters.get(name) else { return Ok(None) };
+    let moment = time::parse(text);
+    moment.map(Some).ok_or_else(|| wrong(name, "must be a time such as 2026-11-15T09:30:00Z"))
 }

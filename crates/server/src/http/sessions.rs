@@ -3,6 +3,7 @@
 use axum::{
     Extension,
     extract::{Path, State},
+    http::StatusCode,
 };
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EnginePage};
@@ -13,16 +14,19 @@ use super::page::ListQuery;
 use crate::{
     decode::Json,
     encode::{self, Answer},
+    once::{self, Repeatable},
 };
 
 pub(super) async fn add(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
     Json(body): Json,
 ) -> Answer {
     let session = sessions::decode_add(&body, engine.clock().now())?;
-    let session = engine.session_add(&caller, session).await?;
-    Ok(encode::created(&sessions::body(&session)))
+    let keyed = repeatable.keyed("session_add", &body, StatusCode::CREATED, sessions::body);
+    let done = engine.session_add(&caller, session, keyed).await?;
+    Ok(once::reply(done, |session| encode::created(&sessions::body(session))))
 }
 
 pub(super) async fn list(
@@ -50,8 +54,13 @@ pub(super) async fn show(
 pub(super) async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
     Path(id): Path<String>,
 ) -> Answer {
-    engine.session_remove(&caller, &id).await?;
-    Ok(encode::ok(&json!({ "removed": id })))
+    let body = json!({ "removed": id });
+    let answer = body.clone();
+    let keyed =
+        repeatable.keyed("session_remove", &Value::Null, StatusCode::OK, move |()| answer.clone());
+    let done = engine.session_remove(&caller, &id, keyed).await?;
+    Ok(once::reply(done, |()| encode::ok(&body)))
 }

@@ -6,15 +6,14 @@ use axum::response::{
     IntoResponse as _, Response, Sse,
     sse::{Event, KeepAlive},
 };
-use futures::{Stream, StreamExt as _, stream};
-use jurat_core::{caller::Caller, job::Job, round::Round};
-use jurat_engine::{Engine, EngineError, Progress, Watcher};
+use futures::{Stream, stream};
+use jurat_core::round::Round;
+use jurat_engine::{Begun, EngineError, Progress};
 use jurat_wire::{api::events, problem::Problem};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::consensus::{Shape, reply as reply_body};
-use crate::encode;
 
 type Running = Pin<Box<dyn Future<Output = Result<Round, EngineError>> + Send>>;
 
@@ -24,17 +23,10 @@ struct Watch {
     shape: Shape,
 }
 
-/// What happens before anyone is asked decides the status; all else comes as events.
-pub(super) async fn reply(engine: Engine, caller: Caller, job: Job, shape: Shape) -> Response {
-    let (watcher, progress) = Watcher::new();
-    let running = Box::pin(async move { engine.round_run(&caller, job, watcher).await });
-    let mut watch = Watch { progress, running, shape };
-    let first = match next(&mut watch).await {
-        Next::Event(event) => event,
-        Next::Last(Ok(text)) => return sse(stream::iter([Ok(event(events::FINAL, text))])),
-        Next::Last(Err(problem)) => return encode::problem(&problem),
-    };
-    let rest = stream::unfold(Some(watch), |watch| async move {
+/// The round is on record; all that happens from now on comes as events.
+pub(super) fn reply(begun: Begun, progress: UnboundedReceiver<Progress>, shape: Shape) -> Response {
+    let watch = Watch { progress, running: Box::pin(begun.ended()), shape };
+    let events = stream::unfold(Some(watch), |watch| async move {
         let mut watch = watch?;
         match next(&mut watch).await {
             Next::Event(event) => Some((Ok(event), Some(watch))),
@@ -44,7 +36,7 @@ pub(super) async fn reply(engine: Engine, caller: Caller, job: Job, shape: Shape
             }
         }
     });
-    sse(stream::iter([Ok(first)]).chain(rest))
+    sse(events)
 }
 
 enum Next {

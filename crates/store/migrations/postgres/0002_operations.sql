@@ -14,6 +14,9 @@ create index rounds_called_off on rounds (node_id) where state = 'open' and canc
 -- Lists by kind and outcome read no more rows than they show, however many there are.
 create index rounds_by_answer on rounds (account_id, kind, outcome, id) where outcome is not null;
 
+-- The few rounds that ended otherwise than most.
+create index rounds_not_closed on rounds (account_id, state, id) where state in ('expired', 'cancelled');
+
 -- What was done under an idempotency key, recorded in the transaction that did it.
 create table idempotency (
     account_id text collate "C" not null,

@@ -6,9 +6,13 @@ use jurat_core::{
 };
 use sqlx::{PgConnection, PgPool};
 
+use super::once;
 use crate::{
-    Added, Page, Result, SessionAdded,
-    rows::installation::{ExecutorRow, SessionRow, pool_of, read_executor, read_session},
+    Added, Page, Removed, Result, SessionAdded,
+    rows::{
+        installation::{ExecutorRow, SessionRow, pool_of, read_executor, read_session},
+        once::OnceRow,
+    },
     sql,
 };
 
@@ -16,8 +20,13 @@ pub(super) async fn executor_add(
     pool: &PgPool,
     executor: &ExecutorRow,
     session: Option<&SessionRow>,
+    once: Option<&OnceRow>,
 ) -> Result<Added> {
     let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(Added::Repeated);
+    }
     pool_changed(&mut tx).await?;
     let added = sqlx::query(sql::EXECUTOR_ADD)
         .bind(&executor.name)
@@ -61,23 +70,39 @@ pub(super) async fn executor_probed(pool: &PgPool, name: &str, probe: &str) -> R
     Ok(probed.rows_affected() == 1)
 }
 
-pub(super) async fn executor_remove(pool: &PgPool, name: &str) -> Result<Option<Vec<String>>> {
+pub(super) async fn executor_remove(
+    pool: &PgPool,
+    name: &str,
+    once: Option<&OnceRow>,
+) -> Result<Removed> {
     let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(Removed::Repeated);
+    }
     pool_changed(&mut tx).await?;
     let mut sessions: Vec<String> =
         sqlx::query_scalar(sql::SESSIONS_REMOVE).bind(name).fetch_all(&mut *tx).await?;
     let removed = sqlx::query(sql::EXECUTOR_REMOVE).bind(name).execute(&mut *tx).await?;
     if removed.rows_affected() == 0 {
         tx.rollback().await?;
-        return Ok(None);
+        return Ok(Removed::Unknown);
     }
     tx.commit().await?;
     sessions.sort_unstable();
-    Ok(Some(sessions))
+    Ok(Removed::Removed(sessions))
 }
 
-pub(super) async fn session_add(pool: &PgPool, session: &SessionRow) -> Result<SessionAdded> {
+pub(super) async fn session_add(
+    pool: &PgPool,
+    session: &SessionRow,
+    once: Option<&OnceRow>,
+) -> Result<SessionAdded> {
     let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(SessionAdded::Repeated);
+    }
     pool_changed(&mut tx).await?;
     let executor =
         sqlx::query(sql::EXECUTOR_GET).bind(&session.executor).fetch_optional(&mut *tx).await?;
@@ -107,16 +132,24 @@ pub(super) async fn session_list(pool: &PgPool, page: &Page) -> Result<Vec<Sessi
     rows.iter().map(read_session).collect()
 }
 
-pub(super) async fn session_remove(pool: &PgPool, id: &str) -> Result<bool> {
+pub(super) async fn session_remove(
+    pool: &PgPool,
+    id: &str,
+    once: Option<&OnceRow>,
+) -> Result<Removed> {
     let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(Removed::Repeated);
+    }
     pool_changed(&mut tx).await?;
     let removed = sqlx::query(sql::SESSION_REMOVE).bind(id).execute(&mut *tx).await?;
     if removed.rows_affected() == 0 {
         tx.rollback().await?;
-        return Ok(false);
+        return Ok(Removed::Unknown);
     }
     tx.commit().await?;
-    Ok(true)
+    Ok(Removed::Removed(vec![id.to_owned()]))
 }
 
 pub(super) async fn pool(pool: &PgPool) -> Result<Pool> {

@@ -1,17 +1,22 @@
 //! Rounds and decision entries in PostgreSQL.
 
 use jurat_core::{
-    id::{AccountId, RoundId},
+    id::{AccountId, NodeId, RoundId},
     replica::Replica,
     round::{OpenRound, Round, RoundSummary},
+    time::Timestamp,
 };
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 
+use super::once;
 use crate::{
-    Claim, Closed, Result, RoundFilter,
-    rows::rounds::{
-        AFTER_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_claimed, read_replica, read_round,
-        read_summary,
+    Claim, Closed, Opened, Result, RoundFilter,
+    rows::{
+        once::OnceRow,
+        rounds::{
+            AFTER_ALL, BEFORE_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_called_off,
+            read_claimed, read_replica, read_round, read_summary,
+        },
     },
     sql::{self, open_columns, replica_columns},
 };
@@ -63,7 +68,23 @@ const CLAIM: &str = concat!(
     open_columns!()
 );
 
-pub(super) async fn open(pool: &PgPool, row: &RoundRow) -> Result<()> {
+pub(super) async fn open(pool: &PgPool, row: &RoundRow, once: Option<&OnceRow>) -> Result<Opened> {
+    // Most rounds have no key, and one statement needs no transaction.
+    if once.is_none() {
+        insert(pool, row).await?;
+        return Ok(Opened::Opened);
+    }
+    let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, Some(&row.id)).await? {
+        tx.rollback().await?;
+        return Ok(Opened::Repeated);
+    }
+    insert(&mut *tx, row).await?;
+    tx.commit().await?;
+    Ok(Opened::Opened)
+}
+
+async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
     sqlx::query(OPEN)
         .bind(&row.account_id)
         .bind(&row.id)
@@ -79,7 +100,7 @@ pub(super) async fn open(pool: &PgPool, row: &RoundRow) -> Result<()> {
         .bind(&row.seats)
         .bind(row.opened_at)
         .bind(row.deadline_at)
-        .execute(pool)
+        .execute(database)
         .await?;
     Ok(())
 }
@@ -142,10 +163,11 @@ pub(super) async fn list(
     account: &AccountId,
     filter: &RoundFilter,
 ) -> Result<Vec<RoundSummary>> {
-    let (text, words) = sql::list::round_list(filter.kind, filter.outcome);
+    let (text, words) = sql::list::round_list(filter);
     let mut query = sqlx::query(text)
         .bind(account.as_str())
-        .bind(filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str));
+        .bind(filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str))
+        .bind(filter.after.as_ref().map_or(BEFORE_ALL, RoundId::as_str));
     for word in words {
         query = query.bind(word);
     }
@@ -174,6 +196,26 @@ async fn claim_once(pool: &PgPool, claim: &Claim) -> Result<Vec<Option<OpenRound
         .fetch_all(pool)
         .await?;
     rows.iter().map(read_claimed).collect()
+}
+
+pub(super) async fn call_off(
+    pool: &PgPool,
+    account: &AccountId,
+    id: &RoundId,
+    at: Timestamp,
+) -> Result<bool> {
+    let asked = sqlx::query(sql::ROUND_CALL_OFF)
+        .bind(at.micros())
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .execute(pool)
+        .await?;
+    Ok(asked.rows_affected() == 1)
+}
+
+pub(super) async fn called_off(pool: &PgPool, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
+    let rows = sqlx::query(sql::ROUNDS_CALLED_OFF).bind(node.as_str()).fetch_all(pool).await?;
+    rows.iter().map(read_called_off).collect()
 }
 
 pub(super) async fn entry(

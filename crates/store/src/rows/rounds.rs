@@ -22,6 +22,8 @@ pub(crate) const OPEN: &str = "open";
 
 /// Greater than any identifier, so that a list without a start begins at its end.
 pub(crate) const AFTER_ALL: &str = "\u{7f}";
+/// Less than any identifier.
+pub(crate) const BEFORE_ALL: &str = "";
 
 /// How often a claim that found only unreadable rounds looks for others. Each turn leases what it
 /// finds, so the next turn finds other rounds.
@@ -81,6 +83,12 @@ pub(crate) fn read_claimed(cells: &impl Cells) -> Result<Option<OpenRound>> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Whose round was called off.
+pub(crate) fn read_called_off(cells: &impl Cells) -> Result<(AccountId, RoundId)> {
+    let columns = Columns::new(cells, "rounds", "id")?;
+    Ok((columns.id("account_id", AccountId::parse)?, columns.id("id", RoundId::parse)?))
 }
 
 fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {

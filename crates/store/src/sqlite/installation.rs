@@ -6,10 +6,13 @@ use jurat_core::{
 };
 use rusqlite::{Connection, params};
 
-use super::{all, execute, first};
+use super::{all, execute, first, once};
 use crate::{
-    Added, Page, Result, SessionAdded,
-    rows::installation::{ExecutorRow, SessionRow, pool_of, read_executor, read_session},
+    Added, Page, Removed, Result, SessionAdded,
+    rows::{
+        installation::{ExecutorRow, SessionRow, pool_of, read_executor, read_session},
+        once::OnceRow,
+    },
     sql,
 };
 
@@ -17,7 +20,11 @@ pub(super) fn executor_add(
     tx: &Connection,
     executor: &ExecutorRow,
     session: Option<&SessionRow>,
+    once: Option<&OnceRow>,
 ) -> Result<Added> {
+    if once::is_done(tx, once)? {
+        return Ok(Added::Repeated);
+    }
     // Looked up first, so that nothing has to be undone.
     if executor_get(tx, &executor.name)?.is_some() {
         return Ok(Added::ExecutorExists);
@@ -43,6 +50,7 @@ pub(super) fn executor_add(
         insert_session(tx, session)?;
     }
     pool_changed(tx)?;
+    once::note(tx, once, None)?;
     Ok(Added::Added)
 }
 
@@ -59,17 +67,32 @@ pub(super) fn executor_probed(tx: &Connection, name: &str, probe: &str) -> Resul
     Ok(execute(tx, sql::EXECUTOR_PROBED, params![probe, name])? == 1)
 }
 
-pub(super) fn executor_remove(tx: &Connection, name: &str) -> Result<Option<Vec<String>>> {
+pub(super) fn executor_remove(
+    tx: &Connection,
+    name: &str,
+    once: Option<&OnceRow>,
+) -> Result<Removed> {
+    if once::is_done(tx, once)? {
+        return Ok(Removed::Repeated);
+    }
     let mut sessions = all(tx, sql::SESSIONS_REMOVE, params![name], |row| Ok(row.get(0)?))?;
     if execute(tx, sql::EXECUTOR_REMOVE, params![name])? == 0 {
-        return Ok(None);
+        return Ok(Removed::Unknown);
     }
     pool_changed(tx)?;
+    once::note(tx, once, None)?;
     sessions.sort_unstable();
-    Ok(Some(sessions))
+    Ok(Removed::Removed(sessions))
 }
 
-pub(super) fn session_add(tx: &Connection, session: &SessionRow) -> Result<SessionAdded> {
+pub(super) fn session_add(
+    tx: &Connection,
+    session: &SessionRow,
+    once: Option<&OnceRow>,
+) -> Result<SessionAdded> {
+    if once::is_done(tx, once)? {
+        return Ok(SessionAdded::Repeated);
+    }
     if executor_get(tx, &session.executor)?.is_none() {
         return Ok(SessionAdded::ExecutorUnknown);
     }
@@ -77,6 +100,7 @@ pub(super) fn session_add(tx: &Connection, session: &SessionRow) -> Result<Sessi
         return Ok(SessionAdded::Exists);
     }
     pool_changed(tx)?;
+    once::note(tx, once, None)?;
     Ok(SessionAdded::Added)
 }
 
@@ -89,12 +113,16 @@ pub(super) fn session_list(tx: &Connection, page: &Page) -> Result<Vec<Session>>
     all(tx, sql::SESSION_LIST, params![after, page.limit], |row| read_session(row))
 }
 
-pub(super) fn session_remove(tx: &Connection, id: &str) -> Result<bool> {
+pub(super) fn session_remove(tx: &Connection, id: &str, once: Option<&OnceRow>) -> Result<Removed> {
+    if once::is_done(tx, once)? {
+        return Ok(Removed::Repeated);
+    }
     if execute(tx, sql::SESSION_REMOVE, params![id])? == 0 {
-        return Ok(false);
+        return Ok(Removed::Unknown);
     }
     pool_changed(tx)?;
-    Ok(true)
+    once::note(tx, once, None)?;
+    Ok(Removed::Removed(vec![id.to_owned()]))
 }
 
 pub(super) fn pool(tx: &Connection) -> Result<Pool> {

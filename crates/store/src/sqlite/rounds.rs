@@ -1,17 +1,21 @@
 //! Rounds and decision entries in SQLite.
 
 use jurat_core::{
-    id::{AccountId, RoundId},
+    id::{AccountId, NodeId, RoundId},
     round::{OpenRound, Round, RoundSummary},
+    time::Timestamp,
 };
 use rusqlite::{Connection, ToSql, params};
 
-use super::{all, execute, first};
+use super::{all, execute, first, once};
 use crate::{
-    Claim, Closed, Orphans, Result, RoundFilter,
-    rows::rounds::{
-        AFTER_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_claimed, read_replica, read_round,
-        read_summary,
+    Claim, Closed, Opened, Orphans, Result, RoundFilter,
+    rows::{
+        once::OnceRow,
+        rounds::{
+            AFTER_ALL, BEFORE_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_called_off,
+            read_claimed, read_replica, read_round, read_summary,
+        },
     },
     sql::{self, open_columns, replica_columns},
 };
@@ -49,7 +53,10 @@ const CLAIM_ALL: &str = concat!(
     open_columns!()
 );
 
-pub(super) fn open(tx: &Connection, row: &RoundRow) -> Result<()> {
+pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> Result<Opened> {
+    if once::is_done(tx, once)? {
+        return Ok(Opened::Repeated);
+    }
     execute(
         tx,
         OPEN,
@@ -69,8 +76,9 @@ pub(super) fn open(tx: &Connection, row: &RoundRow) -> Result<()> {
             row.opened_at,
             row.deadline_at
         ],
-    )
-    .map(drop)
+    )?;
+    once::note(tx, once, Some(&row.id))?;
+    Ok(Opened::Opened)
 }
 
 pub(super) fn close(tx: &Connection, row: &ClosingRow) -> Result<Closed> {
@@ -128,9 +136,10 @@ pub(super) fn list(
     filter: &RoundFilter,
 ) -> Result<Vec<RoundSummary>> {
     let before = filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str);
-    let (text, words) = sql::list::round_list(filter.kind, filter.outcome);
+    let after = filter.after.as_ref().map_or(BEFORE_ALL, RoundId::as_str);
+    let (text, words) = sql::list::round_list(filter);
     let account = account.as_str();
-    let mut params: Vec<&dyn ToSql> = vec![&account, &before];
+    let mut params: Vec<&dyn ToSql> = vec![&account, &before, &after];
     params.extend(words.iter().map(|word| word as &dyn ToSql));
     params.push(&filter.limit);
     all(tx, text, params.as_slice(), |row| read_summary(row))
@@ -163,6 +172,20 @@ fn claim_once(tx: &Connection, claim: &Claim) -> Result<Vec<Option<OpenRound>>> 
     }
 }
 
+pub(super) fn call_off(
+    tx: &Connection,
+    account: &AccountId,
+    id: &RoundId,
+    at: Timestamp,
+) -> Result<bool> {
+    let params = params![at.micros(), account.as_str(), id.as_str()];
+    Ok(execute(tx, sql::ROUND_CALL_OFF, params)? == 1)
+}
+
+pub(super) fn called_off(tx: &Connection, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
+    all(tx, sql::ROUNDS_CALLED_OFF, params![node.as_str()], |row| read_called_off(row))
+}
+
 pub(super) fn entry(
     tx: &Connection,
     account: &AccountId,
@@ -181,15 +204,24 @@ pub(super) fn with_replicas(tx: &Connection, mut round: Round) -> Result<Round> 
 
 #[cfg(test)]
 mod tests {
-    use jurat_core::{consensus::Outcome, job::Kind};
+    use jurat_core::{consensus::Outcome, job::Kind, round::State};
 
     use super::*;
     use crate::sqlite::setup;
 
+    const ANY: RoundFilter = RoundFilter {
+        kind: None,
+        outcome: None,
+        state: None,
+        limit: 10,
+        before: None,
+        after: None,
+    };
+
     /// How SQLite finds the rows of a list: one line for each place that it reads.
-    fn plan(kind: Option<Kind>, outcome: Option<Outcome>) -> Vec<String> {
+    fn plan(filter: &RoundFilter) -> Vec<String> {
         let connection = setup::open_memory().unwrap();
-        let (text, _) = sql::list::round_list(kind, outcome);
+        let (text, _) = sql::list::round_list(filter);
         let mut statement = connection.prepare(&format!("explain query plan {text}")).unwrap();
         let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
         let lines: Vec<String> = lines.map(Result::unwrap).collect();
@@ -199,11 +231,16 @@ mod tests {
     #[test]
     fn no_list_reads_all_rounds_of_an_account_to_find_none() {
         const ANSWERED: &str = "SEARCH rounds USING INDEX rounds_by_answer \
-            (account_id=? AND kind=? AND outcome=? AND id<?)";
+            (account_id=? AND kind=? AND outcome=? AND id>? AND id<?)";
+        const UNDER_WAY: &str = "SCAN rounds USING INDEX rounds_open";
         let (kind, outcome) = (Some(Kind::Validate), Some(Outcome::Split));
-        assert_eq!(plan(kind, outcome), [ANSWERED]);
-        assert_eq!(plan(None, outcome), [ANSWERED; 3]);
-        let under_way = "SCAN rounds USING INDEX rounds_open";
-        assert_eq!(plan(kind, None), [ANSWERED, ANSWERED, ANSWERED, ANSWERED, under_way]);
+        assert_eq!(plan(&RoundFilter { kind, outcome, ..ANY }), [ANSWERED]);
+        assert_eq!(plan(&RoundFilter { outcome, ..ANY }), [ANSWERED; 3]);
+        let of_kind = plan(&RoundFilter { kind, ..ANY });
+        assert_eq!(of_kind, [ANSWERED, ANSWERED, ANSWERED, ANSWERED, UNDER_WAY]);
+        assert_eq!(plan(&RoundFilter { state: Some(State::Open), ..ANY }), [UNDER_WAY]);
+        let otherwise = "SEARCH rounds USING INDEX rounds_not_closed \
+            (account_id=? AND state=? AND id>? AND id<?)";
+        assert_eq!(plan(&RoundFilter { state: Some(State::Cancelled), ..ANY }), [otherwise]);
     }
 }

@@ -41,11 +41,11 @@ impl Home {
         fs::write(state.join("node.key"), "node\n").unwrap();
         fs::write(state.join("admin.key"), "admin\n").unwrap();
         let store = Sqlite::open(&state.join("store.db")).await.unwrap();
-        store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
+        store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
         let alice = account("alice");
         for number in 1..=3 {
             let open = round(&alice, number);
-            store.round_open(&open).await.unwrap();
+            store.round_open(&open, None).await.unwrap();
             if number < 3 {
                 store.round_close(&open, &closing(&open)).await.unwrap();
             }
@@ -284,7 +284,7 @@ async fn a_backup_is_put_back_where_no_store_is() {
     assert_eq!(read, Round { closing: Some(closing(&first)), open: first });
     // It is a store like any other.
     let next = round(&account("alice"), 9);
-    store.round_open(&next).await.unwrap();
+    store.round_open(&next, None).await.unwrap();
     store.close().await;
     let error = verified.restore(place, &mut go_on).unwrap_err();
     assert!(matches!(error, BackupError::StoreThere { .. }), "{error}");

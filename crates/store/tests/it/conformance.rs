@@ -3,6 +3,7 @@
 pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
+pub(crate) mod once;
 pub(crate) mod rounds;
 pub(crate) mod takeover;
 pub(crate) mod trust;
@@ -72,8 +73,20 @@ macro_rules! conformance {
             rounds_are_listed_newest_first_in_pages,
             a_list_reads_nothing_of_what_was_said,
             rounds_are_filtered_by_kind_and_outcome,
+            rounds_are_filtered_by_state_and_time,
             many_rounds_at_once_are_all_kept,
             of_two_closes_at_once_one_is_lost,
+        );
+        $crate::conformance::stories!(
+            $start,
+            once,
+            a_write_under_a_key_happens_once,
+            a_write_that_did_not_happen_leaves_its_key_free,
+            an_answer_can_be_completed,
+            a_round_under_a_key_is_opened_once,
+            of_two_rounds_under_one_key_at_once_one_is_opened,
+            a_key_belongs_to_one_account,
+            a_round_that_is_called_off_is_found_by_its_node,
         );
         $crate::conformance::stories!(
             $start,

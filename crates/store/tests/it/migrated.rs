@@ -156,9 +156,9 @@ pub(crate) async fn work_goes_on(fixture: &Fixture, store: &dyn Store) {
         assert_eq!(store.round_close(open, &end).await.unwrap(), Closed::Closed);
         assert_eq!(read(store, &open.account, &open.id).await.closing, Some(end));
     }
-    store.executor_add(&executor("next"), Some(&session("next", "next"))).await.unwrap();
+    store.executor_add(&executor("next"), Some(&session("next", "next")), None).await.unwrap();
     let open = round(&account("admin"), 7);
-    store.round_open(&open).await.unwrap();
+    store.round_open(&open, None).await.unwrap();
     store.round_close(&open, &closing(&open)).await.unwrap();
     assert_eq!(read(store, &open.account, &open.id).await.closing, Some(closing(&open)));
     store.ping().await.unwrap();

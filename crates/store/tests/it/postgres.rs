@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use futures::future::join_all;
-use jurat_store::{Claim, Closed, Location, Orphans, Postgres, StoreErrorKind};
+use jurat_store::{Claim, Closed, Location, Orphans, Postgres, Removed, StoreErrorKind};
 
 use crate::{
     backend::{self, Backend, Schema},
@@ -24,10 +24,13 @@ async fn the_serving_role_writes_rounds_and_cannot_change_entries() {
     let location = Location::Postgres { url: serving.clone(), migrate_url: Some(schema.url()) };
     let store = jurat_store::open(&location).await.unwrap();
 
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
-    assert!(store.session_remove("s1").await.unwrap());
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
+    assert_eq!(
+        store.session_remove("s1", None).await.unwrap(),
+        Removed::Removed(vec!["s1".to_owned()])
+    );
     let open = round(&account("alice"), 1);
-    store.round_open(&open).await.unwrap();
+    store.round_open(&open, None).await.unwrap();
     assert_eq!(store.round_close(&open, &closing(&open)).await.unwrap(), Closed::Closed);
     for sql in [
         "update entries set entry = '{}'",
@@ -114,7 +117,7 @@ async fn the_search_path_may_come_as_a_command_line_option() {
     assert_ne!(url, schema.url());
     let location = Location::Postgres { url, migrate_url: None };
     let store = jurat_store::open(&location).await.unwrap();
-    store.executor_add(&executor("e1"), None).await.unwrap();
+    store.executor_add(&executor("e1"), None, None).await.unwrap();
     store.close().await;
     schema.execute(&format!("select name from {}.executors", schema.name)).await.unwrap();
     schema.drop().await;
@@ -125,7 +128,7 @@ async fn the_clock_of_a_node_does_not_matter_to_leases() {
     let backend = Backend::postgres().await;
     // Opened by a node whose clock is off by years, with an hour of lease.
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     for orphans in [Orphans::LeaseOver, Orphans::All] {
         for now in [at(-1_000_000_000_000), at(1_000_000_000_000)] {
             let claim =

@@ -35,7 +35,7 @@ pub(crate) fn page(after: Option<&str>, limit: u32) -> Page {
 }
 
 pub(crate) fn newest(limit: u32) -> RoundFilter {
-    RoundFilter { kind: None, outcome: None, limit, before: None }
+    RoundFilter { kind: None, outcome: None, state: None, after: None, limit, before: None }
 }
 
 pub(crate) fn executor(name: &str) -> Executor {

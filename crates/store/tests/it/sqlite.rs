@@ -23,7 +23,7 @@ async fn a_round_that_a_crash_left_open_is_found_at_the_next_start() {
     let path = folder.path().join("store.db");
     let left = round(&account("alice"), 1);
     let before = Sqlite::open(&path).await.unwrap();
-    before.round_open(&left).await.unwrap();
+    before.round_open(&left, None).await.unwrap();
     drop(before);
 
     let after = Sqlite::open(&path).await.unwrap();
@@ -48,7 +48,7 @@ async fn a_node_does_not_take_its_own_rounds_for_orphans() {
     let store = Sqlite::in_memory().unwrap();
     let alice = account("alice");
     for number in 0..3 {
-        store.round_open(&round(&alice, number)).await.unwrap();
+        store.round_open(&round(&alice, number), None).await.unwrap();
     }
     let own = claim("first", Orphans::All);
     assert_eq!(store.round_claim(&own).await.unwrap(), []);
@@ -64,9 +64,9 @@ async fn a_node_does_not_take_its_own_rounds_for_orphans() {
 #[tokio::test]
 async fn a_store_in_memory_reads_what_it_writes() {
     let store = jurat_store::open(&Location::Memory).await.unwrap();
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
     let open = round(&account("alice"), 1);
-    store.round_open(&open).await.unwrap();
+    store.round_open(&open, None).await.unwrap();
     store.round_close(&open, &closing(&open)).await.unwrap();
     assert_eq!(store.session_list(&page(None, 10)).await.unwrap(), [session("s1", "e1")]);
     let listed = store.round_list(&open.account, &newest(10)).await.unwrap();
@@ -85,7 +85,7 @@ async fn only_the_owner_may_read_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let store = Sqlite::open(&path).await.unwrap();
-    store.round_open(&round(&account("alice"), 1)).await.unwrap();
+    store.round_open(&round(&account("alice"), 1), None).await.unwrap();
     let mut names: Vec<String> = Vec::new();
     for file in fs::read_dir(folder.path()).unwrap() {
         let file = file.unwrap();

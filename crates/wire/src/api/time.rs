@@ -8,12 +8,13 @@ pub fn text(at: Timestamp) -> String {
         .map_or_else(|_| String::new(), |at| at.to_string())
 }
 
-pub fn value(at: Timestamp) -> Value {
-    Value::String(text(at))
-}
-
-/// Reads RFC 3339 text with any offset.
+/// Reads a time; `None` for what is no RFC 3339 text, or too far away to be one of ours.
 pub fn parse(text: &str) -> Option<Timestamp> {
     let at: jiff::Timestamp = text.parse().ok()?;
-    Some(Timestamp::from_micros(at.as_microsecond()))
+    let is_ours = (0..=253_402_300_799).contains(&at.as_second());
+    is_ours.then(|| Timestamp::from_micros(at.as_microsecond()))
+}
+
+pub fn value(at: Timestamp) -> Value {
+    Value::String(text(at))
 }

@@ -33,9 +33,10 @@ impl Entries {
         (total, args): (u64, &Doctor),
     ) -> anyhow::Result<()> {
         let newest = (!args.all_entries).then_some(NEWEST);
-        let bar = steps::bar(out, "checking decisions");
+        let bar = steps::bar(out);
         if let Some(bar) = &bar {
             bar.set_length(newest.map_or(total, |newest| newest.min(total)));
+            bar.set_message("checking decisions");
         }
         let mut parameters =
             [("newest", newest.map(|newest| newest.to_string())), ("cursor", None)];

@@ -104,3 +104,37 @@ async fn unknown_rounds_are_not_found() {
         assert_eq!(reply.status, StatusCode::NOT_FOUND, "{id}");
     }
 }
+
+#[tokio::test]
+async fn lists_are_filtered_by_state_and_time() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        app.clock.advance_ms(60_000);
+        let reply = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await.json();
+        ids.push(reply["round_id"].as_str().unwrap().to_owned());
+    }
+    fake.set(gated(says_valid()));
+    let (claim, headers) = (json!({ "claim": "x" }), [("prefer", "respond-async")]);
+    let running = app.admin().post_with("/api/v3/validate", &claim, &headers).await.json();
+    let listed = async |query: &str| -> Vec<String> {
+        let list = app.admin().get(&format!("/v1/rounds?{query}")).await.json();
+        let items = list["items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["round_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(listed("state=open").await, [running["round_id"].as_str().unwrap()]);
+    assert_eq!(listed("state=closed&limit=1").await, [ids[2].clone()]);
+    assert_eq!(listed("state=cancelled").await, Vec::<String>::new());
+    let shown = app.admin().get(&format!("/v1/rounds/{}", ids[1])).await.json();
+    let at = shown["opened_at"].as_str().unwrap();
+    assert_eq!(listed(&format!("until={at}")).await, [ids[0].clone()]);
+    assert_eq!(listed(&format!("since={at}&state=closed")).await, [ids[2].clone(), ids[1].clone()]);
+    for query in ["state=happy", "since=yesterday", "until=9999999-01-01T00:00:00Z"] {
+        let reply = app.admin().get(&format!("/v1/rounds?{query}")).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{query}");
+        assert_eq!(reply.json()["field"], query.split('=').next().unwrap());
+    }
+    fake.release();
+    app.engine.drain().await;
+}

@@ -10,7 +10,7 @@ use crate::{
 
 async fn ended(backend: &Backend, name: &str, number: u32) -> OpenRound {
     let open = round(&account(name), number);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &closing(&open)).await.unwrap();
     open
 }
@@ -26,7 +26,7 @@ pub(crate) async fn a_sound_store_has_no_faults(backend: &Backend) {
     assert_eq!((empty.newest, empty.ended_rounds), (None, 0));
     ended(backend, "alice", 1).await;
     let newest = round(&account("bob"), 2);
-    backend.store.round_open(&newest).await.unwrap();
+    backend.store.round_open(&newest, None).await.unwrap();
     let checkup = backend.store.check().await.unwrap();
     assert_eq!(checkup.faults, [] as [&str; 0]);
     assert_eq!(checkup.strays, [] as [&str; 0]);
@@ -40,7 +40,7 @@ pub(crate) async fn rounds_that_have_ended_are_walked_in_pages(backend: &Backend
         let open = ended(backend, name, number).await;
         all.push((open.account, open.id));
     }
-    backend.store.round_open(&round(&account("bob"), 9)).await.unwrap();
+    backend.store.round_open(&round(&account("bob"), 9), None).await.unwrap();
     let mut walked = Vec::new();
     loop {
         let after = walked.last().cloned();
@@ -78,7 +78,7 @@ pub(crate) async fn a_record_reads_back_with_all_that_was_said(backend: &Backend
     assert_eq!(found(backend, &open).await, [] as [&str; 0]);
     assert_eq!(backend.store.record_get(&account("bob"), &open.id).await.unwrap(), None);
     let running = round(&account("alice"), 2);
-    backend.store.round_open(&running).await.unwrap();
+    backend.store.round_open(&running, None).await.unwrap();
     assert_eq!(backend.store.record_get(&running.account, &running.id).await.unwrap(), None);
 }
 
@@ -121,7 +121,7 @@ pub(crate) async fn an_entry_without_its_round_is_found(backend: &Backend) {
 
 pub(crate) async fn a_round_without_its_entry_is_found(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     backend.tamper("update rounds set state = 'closed', receipt_id = 'x'").await.unwrap();
     let error = backend.store.record_get(&open.account, &open.id).await.unwrap_err();
     let row = open.id.to_string();

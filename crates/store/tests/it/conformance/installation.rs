@@ -1,7 +1,7 @@
 //! Executors and sessions.
 
 use jurat_core::executor::Executor;
-use jurat_store::{Added, SessionAdded, StoreErrorKind};
+use jurat_store::{Added, Removed, SessionAdded, StoreErrorKind};
 
 use crate::{
     backend::Backend,
@@ -15,8 +15,8 @@ pub(crate) async fn an_executor_reads_back_as_it_was_added(backend: &Backend) {
     full.agent_events_url = Some("https://example.org/events".to_owned());
     full.probe = Some(well(5));
     let bare = executor("bare");
-    assert_eq!(store.executor_add(&full, None).await.unwrap(), Added::Added);
-    assert_eq!(store.executor_add(&bare, None).await.unwrap(), Added::Added);
+    assert_eq!(store.executor_add(&full, None, None).await.unwrap(), Added::Added);
+    assert_eq!(store.executor_add(&bare, None, None).await.unwrap(), Added::Added);
     assert_eq!(store.executor_get("full").await.unwrap(), Some(full));
     assert_eq!(store.executor_get("bare").await.unwrap(), Some(bare));
     assert_eq!(store.executor_get("other").await.unwrap(), None);
@@ -25,10 +25,10 @@ pub(crate) async fn an_executor_reads_back_as_it_was_added(backend: &Backend) {
 pub(crate) async fn a_name_is_taken_only_once(backend: &Backend) {
     let store = &backend.store;
     let first = executor("e1");
-    store.executor_add(&first, None).await.unwrap();
+    store.executor_add(&first, None, None).await.unwrap();
     let again = Executor { url: "http://elsewhere".to_owned(), ..executor("e1") };
     let lane = session("s1", "e1");
-    assert_eq!(store.executor_add(&again, Some(&lane)).await.unwrap(), Added::ExecutorExists);
+    assert_eq!(store.executor_add(&again, Some(&lane), None).await.unwrap(), Added::ExecutorExists);
     assert_eq!(store.executor_get("e1").await.unwrap(), Some(first));
     assert_eq!(store.session_get("s1").await.unwrap(), None);
 }
@@ -38,11 +38,11 @@ pub(crate) async fn an_executor_and_its_session_are_added_together_or_not_at_all
 ) {
     let store = &backend.store;
     let lane = session("s1", "e1");
-    assert_eq!(store.executor_add(&executor("e1"), Some(&lane)).await.unwrap(), Added::Added);
+    assert_eq!(store.executor_add(&executor("e1"), Some(&lane), None).await.unwrap(), Added::Added);
     assert_eq!(store.session_get("s1").await.unwrap(), Some(lane));
     let version = store.pool_version().await.unwrap();
     let taken = session("s1", "e2");
-    let added = store.executor_add(&executor("e2"), Some(&taken)).await.unwrap();
+    let added = store.executor_add(&executor("e2"), Some(&taken), None).await.unwrap();
     assert_eq!(added, Added::SessionExists);
     assert_eq!(store.executor_get("e2").await.unwrap(), None);
     assert_eq!(store.session_get("s1").await.unwrap().unwrap().executor, "e1");
@@ -52,7 +52,7 @@ pub(crate) async fn an_executor_and_its_session_are_added_together_or_not_at_all
 pub(crate) async fn a_session_of_another_executor_adds_nothing(backend: &Backend) {
     let store = &backend.store;
     let stray = session("s1", "nobody");
-    let error = store.executor_add(&executor("e1"), Some(&stray)).await.unwrap_err();
+    let error = store.executor_add(&executor("e1"), Some(&stray), None).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Conflict);
     assert_eq!(store.executor_get("e1").await.unwrap(), None);
     assert_eq!(store.pool_version().await.unwrap(), 0);
@@ -63,7 +63,7 @@ pub(crate) async fn executors_are_listed_by_name_in_pages(backend: &Backend) {
     // By bytes, whatever the language of the database.
     let ordered = ["B", "a", "a-b", "aB", "a_b", "ab", "é"];
     for name in ["ab", "é", "a_b", "B", "aB", "a", "a-b"] {
-        store.executor_add(&executor(name), None).await.unwrap();
+        store.executor_add(&executor(name), None, None).await.unwrap();
     }
     let names = async |after, limit| {
         let listed = store.executor_list(&page(after, limit)).await.unwrap();
@@ -78,7 +78,7 @@ pub(crate) async fn executors_are_listed_by_name_in_pages(backend: &Backend) {
 
 pub(crate) async fn a_probe_is_kept_and_does_not_change_the_pool(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), None).await.unwrap();
+    store.executor_add(&executor("e1"), None, None).await.unwrap();
     let version = store.pool_version().await.unwrap();
     for probe in [well(10), unwell(20)] {
         assert!(store.executor_probed("e1", &probe).await.unwrap());
@@ -90,22 +90,22 @@ pub(crate) async fn a_probe_is_kept_and_does_not_change_the_pool(backend: &Backe
 
 pub(crate) async fn removing_an_executor_removes_its_sessions(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), Some(&session("s2", "e1"))).await.unwrap();
-    store.session_add(&session("s1", "e1")).await.unwrap();
-    store.executor_add(&executor("e2"), Some(&session("s3", "e2"))).await.unwrap();
-    let removed = store.executor_remove("e1").await.unwrap();
-    assert_eq!(removed, Some(vec!["s1".to_owned(), "s2".to_owned()]));
+    store.executor_add(&executor("e1"), Some(&session("s2", "e1")), None).await.unwrap();
+    store.session_add(&session("s1", "e1"), None).await.unwrap();
+    store.executor_add(&executor("e2"), Some(&session("s3", "e2")), None).await.unwrap();
+    let removed = store.executor_remove("e1", None).await.unwrap();
+    assert_eq!(removed, Removed::Removed(vec!["s1".to_owned(), "s2".to_owned()]));
     assert_eq!(store.executor_get("e1").await.unwrap(), None);
     let left = store.session_list(&page(None, 10)).await.unwrap();
     assert_eq!(left, [session("s3", "e2")]);
     let version = store.pool_version().await.unwrap();
-    assert_eq!(store.executor_remove("e1").await.unwrap(), None);
+    assert_eq!(store.executor_remove("e1", None).await.unwrap(), Removed::Unknown);
     assert_eq!(store.pool_version().await.unwrap(), version);
 }
 
 pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), None).await.unwrap();
+    store.executor_add(&executor("e1"), None, None).await.unwrap();
     let full = session("s1", "e1");
     let mut bare = session("s2", "e1");
     bare.tier = None;
@@ -114,7 +114,7 @@ pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
     bare.reliability_permille = None;
     bare.price_micros = 0;
     for lane in [full, bare] {
-        assert_eq!(store.session_add(&lane).await.unwrap(), SessionAdded::Added);
+        assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAdded::Added);
         assert_eq!(store.session_get(&lane.id).await.unwrap(), Some(lane));
     }
     assert_eq!(store.session_get("s3").await.unwrap(), None);
@@ -123,22 +123,22 @@ pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
 pub(crate) async fn a_session_needs_an_executor_and_a_free_name(backend: &Backend) {
     let store = &backend.store;
     let lane = session("s1", "e1");
-    assert_eq!(store.session_add(&lane).await.unwrap(), SessionAdded::ExecutorUnknown);
-    store.executor_add(&executor("e1"), None).await.unwrap();
-    assert_eq!(store.session_add(&lane).await.unwrap(), SessionAdded::Added);
+    assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAdded::ExecutorUnknown);
+    store.executor_add(&executor("e1"), None, None).await.unwrap();
+    assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAdded::Added);
     let version = store.pool_version().await.unwrap();
     let mut again = lane.clone();
     again.price_micros = 9;
-    assert_eq!(store.session_add(&again).await.unwrap(), SessionAdded::Exists);
+    assert_eq!(store.session_add(&again, None).await.unwrap(), SessionAdded::Exists);
     assert_eq!(store.session_get("s1").await.unwrap(), Some(lane));
     assert_eq!(store.pool_version().await.unwrap(), version);
 }
 
 pub(crate) async fn sessions_are_listed_by_identifier_in_pages(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), None).await.unwrap();
+    store.executor_add(&executor("e1"), None, None).await.unwrap();
     for id in ["203", "201", "202"] {
-        store.session_add(&session(id, "e1")).await.unwrap();
+        store.session_add(&session(id, "e1"), None).await.unwrap();
     }
     let first = store.session_list(&page(None, 2)).await.unwrap();
     assert_eq!(first, [session("201", "e1"), session("202", "e1")]);
@@ -148,9 +148,12 @@ pub(crate) async fn sessions_are_listed_by_identifier_in_pages(backend: &Backend
 
 pub(crate) async fn a_session_is_removed_once(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
-    assert!(store.session_remove("s1").await.unwrap());
-    assert!(!store.session_remove("s1").await.unwrap());
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
+    assert_eq!(
+        store.session_remove("s1", None).await.unwrap(),
+        Removed::Removed(vec!["s1".to_owned()])
+    );
+    assert_eq!(store.session_remove("s1", None).await.unwrap(), Removed::Unknown);
     assert_eq!(store.session_get("s1").await.unwrap(), None);
     assert!(store.executor_get("e1").await.unwrap().is_some());
 }
@@ -158,8 +161,8 @@ pub(crate) async fn a_session_is_removed_once(backend: &Backend) {
 pub(crate) async fn the_pool_holds_everything(backend: &Backend) {
     let store = &backend.store;
     assert!(store.pool().await.unwrap().executors.is_empty());
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
-    store.executor_add(&executor("e2"), None).await.unwrap();
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
+    store.executor_add(&executor("e2"), None, None).await.unwrap();
     store.executor_probed("e2", &well(5)).await.unwrap();
     let pool = store.pool().await.unwrap();
     let names: Vec<&String> = pool.executors.keys().collect();
@@ -171,13 +174,13 @@ pub(crate) async fn the_pool_holds_everything(backend: &Backend) {
 pub(crate) async fn every_change_of_the_pool_raises_its_version(backend: &Backend) {
     let store = &backend.store;
     let mut versions = vec![store.pool_version().await.unwrap()];
-    store.executor_add(&executor("e1"), None).await.unwrap();
+    store.executor_add(&executor("e1"), None, None).await.unwrap();
     versions.push(store.pool_version().await.unwrap());
-    store.session_add(&session("s1", "e1")).await.unwrap();
+    store.session_add(&session("s1", "e1"), None).await.unwrap();
     versions.push(store.pool_version().await.unwrap());
-    store.session_remove("s1").await.unwrap();
+    store.session_remove("s1", None).await.unwrap();
     versions.push(store.pool_version().await.unwrap());
-    store.executor_remove("e1").await.unwrap();
+    store.executor_remove("e1", None).await.unwrap();
     // What one node changes, another sees.
     let second = backend.second().await;
     versions.push(second.pool_version().await.unwrap());
@@ -190,8 +193,8 @@ pub(crate) async fn two_nodes_cannot_add_the_same_executor(backend: &Backend) {
     let (first_lane, second_lane) = (session("s1", "e1"), session("s2", "e1"));
     let name = executor("e1");
     let (one, other) = tokio::join!(
-        backend.store.executor_add(&name, Some(&first_lane)),
-        second.executor_add(&name, Some(&second_lane)),
+        backend.store.executor_add(&name, Some(&first_lane), None),
+        second.executor_add(&name, Some(&second_lane), None),
     );
     let mut added = [one.unwrap(), other.unwrap()];
     added.sort_by_key(|added| *added != Added::Added);

@@ -5,7 +5,7 @@ use jurat_core::{
     consensus::Outcome,
     id::RoundId,
     job::Kind,
-    round::{Ending, OpenRound, Round},
+    round::{Ending, OpenRound, Round, State},
 };
 use jurat_store::{Closed, RoundFilter, StoreErrorKind};
 
@@ -23,7 +23,7 @@ pub(crate) async fn read(backend: &Backend, written: &OpenRound) -> Round {
 
 pub(crate) async fn an_open_round_reads_back(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: None });
     let unknown = RoundId::parse("rnd_unknown").unwrap();
     assert_eq!(backend.store.round_get(&open.account, &unknown).await.unwrap(), None);
@@ -32,17 +32,17 @@ pub(crate) async fn an_open_round_reads_back(backend: &Backend) {
 pub(crate) async fn a_closed_round_reads_back_with_all_that_was_said(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
 }
 
 pub(crate) async fn a_round_is_opened_once(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     let mut again = open.clone();
     again.lease_token = 1;
-    let error = backend.store.round_open(&again).await.unwrap_err();
+    let error = backend.store.round_open(&again, None).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Conflict);
     assert_eq!(read(backend, &open).await.open, open);
 }
@@ -50,7 +50,7 @@ pub(crate) async fn a_round_is_opened_once(backend: &Backend) {
 pub(crate) async fn a_round_ends_once(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &end).await.unwrap();
     let other = ended(&open, Ending::Expired, Outcome::Failed, replicas());
     assert_eq!(backend.store.round_close(&open, &other).await.unwrap(), Closed::Lost);
@@ -69,7 +69,7 @@ pub(crate) async fn an_unknown_round_cannot_be_closed(backend: &Backend) {
 
 pub(crate) async fn a_close_that_fails_changes_nothing(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     let mut broken = closing(&open);
     broken.replicas[2].index = 0;
     let error = backend.store.round_close(&open, &broken).await.unwrap_err();
@@ -85,7 +85,7 @@ pub(crate) async fn a_receipt_belongs_to_one_round(backend: &Backend) {
     let alice = account("alice");
     let (first, second) = (round(&alice, 1), round(&alice, 2));
     for open in [&first, &second] {
-        backend.store.round_open(open).await.unwrap();
+        backend.store.round_open(open, None).await.unwrap();
     }
     let end = closing(&first);
     backend.store.round_close(&first, &end).await.unwrap();
@@ -98,7 +98,7 @@ pub(crate) async fn rounds_are_listed_newest_first_in_pages(backend: &Backend) {
     let alice = account("alice");
     for number in [2, 5, 1, 4, 3] {
         let open = round(&alice, number);
-        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_open(&open, None).await.unwrap();
         if number == 4 {
             backend.store.round_close(&open, &closing(&open)).await.unwrap();
         }
@@ -125,10 +125,10 @@ pub(crate) async fn a_list_reads_nothing_of_what_was_said(backend: &Backend) {
     let mut nobody = ended(&undecided, Ending::Expired, Outcome::Failed, replicas());
     nobody.consensus.verdict = None;
     for (open, closing) in [(&closed, closing(&closed)), (&undecided, nobody.clone())] {
-        backend.store.round_open(open).await.unwrap();
+        backend.store.round_open(open, None).await.unwrap();
         backend.store.round_close(open, &closing).await.unwrap();
     }
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     // Nothing of this can be read any more, and a list does not notice.
     backend.tamper("update replicas set document = '{'").await.unwrap();
     backend.tamper("update rounds set consensus = '{'").await.unwrap();
@@ -159,7 +159,7 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     ];
     for (number, kind, outcome) in plan {
         let open = OpenRound { kind, ..round(&alice, number) };
-        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_open(&open, None).await.unwrap();
         if let Some(outcome) = outcome {
             let end = ended(&open, Ending::Closed, outcome, replicas());
             backend.store.round_close(&open, &end).await.unwrap();
@@ -183,12 +183,54 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     assert_eq!(page.iter().map(|it| &it.open.id).collect::<Vec<_>>(), [&round(&alice, 2).id]);
 }
 
+pub(crate) async fn rounds_are_filtered_by_state_and_time(backend: &Backend) {
+    let alice = account("alice");
+    let endings = [None, Some(Ending::Closed), Some(Ending::Expired), Some(Ending::Cancelled)];
+    for (number, ending) in (1..=8).zip(endings.into_iter().cycle()) {
+        let open = round(&alice, number);
+        backend.store.round_open(&open, None).await.unwrap();
+        if let Some(ending) = ending {
+            let end = ended(&open, ending, Outcome::Failed, replicas());
+            backend.store.round_close(&open, &end).await.unwrap();
+        }
+    }
+    let listed = async |filter: RoundFilter| {
+        let rounds = backend.store.round_list(&alice, &filter).await.unwrap();
+        let number = |id: &RoundId| (1..=8).find(|n| round(&alice, *n).id == *id).unwrap();
+        rounds.iter().map(|round| number(&round.open.id)).collect::<Vec<u32>>()
+    };
+    for (state, expected) in [
+        (State::Open, [5, 1]),
+        (State::Closed, [6, 2]),
+        (State::Expired, [7, 3]),
+        (State::Cancelled, [8, 4]),
+    ] {
+        let of_state = RoundFilter { state: Some(state), ..newest(10) };
+        assert_eq!(listed(of_state.clone()).await, expected, "{state}");
+        let kind = Some(round(&alice, 1).kind);
+        assert_eq!(listed(RoundFilter { kind, ..of_state.clone() }).await, expected, "{state}");
+        let outcome = Some(Outcome::Failed);
+        let failed = if state == State::Open { &[][..] } else { &expected[..] };
+        assert_eq!(listed(RoundFilter { outcome, ..of_state.clone() }).await, failed, "{state}");
+        let both = RoundFilter { kind, outcome, ..of_state.clone() };
+        assert_eq!(listed(both).await, failed, "{state}");
+        let after = Some(round(&alice, 4).id);
+        assert_eq!(
+            listed(RoundFilter { after, ..of_state }).await,
+            expected[..1].iter().copied().filter(|n| 4 < *n).collect::<Vec<_>>(),
+            "{state}"
+        );
+    }
+    let (after, before) = (Some(round(&alice, 2).id), Some(round(&alice, 6).id));
+    assert_eq!(listed(RoundFilter { after, before, ..newest(10) }).await, [5, 4, 3]);
+}
+
 pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {
     const ROUNDS: u32 = 300;
     let alice = account("alice");
     let walks = (0..ROUNDS).map(async |number| {
         let open = round(&alice, number);
-        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_open(&open, None).await.unwrap();
         backend.store.round_close(&open, &closing(&open)).await.unwrap()
     });
     let closed = join_all(walks).await;
@@ -207,7 +249,7 @@ pub(crate) async fn of_two_closes_at_once_one_is_lost(backend: &Backend) {
     let alice = account("alice");
     for number in 0..20 {
         let open = round(&alice, number);
-        backend.store.round_open(&open).await.unwrap();
+        backend.store.round_open(&open, None).await.unwrap();
         let ours = closing(&open);
         let theirs = ended(&open, Ending::Expired, Outcome::Failed, replicas());
         let (one, other) = tokio::join!(

@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) async fn a_round_whose_lease_is_over_is_claimed_as_it_was(backend: &Backend) {
     let left = abandoned(&account("alice"), 1);
-    backend.store.round_open(&left).await.unwrap();
+    backend.store.round_open(&left, None).await.unwrap();
     let claimed = backend.store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
     // Where the new lease ends is measured by the clock of the database.
     let lease_until = claimed[0].lease_until;
@@ -27,7 +27,7 @@ pub(crate) async fn a_round_whose_lease_is_over_is_claimed_as_it_was(backend: &B
 
 pub(crate) async fn a_round_whose_lease_holds_is_left_alone(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     let claimed = backend.store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
     assert_eq!(claimed, []);
     let end = closing(&open);
@@ -36,7 +36,7 @@ pub(crate) async fn a_round_whose_lease_holds_is_left_alone(backend: &Backend) {
 
 pub(crate) async fn an_ended_round_is_never_claimed(backend: &Backend) {
     let open = abandoned(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &closing(&open)).await.unwrap();
     for orphans in [Orphans::LeaseOver, Orphans::All] {
         let claimed = backend.store.round_claim(&claim("second", orphans)).await.unwrap();
@@ -47,7 +47,7 @@ pub(crate) async fn an_ended_round_is_never_claimed(backend: &Backend) {
 pub(crate) async fn a_late_close_after_a_takeover_is_lost_and_changes_nothing(backend: &Backend) {
     let store = &backend.store;
     let late = abandoned(&account("alice"), 1);
-    store.round_open(&late).await.unwrap();
+    store.round_open(&late, None).await.unwrap();
     let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
     let end = closing(&late);
     assert_eq!(store.round_close(&late, &end).await.unwrap(), Closed::Lost);
@@ -66,7 +66,7 @@ pub(crate) async fn a_late_close_after_a_takeover_is_lost_and_changes_nothing(ba
 pub(crate) async fn a_claim_takes_no_more_than_it_asks_for(backend: &Backend) {
     let alice = account("alice");
     for number in 0..5 {
-        backend.store.round_open(&abandoned(&alice, number)).await.unwrap();
+        backend.store.round_open(&abandoned(&alice, number), None).await.unwrap();
     }
     let two = Claim { limit: 2, ..claim("second", Orphans::LeaseOver) };
     let mut sizes = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) async fn a_claim_takes_no_more_than_it_asks_for(backend: &Backend) {
 pub(crate) async fn a_round_that_cannot_be_read_hinders_no_other(backend: &Backend) {
     let alice = account("alice");
     for number in 0..4 {
-        backend.store.round_open(&abandoned(&alice, number)).await.unwrap();
+        backend.store.round_open(&abandoned(&alice, number), None).await.unwrap();
     }
     let broken = [0, 1, 2].map(|number| abandoned(&alice, number).id);
     for id in &broken {
@@ -105,7 +105,7 @@ pub(crate) async fn two_nodes_never_claim_the_same_round(backend: &Backend) {
     let second = backend.second().await;
     let alice = account("alice");
     for number in 0..ROUNDS {
-        backend.store.round_open(&abandoned(&alice, number)).await.unwrap();
+        backend.store.round_open(&abandoned(&alice, number), None).await.unwrap();
     }
     let claims = (0..10).map(async |turn| {
         let (store, name) =

@@ -13,7 +13,7 @@ pub(crate) async fn another_account_sees_nothing(backend: &Backend) {
     let store = &backend.store;
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    store.round_open(&open).await.unwrap();
+    store.round_open(&open, None).await.unwrap();
     store.round_close(&open, &end).await.unwrap();
     let bob = account("bob");
     assert_eq!(store.round_get(&bob, &open.id).await.unwrap(), None);
@@ -23,7 +23,7 @@ pub(crate) async fn another_account_sees_nothing(backend: &Backend) {
 
 pub(crate) async fn another_account_cannot_close(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     let stolen = OpenRound { account: account("bob"), ..open.clone() };
     let end = closing(&stolen);
     assert_eq!(backend.store.round_close(&stolen, &end).await.unwrap(), Closed::Lost);
@@ -34,7 +34,7 @@ pub(crate) async fn two_accounts_may_have_a_round_of_the_same_identifier(backend
     let (hers, his) = (round(&account("alice"), 1), round(&account("bob"), 1));
     assert_eq!(hers.id, his.id);
     for open in [&hers, &his] {
-        backend.store.round_open(open).await.unwrap();
+        backend.store.round_open(open, None).await.unwrap();
     }
     let end = closing(&hers);
     backend.store.round_close(&hers, &end).await.unwrap();
@@ -45,7 +45,7 @@ pub(crate) async fn two_accounts_may_have_a_round_of_the_same_identifier(backend
 pub(crate) async fn an_entry_is_found_by_its_receipt(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &end).await.unwrap();
     let entry = backend.store.entry_get(&open.account, &end.receipt_id).await.unwrap().unwrap();
     assert_eq!(jurat_core::canonical::digest(entry.as_bytes()), end.receipt_id);
@@ -54,7 +54,7 @@ pub(crate) async fn an_entry_is_found_by_its_receipt(backend: &Backend) {
 
 pub(crate) async fn entries_cannot_be_changed_or_removed(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open).await.unwrap();
+    backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &closing(&open)).await.unwrap();
     for sql in ["update entries set entry = '{}'", "delete from entries"] {
         let refusal = backend.tamper(sql).await.unwrap_err();
@@ -91,9 +91,9 @@ pub(crate) async fn a_corrupt_row_is_named(backend: &Backend) {
 }
 
 async fn fill(store: &dyn Store, open: &OpenRound) {
-    store.round_open(open).await.unwrap();
+    store.round_open(open, None).await.unwrap();
     store.round_close(open, &closing(open)).await.unwrap();
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1"))).await.unwrap();
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
     store.executor_probed("e1", &well(1)).await.unwrap();
     store.account_ensure(&open.account, at(0)).await.unwrap();
     store.key_put(&key("k1", &open.account)).await.unwrap();
@@ -116,7 +116,7 @@ pub(crate) async fn a_store_answers_until_it_is_closed(backend: &Backend) {
     for error in [
         second.ping().await.unwrap_err(),
         second.pool_version().await.unwrap_err(),
-        second.round_open(&open).await.unwrap_err(),
+        second.round_open(&open, None).await.unwrap_err(),
     ] {
         assert_eq!(error.kind, StoreErrorKind::Unavailable);
         assert_eq!(error.to_string(), "the store is unavailable");

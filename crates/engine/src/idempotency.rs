@@ -1,0 +1,133 @@
+//! Requests that their callers want done once, whatever gets lost on the way.
+
+use std::fmt;
+
+use jurat_core::{caller::Caller, round::Round};
+use jurat_store::{DoneBefore, Once, SavedAnswer};
+
+use crate::{Engine, EngineError};
+
+/// The caller's key, and what it is asked for with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnceKey {
+    pub key: String,
+    pub operation: &'static str,
+    /// Covers the address and the body: the same key with another one is a mistake.
+    pub request_digest: String,
+}
+
+/// A write under a key, and how its answer reads, which is kept for those who ask again.
+pub struct Keyed<T> {
+    pub once: OnceKey,
+    pub status: u16,
+    pub answer: Box<dyn Fn(&T) -> String + Send + Sync>,
+}
+
+impl<T> fmt::Debug for Keyed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keyed").field("once", &self.once).finish_non_exhaustive()
+    }
+}
+
+/// Done now, or found done.
+#[derive(Debug)]
+pub enum Done<T> {
+    Now(T),
+    Before(SavedAnswer),
+}
+
+impl<T> Keyed<T> {
+    fn saved(&self, result: &T) -> SavedAnswer {
+        SavedAnswer { status: self.status, text: (self.answer)(result) }
+    }
+}
+
+impl Engine {
+    /// What was answered to the same request before, if it was.
+    pub(crate) async fn answered_before<T>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&Keyed<T>>,
+    ) -> Result<Option<SavedAnswer>, EngineError> {
+        let Some(keyed) = keyed else { return Ok(None) };
+        let found = self.done_before(caller, &keyed.once).await?;
+        Ok(found.and_then(|found| found.answer))
+    }
+
+    /// The answer of whoever was quicker with the same key.
+    pub(crate) async fn answered_meanwhile<T>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&Keyed<T>>,
+    ) -> Result<Done<T>, EngineError> {
+        let answer = self.answered_before(caller, keyed).await?;
+        answer.map(Done::Before).ok_or(EngineError::Bug("a repeated write has no answer"))
+    }
+
+    /// What the store notes of a write, with the answer as far as it is known.
+    pub(crate) fn note_of<T>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&Keyed<T>>,
+        result: &T,
+    ) -> Option<Once> {
+        keyed.map(|keyed| self.once(caller, &keyed.once, Some(keyed.saved(result))))
+    }
+
+    /// Replaces the noted answer by the whole one.
+    pub(crate) async fn complete_note<T>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&Keyed<T>>,
+        result: &T,
+    ) {
+        let Some(keyed) = keyed else { return };
+        let (key, answer) = (&keyed.once.key, keyed.saved(result));
+        if let Err(error) = self.inner.store.once_answer(caller.account(), key, &answer).await {
+            // The note itself is there, so that nothing is done twice.
+            tracing::warn!(error = %error, "an answer was not completed under its idempotency key");
+        }
+    }
+
+    /// The round that the same request began before, as it is now.
+    pub(crate) async fn round_before(
+        &self,
+        caller: &Caller,
+        once: Option<&OnceKey>,
+    ) -> Result<Option<Round>, EngineError> {
+        let Some(once) = once else { return Ok(None) };
+        let Some(found) = self.done_before(caller, once).await? else { return Ok(None) };
+        let id = found.round.ok_or(EngineError::Bug("a repeated round has no round"))?;
+        let round = self.inner.store.round_get(caller.account(), &id).await?;
+        round.map(Some).ok_or(EngineError::Bug("a noted round is not there"))
+    }
+
+    /// What the store notes of a round.
+    pub(crate) fn round_note(&self, caller: &Caller, once: &OnceKey) -> Once {
+        self.once(caller, once, None)
+    }
+
+    async fn done_before(
+        &self,
+        caller: &Caller,
+        once: &OnceKey,
+    ) -> Result<Option<DoneBefore>, EngineError> {
+        let found = self.inner.store.once_get(caller.account(), &once.key).await?;
+        let is_other = |found: &DoneBefore| found.request_digest != once.request_digest;
+        if found.as_ref().is_some_and(is_other) {
+            return Err(EngineError::KeyReused(once.key.clone()));
+        }
+        Ok(found)
+    }
+
+    fn once(&self, caller: &Caller, once: &OnceKey, answer: Option<SavedAnswer>) -> Once {
+        Once {
+            account: caller.account().clone(),
+            key: once.key.clone(),
+            operation: once.operation.to_owned(),
+            request_digest: once.request_digest.clone(),
+            answer,
+            at: self.inner.clock.now(),
+        }
+    }
+}

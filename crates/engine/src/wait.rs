@@ -1,0 +1,100 @@
+//! Waiting for the end of a round, on whichever node it is.
+
+use std::time::Duration;
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    id::{AccountId, RoundId},
+    round::{Ending, Round},
+};
+use tokio::time::Instant;
+
+use crate::{Engine, EngineError, executors::require, under_way::Stop};
+
+/// How soon, and how seldom, a round of another node is looked at.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a call-off waits for the round to end.
+const CALL_OFF_WAIT: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// The round as it is when it ends, or when the time is up.
+    pub async fn round_wait(
+        &self,
+        caller: &Caller,
+        id: &RoundId,
+        within: Duration,
+    ) -> Result<Round, EngineError> {
+        require(caller, Scope::RoundsRead)?;
+        self.wait_for(caller.account(), id, within).await
+    }
+
+    /// Calls a round off: outstanding replicas are cancelled, and it ends without a verdict.
+    /// A round that is still about to end is returned open.
+    pub async fn round_cancel(&self, caller: &Caller, id: &RoundId) -> Result<Round, EngineError> {
+        require(caller, Scope::RoundsCreate)?;
+        let account = caller.account();
+        let round = self.round_of(account, id).await?;
+        let is_open = round.closing.is_none();
+        if is_open {
+            if let Some(running) = self.inner.under_way.find(account, id) {
+                running.stop(Stop::Caller);
+            } else {
+                // The round's node looks for these.
+                let now = self.inner.clock.now();
+                self.inner.store.round_call_off(account, id, now).await?;
+            }
+        }
+        let round = self.wait_for(account, id, CALL_OFF_WAIT).await?;
+        match &round.closing {
+            Some(closing) if closing.ending != Ending::Cancelled => Err(EngineError::Conflict(
+                format!("the round `{id}` has ended already, as `{}`", closing.ending),
+            )),
+            Some(_) | None => Ok(round),
+        }
+    }
+
+    /// Stops the rounds of this node that were called off through another.
+    pub(crate) async fn stop_called_off(&self) -> Result<(), EngineError> {
+        for (account, id) in self.inner.store.rounds_called_off(&self.inner.node).await? {
+            if let Some(running) = self.inner.under_way.find(&account, &id) {
+                running.stop(Stop::Caller);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn wait_for(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+        within: Duration,
+    ) -> Result<Round, EngineError> {
+        let until = Instant::now() + within;
+        let mut pause = FIRST_LOOK;
+        loop {
+            // Looked up before the round is read, so that an end in between is not missed.
+            let running = self.inner.under_way.find(account, id);
+            let round = self.round_of(account, id).await?;
+            if round.closing.is_some() || until <= Instant::now() {
+                return Ok(round);
+            }
+            if let Some(running) = running {
+                let _elapsed = tokio::time::timeout_at(until, running.ended()).await;
+            } else {
+                let next = until.min(Instant::now() + pause);
+                let _elapsed = tokio::time::timeout_at(next, std::future::pending::<()>()).await;
+                pause = LOOK_EVERY.min(pause * 2);
+            }
+        }
+    }
+
+    pub(crate) async fn round_of(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+    ) -> Result<Round, EngineError> {
+        let round = self.inner.store.round_get(account, id).await?;
+        round.ok_or_else(|| EngineError::NotFound { what: "round", id: id.to_string() })
+    }
+}

@@ -1,0 +1,234 @@
+//! `Idempotency-Key`: a repeated request is answered, and nothing is done twice.
+
+use axum::body::Body;
+use http::StatusCode;
+use jurat_core::caller::Scope;
+use jurat_engine::Alone;
+use jurat_store::Location;
+use jurat_testkit::{
+    app::{Reply, TestApp, TestCaller},
+    fake_executor::{gated, says_invalid, says_valid},
+};
+use serde_json::{Value, json};
+
+async fn keyed(
+    caller: &TestCaller<'_>,
+    (method, path): (&str, &str),
+    body: &Value,
+    key: &str,
+) -> Reply {
+    let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+    caller.send(method, path, body, &[("idempotency-key", key)]).await
+}
+
+fn is_replayed(reply: &Reply) -> bool {
+    reply.headers.get("idempotent-replayed").is_some_and(|value| value == "true")
+}
+
+#[tokio::test]
+async fn the_same_request_gets_the_same_answer_and_nobody_is_asked_again() {
+    let app = TestApp::new().await;
+    let fakes = app.executors([says_valid(), says_valid(), says_invalid()]).await;
+    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
+    for path in ["/api/v3/validate", "/api/v4/factcheck", "/api/v3/delegate", "/api/v2/validate"] {
+        let mut body = body.clone();
+        if path.ends_with("delegate") {
+            body = json!({ "objective": "x", "consensus": { "replicas": 3 } });
+        }
+        if path.contains("v2") {
+            body = json!({ "session_id": "s1", "claim": "x" });
+        }
+        let first = keyed(&app.admin(), ("POST", path), &body, path).await;
+        assert_eq!(first.status, StatusCode::OK, "{}", first.text());
+        assert!(!is_replayed(&first));
+        let calls: usize = fakes.iter().map(|fake| fake.calls().len()).sum();
+        app.clock.advance_ms(3_600_000);
+        let second = keyed(&app.admin(), ("POST", path), &body, path).await;
+        assert_eq!(second.status, StatusCode::OK);
+        assert!(is_replayed(&second));
+        assert_eq!(second.text(), first.text(), "{path}");
+        assert_eq!(fakes.iter().map(|fake| fake.calls().len()).sum::<usize>(), calls);
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_members_stand_in_another_order_is_the_same() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let send = async |body: &'static str| {
+        let key = [("idempotency-key", "k")];
+        app.admin().send("POST", "/api/v3/validate", Body::from(body), &key).await
+    };
+    let first = send(r#"{"claim": "x", "timeout_ms": 5000}"#).await;
+    let second = send(r#"{ "timeout_ms":5000,"claim":"x" }"#).await;
+    assert!(is_replayed(&second), "{}", second.text());
+    assert_eq!(second.text(), first.text());
+}
+
+#[tokio::test]
+async fn another_request_under_the_same_key_is_refused() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let admin = app.admin();
+    let claim = json!({ "claim": "x" });
+    keyed(&admin, ("POST", "/api/v3/validate"), &claim, "k").await;
+    for (path, body) in [
+        ("/api/v3/validate", json!({ "claim": "y" })),
+        ("/api/v3/factcheck", claim.clone()),
+        ("/api/v4/validate", claim.clone()),
+        ("/v1/sessions", json!({ "id": "s9", "executor": "s1" })),
+    ] {
+        let reply = keyed(&admin, ("POST", path), &body, "k").await;
+        assert_eq!(reply.status, StatusCode::CONFLICT, "{path}");
+        assert_eq!(reply.json()["code"], "idempotency_mismatch", "{path}");
+    }
+    assert_eq!(app.admin().get("/v1/sessions/s9").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_request_that_is_still_in_flight_is_waited_for() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let (one, two) = (app.admin(), app.admin());
+    let body = json!({ "claim": "x" });
+    let both = async {
+        tokio::join!(
+            keyed(&one, ("POST", "/api/v3/validate"), &body, "k"),
+            keyed(&two, ("POST", "/api/v3/validate"), &body, "k")
+        )
+    };
+    let let_go = async {
+        fake.called(1).await;
+        fake.release();
+    };
+    let ((left, right), ()) = tokio::join!(both, let_go);
+    assert_eq!(left.status, StatusCode::OK);
+    assert_eq!(left.text(), right.text());
+    assert_ne!(is_replayed(&left), is_replayed(&right));
+    assert_eq!(fake.calls().iter().filter(|call| call.endpoint() == "verify").count(), 1);
+}
+
+#[tokio::test]
+async fn every_write_happens_once() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let admin = app.admin();
+    let executor = json!({ "name": "north", "url": fake.url() });
+    let session = json!({ "id": "lane", "executor": "north" });
+    for (method, path, body, status) in [
+        ("POST", "/v1/executors", &executor, StatusCode::CREATED),
+        ("POST", "/v1/sessions", &session, StatusCode::CREATED),
+        ("DELETE", "/v1/sessions/lane", &Value::Null, StatusCode::OK),
+        ("DELETE", "/v1/executors/north", &Value::Null, StatusCode::OK),
+    ] {
+        let key = format!("{method} {path}");
+        let first = keyed(&admin, (method, path), body, &key).await;
+        assert_eq!(first.status, status, "{key}: {}", first.text());
+        let second = keyed(&admin, (method, path), body, &key).await;
+        assert_eq!(second.status, status, "{key}: {}", second.text());
+        assert_eq!(second.text(), first.text(), "{key}");
+        assert!(is_replayed(&second) && !is_replayed(&first), "{key}");
+        let bare = app.admin().send(method, path, Body::from(body.to_string()), &[]).await;
+        assert!(bare.status.is_client_error(), "without the key it is refused: {key}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_did_nothing_leaves_its_key_free() {
+    let app = TestApp::new().await;
+    let admin = app.admin();
+    let body = json!({ "claim": "x" });
+    let refused = keyed(&admin, ("POST", "/api/v3/validate"), &body, "k").await;
+    assert_eq!(refused.json()["code"], "sessions_unavailable");
+    let wrong = keyed(&admin, ("POST", "/api/v3/validate"), &json!({}), "k").await;
+    assert_eq!(wrong.json()["code"], "request_invalid");
+    let _fakes = app.executors([says_valid()]).await;
+    let reply = keyed(&admin, ("POST", "/api/v3/validate"), &body, "k").await;
+    assert_eq!(reply.json()["verdict"], "VALID");
+    assert!(!is_replayed(&reply));
+}
+
+#[tokio::test]
+async fn a_key_means_nothing_to_another_account() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let scopes = [Scope::RoundsCreate, Scope::RoundsRead];
+    let (alice, bob) = (app.caller("alice", &scopes).await, app.caller("bob", &scopes).await);
+    let first = keyed(&alice, ("POST", "/api/v3/validate"), &json!({ "claim": "x" }), "k").await;
+    let other = keyed(&bob, ("POST", "/api/v3/validate"), &json!({ "claim": "y" }), "k").await;
+    assert_eq!(other.status, StatusCode::OK, "{}", other.text());
+    assert!(!is_replayed(&other));
+    assert_ne!(first.json()["round_id"], other.json()["round_id"]);
+}
+
+#[tokio::test]
+async fn a_key_must_be_one_short_printable_text() {
+    let app = TestApp::new().await;
+    let long = "k".repeat(256);
+    for key in ["", "  ", "\u{e9}", "a\tb", long.as_str()] {
+        let reply = keyed(&app.admin(), ("POST", "/api/v3/validate"), &json!({}), key).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{key:?}");
+        assert_eq!(reply.json()["field"], "Idempotency-Key");
+    }
+    let longest = "k".repeat(255);
+    let reply = keyed(&app.admin(), ("POST", "/api/v3/validate"), &json!({}), &longest).await;
+    assert_eq!(reply.json()["code"], "request_invalid");
+}
+
+#[tokio::test]
+async fn disagreement_under_fail_hard_is_repeated_as_it_was() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid(), says_invalid(), says_invalid()]).await;
+    let terms = json!({ "replicas": 3, "disagreement_policy": "fail_hard", "min_agreement": 0.9 });
+    let body = json!({ "claim": "x", "consensus": terms });
+    let first = keyed(&app.admin(), ("POST", "/api/v3/validate"), &body, "k").await;
+    assert_eq!(first.json()["code"], "consensus_disagreement", "{}", first.text());
+    let second = keyed(&app.admin(), ("POST", "/api/v3/validate"), &body, "k").await;
+    assert_eq!(second.status, first.status);
+    assert_eq!(second.text(), first.text());
+    assert!(is_replayed(&second));
+}
+
+#[tokio::test]
+async fn after_a_crash_the_key_leads_to_the_round_that_was_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Location::File(folder.path().join("jurat.db"));
+    let body = json!({ "claim": "x" });
+    let calls = {
+        let app = TestApp::with_store(&file).await;
+        let [fake] = app.executors([gated(says_valid())]).await;
+        let caller = app.admin();
+        let mut asked = Box::pin(keyed(&caller, ("POST", "/api/v3/validate"), &body, "k"));
+        tokio::select! {
+            _ = &mut asked => {}
+            () = fake.called(1) => {}
+        }
+        // As a kill leaves it: the store is gone under the running round.
+        app.store.close().await;
+        fake.calls().len()
+    };
+    let app = TestApp::with_store(&file).await;
+    app.start(Alone::Yes).await;
+    let reply = keyed(&app.admin(), ("POST", "/api/v3/validate"), &body, "k").await;
+    assert!(is_replayed(&reply), "{}", reply.text());
+    assert_eq!(reply.json()["verdict"], json!(null));
+    assert_eq!(reply.json()["replicas"][0]["error"]["code"], "node_stopped");
+    assert!(0 < calls);
+    let list = app.admin().get("/v1/rounds").await.json();
+    assert_eq!(list["items"].as_array().unwrap().len(), 1, "nothing was begun again");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_is_asked_for_again_has_the_final_event() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let headers = [("accept", "text/event-stream"), ("idempotency-key", "k")];
+    let body = json!({ "claim": "x" }).to_string();
+    let path = "/api/v3/validate";
+    let first = app.admin().send("POST", path, Body::from(body.clone()), &headers).await.text();
+    let second = app.admin().send("POST", path, Body::from(body), &headers).await;
+    assert!(is_replayed(&second));
+    assert!(second.text().starts_with("event: final"), "{}", second.text());
+    assert!(first.ends_with(&second.text()));
+}

@@ -1,0 +1,186 @@
+//! Rounds that nobody waits for: `Prefer: respond-async`, long polls, and calling off.
+
+use axum::body::Body;
+use http::StatusCode;
+use jurat_core::caller::Scope;
+use jurat_testkit::{
+    app::{Reply, TestApp},
+    fake_executor::{gated, says_invalid, says_valid},
+};
+use serde_json::{Value, json};
+
+async fn preferring(app: &TestApp, prefer: &str, body: &Value) -> Reply {
+    let body = Body::from(body.to_string());
+    app.admin().send("POST", "/api/v3/validate", body, &[("prefer", prefer)]).await
+}
+
+fn location(reply: &Reply) -> String {
+    reply.headers["location"].to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_caller_who_does_not_wait_learns_where_the_round_is() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
+    assert_eq!(reply.status, StatusCode::ACCEPTED, "{}", reply.text());
+    assert_eq!(reply.headers["preference-applied"], "respond-async");
+    assert_eq!(reply.json()["state"], "open");
+    let path = location(&reply);
+    assert_eq!(path, format!("/v1/rounds/{}", reply.json()["round_id"].as_str().unwrap()));
+    assert_eq!(app.admin().get(&format!("{path}?wait=0")).await.json()["state"], "open");
+
+    let (waiter, path) = (app.admin(), format!("{path}?wait=60"));
+    let waiting = waiter.get(&path);
+    let ((), ended) = tokio::join!(
+        async {
+            fake.called(1).await;
+            fake.release();
+        },
+        waiting
+    );
+    assert_eq!(ended.json()["state"], "closed");
+    assert_eq!(ended.json()["verdict"], "VALID");
+}
+
+#[tokio::test]
+async fn a_caller_may_wait_a_little() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let reply = preferring(&app, "respond-async, wait=60", &json!({ "claim": "x" })).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(reply.json()["verdict"], "VALID");
+
+    fake.set(gated(says_valid()));
+    let reply = preferring(&app, "respond-async, wait=0", &json!({ "claim": "x" })).await;
+    assert_eq!(reply.status, StatusCode::ACCEPTED);
+    assert_eq!(reply.json()["state"], "open");
+    fake.release();
+    app.engine.drain().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_is_said_at_once() {
+    let app = TestApp::new().await;
+    let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
+    assert_eq!(reply.json()["code"], "sessions_unavailable");
+    let reply = preferring(&app, "respond-async", &json!({})).await;
+    assert_eq!(reply.json()["code"], "request_invalid");
+    let _fakes = app.executors([says_valid()]).await;
+    let reply = app.admin().get("/v1/rounds/rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV?wait=5").await;
+    assert_eq!(reply.status, StatusCode::NOT_FOUND);
+    for query in ["wait=61", "wait=-1", "wait=soon", "hold=1"] {
+        let path = format!("/v1/rounds/rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV?{query}");
+        let reply = app.admin().get(&path).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_request_leads_to_the_same_round() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let headers = [("prefer", "respond-async"), ("idempotency-key", "k")];
+    let send = async || {
+        let body = Body::from(json!({ "claim": "x" }).to_string());
+        app.admin().send("POST", "/api/v3/validate", body, &headers).await
+    };
+    let (first, second) = (send().await, send().await);
+    assert_eq!((first.status, second.status), (StatusCode::ACCEPTED, StatusCode::ACCEPTED));
+    assert_eq!(location(&first), location(&second));
+    fake.release();
+    app.engine.drain().await;
+    let third = send().await;
+    assert_eq!(third.headers["idempotent-replayed"], "true");
+    assert_eq!(location(&third), location(&first));
+    assert_eq!(third.json()["state"], "closed");
+}
+
+#[tokio::test]
+async fn a_round_that_is_called_off_ends_without_a_verdict_and_keeps_what_was_said() {
+    let app = TestApp::new().await;
+    let fakes = app.executors([says_valid(), gated(says_valid()), gated(says_invalid())]).await;
+    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
+    let (caller, watcher) = (app.admin(), app.admin());
+    let asked = caller.post("/api/v3/validate", &body);
+    let calling_off = async {
+        for fake in &fakes {
+            fake.called(1).await;
+        }
+        let list = watcher.get("/v1/rounds").await.json();
+        let path = format!("/v1/rounds/{}", list["items"][0]["round_id"].as_str().unwrap());
+        let ended = watcher.send("POST", &format!("{path}/cancel"), Body::empty(), &[]).await;
+        let again = watcher.send("POST", &format!("{path}/cancel"), Body::empty(), &[]).await;
+        (ended, again)
+    };
+    let (reply, (ended, again)) = tokio::join!(asked, calling_off);
+    assert_eq!(ended.status, StatusCode::OK, "{}", ended.text());
+    assert_eq!(again.text(), ended.text(), "calling off twice is calling off");
+    let round = ended.json();
+    assert_eq!(round["state"], "cancelled");
+    assert_eq!(round["verdict"], json!(null));
+    assert_eq!(round["consensus"]["outcome"], "failed");
+    let labels: Vec<&str> = round["replicas"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|replica| replica["verdict"].as_str().unwrap())
+        .collect();
+    let cancelled = labels.iter().filter(|label| **label == "CANCELLED").count();
+    assert!(2 <= cancelled, "{labels:?}");
+    assert_eq!(reply.status, StatusCode::OK, "its caller hears of it too");
+    assert_eq!(reply.json()["verdict"], json!(null));
+    // The executors see their connections close.
+    let mut abandoned = 0;
+    for fake in &fakes[1..] {
+        fake.abandoned(1).await;
+        abandoned += 1;
+    }
+    assert_eq!(abandoned, 2);
+}
+
+#[tokio::test]
+async fn a_round_that_has_ended_cannot_be_called_off() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let round = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await.json();
+    let path = format!("/v1/rounds/{}/cancel", round["round_id"].as_str().unwrap());
+    let reply = app.admin().send("POST", &path, Body::empty(), &[]).await;
+    assert_eq!(reply.json()["code"], "conflict");
+}
+
+#[tokio::test]
+async fn only_its_own_account_calls_a_round_off() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
+    let path = format!("{}/cancel", location(&reply));
+    let bob = app.caller("bob", &[Scope::RoundsCreate, Scope::RoundsRead]).await;
+    let other = bob.send("POST", &path, Body::empty(), &[]).await;
+    assert_eq!(other.status, StatusCode::NOT_FOUND);
+    let reader = app.caller("carol", &[Scope::RoundsRead]).await;
+    assert_eq!(reader.send("POST", &path, Body::empty(), &[]).await.json()["code"], "forbidden");
+    fake.called(1).await;
+    fake.release();
+    app.engine.drain().await;
+    let ended = app.admin().get(&location(&reply)).await.json();
+    assert_eq!(ended["verdict"], "VALID");
+}
+
+#[tokio::test]
+async fn a_node_that_ends_refuses_rounds_and_releases_those_under_way() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
+    fake.called(1).await;
+    app.engine.stop_rounds();
+    let refused = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.json()["code"], "shutting_down");
+    assert_eq!(app.anonymous().get("/ready").await.json()["code"], "shutting_down");
+    assert_eq!(app.anonymous().get("/health").await.status, StatusCode::OK);
+    app.engine.release().await;
+    let round = app.admin().get(&location(&reply)).await.json();
+    assert_eq!(round["state"], "expired");
+    assert_eq!(round["replicas"][0]["error"]["code"], "node_stopped");
+}
