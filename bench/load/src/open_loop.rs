@@ -140,6 +140,10 @@ pub async fn offer(target: &Target, offer: &Offer) -> Result<Outcome> {
     while let Some(lane) = lanes.join_next().await {
         outcome.add(lane?);
     }
+    // Nobody was free for these in time.
+    let unsent = queue.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+    outcome.late += unsent.iter().filter(|ticket| ticket.is_counted).count() as u64;
+    drop(unsent);
     outcome.latencies.sort_unstable();
     Ok(outcome)
 }
