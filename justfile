@@ -26,7 +26,7 @@ fix:
     cargo clippy --workspace --all-targets --all-features --fix --allow-dirty
     typos --write-changes
 
-# Unit, conformance (SQLite) and HTTP tests. Needs nothing but cargo.
+# Unit, conformance (SQLite) and HTTP tests. Needs cargo, and Python 3 and Node 24 for the examples.
 test *args:
     cargo nextest run --workspace --locked {{ args }}
 
@@ -58,6 +58,16 @@ generate:
 # Fails if a generated page is stale. Asks the program that the tests have built, to build it once.
 generate-check:
     cargo xtask generate --check --cli {{ quote(program) }}
+
+# Tries the API from outside: a validator, a generated client, and a fuzzer with few examples. Asks
+# the program that the tests have built. Needs Python, and a network when it runs first.
+api-check *args:
+    scripts/api-check --program {{ quote(program) }} --examples 10 {{ args }}
+
+# The same with many examples, and other ones each time: an hour of requests.
+conformance *args:
+    cargo build --package jurat --locked
+    scripts/api-check --program {{ quote(program) }} --examples 300 --seconds 3600 --seed "$(date +%s)" {{ args }}
 
 # Builds the documentation of the code; a broken link is an error.
 doc:

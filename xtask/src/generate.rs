@@ -25,7 +25,8 @@ enum Mode {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     mode: Mode,
-    /// The program whose help becomes `cli.md`, and whose settings `config.md`.
+    /// The program whose help becomes `cli.md`, whose settings `config.md`, and whose document
+    /// `openapi.json`.
     cli: Option<PathBuf>,
 }
 
@@ -56,6 +57,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<Report> {
     ];
     if let Some(program) = &options.cli {
         pages.push(("cli.md", cli::page(program)?));
+        pages.push(("openapi.json", cli::openapi(program)?));
         pages.push(("config.md", config::page(program)?));
     }
     let mut lines = Vec::new();

@@ -12,7 +12,8 @@ use anyhow::{Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask tidy                          checks the rules of the house
        cargo xtask generate [--check] [--cli P]  writes docs/reference, or says what is stale;
-                                                 with --cli also cli.md and config.md, from the program P
+                                                 with --cli also cli.md, config.md and openapi.json,
+                                                 from the program P
        cargo xtask migration NAME                makes a pair of migrations";
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the one place that prints")]

@@ -173,6 +173,12 @@ pub(crate) enum Command {
         after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."
     )]
     Node,
+    /// Prints the OpenAPI document of the HTTP API
+    #[command(
+        name = "openapi",
+        after_help = "Examples:\n  jurat openapi > openapi.json\n\nA running server has the same document at /openapi.json, and a page to read it at /docs."
+    )]
+    OpenApi,
     /// Says what is wrong with the installation, and what to do about it
     Doctor(Doctor),
     /// Shows and checks the settings

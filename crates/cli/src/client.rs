@@ -142,7 +142,10 @@ impl Client {
         let limits = Limits { body_bytes: LARGEST_REPLY, ..Limits::default() };
         let client = HttpClient::new(limits)
             .map_err(|source| ClientError::Call { url: url.to_owned(), source })?;
-        Ok(Self { transport: Transport::Http { client, url: url.to_owned() }, key: bearer(key)? })
+        Ok(Self {
+            transport: Transport::Http { client: Box::new(client), url: url.to_owned() },
+            key: bearer(key)?,
+        })
     }
 
     /// The key of this folder goes to a server on this machine, and to no other.

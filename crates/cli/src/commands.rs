@@ -45,6 +45,7 @@ pub(crate) fn without_settings(out: Output, command: &Command) -> Option<anyhow:
         }
         Command::ExitCodes => EXIT_CODES.to_owned(),
         Command::Settings => settings::topic(),
+        Command::OpenApi => jurat_server::openapi().to_owned(),
         Command::Config(ConfigCommand::Example) => settings::example(),
         Command::Config(ConfigCommand::Check { file: Some(file) }) => {
             return Some(config::check_file(out, file));
@@ -79,6 +80,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Config(ConfigCommand::Example)
         | Command::ExitCodes
         | Command::Settings
+        | Command::OpenApi
         | Command::Completions { .. } => Ok(0),
     }
 }

@@ -1,5 +1,7 @@
 //! The one HTTP client: bounded in time and size, without redirects, proxies or decompression.
 
+mod turns;
+
 use std::{error::Error, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
@@ -13,8 +15,17 @@ use hyper_util::{
 };
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
+use self::turns::Turns;
+
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("jurat/", env!("CARGO_PKG_VERSION")));
+
+/// What a connection may hold before somebody reads it, which also bounds the headers of a reply.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Replies up to this size are read at once; larger ones wait for a turn.
+const SMALL_BYTES: usize = 64 * 1024;
+/// A large reply gets this much address space at once, so that it is not copied while it grows.
+const LARGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Limits of every call. The deadline comes with the call itself.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +45,7 @@ impl Default for Limits {
 pub struct Client {
     pool: Pool<HttpsConnector<HttpConnector>, Full<Bytes>>,
     limits: Limits,
+    turns: Turns,
 }
 
 /// A whole reply within the limits.
@@ -97,8 +109,9 @@ impl Client {
         let pool = Pool::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
+            .http1_max_buf_size(BUFFER_BYTES)
             .build(connector);
-        Ok(Self { pool, limits })
+        Ok(Self { pool, limits, turns: Turns::default() })
     }
 
     /// Sends one request and reads the whole reply within `timeout`.
@@ -175,6 +188,7 @@ impl Client {
     }
 
     async fn exchange(&self, request: Request<Bytes>) -> Result<Reply, CallError> {
+        let authority = request.uri().authority().cloned();
         let (head, mut body) = self.open(request).await?.into_parts();
         let limit = self.limits.body_bytes;
         let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
@@ -182,6 +196,7 @@ impl Client {
             return Err(CallError::TooLarge { limit });
         }
         let mut whole = BytesMut::new();
+        let mut turn = None;
         // Counted while it arrives, so that a body without a declared length is bounded too.
         while let Some(data) = chunk(&mut body).await? {
             if limit < whole.len() + data.len() {
@@ -190,6 +205,10 @@ impl Client {
             // Most replies arrive in one piece, which is then handed on without a copy.
             if whole.is_empty() && data.len() == declared && body.is_end_stream() {
                 return Ok(Reply { status: head.status, headers: head.headers, body: data });
+            }
+            if turn.is_none() && SMALL_BYTES < whole.len() + data.len() {
+                turn = Some(self.turns.next(authority.as_ref()).await);
+                whole.reserve(limit.min(LARGE_BYTES).saturating_sub(whole.len()));
             }
             whole.extend_from_slice(&data);
         }

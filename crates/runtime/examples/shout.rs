@@ -1,4 +1,5 @@
 //! A whole executor: it answers with the prompt in capital letters.
+#![expect(clippy::print_stdout, reason = "whoever starts it waits for the line")]
 
 use std::sync::Arc;
 
@@ -31,7 +32,9 @@ impl Executor for Shout {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
+    let port = std::env::args().nth(1).unwrap_or_else(|| "8787".to_owned());
+    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    println!("listening on http://{}", listener.local_addr()?);
     let shutdown = async { drop(tokio::signal::ctrl_c().await) };
     serve(listener, Arc::new(Shout), Options::default(), shutdown).await?;
     Ok(())

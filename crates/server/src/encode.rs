@@ -9,13 +9,14 @@ use axum::{
 };
 use jurat_core::{code::Code, select::SelectError};
 use jurat_engine::EngineError;
-use jurat_wire::problem::Problem;
-use serde_json::{Value, json};
+use jurat_wire::problem::{Problem, SessionProblem};
+use serde::Serialize;
+use serde_json::json;
 
 /// How many sessions a problem says something about.
 const MOST_PROBLEMS: usize = 20;
 
-pub(crate) fn ok(body: &Value) -> Response {
+pub(crate) fn ok(body: &impl Serialize) -> Response {
     json_response(StatusCode::OK, "application/json", body)
 }
 
@@ -30,7 +31,7 @@ pub(crate) fn text(status: StatusCode, body: String) -> Response {
 }
 
 /// What is accepted and not done yet, and where it can be seen.
-pub(crate) fn accepted(body: &Value, location: &str) -> Response {
+pub(crate) fn accepted(body: &impl Serialize, location: &str) -> Response {
     let mut response = json_response(StatusCode::ACCEPTED, "application/json", body);
     if let Ok(location) = HeaderValue::from_str(location) {
         response.headers_mut().insert(header::LOCATION, location);
@@ -44,7 +45,7 @@ pub(crate) fn figures(text: String) -> Response {
     text_response(StatusCode::OK, content_type, text)
 }
 
-pub(crate) fn created(body: &Value) -> Response {
+pub(crate) fn created(body: &impl Serialize) -> Response {
     json_response(StatusCode::CREATED, "application/json", body)
 }
 
@@ -117,10 +118,10 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
         problem = problem.at(field);
     }
     if let EngineError::Select(SelectError::Unavailable { problems, .. }) = error {
-        let sessions: Vec<Value> = problems
+        let sessions: Vec<SessionProblem<'_>> = problems
             .iter()
             .take(MOST_PROBLEMS)
-            .map(|p| json!({ "session_id": p.session_id, "problem": p.problem }))
+            .map(|p| SessionProblem { session_id: &p.session_id, problem: &p.problem })
             .collect();
         problem = problem.with("sessions", json!(sessions));
     }
@@ -141,8 +142,13 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-fn json_response(status: StatusCode, content_type: &'static str, body: &Value) -> Response {
-    text_response(status, content_type, body.to_string())
+/// The members of a reply come in the order of the alphabet, whatever order its type has.
+fn json_response(
+    status: StatusCode,
+    content_type: &'static str,
+    body: &impl Serialize,
+) -> Response {
+    text_response(status, content_type, json!(body).to_string())
 }
 
 fn text_response(status: StatusCode, content_type: &'static str, body: String) -> Response {

@@ -2,6 +2,7 @@
 
 mod api_keys;
 mod consensus;
+mod docs;
 mod doctor;
 mod executors;
 mod operations;
@@ -22,6 +23,10 @@ use jurat_engine::Engine;
 use jurat_wire::problem::Problem;
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub(crate) use self::{
+    doctor::MOST_ENTRIES,
+    page::{DEFAULT_LIMIT, LARGEST_LIMIT},
+};
 use crate::{auth, encode, layers};
 
 /// Who may call a route.
@@ -62,6 +67,9 @@ fn routes() -> Vec<Route> {
     vec![
         open_route("/health", "health", get(operations::health)),
         open_route("/ready", "ready", get(operations::ready)),
+        open_route("/openapi.json", "openapi", get(docs::document)),
+        open_route("/docs", "docs", get(docs::page)),
+        open_route("/docs/{file}", "docs_file", get(docs::part)),
         route("GET", "/metrics", "metrics_show", get(operations::metrics)),
         route("POST", "/api/v2/delegate", "delegate", post(consensus::delegate_v2)),
         route("POST", "/api/v2/validate", "validate", post(consensus::validate_v2)),

@@ -9,6 +9,7 @@ mod http;
 mod inbound;
 mod layers;
 mod once;
+mod openapi;
 mod pace;
 mod prefer;
 
@@ -25,6 +26,7 @@ use self::accept::Connections;
 pub use self::{
     http::{Access, RouteInfo, route_table},
     inbound::Inbound,
+    openapi::openapi,
 };
 
 /// Every route of the server.

@@ -25,7 +25,10 @@ use jurat_store::{KeyRecord, Location, Store};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::fake_executor::{Behaviour, FakeExecutor};
+use crate::{
+    described,
+    fake_executor::{Behaviour, FakeExecutor},
+};
 
 /// Time that moves only when told to, and chance that repeats itself.
 #[derive(Debug)]
@@ -193,7 +196,8 @@ impl TestCaller<'_> {
         self.send("DELETE", path, Body::empty(), &[]).await
     }
 
-    /// Sends a request as it is; later headers replace earlier ones.
+    /// Sends a request as it is; later headers replace earlier ones. The reply must be as the
+    /// OpenAPI document says.
     pub async fn send(
         &self,
         method: &str,
@@ -213,7 +217,9 @@ impl TestCaller<'_> {
         let response = self.app.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
-        Reply { status: parts.status, headers: parts.headers, body }
+        let reply = Reply { status: parts.status, headers: parts.headers, body };
+        described::check(method, path, &reply);
+        reply
     }
 }
 

@@ -6,6 +6,7 @@
 )]
 
 pub mod app;
+mod described;
 pub mod fake_executor;
 pub mod postgres;
 pub mod unreliable_store;

@@ -1,15 +1,22 @@
 //! The HTTP API: requests decoded into domain types, domain types encoded into replies.
 
+pub mod choices;
 pub mod consensus_reply;
 pub mod consensus_request;
+#[cfg(test)]
+mod described;
 pub mod doctor;
 pub mod events;
 pub mod executors;
 pub mod fields;
 pub mod keys;
+pub mod member;
+pub mod page;
 pub mod policy_request;
 pub mod rounds;
 pub mod sessions;
+pub mod status;
 pub mod terms;
 pub mod time;
 pub mod v2;
+pub mod words;

@@ -6,6 +6,7 @@ mod verify;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use jurat_core::{candidate, canonical, executor, policy};
 
@@ -124,13 +125,15 @@ pub struct Candidate {
     pub evidence_refs: Vec<ArtifactRef>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Evidence as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InlineEvidence {
     pub mime: String,
     pub content: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Evidence that is kept elsewhere; nothing is fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactRef {
     pub uri: String,
     pub digest: String,

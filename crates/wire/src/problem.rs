@@ -1,7 +1,14 @@
 //! The one error body of every HTTP surface: `application/problem+json`.
 
 use jurat_core::code::Code;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use crate::api::{
+    consensus_reply::{ConsensusBlock, ReplicaBody},
+    words::ErrorCode,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
@@ -32,23 +39,99 @@ impl Problem {
 
     /// The body. Some clients read `error`, `message` and `hint`; they say the same.
     pub fn body(&self) -> Value {
-        let mut body = json!({
-            "type": format!("urn:jurat:error:{}", self.code),
-            "title": self.code.as_str(),
-            "status": self.code.http_status(),
-            "detail": self.detail,
-            "code": self.code.as_str(),
-            "error": self.code.as_str(),
-            "message": self.detail,
-            "hint": self.code.hint(),
+        let code = ErrorCode(self.code);
+        let extra = |name| self.extras.get(name);
+        let errors =
+            self.field.as_deref().map(|field| [FieldError { field, reason: &self.detail }]);
+        let mut body = json!(ProblemBody {
+            r#type: format!("urn:jurat:error:{}", self.code),
+            title: code,
+            status: self.code.http_status(),
+            detail: &self.detail,
+            code,
+            error: code,
+            message: &self.detail,
+            hint: self.code.hint(),
+            field: self.field.as_deref(),
+            errors,
+            sessions: extra("sessions"),
+            reason: extra("reason"),
+            consensus: extra("consensus"),
+            replicas: extra("replicas"),
+            round_id: extra("round_id"),
+            receipt_id: extra("receipt_id"),
         });
-        if let Some(field) = &self.field {
-            body["field"] = json!(field);
-            body["errors"] = json!([{ "field": field, "reason": self.detail }]);
-        }
         if let Some(members) = body.as_object_mut() {
             members.extend(self.extras.clone());
         }
         body
     }
+}
+
+/// What went wrong, as `application/problem+json`.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemBody<'a> {
+    /// `urn:jurat:error:` and the code.
+    r#type: String,
+    /// The code.
+    title: ErrorCode,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What is wrong, in words.
+    detail: &'a str,
+    code: ErrorCode,
+    /// The code.
+    error: ErrorCode,
+    /// The same as `detail`.
+    message: &'a str,
+    /// What to try next.
+    hint: &'a str,
+    /// Where one field is at fault: its path, such as `consensus.replicas`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    field: Option<&'a str>,
+    /// With `field`: the same once more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<FieldError>)]
+    errors: Option<[FieldError<'a>; 1]>,
+    /// With `sessions_unavailable`: what is wrong with each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<SessionProblem>)]
+    sessions: Option<&'a Value>,
+    /// With `schema_refused`: which bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    reason: Option<&'a Value>,
+    /// With `consensus_disagreement`, as in a reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ConsensusBlock)]
+    consensus: Option<&'a Value>,
+    /// With `consensus_disagreement`, as in a reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<ReplicaBody>)]
+    replicas: Option<&'a Value>,
+    /// Where a round was opened: its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    round_id: Option<&'a Value>,
+    /// With `consensus_disagreement`: the digest of the recorded decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    receipt_id: Option<&'a Value>,
+}
+
+/// What is wrong with a field.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FieldError<'a> {
+    field: &'a str,
+    reason: &'a str,
+}
+
+/// Why a session cannot answer now.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SessionProblem<'a> {
+    pub session_id: &'a str,
+    pub problem: &'a str,
 }

@@ -1,4 +1,4 @@
-//! The reference of the command line, from the help of the program itself.
+//! What the program prints of itself: its help, and the document of its API.
 
 use std::{fmt::Write as _, path::Path, process::Command};
 
@@ -29,10 +29,21 @@ fn add(text: &mut String, program: &Path, command: &mut Vec<String>) -> Result<(
     Ok(())
 }
 
+/// The OpenAPI document, as the program prints it.
+pub(super) fn openapi(program: &Path) -> Result<String> {
+    let text = ask(program, &["openapi".to_owned()])?;
+    Ok(format!("{}\n", text.trim_end()))
+}
+
 fn help(program: &Path, command: &[String]) -> Result<String> {
+    let text = ask(program, &[command, &["--help".to_owned()]].concat())?;
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    Ok(lines.join("\n"))
+}
+
+fn ask(program: &Path, args: &[String]) -> Result<String> {
     let output = Command::new(program)
-        .args(command)
-        .arg("--help")
+        .args(args)
         // What the reader of a page has set is not ours to know.
         .env_clear()
         .env("COLUMNS", "100")
@@ -42,15 +53,9 @@ fn help(program: &Path, command: &[String]) -> Result<String> {
             format!("cannot run {}; `cargo build` or the tests make it", program.display())
         })?;
     if !output.status.success() {
-        bail!(
-            "`{} --help` failed: {}",
-            command.join(" "),
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        bail!("`{}` failed: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     }
-    let text = String::from_utf8(output.stdout).context("the help is not UTF-8")?;
-    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    Ok(lines.join("\n"))
+    String::from_utf8(output.stdout).context("what the program prints is not UTF-8")
 }
 
 /// The names under `Commands:`, as clap prints them; `help` itself is left out.

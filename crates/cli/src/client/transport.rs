@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(630);
 
 #[derive(Debug)]
 pub(super) enum Transport {
-    Http { client: HttpClient, url: String },
+    Http { client: Box<HttpClient>, url: String },
     InProcess(Box<InProcess>),
 }
 

@@ -41,12 +41,13 @@ pub(super) enum Shape {
 
 impl Shape {
     /// The text of a reply.
-    fn text(self, reply: &Reply<'_>) -> String {
-        match self {
-            Self::V2 => v2::down(json!(reply)).to_string(),
-            // A reply holds text and finite numbers, so it always serializes.
-            Self::V3 => serde_json::to_string(reply).unwrap_or_default(),
-        }
+    fn text(self, reply: Reply<'_>) -> String {
+        let text = match self {
+            Self::V2 => serde_json::to_string(&v2::down(reply)),
+            Self::V3 => serde_json::to_string(&reply),
+        };
+        // A reply holds text and finite numbers, so it always serializes.
+        text.unwrap_or_default()
     }
 }
 
@@ -180,7 +181,7 @@ pub(super) fn reply(result: Result<Round, EngineError>, shape: Shape) -> Result<
         return Err(encode::engine_problem(&EngineError::Bug("a round returned before its end")));
     };
     if round.open.disagreement != Disagreement::FailHard || !closing.consensus.disagreed {
-        return Ok(shape.text(&reply));
+        return Ok(shape.text(reply));
     }
     let detail = format!(
         "the replicas do not agree: outcome `{}`, agreement {}",

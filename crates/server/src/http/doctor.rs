@@ -10,7 +10,7 @@ use super::page::{ListQuery, wrong};
 use crate::encode::{self, Answer};
 
 /// A page is quickly checked, and a walk has many.
-const MOST_ENTRIES: u32 = 1_000;
+pub(crate) const MOST_ENTRIES: u32 = 1_000;
 
 pub(super) async fn show(
     State(engine): State<Engine>,

@@ -7,7 +7,7 @@ use axum::{
 };
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EnginePage, ExecutorView};
-use jurat_wire::api::{executors, rounds::page, sessions};
+use jurat_wire::api::{executors, page::Page, sessions, status::RemovedExecutor};
 use serde_json::{Value, json};
 
 use super::page::ListQuery;
@@ -24,11 +24,10 @@ pub(super) async fn add(
     Json(body): Json,
 ) -> Answer {
     let add = executors::decode_add(&body, engine.clock().now())?;
-    let session = json!(add.session.as_ref().map(sessions::body));
+    let session = add.session.clone();
     let answer = move |view: &ExecutorView| {
-        let mut body = executors::body(&view.executor, view.circuit);
-        body["session"] = session.clone();
-        body
+        let session = session.as_ref().map(sessions::body);
+        json!(executors::body(&view.executor, view.circuit).with_session(session))
     };
     let keyed = repeatable.keyed("executor_add", &body, StatusCode::CREATED, answer.clone());
     let done = engine.executor_add(&caller, add.executor, add.session, keyed).await?;
@@ -44,9 +43,8 @@ pub(super) async fn list(
     let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
     let mut views = engine.executor_list(&caller, &wanted).await?;
     let next = query.cut(&mut views, |view| view.executor.name.clone());
-    let items: Vec<Value> =
-        views.iter().map(|view| executors::body(&view.executor, view.circuit)).collect();
-    Ok(encode::ok(&page(&items, next.as_deref())))
+    let items = views.iter().map(|view| executors::body(&view.executor, view.circuit));
+    Ok(encode::ok(&Page::new(items, next.as_deref())))
 }
 
 pub(super) async fn show(
@@ -64,9 +62,7 @@ pub(super) async fn check(
     Path(name): Path<String>,
 ) -> Answer {
     let probe = engine.executor_check(&caller, &name).await?;
-    let mut body = executors::probe_body(&probe);
-    body["name"] = json!(name);
-    Ok(encode::ok(&body))
+    Ok(encode::ok(&executors::probe_body(&probe).of(&name)))
 }
 
 pub(super) async fn remove(
@@ -76,7 +72,8 @@ pub(super) async fn remove(
     Path(name): Path<String>,
 ) -> Answer {
     let removed = name.clone();
-    let answer = move |sessions: &Vec<String>| json!({ "removed": removed, "sessions": sessions });
+    let answer =
+        move |sessions: &Vec<String>| json!(RemovedExecutor { removed: &removed, sessions });
     let keyed = repeatable.keyed("executor_remove", &Value::Null, StatusCode::OK, answer.clone());
     let done = engine.executor_remove(&caller, &name, keyed).await?;
     Ok(once::reply(done, |sessions| encode::ok(&answer(sessions))))

@@ -12,8 +12,8 @@ use jurat_wire::problem::Problem;
 
 use crate::encode;
 
-const DEFAULT_LIMIT: u32 = 50;
-const LARGEST_LIMIT: u32 = 200;
+pub(crate) const DEFAULT_LIMIT: u32 = 50;
+pub(crate) const LARGEST_LIMIT: u32 = 200;
 
 /// The query of a list: known parameters only.
 #[derive(Debug)]

@@ -10,10 +10,9 @@ use axum::{
 use jurat_core::{caller::Caller, code::Code, id::RoundId, time::Timestamp};
 use jurat_engine::{Engine, RoundQuery};
 use jurat_wire::{
-    api::{rounds, time},
+    api::{page::Page, rounds, time},
     problem::Problem,
 };
-use serde_json::Value;
 
 use super::page::{Filters, ListQuery, wrong};
 use crate::{
@@ -29,8 +28,7 @@ pub(super) async fn list(
     let wanted = round_query(&query)?;
     let mut found = engine.round_list(&caller, wanted).await?;
     let next = query.cut(&mut found, |round| round.open.id.to_string());
-    let items: Vec<Value> = found.iter().map(rounds::summary).collect();
-    Ok(encode::ok(&rounds::page(&items, next.as_deref())))
+    Ok(encode::ok(&Page::new(found.iter().map(rounds::summary), next.as_deref())))
 }
 
 pub(super) async fn show(

@@ -7,7 +7,7 @@ use axum::{
 };
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EnginePage};
-use jurat_wire::api::{rounds::page, sessions};
+use jurat_wire::api::{page::Page, sessions, status::Removed};
 use serde_json::{Value, json};
 
 use super::page::ListQuery;
@@ -24,7 +24,8 @@ pub(super) async fn add(
     Json(body): Json,
 ) -> Answer {
     let session = sessions::decode_add(&body, engine.clock().now())?;
-    let keyed = repeatable.keyed("session_add", &body, StatusCode::CREATED, sessions::body);
+    let keyed = repeatable
+        .keyed("session_add", &body, StatusCode::CREATED, |session| json!(sessions::body(session)));
     let done = engine.session_add(&caller, session, keyed).await?;
     Ok(once::reply(done, |session| encode::created(&sessions::body(session))))
 }
@@ -38,8 +39,7 @@ pub(super) async fn list(
     let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
     let mut found = engine.session_list(&caller, &wanted).await?;
     let next = query.cut(&mut found, |session| session.id.clone());
-    let items: Vec<Value> = found.iter().map(sessions::body).collect();
-    Ok(encode::ok(&page(&items, next.as_deref())))
+    Ok(encode::ok(&Page::new(found.iter().map(sessions::body), next.as_deref())))
 }
 
 pub(super) async fn show(
@@ -57,7 +57,7 @@ pub(super) async fn remove(
     repeatable: Repeatable,
     Path(id): Path<String>,
 ) -> Answer {
-    let body = json!({ "removed": id });
+    let body = json!(Removed { removed: &id });
     let answer = body.clone();
     let keyed =
         repeatable.keyed("session_remove", &Value::Null, StatusCode::OK, move |()| answer.clone());

@@ -11,6 +11,7 @@ mod inbound;
 mod json;
 mod limits;
 mod metrics;
+mod openapi;
 mod overload;
 mod signature;
 mod stream;

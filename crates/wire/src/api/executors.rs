@@ -6,9 +6,17 @@ use jurat_core::{
     session::Session,
     time::Timestamp,
 };
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::{fields::Fields, sessions, time};
+use super::{
+    choices::SessionChoice,
+    fields::Fields,
+    member::Member,
+    sessions::{self, SessionBody},
+    time::Time,
+};
 use crate::problem::Problem;
 
 /// A request to register an executor, and a session of the same name with it.
@@ -20,6 +28,26 @@ pub struct AddExecutor {
 
 const KNOWN: &[&str] =
     &["name", "url", "token_env", "agent_events_url", "session", "remote", "target_node", "scope"];
+
+/// A request to register an executor.
+///
+/// `remote`, `target_node`, `scope` and `agent_events_url` are known and refused with
+/// `not_supported`.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddExecutorRequest {
+    /// The name under which it is known here.
+    #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+    pub name: String,
+    /// Base address, `http` or `https`, without credentials, query or fragment.
+    #[schema(format = "uri", pattern = r"^https?://[^@?#\s]+$")]
+    pub url: String,
+    /// Name of the variable with the bearer token, set where the server runs.
+    #[schema(pattern = "^[A-Za-z_][A-Za-z0-9_]*$")]
+    pub token_env: Option<String>,
+    /// The session that comes with it; `false` for none; left out, one with the executor's name.
+    pub session: Option<SessionChoice>,
+}
 
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
@@ -85,57 +113,184 @@ fn variable(body: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
 }
 
 /// An executor with what is known of it now.
-pub fn body(executor: &Executor, circuit: BreakerState) -> Value {
-    json!({
-        "name": executor.name,
-        "url": executor.url,
-        "token_env": executor.token_env,
-        "agent_events_url": executor.agent_events_url,
-        "created_at": time::value(executor.created_at),
-        "status": status(executor.probe.as_ref(), circuit),
-        "circuit": circuit_body(circuit),
-        "probe": executor.probe.as_ref().map(probe_body),
-    })
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Executor)]
+pub struct ExecutorBody<'a> {
+    name: &'a str,
+    url: &'a str,
+    /// Name of the variable with the bearer token.
+    #[schema(required = true)]
+    token_env: Option<&'a str>,
+    #[schema(required = true)]
+    agent_events_url: Option<&'a str>,
+    created_at: Time,
+    status: ExecutorStatus,
+    circuit: CircuitBody,
+    /// The last check; null before the first.
+    #[schema(required = true)]
+    probe: Option<ProbeBody<'a>>,
+    /// Only in the reply to `POST`: the session that was added, or null.
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[schema(value_type = Option<SessionBody>)]
+    session: Member<SessionBody<'a>>,
 }
 
-/// One word: `unchecked`, `up`, `down`, or `resting` while its circuit is open.
-fn status(probe: Option<&Probe>, circuit: BreakerState) -> &'static str {
-    match (probe, circuit) {
-        (_, BreakerState::Open(_)) => "resting",
-        (None, _) => "unchecked",
-        (Some(probe), _) if probe.is_well() => "up",
-        (Some(_), _) => "down",
+/// How an executor is, in one word; `resting` while its circuit is open.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ExecutorStatus {
+    Unchecked,
+    Up,
+    Down,
+    Resting,
+}
+
+/// Keeps calls away from an executor that fails.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Circuit)]
+struct CircuitBody {
+    state: CircuitState,
+    /// With `open`: until when no calls are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Time)]
+    until: Option<Time>,
+}
+
+/// Whether calls are made: `closed` means that they are.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum CircuitState {
+    Closed,
+    Open,
+    HalfOpen,
+}
+
+/// What a check found: health and capabilities, both reported.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Probe)]
+pub struct ProbeBody<'a> {
+    at: Time,
+    /// Whether both are well.
+    ok: bool,
+    health: HealthBody<'a>,
+    capabilities: CapabilitiesBody<'a>,
+    /// Only in the reply to a check: the name of the executor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    name: Option<&'a str>,
+}
+
+/// What `/health` of an executor said.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExecutorHealth)]
+struct HealthBody<'a> {
+    ok: bool,
+    #[schema(required = true)]
+    error: Option<&'a str>,
+}
+
+/// What `/capabilities` of an executor said, or why it cannot be used.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = Capabilities)]
+struct CapabilitiesBody<'a> {
+    ok: bool,
+    /// Only when it is not well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<String>)]
+    task_types: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<String>)]
+    profiles: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    provider_family: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    model_id: Option<&'a str>,
+    /// Policies beyond the built-in ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<String>)]
+    policies: Option<&'a [String]>,
+}
+
+pub fn body(executor: &Executor, circuit: BreakerState) -> ExecutorBody<'_> {
+    ExecutorBody {
+        name: &executor.name,
+        url: &executor.url,
+        token_env: executor.token_env.as_deref(),
+        agent_events_url: executor.agent_events_url.as_deref(),
+        created_at: Time(executor.created_at),
+        status: status(executor.probe.as_ref(), circuit),
+        circuit: circuit_body(circuit),
+        probe: executor.probe.as_ref().map(probe_body),
+        session: Member::LeftOut,
     }
 }
 
-fn circuit_body(circuit: BreakerState) -> Value {
+impl<'a> ExecutorBody<'a> {
+    /// The executor with the session that was added with it.
+    #[must_use]
+    pub fn with_session(self, session: Option<SessionBody<'a>>) -> Self {
+        Self { session: Member::Is(session), ..self }
+    }
+}
+
+/// One word: `unchecked`, `up`, `down`, or `resting` while its circuit is open.
+fn status(probe: Option<&Probe>, circuit: BreakerState) -> ExecutorStatus {
+    match (probe, circuit) {
+        (_, BreakerState::Open(_)) => ExecutorStatus::Resting,
+        (None, _) => ExecutorStatus::Unchecked,
+        (Some(probe), _) if probe.is_well() => ExecutorStatus::Up,
+        (Some(_), _) => ExecutorStatus::Down,
+    }
+}
+
+fn circuit_body(circuit: BreakerState) -> CircuitBody {
     match circuit {
-        BreakerState::Closed => json!({ "state": "closed" }),
-        BreakerState::HalfOpen => json!({ "state": "half_open" }),
-        BreakerState::Open(until) => json!({ "state": "open", "until": time::value(until) }),
+        BreakerState::Closed => CircuitBody { state: CircuitState::Closed, until: None },
+        BreakerState::HalfOpen => CircuitBody { state: CircuitState::HalfOpen, until: None },
+        BreakerState::Open(until) => {
+            CircuitBody { state: CircuitState::Open, until: Some(Time(until)) }
+        }
     }
 }
 
 /// What a check found: health and capabilities, both reported.
-pub fn probe_body(probe: &Probe) -> Value {
-    json!({
-        "at": time::value(probe.at),
-        "ok": probe.is_well(),
-        "health": { "ok": probe.health_error.is_none(), "error": probe.health_error },
-        "capabilities": match &probe.capabilities {
-            Ok(capabilities) => capabilities_body(capabilities),
-            Err(error) => json!({ "ok": false, "error": error }),
+pub fn probe_body(probe: &Probe) -> ProbeBody<'_> {
+    ProbeBody {
+        at: Time(probe.at),
+        ok: probe.is_well(),
+        health: HealthBody {
+            ok: probe.health_error.is_none(),
+            error: probe.health_error.as_deref(),
         },
-    })
+        capabilities: match &probe.capabilities {
+            Ok(capabilities) => capabilities_body(capabilities),
+            Err(error) => CapabilitiesBody { error: Some(error), ..CapabilitiesBody::default() },
+        },
+        name: None,
+    }
 }
 
-fn capabilities_body(capabilities: &Capabilities) -> Value {
-    json!({
-        "ok": true,
-        "task_types": capabilities.task_types,
-        "profiles": capabilities.profiles,
-        "provider_family": capabilities.provider_family,
-        "model_id": capabilities.model_id,
-        "policies": capabilities.policies,
-    })
+impl<'a> ProbeBody<'a> {
+    /// The probe with whom it was of.
+    #[must_use]
+    pub fn of(self, name: &'a str) -> Self {
+        Self { name: Some(name), ..self }
+    }
+}
+
+fn capabilities_body(capabilities: &Capabilities) -> CapabilitiesBody<'_> {
+    CapabilitiesBody {
+        ok: true,
+        error: None,
+        task_types: Some(&capabilities.task_types),
+        profiles: Some(&capabilities.profiles),
+        provider_family: Some(&capabilities.provider_family),
+        model_id: Some(&capabilities.model_id),
+        policies: Some(&capabilities.policies),
+    }
 }

@@ -46,6 +46,8 @@ impl<'a> Fields<'a> {
 
     /// A member that is there and not null.
     pub fn get(&self, name: &str) -> Option<&'a Value> {
+        #[cfg(test)]
+        super::described::asked_for(self.path(name));
         self.members.get(name).filter(|value| !value.is_null())
     }
 

@@ -11,10 +11,12 @@ use jurat_core::{
 };
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::{
     fields::{Fields, short},
-    time,
+    time::{self, Time},
+    words,
 };
 use crate::problem::Problem;
 
@@ -26,44 +28,101 @@ const MOST_ROUNDS: u64 = 100_000;
 const LONGEST_GRACE_S: u64 = 30 * 86_400;
 const DEFAULT_GRACE_S: u64 = 86_400;
 
+/// A request for a key.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateKeyRequest {
+    /// What the key is called; no `/`, no control characters.
+    #[schema(
+        max_length = 64,
+        pattern = r"^[^\s/.\x00-\x1f\x7f-\x9f-]([^/\x00-\x1f\x7f-\x9f]*[^\s/\x00-\x1f\x7f-\x9f])?$"
+    )]
+    pub name: String,
+    /// What it may do; start and read rounds when left out.
+    #[schema(min_items = 1)]
+    pub scopes: Option<Vec<words::Scope>>,
+    /// For whom it acts; the caller's own account when left out. Made if it is not there.
+    #[schema(pattern = "^acct_[A-Za-z0-9]{1,40}$")]
+    pub account: Option<String>,
+    /// Requests a minute; the default of the installation when left out.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub rate_per_minute: Option<u64>,
+    /// Rounds under way at a time; the default of the installation when left out.
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub concurrent_rounds: Option<u64>,
+    /// A time in the future, with any offset; never when left out.
+    #[schema(format = "date-time")]
+    pub expires_at: Option<String>,
+}
+
+/// How a key is replaced.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RotateKeyRequest {
+    /// How long the old key still serves; a day when left out.
+    #[schema(maximum = 2_592_000)]
+    pub grace_seconds: Option<u64>,
+}
+
 /// The reply to a request for a key: the only one with the key itself.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CreatedKey {
     pub id: String,
     pub name: String,
     /// The clear text, shown this once.
     pub key: String,
+    #[schema(value_type = Time)]
     pub created_at: String,
+    #[schema(value_type = Vec<words::Scope>)]
     pub scopes: Vec<&'static str>,
     pub account: String,
+    /// Requests a minute; null for the default of the installation.
+    #[schema(required = true)]
     pub rate_per_minute: Option<u32>,
+    /// Rounds under way at a time; null for the default of the installation.
+    #[schema(required = true)]
     pub concurrent_rounds: Option<u32>,
+    #[schema(value_type = Option<Time>, required = true)]
     pub expires_at: Option<String>,
     /// The identifier of the key whose place it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub replaces: Option<String>,
 }
 
 /// A key in a list, without its secret.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = ApiKey)]
 pub struct ListedKey {
     pub id: String,
     pub name: String,
     pub account: String,
+    #[schema(value_type = Vec<words::Scope>)]
     pub scopes: Vec<&'static str>,
+    /// Requests a minute; null for the default of the installation.
+    #[schema(required = true)]
     pub rate_per_minute: Option<u32>,
+    /// Rounds under way at a time; null for the default of the installation.
+    #[schema(required = true)]
     pub concurrent_rounds: Option<u32>,
+    #[schema(value_type = Time)]
     pub created_at: String,
+    #[schema(value_type = Option<Time>, required = true)]
     pub expires_at: Option<String>,
+    #[schema(value_type = Option<Time>, required = true)]
     pub revoked_at: Option<String>,
     /// To the minute.
+    #[schema(value_type = Option<Time>, required = true)]
     pub last_used_at: Option<String>,
 }
 
 /// A page of keys.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = ApiKeyPage)]
 pub struct KeyPage {
     pub items: Vec<ListedKey>,
+    /// Send it as `cursor` to go on; null at the end.
+    #[schema(required = true)]
     pub next_cursor: Option<String>,
 }
 

@@ -4,8 +4,15 @@ use std::collections::BTreeSet;
 
 use jurat_core::{policy::PolicyBinding, session::Tier};
 use serde_json::{Value, json};
+use utoipa::{
+    ToSchema,
+    openapi::schema::{Object, ObjectBuilder, SchemaType, Type},
+};
 
-use super::fields::{Fields, short};
+use super::{
+    fields::{Fields, short},
+    words,
+};
 use crate::problem::Problem;
 
 /// What a request says about policy, before defaults.
@@ -16,6 +23,56 @@ pub struct PolicyRequest {
     pub task_type: Option<String>,
     pub binding: Option<PolicyBinding>,
     pub timeout_ms: Option<u64>,
+}
+
+/// The policy of a request: which rules decide, and which sessions are good enough.
+#[derive(Debug, ToSchema)]
+pub struct PolicyObject {
+    /// Least tier of the sessions that are routed to; also sets the replicas: 1, 3 or 5.
+    pub tier: Option<words::Tier>,
+    /// Labels that the sessions that are routed to must all have.
+    pub labels: Option<Vec<String>>,
+    /// Which policy decides, such as `vp.schema_only.v1`.
+    #[schema(pattern = r"\S")]
+    pub policy_id: Option<String>,
+    /// Needs `policy_id`.
+    #[schema(schema_with = params)]
+    pub policy_params: Option<Value>,
+    /// Needs `policy_id`.
+    pub policy_version: Option<String>,
+    /// Needs `policy_id`; one that is given must be right.
+    pub policy_hash: Option<String>,
+    /// Delegate only: what the executors are asked for.
+    #[schema(pattern = r"\S")]
+    pub task_type: Option<String>,
+    /// As in `execution`, which has precedence.
+    #[schema(minimum = 1, maximum = 600_000)]
+    pub timeout_ms: Option<u64>,
+    /// As in `execution`, which has precedence.
+    #[schema(minimum = 0.001, maximum = 600)]
+    pub timeout: Option<f64>,
+}
+
+/// Which sessions are good enough for a fact check.
+#[derive(Debug, ToSchema)]
+pub struct FactcheckPolicy {
+    /// Least tier of the sessions that are routed to; also sets the replicas: 1, 3 or 5.
+    pub tier: Option<words::Tier>,
+    /// Labels that the sessions that are routed to must all have.
+    pub labels: Option<Vec<String>>,
+    /// As in `execution`, which has precedence.
+    #[schema(minimum = 1, maximum = 600_000)]
+    pub timeout_ms: Option<u64>,
+    /// As in `execution`, which has precedence.
+    #[schema(minimum = 0.001, maximum = 600)]
+    pub timeout: Option<f64>,
+}
+
+fn params() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .description(Some("The parameters of the policy. Needs `policy_id`."))
+        .build()
 }
 
 pub fn decode(body: &Fields<'_>) -> Result<PolicyRequest, Problem> {
@@ -93,17 +150,17 @@ fn tier(fields: &Fields<'_>, name: &str, word: &str) -> Result<Option<Tier>, Pro
 /// The deadline in milliseconds, from `timeout_ms` or from `timeout` in seconds.
 pub fn timeout(fields: &Fields<'_>) -> Result<Option<u64>, Problem> {
     const LONGEST_MS: u64 = 600_000;
-    if let Some(ms) = fields.whole("timeout_ms", 1, LONGEST_MS)? {
-        return Ok(Some(ms));
-    }
-    let Some(value) = fields.get("timeout") else { return Ok(None) };
+    let given = fields.whole("timeout_ms", 1, LONGEST_MS)?;
+    let Some(value) = fields.get("timeout") else { return Ok(given) };
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "checked to be in range"
     )]
     match value.as_f64() {
-        Some(seconds) if (0.001..=600.0).contains(&seconds) => Ok(Some((seconds * 1000.0) as u64)),
+        Some(seconds) if (0.001..=600.0).contains(&seconds) => {
+            Ok(given.or(Some((seconds * 1000.0) as u64)))
+        }
         _ => Err(fields.wrong("timeout", "must be seconds from 0.001 to 600")),
     }
 }

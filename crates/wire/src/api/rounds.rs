@@ -1,52 +1,111 @@
 //! The resource `/v1/rounds`.
 
-use jurat_core::{
-    replica::Label,
-    round::{ClosingSummary, OpenRound, Round, RoundSummary},
-};
-use serde_json::{Value, json};
+use jurat_core::round::{ClosingSummary, OpenRound, Round, RoundSummary};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::{consensus_reply::Reply, time};
+use super::{
+    consensus_reply::{ConsensusBlock, ReplicaBody, Reply},
+    member::Member,
+    time::Time,
+    words::{Kind, Label, Outcome, RoundState},
+};
+
+/// A round: what was asked, where it stands, and what came of it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Round)]
+pub struct RoundBody<'a> {
+    round_id: &'a str,
+    kind: Kind,
+    state: RoundState,
+    /// The sessions that were asked, in the order of choice.
+    sessions: Vec<&'a str>,
+    policy_id: &'a str,
+    policy_hash: &'a str,
+    /// Digest of the request's canonical JSON.
+    request_digest: &'a str,
+    opened_at: Time,
+    deadline_at: Time,
+    /// Null while the round runs, like all that follows.
+    #[schema(required = true)]
+    closed_at: Option<Time>,
+    #[schema(required = true)]
+    outcome: Option<Outcome>,
+    /// What won, `OK` for delegate; null when nothing did.
+    #[schema(required = true)]
+    verdict: Option<Label>,
+    #[schema(required = true, minimum = 0, maximum = 1)]
+    agreement: Option<f64>,
+    #[schema(required = true, minimum = 0, maximum = 1)]
+    confidence: Option<f64>,
+    #[schema(required = true)]
+    receipt_id: Option<&'a str>,
+    /// As in the reply; in lists and while the round runs it is left out, like all that follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<String>)]
+    reasons: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[schema(value_type = Value)]
+    output: Member<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ConsensusBlock)]
+    consensus: Option<ConsensusBlock<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<ReplicaBody>)]
+    replicas: Option<Vec<ReplicaBody<'a>>>,
+}
 
 /// A round with its reply, as `GET /v1/rounds/{id}` shows it.
 pub fn body(round: &Round) -> Value {
     let closing = round.closing.as_ref().map(ClosingSummary::from);
     let mut body = line(&round.open, closing.as_ref());
-    if let (Some(members), Some(Value::Object(reply))) =
-        (body.as_object_mut(), Reply::of(round).map(|reply| json!(reply)))
-    {
-        members.extend(reply);
+    match Reply::of(round) {
+        None => {}
+        Some(Reply::Delegate(reply)) => {
+            body.status = Some(reply.status);
+            body.output = Member::Is(reply.output);
+            body.consensus = Some(reply.consensus);
+            body.replicas = Some(reply.replicas);
+        }
+        Some(Reply::Verdict(reply)) => {
+            body.reasons = Some(reply.reasons);
+            body.consensus = Some(reply.consensus);
+            body.replicas = Some(reply.replicas);
+        }
     }
-    body
+    serde_json::json!(body)
 }
 
 /// A line of a list.
-pub fn summary(round: &RoundSummary) -> Value {
+pub fn summary(round: &RoundSummary) -> RoundBody<'_> {
     line(&round.open, round.closing.as_ref())
 }
 
-fn line(open: &OpenRound, closing: Option<&ClosingSummary>) -> Value {
-    let sessions: Vec<&str> = open.seats.iter().map(|seat| seat.session_id.as_str()).collect();
-    json!({
-        "round_id": open.id.as_str(),
-        "kind": open.kind.as_str(),
-        "state": closing.map_or("open", |closing| closing.ending.as_str()),
-        "sessions": sessions,
-        "policy_id": open.policy_id,
-        "policy_hash": open.policy_hash,
-        "request_digest": open.request_digest,
-        "opened_at": time::value(open.opened_at),
-        "deadline_at": time::value(open.deadline_at),
-        "closed_at": closing.map(|closing| time::value(closing.closed_at)),
-        "outcome": closing.map(|closing| closing.outcome.as_str()),
-        "verdict": closing.and_then(|closing| closing.verdict).map(Label::as_str),
-        "agreement": closing.map(|closing| closing.agreement),
-        "confidence": closing.map(|closing| closing.confidence),
-        "receipt_id": closing.map(|closing| closing.receipt_id.as_str()),
-    })
-}
-
-/// A page of a list.
-pub fn page(items: &[Value], next_cursor: Option<&str>) -> Value {
-    json!({ "items": items, "next_cursor": next_cursor })
+fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBody<'a> {
+    RoundBody {
+        round_id: open.id.as_str(),
+        kind: Kind(open.kind),
+        state: RoundState(closing.map(|closing| closing.ending)),
+        sessions: open.seats.iter().map(|seat| seat.session_id.as_str()).collect(),
+        policy_id: &open.policy_id,
+        policy_hash: &open.policy_hash,
+        request_digest: &open.request_digest,
+        opened_at: Time(open.opened_at),
+        deadline_at: Time(open.deadline_at),
+        closed_at: closing.map(|closing| Time(closing.closed_at)),
+        outcome: closing.map(|closing| Outcome(closing.outcome)),
+        verdict: closing.and_then(|closing| closing.verdict).map(Label),
+        agreement: closing.map(|closing| closing.agreement),
+        confidence: closing.map(|closing| closing.confidence),
+        receipt_id: closing.map(|closing| closing.receipt_id.as_str()),
+        reasons: None,
+        status: None,
+        output: Member::LeftOut,
+        consensus: None,
+        replicas: None,
+    }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jurat_core::{
-    code::Code,
-    session::{Session, Tier},
-    time::Timestamp,
+use jurat_core::{code::Code, session::Session, time::Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::{
+    ToSchema,
+    openapi::schema::{Object, ObjectBuilder, SchemaType, Type},
 };
-use serde_json::{Value, json};
 
-use super::{fields::Fields, time};
+use super::{choices::NewSessionId, fields::Fields, time::Time, words};
 use crate::problem::Problem;
 
 const KNOWN: &[&str] = &[
@@ -24,6 +25,61 @@ const KNOWN: &[&str] = &[
     "price_micros",
 ];
 const LONGEST_NAME: usize = 64;
+
+/// A request to add a session. `session_id` means the same as `id`.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddSessionRequest {
+    pub id: NewSessionId,
+    /// The name of its executor.
+    #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+    pub executor: String,
+    /// One of the profiles that the executor declares; `default` when left out.
+    #[schema(pattern = r"\S")]
+    pub profile: Option<String>,
+    pub tier: Option<words::Tier>,
+    pub labels: Option<Vec<String>>,
+    /// The executor's names for task types; the key `*` takes any.
+    #[schema(schema_with = task_type_names)]
+    pub task_types: Option<BTreeMap<String, String>>,
+    /// How often the session is right; from the tier when left out. Kept in thousandths.
+    #[schema(minimum = 0.01, maximum = 0.99)]
+    pub reliability: Option<f64>,
+    /// Price of one call in millionths of a credit.
+    #[schema(maximum = 1_000_000_000_000u64)]
+    pub price_micros: Option<u64>,
+}
+
+/// A session that comes with an executor, named like it unless it says otherwise.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionOfExecutor {
+    pub id: Option<NewSessionId>,
+    /// One of the profiles that the executor declares; `default` when left out.
+    #[schema(pattern = r"\S")]
+    pub profile: Option<String>,
+    pub tier: Option<words::Tier>,
+    pub labels: Option<Vec<String>>,
+    /// The executor's names for task types; the key `*` takes any.
+    #[schema(schema_with = task_type_names)]
+    pub task_types: Option<BTreeMap<String, String>>,
+    /// How often the session is right; from the tier when left out. Kept in thousandths.
+    #[schema(minimum = 0.01, maximum = 0.99)]
+    pub reliability: Option<f64>,
+    /// Price of one call in millionths of a credit.
+    #[schema(maximum = 1_000_000_000_000u64)]
+    pub price_micros: Option<u64>,
+}
+
+fn task_type_names() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .description(Some("The executor's names for task types; the key `*` takes any."))
+        .additional_properties(Some(
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)),
+        ))
+        .build()
+}
 
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<Session, Problem> {
     decode_fields(&Fields::of_body(body, Code::ValidationError)?, None, now)
@@ -135,17 +191,40 @@ fn task_types(body: &Fields<'_>) -> Result<BTreeMap<String, String>, Problem> {
         .collect()
 }
 
-pub fn body(session: &Session) -> Value {
-    json!({
-        "id": session.id,
-        "session_id": session.id,
-        "executor": session.executor,
-        "profile": session.profile,
-        "tier": session.tier.map(Tier::as_str),
-        "labels": session.labels,
-        "task_types": session.task_types,
-        "reliability": session.reliability(),
-        "price_micros": session.price_micros,
-        "created_at": time::value(session.created_at),
-    })
+/// A session: a named lane to one executor.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Session)]
+pub struct SessionBody<'a> {
+    id: &'a str,
+    /// The same as `id`.
+    session_id: &'a str,
+    /// The name of its executor.
+    executor: &'a str,
+    profile: &'a str,
+    #[schema(required = true)]
+    tier: Option<words::Tier>,
+    labels: &'a BTreeSet<String>,
+    /// The executor's names for task types; the key `*` takes any.
+    task_types: &'a BTreeMap<String, String>,
+    /// How often it is taken to be right.
+    #[schema(minimum = 0, maximum = 1)]
+    reliability: f64,
+    /// Price of one call in millionths of a credit.
+    price_micros: u64,
+    created_at: Time,
+}
+
+pub fn body(session: &Session) -> SessionBody<'_> {
+    SessionBody {
+        id: &session.id,
+        session_id: &session.id,
+        executor: &session.executor,
+        profile: &session.profile,
+        tier: session.tier.map(words::Tier),
+        labels: &session.labels,
+        task_types: &session.task_types,
+        reliability: session.reliability(),
+        price_micros: session.price_micros,
+        created_at: Time(session.created_at),
+    }
 }

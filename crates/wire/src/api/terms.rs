@@ -6,8 +6,13 @@ use jurat_core::{
     policy::{EquivalenceError, parse_equivalence},
 };
 use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::fields::{Fields, short};
+use super::{
+    choices::{EquivalenceChoice, Include, Replicas, SessionRef},
+    fields::{Fields, short},
+    words,
+};
 use crate::problem::Problem;
 
 const KNOWN: &[&str] = &[
@@ -25,6 +30,72 @@ const KNOWN: &[&str] = &[
     "include",
     "target_confidence",
 ];
+
+/// The terms of agreement. `weight_by` and `target_confidence` are known and refused with
+/// `not_supported`.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConsensusTerms {
+    /// How many sessions are asked; from the tier when left out, else 1.
+    pub replicas: Option<Replicas>,
+    /// Who may be asked; all sessions when left out.
+    #[schema(min_items = 1, max_items = 100)]
+    pub session_pool: Option<Vec<SessionRef>>,
+    pub aggregation: Option<words::Aggregation>,
+    /// The same as `aggregation`.
+    pub strategy: Option<words::Aggregation>,
+    /// What is answered when the replicas do not agree; `return_all` when left out.
+    pub disagreement_policy: Option<words::DisagreementPolicy>,
+    /// Least share that must agree, beside the majority.
+    #[schema(exclusive_minimum = 0, maximum = 1)]
+    pub min_agreement: Option<f64>,
+    /// What a replica without an answer does to the count; `count` when left out.
+    pub timeout_policy: Option<words::TimeoutPolicy>,
+    /// When two outputs of delegate say the same; depends on the outputs when left out.
+    pub equivalence: Option<EquivalenceChoice>,
+    /// How the output of the winners is made; `medoid` when left out.
+    pub merge: Option<words::Merge>,
+    /// Stops when no outstanding replica can change the winner.
+    pub early_stop: Option<bool>,
+    pub include: Option<Vec<Include>>,
+}
+
+/// Outputs are the same when they are at these JSON Pointers.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FieldsEquivalence {
+    #[schema(min_items = 1, max_items = 1000)]
+    pub fields: Vec<Pointer>,
+}
+
+/// Outputs are the same when their numbers differ by the tolerance at most.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NumericEquivalence {
+    pub numeric: Tolerance,
+}
+
+/// By how much numbers may differ.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    #[schema(minimum = 0)]
+    pub tolerance: f64,
+}
+
+/// Outputs are the same when their numbers lie between the same two of these ascending bounds.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BucketsEquivalence {
+    #[schema(min_items = 1, max_items = 1000)]
+    pub buckets: Vec<f64>,
+}
+
+/// A JSON Pointer.
+#[derive(Debug, ToSchema)]
+#[schema(pattern = "^(/([^~/]|~[01])*)*$")]
+pub struct Pointer(pub String);
+
 const LATER: &[&str] = &["weighted", "median_of_means", "model_ensemble", "ensemble_model"];
 const LARGEST_POOL: usize = 100;
 

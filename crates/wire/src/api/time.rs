@@ -1,7 +1,15 @@
 //! Times as RFC 3339 text in UTC.
 
 use jurat_core::time::Timestamp;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+    },
+};
 
 pub fn text(at: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(at.micros())
@@ -18,3 +26,26 @@ pub fn parse(text: &str) -> Option<Timestamp> {
 pub fn value(at: Timestamp) -> Value {
     Value::String(text(at))
 }
+
+/// A moment, as replies write it.
+#[derive(Debug, Clone, Copy)]
+pub struct Time(pub Timestamp);
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        writer.serialize_str(&text(self.0))
+    }
+}
+
+impl PartialSchema for Time {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("A moment, as RFC 3339 text in UTC."))
+            .build()
+            .into()
+    }
+}
+
+impl ToSchema for Time {}

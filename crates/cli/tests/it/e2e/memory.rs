@@ -1,0 +1,52 @@
+//! What the real server needs in memory when an executor never comes to an end.
+
+use std::{fs, sync::Arc};
+
+use jurat_testkit::fake_executor::{FakeExecutor, gated, huge, says_valid};
+use serde_json::json;
+
+use crate::{home::Home, http::Http};
+
+const STREAMS: usize = 100;
+const MOST_KIB: u64 = 32 * 1024;
+
+fn memory_kib(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_answers_without_end_take_less_than_32_mib() {
+    let home = Home::new();
+    let server = home.serve();
+    let fake = FakeExecutor::start(says_valid()).await;
+    home.run(&["executors", "add", "evil", &fake.url()]).ok();
+    let http = Arc::new(Http::new(&server.url, &home.state()));
+    let body = json!({ "objective": "x", "execution": { "timeout_ms": 20_000 } });
+    let ask = |count: usize| {
+        let asking: Vec<_> = (0..count)
+            .map(|_| {
+                let (http, body) = (Arc::clone(&http), body.clone());
+                std::thread::spawn(move || http.post("/api/v3/delegate", &body).1)
+            })
+            .collect();
+        move || asking.into_iter().map(|it| it.join().unwrap()).collect::<Vec<_>>()
+    };
+    // As much load as later, so that only the answers make the difference.
+    let warm = ask(STREAMS);
+    assert!(warm().iter().all(|reply| reply["status"] == "OK"));
+
+    // All have asked before the first is answered, so that a hundred streams begin at once.
+    fake.set(gated(huge(10_000_000_000)));
+    let pid = server.child.id();
+    let before = memory_kib(pid, "VmRSS:");
+    let replies = ask(STREAMS);
+    fake.called(2 * STREAMS).await;
+    fake.release();
+    for reply in replies() {
+        assert_eq!(reply["replicas"][0]["error"]["code"], "too_large", "{reply}");
+    }
+    let grown = memory_kib(pid, "VmHWM:").saturating_sub(before);
+    assert!(grown < MOST_KIB, "grew by {grown} KiB");
+}

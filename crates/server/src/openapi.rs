@@ -1,0 +1,112 @@
+//! The OpenAPI document, made from the route table and the types that requests and replies have.
+
+mod description;
+mod examples;
+mod operations;
+mod parameters;
+mod problems;
+
+use std::sync::LazyLock;
+
+use jurat_wire::problem::ProblemBody;
+use utoipa::openapi::{
+    Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi,
+    OpenApiBuilder, Paths, RefOr, Schema,
+    security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
+    tag::TagBuilder,
+};
+
+use self::description::SCHEMES;
+use crate::http::{RouteInfo, route_table};
+
+const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and what each replica said.\n\nEvery error is `application/problem+json` with a stable `code`. Every list is cut into pages: send `next_cursor` as `cursor` to go on.";
+
+/// The document as text, made once.
+pub fn openapi() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        // The document holds text and numbers, so it always serializes.
+        let mut text = document().to_pretty_json().unwrap_or_default();
+        text.push('\n');
+        text
+    });
+    &TEXT
+}
+
+fn document() -> OpenApi {
+    let mut paths = Paths::new();
+    let mut schemas = Vec::new();
+    description::add::<ProblemBody<'_>>(&mut schemas);
+    for route in route_table() {
+        let (Some(method), Some(description)) = (method(&route), operations::describe(&route))
+        else {
+            continue;
+        };
+        let (operation, used) = description.operation(&route, &operation_id(&route));
+        paths.add_path_operation(route.path, vec![method], operation);
+        schemas.extend(used);
+    }
+    let tags = operations::TAGS
+        .iter()
+        .map(|(name, text)| TagBuilder::new().name(*name).description(Some(*text)).build());
+    OpenApiBuilder::new()
+        .info(
+            InfoBuilder::new()
+                .title("Jurat")
+                .version(env!("CARGO_PKG_VERSION"))
+                .description(Some(ABOUT))
+                .license(Some(
+                    LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build(),
+                ))
+                .build(),
+        )
+        .tags(Some(tags))
+        .paths(paths)
+        .components(Some(components(schemas)))
+        .build()
+}
+
+fn components(schemas: Vec<(String, RefOr<Schema>)>) -> Components {
+    let mut components = ComponentsBuilder::new()
+        .schemas_from_iter(schemas)
+        .security_scheme(SCHEMES[0], bearer())
+        .security_scheme(SCHEMES[1], api_key());
+    for (name, example) in problems::examples() {
+        components = components.example(name, example);
+    }
+    components.build()
+}
+
+/// The name of the operation; those of other versions say which.
+fn operation_id(route: &RouteInfo) -> String {
+    match route.path.split('/').nth(2) {
+        Some(version @ ("v2" | "v4")) if route.path.starts_with("/api/") => {
+            format!("{}_{version}", route.operation)
+        }
+        _ => route.operation.to_owned(),
+    }
+}
+
+fn method(route: &RouteInfo) -> Option<HttpMethod> {
+    Some(match route.method {
+        "GET" => HttpMethod::Get,
+        "POST" => HttpMethod::Post,
+        "PUT" => HttpMethod::Put,
+        "PATCH" => HttpMethod::Patch,
+        "DELETE" => HttpMethod::Delete,
+        _ => return None,
+    })
+}
+
+fn bearer() -> SecurityScheme {
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("A key such as `jrt_live_…`; the first start writes one to `admin.key`."))
+        .build();
+    SecurityScheme::Http(scheme)
+}
+
+fn api_key() -> SecurityScheme {
+    let value =
+        ApiKeyValue::with_description("X-API-Key", "The same key, for clients that send it so.");
+    SecurityScheme::ApiKey(ApiKey::Header(value))
+}

@@ -1,0 +1,46 @@
+//! Requests and replies of a real server, which a test plays again.
+
+use serde_json::Value;
+
+/// Each with its name: `name` is a reply, `name_request` a request.
+const ALL: &[(&str, &str)] = &[
+    ("check", include_str!("examples/check.json")),
+    ("delegate", include_str!("examples/delegate.json")),
+    ("delegate_request", include_str!("examples/delegate_request.json")),
+    ("delegate_v2", include_str!("examples/delegate_v2.json")),
+    ("delegate_v2_request", include_str!("examples/delegate_v2_request.json")),
+    ("disagreement", include_str!("examples/disagreement.json")),
+    ("doctor", include_str!("examples/doctor.json")),
+    ("executor", include_str!("examples/executor.json")),
+    ("executor_add", include_str!("examples/executor_add.json")),
+    ("executor_add_request", include_str!("examples/executor_add_request.json")),
+    ("executor_list", include_str!("examples/executor_list.json")),
+    ("executor_remove", include_str!("examples/executor_remove.json")),
+    ("factcheck", include_str!("examples/factcheck.json")),
+    ("factcheck_request", include_str!("examples/factcheck_request.json")),
+    ("key_create", include_str!("examples/key_create.json")),
+    ("key_create_request", include_str!("examples/key_create_request.json")),
+    ("key_list", include_str!("examples/key_list.json")),
+    ("key_rotate", include_str!("examples/key_rotate.json")),
+    ("round", include_str!("examples/round.json")),
+    ("round_cancelled", include_str!("examples/round_cancelled.json")),
+    ("round_list", include_str!("examples/round_list.json")),
+    ("round_open", include_str!("examples/round_open.json")),
+    ("session", include_str!("examples/session.json")),
+    ("session_add_request", include_str!("examples/session_add_request.json")),
+    ("session_list", include_str!("examples/session_list.json")),
+    ("session_remove", include_str!("examples/session_remove.json")),
+    ("validate", include_str!("examples/validate.json")),
+    ("validate_request", include_str!("examples/validate_request.json")),
+    ("validate_v2", include_str!("examples/validate_v2.json")),
+    ("validate_v2_request", include_str!("examples/validate_v2_request.json")),
+];
+
+/// The example of this name; null when there is none, which a test would find.
+pub(super) fn of(name: &str) -> Value {
+    let found = ALL.iter().find(|(known, _)| *known == name);
+    found.and_then(|(_, text)| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
+}
+
+/// The example of an event stream.
+pub(super) const STREAM: &str = include_str!("examples/stream.txt");

@@ -1,0 +1,142 @@
+//! Parameters that several operations take.
+
+use jurat_core::{consensus::Outcome, job::Kind, round::State};
+use serde_json::json;
+use utoipa::openapi::{
+    Required,
+    path::{Parameter, ParameterBuilder, ParameterIn},
+    schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type},
+};
+
+use crate::{
+    http::{DEFAULT_LIMIT, LARGEST_LIMIT, MOST_ENTRIES},
+    prefer::LONGEST_WAIT,
+};
+
+/// The parameters that stand in a path, such as `{name}`.
+pub(super) fn of_path(path: &str) -> Vec<Parameter> {
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    names
+        .map(|name| {
+            let (text, example) = match name {
+                "name" => ("The name of an executor.", "delta"),
+                _ if path.starts_with("/v1/api-keys") => ("The id of a key, or its name.", "app"),
+                "file" => ("A file of the page.", "start.js"),
+                _ if path.starts_with("/v1/rounds") => {
+                    ("The id of a round.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS")
+                }
+                _ => ("The id of a session.", "delta-careful"),
+            };
+            ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Path)
+                .required(Required::True)
+                .description(Some(text))
+                .schema(Some(string().min_length(Some(1))))
+                .example(Some(json!(example)))
+                .build()
+        })
+        .collect()
+}
+
+/// A name of the caller's for the request.
+pub(super) fn request_id() -> Parameter {
+    let text = "A name for the request; up to 64 letters, digits, `-` and `_` are kept and returned, else one is drawn.";
+    in_header("X-Request-Id", text, string())
+}
+
+/// What makes a repeated write the same one.
+pub(super) fn idempotency_key() -> Parameter {
+    let schema = string().min_length(Some(1)).max_length(Some(255)).pattern(Some(PRINTABLE));
+    let text = "Makes a repeated request the same one: it is done once and answered alike. Keys belong to the account.";
+    in_header("Idempotency-Key", text, schema)
+}
+
+/// Printable ASCII that is not blank.
+const PRINTABLE: &str = "^[ -~]*[!-~][ -~]*$";
+
+/// How a caller prefers the reply to come.
+pub(super) fn prefer(text: &str) -> Parameter {
+    in_header("Prefer", text, string())
+}
+
+/// How long to wait for the end of a round.
+pub(super) fn wait() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0))
+        .maximum(Some(LONGEST_WAIT.as_secs()));
+    query("wait", "Waits for the end of the round, so many seconds at most.", schema)
+}
+
+fn in_header(name: &str, text: &str, schema: ObjectBuilder) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(text))
+        .schema(Some(schema))
+        .build()
+}
+
+/// `limit` and `cursor` of a list.
+pub(super) fn of_list() -> [Parameter; 2] {
+    of_list_up_to(LARGEST_LIMIT)
+}
+
+/// The parameters of a walk over decisions.
+pub(super) fn of_entries() -> Vec<Parameter> {
+    let newest = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+    let text = "On the first page: only so many of the newest.";
+    let [limit, cursor] = of_list_up_to(MOST_ENTRIES);
+    vec![limit, cursor, query("newest", text, newest)]
+}
+
+fn of_list_up_to(most: u32) -> [Parameter; 2] {
+    let limit = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1))
+        .maximum(Some(most))
+        .default(Some(json!(DEFAULT_LIMIT)));
+    [
+        query("limit", "How many items a page has at most.", limit),
+        query("cursor", "`next_cursor` of the page before.", string()),
+    ]
+}
+
+/// The account that a key belongs to.
+pub(super) fn of_keys(text: &str) -> [Parameter; 1] {
+    [query("account", text, string().pattern(Some("^acct_[A-Za-z0-9]{1,40}$")))]
+}
+
+/// The filters of a list of rounds.
+pub(super) fn of_rounds() -> [Parameter; 5] {
+    let kinds = Kind::ALL.iter().map(|kind| kind.as_str());
+    let outcomes = Outcome::ALL.iter().map(|outcome| outcome.as_str());
+    let states = State::ALL.iter().map(|state| state.as_str());
+    [
+        query("kind", "Only rounds of this kind.", string().enum_values(Some(kinds))),
+        query("outcome", "Only rounds that ended so.", string().enum_values(Some(outcomes))),
+        query("state", "Only rounds that stand so.", string().enum_values(Some(states))),
+        query("since", "Only rounds that were opened then or later.", moment()),
+        query("until", "Only rounds that were opened before.", moment()),
+    ]
+}
+
+fn query(name: &str, text: &str, schema: ObjectBuilder) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(text))
+        .schema(Some(schema))
+        .build()
+}
+
+fn moment() -> ObjectBuilder {
+    string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+}
+
+fn string() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}

@@ -1,0 +1,117 @@
+//! The errors of an operation: one reply for each status, with an example for each code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jurat_core::code::Code;
+use jurat_wire::problem::{Problem, ProblemBody};
+use serde_json::{Value, json};
+use utoipa::{
+    ToSchema as _,
+    openapi::{
+        ContentBuilder, Ref, RefOr, Response, ResponseBuilder,
+        example::{Example, ExampleBuilder},
+    },
+};
+
+use super::description::{header, seconds};
+
+pub(super) fn responses(codes: &[Code]) -> Vec<(u16, Response)> {
+    let mut by_status: BTreeMap<u16, BTreeSet<Code>> = BTreeMap::new();
+    for code in codes {
+        by_status.entry(code.http_status()).or_default().insert(*code);
+    }
+    by_status.into_iter().map(|(status, codes)| (status, response(status, &codes))).collect()
+}
+
+fn response(status: u16, codes: &BTreeSet<Code>) -> Response {
+    let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+    let examples = codes.iter().map(|code| {
+        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
+    });
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name(ProblemBody::name())))
+        .examples_from_iter(examples)
+        .build();
+    let mut response = ResponseBuilder::new()
+        .description(names.join(", "))
+        .content("application/problem+json", content)
+        .header("X-Request-Id", header("The name of the request, for reports."));
+    if status == 401 {
+        response = response.header("WWW-Authenticate", header("`Bearer`."));
+    }
+    if status == 429 || status == 503 {
+        response = response.header("Retry-After", seconds("When to try again, in seconds."));
+    }
+    if status == 429 {
+        response = response
+            .header("RateLimit", header("What the key has left."))
+            .header("RateLimit-Policy", header("What the key may do."));
+    }
+    response.build()
+}
+
+/// An example of every code, for the operations to refer to.
+pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
+    Code::ALL.iter().map(|code| {
+        (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
+    })
+}
+
+/// A problem as a caller may meet it.
+fn example(code: Code) -> Problem {
+    let problem = |detail: &str| Problem::new(code, detail);
+    match code {
+        Code::AuthRequired => problem("the request carries no key"),
+        Code::Forbidden => problem("the key lacks the scope `admin`"),
+        Code::InvalidJson => problem("`claim` stands twice").at("claim"),
+        Code::ValidationError => problem("`name` is required").at("name"),
+        Code::RequestInvalid => {
+            problem("`consensus.replicas` must be 1, 3 or 5").at("consensus.replicas")
+        }
+        Code::NotSupported => {
+            problem("`consensus.replicas` `adaptive` is not supported; use 1, 3 or 5")
+                .at("consensus.replicas")
+        }
+        Code::SchemaRefused => {
+            problem("the output schema is refused: it refers to `https://example.com/schema.json`, which is outside of it")
+                .at("output_schema")
+                .with("reason", json!("remote_ref"))
+        }
+        Code::PolicyInvalid => problem("the policy is refused: there is no policy `vp.none.v1`").at("policy"),
+        Code::NotFound => problem("there is no executor `alpha`"),
+        Code::MethodNotAllowed => problem("this address does not take that method"),
+        Code::Conflict => problem("there is an executor `alpha` already"),
+        Code::IdempotencyMismatch => problem("the idempotency key was used for another request"),
+        Code::SessionUnknown => {
+            problem("there is no session `204`").at("consensus.session_pool")
+        }
+        Code::SessionPoolTooSmall => {
+            problem("the pool has 2 sessions and 3 replicas were asked for").at("consensus.session_pool")
+        }
+        Code::SessionsUnavailable => {
+            problem("3 replicas were asked for and 2 sessions can answer now").with("sessions", json!([{ "session_id": "gamma", "problem": "its executor is down" }]))
+        }
+        Code::ConsensusDisagreement => disagreement(),
+        Code::RequestTimeout => problem("the body came too slowly"),
+        Code::PayloadTooLarge => problem("the body is larger than 1048576 bytes"),
+        Code::UnsupportedMediaType => problem("the body must be JSON"),
+        Code::RateLimited => problem("the key has made as many requests as it may"),
+        Code::Overloaded => problem("too many rounds are under way"),
+        Code::ShuttingDown => problem("the server is about to end"),
+        Code::StoreUnavailable => problem("the store is unavailable"),
+        Code::Internal => problem("something went wrong inside the server"),
+    }
+}
+
+/// A disagreement carries what a reply would.
+fn disagreement() -> Problem {
+    let reply = super::examples::of("disagreement");
+    let mut problem = Problem::new(
+        Code::ConsensusDisagreement,
+        "the replicas do not agree: outcome `split`, agreement 0.3333",
+    );
+    for name in ["consensus", "replicas", "round_id", "receipt_id"] {
+        problem = problem.with(name, reply.get(name).cloned().unwrap_or(Value::Null));
+    }
+    problem
+}

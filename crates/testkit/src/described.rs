@@ -1,0 +1,153 @@
+//! Holds every reply that a test gets against the OpenAPI document, so that the document cannot lie.
+
+use std::sync::LazyLock;
+
+use http::StatusCode;
+use jsonschema::{Draft, Validator};
+use serde_json::{Map, Value, json};
+
+use crate::app::Reply;
+
+/// The document, with every object closed: a member that is not described is found too.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
+    let mut document: Value = serde_json::from_str(jurat_server::openapi()).unwrap();
+    for schema in document["components"]["schemas"].as_object_mut().unwrap().values_mut() {
+        close(schema);
+    }
+    document
+});
+
+/// What the router answers before any operation is reached.
+const UNDESCRIBED: &[StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
+
+/// Fails when a reply is not as the document says.
+#[track_caller]
+pub(crate) fn check(method: &str, path: &str, reply: &Reply) {
+    let found = compare(method, path, reply);
+    let body: String = reply.text().chars().take(2_000).collect();
+    assert_eq!(
+        found,
+        Ok(()),
+        "{method} {path} answered {} with what the OpenAPI document does not say; docs/how-to-add/endpoint.md tells how to describe it\n{body}",
+        reply.status
+    );
+}
+
+fn compare(method: &str, path: &str, reply: &Reply) -> Result<(), String> {
+    let Some(operation) = operation(method, path) else {
+        if UNDESCRIBED.contains(&reply.status) {
+            return valid(&problem_schema(), &reply.json());
+        }
+        return Err("there is no such operation".to_owned());
+    };
+    let status = reply.status.as_u16().to_string();
+    let response = operation["responses"]
+        .get(&status)
+        .ok_or_else(|| format!("the status is not among {:?}", keys(&operation["responses"])))?;
+    for name in keys(&response["headers"]) {
+        let is_required = response["headers"][&name]["required"] == true;
+        if is_required && !reply.headers.contains_key(name.as_str()) {
+            return Err(format!("the header `{name}` is missing"));
+        }
+    }
+    if response.get("content").is_none() {
+        return if reply.body.is_empty() { Ok(()) } else { Err("it has a body".to_owned()) };
+    }
+    let content_type = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
+    let mime = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let content = response["content"].get(mime).ok_or_else(|| {
+        format!("the content type `{mime}` is not among {:?}", keys(&response["content"]))
+    })?;
+    match mime {
+        "application/json" => valid(&content["schema"], &reply.json()),
+        "application/problem+json" => {
+            let body = reply.json();
+            let code = body["code"].as_str().unwrap_or_default();
+            if content["examples"].get(code).is_none() {
+                return Err(format!(
+                    "the code `{code}` is not among {:?}",
+                    keys(&content["examples"])
+                ));
+            }
+            valid(&content["schema"], &body)
+        }
+        "text/event-stream" => events(&content["x-events"], &reply.text()),
+        _ => Ok(()),
+    }
+}
+
+/// Each event has a name that is described, and data of its type.
+fn events(types: &Value, text: &str) -> Result<(), String> {
+    for block in text.split("\n\n").filter(|block| !block.trim().is_empty()) {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+        let Some(name) = field("event: ") else { continue };
+        let schema =
+            types.get(name).ok_or_else(|| format!("the event `{name}` is not described"))?;
+        let data = serde_json::from_str(field("data: ").unwrap_or_default());
+        valid(schema, &data.map_err(|error| format!("the data of `{name}`: {error}"))?)?;
+    }
+    Ok(())
+}
+
+/// The operation whose path template takes the path.
+fn operation(method: &str, path: &str) -> Option<&'static Value> {
+    let path = path.split('?').next().unwrap_or_default();
+    let paths = DOCUMENT["paths"].as_object().unwrap();
+    // A path without parameters comes before one with them, as in the router.
+    let item = paths.get(path).or_else(|| {
+        paths.iter().find(|(template, _)| takes(template, path)).map(|(_, item)| item)
+    })?;
+    item.get(method.to_ascii_lowercase())
+}
+
+fn takes(template: &str, path: &str) -> bool {
+    let (mut wanted, mut given) = (template.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return true,
+            (Some(part), Some(text)) if part == text => {}
+            (Some(part), Some(text)) if part.starts_with('{') && !text.is_empty() => {}
+            _ => return false,
+        }
+    }
+}
+
+fn valid(schema: &Value, body: &Value) -> Result<(), String> {
+    let validator = validator(schema)?;
+    let errors: Vec<String> = validator
+        .iter_errors(body)
+        .take(5)
+        .map(|error| format!("`{}`: {error}", error.instance_path()))
+        .collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
+}
+
+fn validator(schema: &Value) -> Result<Validator, String> {
+    let mut root = schema.as_object().cloned().unwrap_or_default();
+    root.insert("components".to_owned(), DOCUMENT["components"].clone());
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .should_validate_formats(true)
+        .build(&Value::Object(root))
+        .map_err(|error| format!("the schema is wrong: {error}"))
+}
+
+fn problem_schema() -> Value {
+    json!({ "$ref": "#/components/schemas/Problem" })
+}
+
+/// An object that lists its properties has no others.
+fn close(schema: &mut Value) {
+    if let Some(members) = schema.as_object_mut() {
+        if members.contains_key("properties") && !members.contains_key("additionalProperties") {
+            members.insert("additionalProperties".to_owned(), Value::Bool(false));
+        }
+        members.values_mut().for_each(close);
+    } else if let Some(items) = schema.as_array_mut() {
+        items.iter_mut().for_each(close);
+    }
+}
+
+fn keys(value: &Value) -> Vec<String> {
+    value.as_object().unwrap_or(&Map::new()).keys().cloned().collect()
+}

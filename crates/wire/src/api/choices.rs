@@ -1,0 +1,132 @@
+//! Fields that take several shapes, as the API describes them; the decoders say what each means.
+
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Ref, Schema, Type, empty},
+    },
+};
+
+use super::{
+    policy_request::{FactcheckPolicy, PolicyObject},
+    sessions::SessionOfExecutor,
+    terms::{BucketsEquivalence, FieldsEquivalence, NumericEquivalence},
+    words::{Tier, one_of},
+};
+
+/// Text that is not blank.
+pub(super) const NOT_BLANK: &str = r"\S";
+/// A name that can stand in a URL and on a command line.
+pub(super) const NAME: &str = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
+
+/// A type that stands for a schema, with the types that the schema refers to.
+macro_rules! choices {
+    ($($(#[$doc:meta])* $name:ident($($part:ty),*) = $schema:expr;)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                RefOr::T($schema.build().into())
+            }
+        }
+
+        impl ToSchema for $name {
+            fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+                let parts: &[Part] = &[$(part::<$part>),*];
+                for add in parts {
+                    add(schemas);
+                }
+            }
+        }
+    )+};
+}
+
+choices! {
+    /// A session that takes part: its id, a label or a profile.
+    SessionRef() = of("A session id, `label:…` or `profile:…`.")
+        .item(text().min_length(Some(1)))
+        .item(integer());
+
+    /// The id of a new session.
+    NewSessionId() = of("The id of a session.")
+        .item(text().pattern(Some(NAME)))
+        .item(integer().minimum(Some(0)));
+
+    /// What decides a candidate.
+    PolicyChoice(Tier, PolicyObject) = of("A tier, the id of a policy (a string with a dot), or both in an object.")
+        .item(to::<Tier>())
+        .item(text().pattern(Some(r"\.")))
+        .item(to::<PolicyObject>());
+
+    /// The policy of a fact check, which has a schema of its own.
+    FactcheckPolicyChoice(Tier, FactcheckPolicy) = of("A tier, alone or in an object.")
+        .item(to::<Tier>())
+        .item(to::<FactcheckPolicy>());
+
+    /// The candidate of validate.
+    Claim() = of("The candidate's output. An object with `output` is a candidate: its `output` is judged, and `output_schema`, `evidence_inline` and `evidence_refs` are read beside it.")
+        .item(text().pattern(Some(NOT_BLANK)))
+        .item(object())
+        .item(ArrayBuilder::new().items(RefOr::T(empty())))
+        .item(ObjectBuilder::new().schema_type(Type::Number))
+        .item(ObjectBuilder::new().schema_type(Type::Boolean));
+
+    /// The claim of a fact check.
+    FactClaim() = of("The claim in words, or an object whose `text` or `claim` says it.")
+        .item(text().pattern(Some(NOT_BLANK)))
+        .item(object());
+
+    /// A session that comes with an executor, or whether one does.
+    SessionChoice(SessionOfExecutor) = of("The session to add with the executor, or whether to add one.")
+        .item(ObjectBuilder::new().schema_type(Type::Boolean))
+        .item(to::<SessionOfExecutor>());
+
+    /// When two outputs of delegate say the same.
+    EquivalenceChoice(FieldsEquivalence, NumericEquivalence, BucketsEquivalence) = of("When two outputs say the same.")
+        .item(one_of("A relation without terms.", ["canonical", "text", "unordered"].into_iter()))
+        .item(to::<FieldsEquivalence>())
+        .item(to::<NumericEquivalence>())
+        .item(to::<BucketsEquivalence>());
+
+    /// How many sessions are asked.
+    Replicas() = integer().enum_values(Some([1, 3, 5])).description(Some("How many sessions are asked."));
+
+    /// What a reply is to hold beyond the usual.
+    Include() = text().enum_values(Some(["traces"])).description(Some("`traces` adds inline evidence to the replicas."));
+
+    /// A JSON Schema.
+    JsonSchema() = of("A JSON Schema, draft 2020-12 unless `$schema` names another.")
+        .item(object())
+        .item(ObjectBuilder::new().schema_type(Type::Boolean));
+}
+
+/// Adds a type and what it refers to.
+type Part = fn(&mut Vec<(String, RefOr<Schema>)>);
+
+fn part<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    schemas.push((T::name().into_owned(), T::schema()));
+    T::schemas(schemas);
+}
+
+fn of(text: &str) -> OneOfBuilder {
+    OneOfBuilder::new().description(Some(text))
+}
+
+fn to<T: ToSchema>() -> Ref {
+    Ref::from_schema_name(T::name())
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn integer() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Integer)
+}
+
+fn object() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Object)
+}

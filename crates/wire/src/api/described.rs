@@ -1,0 +1,352 @@
+//! Holds the decoders of requests against their descriptions: what one takes, the other allows.
+
+use std::{cell::RefCell, collections::BTreeSet};
+
+use jsonschema::{Draft, Validator};
+use jurat_core::time::Timestamp;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::{
+    consensus_request::{
+        self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
+        ValidateRequestV2,
+    },
+    executors::{self, AddExecutorRequest},
+    keys::{self, CreateKeyRequest, RotateKeyRequest},
+    sessions::{self, AddSessionRequest},
+    v2,
+};
+use crate::problem::Problem;
+
+thread_local! {
+    /// The paths of all fields that decoders of this thread have looked at.
+    static ASKED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+pub(super) fn asked_for(path: String) {
+    ASKED.with_borrow_mut(|asked| asked.insert(path));
+}
+
+struct Case {
+    decode: fn(&Value) -> Result<(), Problem>,
+    schema: Value,
+    /// A request that is taken, with every object that has fields of its own.
+    whole: Value,
+    /// Fields that the decoder knows and the description leaves out, each with the reason.
+    undescribed: &'static [(&'static str, &'static str)],
+}
+
+const NOW: Timestamp = Timestamp::from_micros(0);
+const REFUSED: &str = "known only to be refused";
+
+fn cases() -> Vec<Case> {
+    let terms = json!({ "replicas": 1, "session_pool": ["a"], "early_stop": false });
+    let execution = json!({ "timeout_ms": 5, "max_steps": 2, "output_schema": {} });
+    let delegate = json!({
+        "objective": "x", "policy": { "policy_id": "vp.schema_only.v1" },
+        "execution": execution, "consensus": terms,
+    });
+    let validate = json!({
+        "claim": "x", "policy": { "policy_id": "vp.claim.v1" },
+        "execution": execution, "consensus": terms,
+    });
+    let factcheck = json!({ "claim": "x", "policy": { "tier": "fast" }, "execution": execution, "consensus": terms });
+    let mut delegate_v2 = delegate.clone();
+    let mut validate_v2 = validate.clone();
+    for old in [&mut delegate_v2, &mut validate_v2] {
+        old.as_object_mut().unwrap().remove("consensus");
+    }
+    vec![
+        case::<DelegateRequest>(|it| consensus_request::delegate(it).map(drop), delegate, TERMS),
+        case::<ValidateRequest>(|it| consensus_request::validate(it).map(drop), validate, TERMS),
+        case::<FactcheckRequest>(
+            |it| consensus_request::factcheck(it).map(drop),
+            factcheck,
+            FACTCHECK,
+        ),
+        case::<DelegateRequestV2>(
+            |it| consensus_request::delegate(&v2::up(it.clone())).map(drop),
+            delegate_v2,
+            OLD,
+        ),
+        case::<ValidateRequestV2>(
+            |it| consensus_request::validate(&v2::up(it.clone())).map(drop),
+            validate_v2,
+            OLD,
+        ),
+        case::<AddExecutorRequest>(
+            |it| executors::decode_add(it, NOW).map(drop),
+            json!({ "name": "a", "url": "http://a", "session": { "id": "b" } }),
+            EXECUTOR,
+        ),
+        case::<AddSessionRequest>(
+            |it| sessions::decode_add(it, NOW).map(drop),
+            json!({ "id": "a", "executor": "b" }),
+            &[("session_id", "an alias of `id`")],
+        ),
+        case::<CreateKeyRequest>(
+            |it| keys::decode_create(it, NOW).map(drop),
+            json!({ "name": "a", "scopes": ["admin"] }),
+            &[],
+        ),
+        case::<RotateKeyRequest>(
+            |it| keys::decode_rotate(it).map(drop),
+            json!({ "grace_seconds": 1 }),
+            &[],
+        ),
+    ]
+}
+
+const TERMS: &[(&str, &str)] =
+    &[("consensus.weight_by", REFUSED), ("consensus.target_confidence", REFUSED)];
+const FACTCHECK: &[(&str, &str)] = &[
+    ("consensus.weight_by", REFUSED),
+    ("consensus.target_confidence", REFUSED),
+    ("policy.policy_id", REFUSED),
+    ("policy.policy_params", REFUSED),
+    ("policy.policy_hash", REFUSED),
+    ("policy.policy_version", REFUSED),
+    ("policy.task_type", "does nothing in a fact check"),
+];
+const OLD: &[(&str, &str)] = &[("consensus", "made by the shim, whatever stands there")];
+const EXECUTOR: &[(&str, &str)] = &[
+    ("remote", REFUSED),
+    ("target_node", REFUSED),
+    ("scope", REFUSED),
+    ("agent_events_url", REFUSED),
+    ("session.executor", REFUSED),
+    ("session.session_id", "an alias of `id`"),
+];
+
+fn case<T: ToSchema>(
+    decode: fn(&Value) -> Result<(), Problem>,
+    whole: Value,
+    undescribed: &'static [(&'static str, &'static str)],
+) -> Case {
+    let mut parts = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut parts);
+    let schemas: Map<String, Value> =
+        parts.into_iter().map(|(name, schema)| (name, json!(schema))).collect();
+    let reference = format!("#/components/schemas/{}", T::name());
+    let schema = json!({ "$ref": reference, "components": { "schemas": schemas } });
+    Case { decode, schema, whole, undescribed }
+}
+
+impl Case {
+    fn validator(&self) -> Validator {
+        let options = jsonschema::options().with_draft(Draft::Draft202012);
+        options.should_validate_formats(true).build(&self.schema).unwrap()
+    }
+
+    /// The paths of all fields that the description names.
+    fn described(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        self.walk(&self.schema, "", &mut found);
+        found
+    }
+
+    fn walk(&self, schema: &Value, path: &str, found: &mut BTreeSet<String>) {
+        if let Some(reference) = schema["$ref"].as_str() {
+            let target = self.schema.pointer(&reference[1..]).unwrap();
+            return self.walk(target, path, found);
+        }
+        for part in schema["oneOf"].as_array().into_iter().flatten() {
+            self.walk(part, path, found);
+        }
+        for (name, part) in schema["properties"].as_object().into_iter().flatten() {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            self.walk(part, &path, found);
+            found.insert(path);
+        }
+    }
+}
+
+#[test]
+fn decoders_look_at_the_fields_that_are_described_and_at_no_others() {
+    for case in cases() {
+        assert!((case.decode)(&case.whole).is_ok(), "{:?}", (case.decode)(&case.whole));
+        assert!(case.validator().is_valid(&case.whole), "{}", case.whole);
+        ASKED.with_borrow_mut(BTreeSet::clear);
+        for value in values() {
+            // Some fields are looked at only when others are left out or of another type.
+            for path in case.described() {
+                let _read = (case.decode)(&with(&case.whole, &path, value.clone()));
+            }
+        }
+        let asked = ASKED.take();
+        let left_out = |path: &&String| case.undescribed.iter().any(|(known, _)| known == path);
+        let unknown: Vec<&String> =
+            case.undescribed_of(&asked).into_iter().filter(|path| !left_out(path)).collect();
+        assert_eq!(unknown, [] as [&String; 0], "{}: describe these", case.schema["$ref"]);
+        // The terms of an equivalence are read by the core.
+        let described = case.described().into_iter();
+        let unread: Vec<String> = described
+            .filter(|path| !asked.contains(path) && !path.contains(".equivalence."))
+            .collect();
+        assert_eq!(unread, [] as [String; 0], "{}: nobody reads these", case.schema["$ref"]);
+    }
+}
+
+impl Case {
+    fn undescribed_of<'a>(&self, asked: &'a BTreeSet<String>) -> Vec<&'a String> {
+        let described = self.described();
+        // What stands within the object of version 2 that the shim makes is not the caller's.
+        let is_made = |path: &str| self.undescribed == OLD && path.starts_with("consensus");
+        // A candidate brings its own evidence, which the claim's text tells of.
+        let is_candidates = |path: &str| path.starts_with("claim.");
+        let is_new =
+            |path: &&String| !described.contains(*path) && !is_made(path) && !is_candidates(path);
+        asked.iter().filter(is_new).collect()
+    }
+}
+
+/// Values of every kind, good and bad, for whatever field.
+fn values() -> Vec<Value> {
+    let words = [
+        "",
+        " ",
+        "a",
+        "-a",
+        "vp.claim.v1",
+        "http://a",
+        "ftp://a",
+        "http://a?b",
+        "fast",
+        "adaptive",
+        "majority",
+        "mean",
+        "median",
+        "weighted",
+        "return_all",
+        "fail_hard",
+        "best_effort",
+        "count",
+        "ignore",
+        "negative",
+        "medoid",
+        "fields",
+        "canonical",
+        "text",
+        "unordered",
+        "numeric",
+        "standard",
+        "realtime",
+        "TOKEN",
+        "1TOKEN",
+        "default",
+        "FAST",
+        "a b",
+        "a/b",
+        ".a",
+        "a ",
+        "acct_a",
+        "acct_",
+        "2030-01-31T12:00:00Z",
+        "2030-01-31",
+    ];
+    let mut values: Vec<Value> = words.iter().map(|word| json!(word)).collect();
+    values.extend([
+        json!(null), json!(true), json!(false), json!(0), json!(1), json!(2), json!(3), json!(5),
+        json!(-1), json!(0.5), json!(0.001), json!(600), json!(600_000), json!(600_001),
+        json!(1_000_001), json!(1_000_000_000_001_u64), json!(0.995), json!([]), json!(["a"]),
+        json!(["a", 1]), json!([""]), json!([1]), json!([0.5]), json!([true]), json!(["traces"]),
+        json!(["other"]), json!(["admin"]), json!(2_592_000), json!(2_592_001), json!(100_001), json!({}), json!({ "a": "b" }), json!({ "a": 1 }), json!({ "a": "" }),
+        json!({ "fields": ["/a"] }), json!({ "fields": ["a"] }), json!({ "fields": [] }),
+        json!({ "numeric": { "tolerance": 0.1 } }), json!({ "numeric": { "tolerance": -1 } }),
+        json!({ "buckets": [1, 2] }), json!({ "buckets": [] }), json!({ "a": 1, "b": 2 }),
+        json!([{ "mime": "a", "content": "b" }]), json!([{ "mime": "a" }]),
+        json!([{
+            "uri": "a", "digest": "b", "size_bytes": 1, "mime": "c", "created_at": 2, "producer": "d",
+        }]),
+    ]);
+    values
+}
+
+/// The request with another value at the path; what is no object on the way becomes one.
+fn with(request: &Value, path: &str, value: Value) -> Value {
+    let mut changed = request.clone();
+    let mut at = &mut changed;
+    for name in path.split('.') {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = at.as_object_mut().unwrap().entry(name).or_insert(Value::Null);
+    }
+    *at = value;
+    changed
+}
+
+/// Where two fields contradict each other, which a description cannot say.
+fn is_about_two_fields(problem: &Problem) -> bool {
+    let detail = &problem.detail;
+    detail.contains("contradicts")
+        || detail.contains("needs `policy_id`")
+        || detail.contains("twice")
+}
+
+#[test]
+fn decoders_take_what_the_descriptions_allow_and_refuse_the_rest() {
+    let mut tried = 0;
+    let mut differences = Vec::new();
+    for case in cases() {
+        let validator = case.validator();
+        for path in case.described() {
+            for value in values() {
+                let request = with(&case.whole, &path, value);
+                let read = (case.decode)(&request);
+                tried += 1;
+                if read.as_ref().is_err_and(is_about_two_fields) {
+                    continue;
+                }
+                if read.is_ok() != validator.is_valid(&request) {
+                    let name = &case.schema["$ref"];
+                    differences.push(format!(
+                        "{name} {path}: {read:?}, though described otherwise: {request}"
+                    ));
+                }
+            }
+        }
+    }
+    let first = differences.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(differences.is_empty(), "{} differ, such as\n{first}", differences.len());
+    assert!(tried > 10_000, "only {tried} requests were tried");
+}
+
+#[test]
+fn what_is_required_is_missed_by_both() {
+    for case in cases() {
+        let name = case.schema["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        let schema = &case.schema["components"]["schemas"][name];
+        let fields = case.whole.as_object().unwrap();
+        for field in fields.keys() {
+            let mut request = case.whole.clone();
+            request.as_object_mut().unwrap().remove(field);
+            let is_required =
+                schema["required"].as_array().is_some_and(|names| names.contains(&json!(field)));
+            assert_eq!((case.decode)(&request).is_err(), is_required, "{name}: {field}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_known_is_refused_or_ignored_by_both() {
+    for case in cases() {
+        let validator = case.validator();
+        for path in [
+            "surplus",
+            "policy.surplus",
+            "execution.surplus",
+            "consensus.surplus",
+            "session.surplus",
+        ] {
+            let (parent, _) = path.rsplit_once('.').unwrap_or(("", path));
+            if !parent.is_empty() && case.whole.get(parent).is_none_or(|it| !it.is_object()) {
+                continue;
+            }
+            let request = with(&case.whole, path, json!(1));
+            let read = (case.decode)(&request);
+            assert_eq!(read.is_ok(), validator.is_valid(&request), "{request}: {read:?}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The fixed words of the domain as the API writes and describes them.
+
+use std::borrow::Cow;
+
+use jurat_core::{caller, code, consensus, job, replica, round, session};
+use serde::{Serialize, Serializer};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{ObjectBuilder, Schema, Type},
+    },
+};
+
+/// The words of a set of the core: encoded by its names, described by the list of all of them.
+macro_rules! described {
+    ($($name:ident, $word:path, $text:literal;)+) => {$(
+        #[doc = $text]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name(pub $word);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+                writer.serialize_str(self.0.as_str())
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                one_of($text, <$word>::ALL.iter().map(|word| word.as_str()))
+            }
+        }
+
+        impl ToSchema for $name {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($name))
+            }
+        }
+    )+};
+}
+
+described! {
+    Aggregation, job::Aggregation, "How the scores of the winners become one.";
+    DisagreementPolicy, job::Disagreement, "What is answered when the replicas do not agree.";
+    ErrorCode, code::Code, "A stable name for what went wrong.";
+    FactcheckMode, job::FactcheckMode, "How a fact check is to be done; passed on to the executors.";
+    FailureCode, replica::FailureCode, "Why a replica has no verdict.";
+    Kind, job::Kind, "What a round was asked to do.";
+    Label, replica::Label, "What a replica, or a round, says in one word.";
+    Merge, job::Merge, "How the output of the winners is made.";
+    Outcome, consensus::Outcome, "What came of a round.";
+    Scope, caller::Scope, "What a key may do.";
+    Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
+    TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
+}
+
+/// Where a round stands: it runs, or it has ended in one of several ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoundState(pub Option<round::Ending>);
+
+const OPEN: &str = "open";
+
+impl Serialize for RoundState {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        writer.serialize_str(self.0.map_or(OPEN, round::Ending::as_str))
+    }
+}
+
+impl PartialSchema for RoundState {
+    fn schema() -> RefOr<Schema> {
+        let endings = round::Ending::ALL.iter().map(|ending| ending.as_str());
+        one_of(
+            "Where a round stands: it runs, or how it ended.",
+            std::iter::once(OPEN).chain(endings),
+        )
+    }
+}
+
+impl ToSchema for RoundState {}
+
+/// A string that is one of these words.
+pub(super) fn one_of(text: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Schema> {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(text))
+        .enum_values(Some(words))
+        .build()
+        .into()
+}

@@ -1,0 +1,143 @@
+"""Starts a server with three executors and tries its OpenAPI document from outside.
+
+1. openapi-spec-validator reads the document.
+2. openapi-python-client makes a client of it, and client.py runs rounds with that client.
+3. Schemathesis sends requests made from it, good and bad ones, and checks the replies.
+
+Everything happens in a folder of its own, so that requests that remove things harm nobody.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOOLS = pathlib.Path(sys.executable).parent
+PATIENCE = 60
+
+
+class Process:
+    """A process of the program that says where it listens."""
+
+    def __init__(self, command, folder):
+        self.child = subprocess.Popen(
+            command, cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+        self.lines = []
+        self.url = None
+        self.is_listening = threading.Event()
+        # Reads to the end, so that the process never waits for somebody to read.
+        threading.Thread(target=self.read, daemon=True).start()
+        if not self.is_listening.wait(PATIENCE):
+            raise SystemExit(f"{command} did not say where it listens:\n{self.log()}")
+
+    def read(self):
+        for line in self.child.stderr:
+            self.lines.append(line)
+            if self.url is None and "listening on " in line:
+                self.url = line.split("listening on ")[1].split()[0]
+                self.is_listening.set()
+
+    def log(self):
+        return "".join(self.lines[-40:])
+
+    def stop(self):
+        self.child.terminate()
+        try:
+            self.child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+
+
+def environment(folder):
+    """Nothing of the caller's settings, and a place for files that go away."""
+    path = f"{TOOLS}:{os.environ['PATH']}"
+    return {"PATH": path, "HOME": str(folder), "TMPDIR": str(folder)}
+
+
+def run(command, folder):
+    """Runs a tool and ends the check when it fails."""
+    command = [str(part) for part in command]
+    if subprocess.run(command, cwd=folder, env=environment(folder)).returncode != 0:
+        raise SystemExit(f"failed: {' '.join(command)}")
+
+
+def post(url, key, body):
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
+    with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
+        return json.load(reply)
+
+
+def generated_client(url, key, folder):
+    """A client in Python that is made of the document, and rounds that are run with it."""
+    document = folder / "openapi.json"
+    client = folder / "client"
+    run([TOOLS / "openapi-python-client", "generate", "--path", document, "--output-path", client,
+         "--config", HERE / "client.yml", "--fail-on-warning"], folder)
+    command = [sys.executable, str(HERE / "client.py"), url, key]
+    settings = environment(folder) | {"PYTHONPATH": str(client)}
+    if subprocess.run(command, cwd=folder, env=settings).returncode != 0:
+        raise SystemExit("the generated client failed")
+
+
+def fuzz(url, key, folder, options):
+    """Requests that Schemathesis makes of the document; schemathesis.toml says what is checked."""
+    command = [
+        TOOLS / "st", "--config-file", HERE / "schemathesis.toml", "run", f"{url}/openapi.json",
+        "--header", f"Authorization: Bearer {key}", "--seed", str(options.seed),
+        "--max-examples", str(options.examples), "--workers", "1", "--request-timeout", "30",
+    ]
+    if options.seconds:
+        command += ["--max-time", str(options.seconds)]
+    run(command, folder)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--program", default="target/debug/jurat", help="the program to try")
+    parser.add_argument("--examples", type=int, default=10, help="requests per operation and phase")
+    parser.add_argument("--seconds", type=int, help="how long Schemathesis may take")
+    parser.add_argument("--seed", type=int, default=1, help="of Schemathesis")
+    options = parser.parse_args()
+    program = pathlib.Path(options.program).resolve()
+
+    with tempfile.TemporaryDirectory(prefix="jurat-api-") as name:
+        folder = pathlib.Path(name)
+        processes = []
+        try:
+            jurat = [str(program), "--state-dir", str(folder / "state")]
+            server = Process([*jurat, "serve", "--listen", "127.0.0.1:0"], folder)
+            processes.append(server)
+            key = (folder / "state" / "admin.key").read_text().strip()
+            for executor in ["alpha", "beta", "gamma"]:
+                model = ["--provider-family", executor, "--model-id", "small"]
+                listen = ["runtime", "--listen", "127.0.0.1:0", "--engine", "echo"]
+                process = Process([*jurat, *listen, *model], folder)
+                processes.append(process)
+                post(f"{server.url}/v1/executors", key, {"name": executor, "url": process.url})
+            with urllib.request.urlopen(f"{server.url}/openapi.json", timeout=PATIENCE) as reply:
+                (folder / "openapi.json").write_bytes(reply.read())
+            run([sys.executable, "-m", "openapi_spec_validator", folder / "openapi.json"], folder)
+            generated_client(server.url, key, folder)
+            fuzz(server.url, key, folder, options)
+            if server.child.poll() is not None:
+                raise SystemExit(f"the server ended:\n{server.log()}")
+        except SystemExit:
+            sys.stderr.write("".join(processes[0].log()) if processes else "")
+            raise
+        finally:
+            for process in reversed(processes):
+                process.stop()
+    print("the document holds")
+
+
+if __name__ == "__main__":
+    main()
