@@ -10,7 +10,7 @@ use jurat_core::{
     id::AccountId,
     key::{ApiKey, Key, NewKey},
 };
-use jurat_store::{KeyAdded, KeyRecord, Page, Revocation, Revoked, Rotated, Rotation};
+use jurat_store::{KeyAdded, KeyRecord, Page, Revocation, Revoked, Rotated, Rotation, Succession};
 
 pub use self::{
     limits::{Allowance, Limit},
@@ -20,7 +20,7 @@ pub(crate) use self::{
     limits::{InUse, RoundPlace},
     owner::KeyCache,
 };
-use crate::{Engine, EngineError, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, executors::require};
 
 /// A key that was made a moment ago, with its clear text, which nobody will see again.
 #[derive(Debug, Clone)]
@@ -41,8 +41,17 @@ pub struct KeyRef {
 
 impl Engine {
     /// Makes a key, and its account if that is not there.
-    pub async fn key_create(&self, caller: &Caller, new: NewKey) -> Result<Issued, EngineError> {
+    pub async fn key_create(
+        &self,
+        caller: &Caller,
+        new: NewKey,
+        keyed: Option<Keyed<Issued>>,
+    ) -> Result<Done<Issued>, EngineError> {
         require(caller, Scope::Admin)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
         // A key never may do more than its maker.
         for scope in &new.scopes {
             require(caller, *scope)?;
@@ -61,8 +70,11 @@ impl Engine {
             last_used_at: None,
         };
         let record = KeyRecord { key, secret_hash: clear.secret_hash() };
-        match self.inner.store.key_add(&record).await? {
-            KeyAdded::Added => Ok(Issued { key: record.key, clear, replaces: None }),
+        let issued = Issued { key: record.key.clone(), clear, replaces: None };
+        let once = self.note_of(caller, keyed, &issued);
+        match self.inner.store.key_add(&record, once.as_ref()).await? {
+            KeyAdded::Added => Ok(Done::Now(issued)),
+            KeyAdded::Repeated => self.answered_meanwhile(caller, keyed).await,
             KeyAdded::NameTaken => Err(EngineError::Conflict(format!(
                 "the account `{}` has a key `{}` already",
                 record.key.account, record.key.name
@@ -83,21 +95,32 @@ impl Engine {
     }
 
     /// Revokes one key, or every key with a name, at once and for ever.
-    pub async fn key_revoke(&self, caller: &Caller, key: KeyRef) -> Result<(), EngineError> {
+    pub async fn key_revoke(
+        &self,
+        caller: &Caller,
+        key: KeyRef,
+        keyed: Option<Keyed<()>>,
+    ) -> Result<Done<()>, EngineError> {
         require(caller, Scope::Admin)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
         let revocation = Revocation {
             account: self.account_of(caller, &key).await?,
             id_or_name: key.id_or_name.clone(),
             at: self.inner.clock.now(),
             by: caller.key().id.clone(),
         };
-        match self.inner.store.key_revoke(&revocation).await? {
+        let once = self.note_of(caller, keyed, &());
+        match self.inner.store.key_revoke(&revocation, once.as_ref()).await? {
             Revoked::Revoked(ids) => {
                 for id in &ids {
                     self.inner.keys.forget(id);
                 }
-                Ok(())
+                Ok(Done::Now(()))
             }
+            Revoked::Repeated => self.answered_meanwhile(caller, keyed).await,
             Revoked::Unknown => Err(unknown(key)),
             Revoked::OwnKey => Err(EngineError::Conflict(
                 "this is the key of the request itself; revoke it with another one".to_owned(),
@@ -115,8 +138,13 @@ impl Engine {
         caller: &Caller,
         key: KeyRef,
         grace_ms: u64,
-    ) -> Result<Issued, EngineError> {
+        keyed: Option<Keyed<Issued>>,
+    ) -> Result<Done<Issued>, EngineError> {
         require(caller, Scope::Admin)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
         let clear = self.draw_key();
         let now = self.inner.clock.now();
         let rotation = Rotation {
@@ -127,10 +155,17 @@ impl Engine {
             new_id: clear.id().to_owned(),
             new_secret_hash: clear.secret_hash(),
         };
-        let rotated = self.inner.store.key_rotate(&rotation).await?;
-        let Rotated { old, new } = rotated.ok_or_else(|| unknown(key))?;
+        let once = self.note_of(caller, keyed, &unnamed(&rotation, &clear));
+        let Succession { old, new } =
+            match self.inner.store.key_rotate(&rotation, once.as_ref()).await? {
+                Rotated::Done(succession) => *succession,
+                Rotated::Unknown => return Err(unknown(key)),
+                Rotated::Repeated => return self.answered_meanwhile(caller, keyed).await,
+            };
         self.inner.keys.forget(&old.id);
-        Ok(Issued { key: new, clear, replaces: Some(old.id) })
+        let issued = Issued { key: new, clear, replaces: Some(old.id) };
+        self.complete_note(caller, keyed, &issued).await;
+        Ok(Done::Now(issued))
     }
 
     /// Makes sure that the key of the installation's operator is known.
@@ -182,4 +217,21 @@ impl Engine {
 
 fn unknown(key: KeyRef) -> EngineError {
     EngineError::NotFound { what: "live key", id: key.id_or_name }
+}
+
+/// What is known of a key before it is known which one it takes the place of.
+fn unnamed(rotation: &Rotation, clear: &ApiKey) -> Issued {
+    let key = Key {
+        id: clear.id().to_owned(),
+        account: rotation.account.clone(),
+        name: rotation.id_or_name.clone(),
+        scopes: BTreeSet::new(),
+        rate_per_minute: None,
+        concurrent_rounds: None,
+        created_at: rotation.at,
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+    };
+    Issued { key, clear: clear.clone(), replaces: None }
 }

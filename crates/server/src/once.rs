@@ -3,7 +3,7 @@
 use axum::{
     extract::FromRequestParts,
     http::{HeaderValue, Method, StatusCode, request::Parts},
-    response::Response,
+    response::{IntoResponse as _, Response},
 };
 use jurat_core::{canonical, code::Code};
 use jurat_engine::{Done, Keyed, OnceKey, SavedAnswer};
@@ -83,7 +83,12 @@ pub(crate) fn reply<T>(done: Done<T>, write: impl FnOnce(&T) -> Response) -> Res
         Done::Now(result) => write(&result),
         Done::Before(SavedAnswer { status, text }) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-            mark_replayed(encode::text(status, text))
+            let is_empty = status == StatusCode::NO_CONTENT;
+            mark_replayed(if is_empty {
+                status.into_response()
+            } else {
+                encode::text(status, text)
+            })
         }
     }
 }

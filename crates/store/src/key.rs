@@ -22,6 +22,8 @@ pub enum KeyAdded {
     Added,
     /// A live key of the account has the name.
     NameTaken,
+    /// Its idempotency key was used before; nothing changed.
+    Repeated,
 }
 
 /// Which keys to revoke, and who wants it.
@@ -48,6 +50,8 @@ pub enum Revoked {
     OwnKey,
     /// No live key with the scope `admin` would be left.
     LastAdmin,
+    /// Its idempotency key was used before; nothing changed.
+    Repeated,
 }
 
 /// Which key to replace, and by what.
@@ -64,7 +68,16 @@ pub struct Rotation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rotated {
+pub enum Rotated {
+    Done(Box<Succession>),
+    Unknown,
+    /// Its idempotency key was used before; nothing changed.
+    Repeated,
+}
+
+/// A key and the one that takes its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Succession {
     pub old: Key,
     pub new: Key,
 }

@@ -28,7 +28,7 @@ use jurat_core::{
 pub use self::{
     checkup::{Checkup, EndedPage, Record},
     error::{StoreError, StoreErrorKind},
-    key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation},
+    key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
     once::{DoneBefore, Once, SavedAnswer},
     postgres::Postgres,
@@ -74,13 +74,13 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>>;
     /// Adds a key, and its account if that is not there. Of the live keys of an account only one
     /// has a name, but for those that a rotation leaves for a while.
-    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded>;
+    async fn key_add(&self, key: &KeyRecord, once: Option<&Once>) -> Result<KeyAdded>;
     /// The keys of an account, or of all, in the order in which they were made.
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>>;
     /// Revokes one key, or all with a name, for ever.
-    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked>;
-    /// Adds a key like a live one, and lets that one end; `None` when there is no such key.
-    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>>;
+    async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked>;
+    /// Adds a key like a live one, and lets that one end.
+    async fn key_rotate(&self, rotation: &Rotation, once: Option<&Once>) -> Result<Rotated>;
     /// Notes when keys were last used. An identifier that is not there is passed over.
     async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()>;
 

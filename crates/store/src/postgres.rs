@@ -159,20 +159,20 @@ impl Store for Postgres {
         keys::get(&self.pool, id).await
     }
 
-    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded> {
-        keys::add(&self.pool, &KeyRow::new(key)?).await
+    async fn key_add(&self, key: &KeyRecord, once: Option<&Once>) -> Result<KeyAdded> {
+        keys::add(&self.pool, &KeyRow::new(key)?, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
         keys::list(&self.pool, account, page).await
     }
 
-    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked> {
-        keys::revoke(&self.pool, revocation).await
+    async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked> {
+        keys::revoke(&self.pool, revocation, once.map(OnceRow::new).as_ref()).await
     }
 
-    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>> {
-        keys::rotate(&self.pool, rotation).await
+    async fn key_rotate(&self, rotation: &Rotation, once: Option<&Once>) -> Result<Rotated> {
+        keys::rotate(&self.pool, rotation, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

@@ -159,9 +159,9 @@ impl Store for Sqlite {
         self.read(move |tx| keys::get(tx, &id)).await
     }
 
-    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded> {
-        let key = KeyRow::new(key)?;
-        self.write(move |tx| keys::add(tx, &key)).await
+    async fn key_add(&self, key: &KeyRecord, once: Option<&Once>) -> Result<KeyAdded> {
+        let (key, once) = (KeyRow::new(key)?, once.map(OnceRow::new));
+        self.write(move |tx| keys::add(tx, &key, once.as_ref())).await
     }
 
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
@@ -169,14 +169,14 @@ impl Store for Sqlite {
         self.read(move |tx| keys::list(tx, account.as_ref(), &page)).await
     }
 
-    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked> {
-        let revocation = revocation.clone();
-        self.write(move |tx| keys::revoke(tx, &revocation)).await
+    async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked> {
+        let (revocation, once) = (revocation.clone(), once.map(OnceRow::new));
+        self.write(move |tx| keys::revoke(tx, &revocation, once.as_ref())).await
     }
 
-    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>> {
-        let rotation = rotation.clone();
-        self.write(move |tx| keys::rotate(tx, &rotation)).await
+    async fn key_rotate(&self, rotation: &Rotation, once: Option<&Once>) -> Result<Rotated> {
+        let (rotation, once) = (rotation.clone(), once.map(OnceRow::new));
+        self.write(move |tx| keys::rotate(tx, &rotation, once.as_ref())).await
     }
 
     async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

@@ -124,20 +124,20 @@ impl Store for UnreliableStore {
         self.inner.key_get(id).await
     }
 
-    async fn key_add(&self, key: &KeyRecord) -> Result<KeyAdded> {
-        self.inner.key_add(key).await
+    async fn key_add(&self, key: &KeyRecord, once: Option<&Once>) -> Result<KeyAdded> {
+        self.inner.key_add(key, once).await
     }
 
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
         self.inner.key_list(account, page).await
     }
 
-    async fn key_revoke(&self, revocation: &Revocation) -> Result<Revoked> {
-        self.inner.key_revoke(revocation).await
+    async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked> {
+        self.inner.key_revoke(revocation, once).await
     }
 
-    async fn key_rotate(&self, rotation: &Rotation) -> Result<Option<Rotated>> {
-        self.inner.key_rotate(rotation).await
+    async fn key_rotate(&self, rotation: &Rotation, once: Option<&Once>) -> Result<Rotated> {
+        self.inner.key_rotate(rotation, once).await
     }
 
     async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

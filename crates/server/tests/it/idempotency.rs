@@ -232,3 +232,35 @@ async fn a_stream_that_is_asked_for_again_has_the_final_event() {
     assert!(second.text().starts_with("event: final"), "{}", second.text());
     assert!(first.ends_with(&second.text()));
 }
+
+#[tokio::test]
+async fn keys_are_made_rotated_and_revoked_once_and_their_secrets_are_not_kept() {
+    let app = TestApp::new().await;
+    let admin = app.admin();
+    let create = json!({ "name": "ci" });
+    let first = keyed(&admin, ("POST", "/v1/api-keys"), &create, "create").await.json();
+    let clear = first["key"].as_str().unwrap().to_owned();
+    let again = keyed(&admin, ("POST", "/v1/api-keys"), &create, "create").await;
+    assert_eq!(again.status, StatusCode::CREATED);
+    assert!(is_replayed(&again));
+    assert_eq!((&again.json()["id"], &again.json()["key"]), (&first["id"], &Value::Null));
+
+    let rotate = ("POST", "/v1/api-keys/ci/rotate");
+    let rotated = keyed(&admin, rotate, &json!({}), "rotate").await.json();
+    let again = keyed(&admin, rotate, &json!({}), "rotate").await;
+    let mut expected = rotated.clone();
+    expected["key"] = Value::Null;
+    assert_eq!(again.json(), expected);
+    assert_eq!(expected["replaces"], first["id"]);
+
+    let revoke = ("DELETE", "/v1/api-keys/ci");
+    assert_eq!(keyed(&admin, revoke, &Value::Null, "revoke").await.status, StatusCode::NO_CONTENT);
+    let again = keyed(&admin, revoke, &Value::Null, "revoke").await;
+    assert_eq!((again.status, again.text().as_str()), (StatusCode::NO_CONTENT, ""));
+    assert!(is_replayed(&again));
+    assert_eq!(app.admin().delete("/v1/api-keys/ci").await.status, StatusCode::NOT_FOUND);
+    let refused = app.with_key(&clear).post("/api/v3/validate", &json!({ "claim": "x" })).await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    let list = app.admin().get("/v1/api-keys").await.json();
+    assert_eq!(list["items"].as_array().unwrap().len(), 3, "admin, ci and its successor: {list}");
+}

@@ -5,9 +5,14 @@ use std::collections::BTreeMap;
 use jurat_core::{id::AccountId, key::Key, time::Timestamp};
 use sqlx::{PgConnection, PgPool};
 
+use super::once;
 use crate::{
     KeyAdded, KeyRecord, Page, Result, Revocation, Revoked, Rotated, Rotation, StoreError,
-    rows::keys::{KeyRow, meant, read_key, refused},
+    Succession,
+    rows::{
+        keys::{KeyRow, meant, read_key, refused},
+        once::OnceRow,
+    },
     sql::keys as sql,
 };
 
@@ -33,8 +38,12 @@ pub(super) async fn put(pool: &PgPool, key: &KeyRow) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn add(pool: &PgPool, key: &KeyRow) -> Result<KeyAdded> {
+pub(super) async fn add(pool: &PgPool, key: &KeyRow, once: Option<&OnceRow>) -> Result<KeyAdded> {
     let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(KeyAdded::Repeated);
+    }
     sqlx::query(TAKE_TURNS).execute(&mut *tx).await?;
     let taken: i64 = sqlx::query_scalar(sql::KEY_NAME_TAKEN)
         .bind(&key.account_id)
@@ -72,9 +81,17 @@ pub(super) async fn list(
     rows.iter().map(read_key).collect()
 }
 
-pub(super) async fn revoke(pool: &PgPool, revocation: &Revocation) -> Result<Revoked> {
+pub(super) async fn revoke(
+    pool: &PgPool,
+    revocation: &Revocation,
+    once: Option<&OnceRow>,
+) -> Result<Revoked> {
     let (account, at) = (revocation.account.as_str(), revocation.at.micros());
     let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(Revoked::Repeated);
+    }
     sqlx::query(TAKE_TURNS).execute(&mut *tx).await?;
     let keys = find(&mut tx, account, &revocation.id_or_name).await?;
     let admins = sqlx::query_scalar(sql::KEY_ADMINS).bind(at).fetch_one(&mut *tx).await?;
@@ -90,13 +107,21 @@ pub(super) async fn revoke(pool: &PgPool, revocation: &Revocation) -> Result<Rev
     Ok(Revoked::Revoked(keys.into_iter().map(|key| key.id).collect()))
 }
 
-pub(super) async fn rotate(pool: &PgPool, rotation: &Rotation) -> Result<Option<Rotated>> {
+pub(super) async fn rotate(
+    pool: &PgPool,
+    rotation: &Rotation,
+    once: Option<&OnceRow>,
+) -> Result<Rotated> {
     let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(Rotated::Repeated);
+    }
     sqlx::query(TAKE_TURNS).execute(&mut *tx).await?;
     let keys = find(&mut tx, rotation.account.as_str(), &rotation.id_or_name).await?;
     let Some(mut old) = keys.into_iter().find(|key| key.is_live(rotation.at)) else {
         tx.rollback().await?;
-        return Ok(None);
+        return Ok(Rotated::Unknown);
     };
     let new = rotation.replacement(&old);
     write(&mut tx, sql::KEY_ADD, &KeyRow::new(&new)?).await?;
@@ -106,7 +131,7 @@ pub(super) async fn rotate(pool: &PgPool, rotation: &Rotation) -> Result<Option<
     expire.execute(&mut *tx).await?;
     tx.commit().await?;
     old.expires_at = Some(end);
-    Ok(Some(Rotated { old, new: new.key }))
+    Ok(Rotated::Done(Box::new(Succession { old, new: new.key })))
 }
 
 pub(super) async fn used(pool: &PgPool, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use jurat_core::{id::AccountId, key::Key, time::Timestamp};
 use rusqlite::{Connection, params};
 
-use super::{all, execute, first};
+use super::{all, execute, first, once};
 use crate::{
     KeyAdded, KeyRecord, Page, Result, Revocation, Revoked, Rotated, Rotation, StoreError,
-    rows::keys::{KeyRow, meant, read_key, refused},
+    Succession,
+    rows::{
+        keys::{KeyRow, meant, read_key, refused},
+        once::OnceRow,
+    },
     sql::keys as sql,
 };
 
@@ -23,13 +27,17 @@ pub(super) fn put(tx: &Connection, key: &KeyRow) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn add(tx: &Connection, key: &KeyRow) -> Result<KeyAdded> {
+pub(super) fn add(tx: &Connection, key: &KeyRow, once: Option<&OnceRow>) -> Result<KeyAdded> {
+    if once::is_done(tx, once)? {
+        return Ok(KeyAdded::Repeated);
+    }
     let names = params![key.account_id, key.name, key.created_at];
     if count(tx, sql::KEY_NAME_TAKEN, names)? > 0 {
         return Ok(KeyAdded::NameTaken);
     }
     execute(tx, sql::ACCOUNT_ENSURE, params![key.account_id, key.created_at])?;
     write(tx, sql::KEY_ADD, key)?;
+    once::note(tx, once, None)?;
     Ok(KeyAdded::Added)
 }
 
@@ -46,7 +54,14 @@ pub(super) fn list(
     all(tx, sql::KEY_LIST, params![account, page.after, page.limit], |row| read_key(row))
 }
 
-pub(super) fn revoke(tx: &Connection, revocation: &Revocation) -> Result<Revoked> {
+pub(super) fn revoke(
+    tx: &Connection,
+    revocation: &Revocation,
+    once: Option<&OnceRow>,
+) -> Result<Revoked> {
+    if once::is_done(tx, once)? {
+        return Ok(Revoked::Repeated);
+    }
     let (account, at) = (revocation.account.as_str(), revocation.at.micros());
     let keys = find(tx, account, &revocation.id_or_name)?;
     let admins = count(tx, sql::KEY_ADMINS, params![at])?;
@@ -56,20 +71,29 @@ pub(super) fn revoke(tx: &Connection, revocation: &Revocation) -> Result<Revoked
     for key in &keys {
         execute(tx, sql::KEY_REVOKE, params![at, account, key.id])?;
     }
+    once::note(tx, once, None)?;
     Ok(Revoked::Revoked(keys.into_iter().map(|key| key.id).collect()))
 }
 
-pub(super) fn rotate(tx: &Connection, rotation: &Rotation) -> Result<Option<Rotated>> {
+pub(super) fn rotate(
+    tx: &Connection,
+    rotation: &Rotation,
+    once: Option<&OnceRow>,
+) -> Result<Rotated> {
+    if once::is_done(tx, once)? {
+        return Ok(Rotated::Repeated);
+    }
     let keys = find(tx, rotation.account.as_str(), &rotation.id_or_name)?;
     let Some(mut old) = keys.into_iter().find(|key| key.is_live(rotation.at)) else {
-        return Ok(None);
+        return Ok(Rotated::Unknown);
     };
     let new = rotation.replacement(&old);
     write(tx, sql::KEY_ADD, &KeyRow::new(&new)?)?;
     let end = rotation.end_of(&old);
     execute(tx, sql::KEY_EXPIRE, params![end.micros(), old.account.as_str(), old.id])?;
+    once::note(tx, once, None)?;
     old.expires_at = Some(end);
-    Ok(Some(Rotated { old, new: new.key }))
+    Ok(Rotated::Done(Box::new(Succession { old, new: new.key })))
 }
 
 pub(super) fn used(tx: &Connection, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

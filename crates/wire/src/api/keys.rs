@@ -69,8 +69,9 @@ pub struct RotateKeyRequest {
 pub struct CreatedKey {
     pub id: String,
     pub name: String,
-    /// The clear text, shown this once.
-    pub key: String,
+    /// The clear text, shown this once; null when a request is repeated under its idempotency key.
+    #[schema(required = true)]
+    pub key: Option<String>,
     #[schema(value_type = Time)]
     pub created_at: String,
     #[schema(value_type = Vec<words::Scope>)]
@@ -127,11 +128,11 @@ pub struct KeyPage {
 }
 
 impl CreatedKey {
-    pub fn new(key: &Key, clear: &ApiKey, replaces: Option<String>) -> Self {
+    pub fn new(key: &Key, clear: Option<&ApiKey>, replaces: Option<String>) -> Self {
         Self {
             id: key.id.clone(),
             name: key.name.clone(),
-            key: clear.reveal(),
+            key: clear.map(ApiKey::reveal),
             created_at: time::text(key.created_at),
             scopes: scopes(key),
             account: key.account.to_string(),

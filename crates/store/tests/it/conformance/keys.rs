@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jurat_core::{caller::Scope, id::AccountId};
 use jurat_store::{
-    KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Store, StoreErrorKind,
+    KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Store, StoreErrorKind, Succession,
 };
 
 use crate::{
@@ -90,9 +90,9 @@ pub(crate) async fn a_key_needs_an_account(backend: &Backend) {
 pub(crate) async fn adding_a_key_makes_its_account(backend: &Backend) {
     let store = &backend.store;
     let record = key("k1", &account("alice"));
-    assert_eq!(store.key_add(&record).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&record, None).await.unwrap(), KeyAdded::Added);
     assert_eq!(store.key_get("k1").await.unwrap(), Some(record));
-    let again = store.key_add(&key("k1", &account("bob"))).await.unwrap_err();
+    let again = store.key_add(&key("k1", &account("bob")), None).await.unwrap_err();
     assert_eq!(again.kind, StoreErrorKind::Conflict);
 }
 
@@ -107,16 +107,16 @@ pub(crate) async fn a_name_is_free_again_when_its_key_has_ended(backend: &Backen
     };
     let mut first = named("k1", 0);
     first.key.expires_at = Some(at(50));
-    assert_eq!(store.key_add(&first).await.unwrap(), KeyAdded::Added);
-    assert_eq!(store.key_add(&named("k2", 49)).await.unwrap(), KeyAdded::NameTaken);
+    assert_eq!(store.key_add(&first, None).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&named("k2", 49), None).await.unwrap(), KeyAdded::NameTaken);
     // Another account has names of its own.
     let mut other = named("k3", 49);
     other.key.account = account("bob");
-    assert_eq!(store.key_add(&other).await.unwrap(), KeyAdded::Added);
-    assert_eq!(store.key_add(&named("k4", 50)).await.unwrap(), KeyAdded::Added);
-    assert_eq!(store.key_add(&named("k5", 51)).await.unwrap(), KeyAdded::NameTaken);
-    store.key_revoke(&revocation(&alice, "k4")).await.unwrap();
-    assert_eq!(store.key_add(&named("k6", 101)).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&other, None).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&named("k4", 50), None).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&named("k5", 51), None).await.unwrap(), KeyAdded::NameTaken);
+    store.key_revoke(&revocation(&alice, "k4"), None).await.unwrap();
+    assert_eq!(store.key_add(&named("k6", 101), None).await.unwrap(), KeyAdded::Added);
 }
 
 pub(crate) async fn of_two_keys_with_one_name_at_once_one_is_added(backend: &Backend) {
@@ -130,7 +130,8 @@ pub(crate) async fn of_two_keys_with_one_name_at_once_one_is_added(backend: &Bac
             record
         };
         let (left, right) = (named("left"), named("right"));
-        let (one, other) = tokio::join!(backend.store.key_add(&left), second.key_add(&right));
+        let (one, other) =
+            tokio::join!(backend.store.key_add(&left, None), second.key_add(&right, None));
         let mut added = [one.unwrap(), other.unwrap()];
         added.sort_by_key(|added| *added != KeyAdded::Added);
         assert_eq!(added, [KeyAdded::Added, KeyAdded::NameTaken]);
@@ -144,7 +145,7 @@ pub(crate) async fn keys_are_listed_in_the_order_they_were_made_in_pages(backend
     for (id, owner, made) in [("kc", &alice, 1), ("kb", &bob, 2), ("ka", &alice, 2)] {
         let mut record = plain(id, owner);
         record.key.created_at = at(made);
-        store.key_add(&record).await.unwrap();
+        store.key_add(&record, None).await.unwrap();
     }
     assert_eq!(ids(&**store, None).await, ["kc", "ka", "kb"]);
     assert_eq!(ids(&**store, Some(&alice)).await, ["kc", "ka"]);
@@ -163,14 +164,14 @@ pub(crate) async fn a_key_is_revoked_once_by_identifier_or_name(backend: &Backen
     let store = &backend.store;
     let (alice, bob) = (account("alice"), account("bob"));
     for record in [plain("k1", &alice), plain("k2", &alice), plain("k3", &bob)] {
-        store.key_add(&record).await.unwrap();
+        store.key_add(&record, None).await.unwrap();
     }
     // An account reaches only its own.
-    assert_eq!(store.key_revoke(&revocation(&alice, "k3")).await.unwrap(), Revoked::Unknown);
-    let revoked = store.key_revoke(&revocation(&alice, "k1")).await.unwrap();
+    assert_eq!(store.key_revoke(&revocation(&alice, "k3"), None).await.unwrap(), Revoked::Unknown);
+    let revoked = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
     assert_eq!(revoked, Revoked::Revoked(vec!["k1".to_owned()]));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key.revoked_at, Some(at(100)));
-    assert_eq!(store.key_revoke(&revocation(&alice, "k1")).await.unwrap(), Revoked::Unknown);
+    assert_eq!(store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap(), Revoked::Unknown);
     for untouched in ["k2", "k3"] {
         assert_eq!(store.key_get(untouched).await.unwrap().unwrap().key.revoked_at, None);
     }
@@ -181,13 +182,13 @@ pub(crate) async fn an_identifier_comes_before_a_name(backend: &Backend) {
     let alice = account("alice");
     let mut confusing = plain("k2", &alice);
     "k1".clone_into(&mut confusing.key.name);
-    store.key_add(&confusing).await.unwrap();
+    store.key_add(&confusing, None).await.unwrap();
     let mut meant = plain("k1", &alice);
     "other".clone_into(&mut meant.key.name);
-    store.key_add(&meant).await.unwrap();
-    let revoked = store.key_revoke(&revocation(&alice, "k1")).await.unwrap();
+    store.key_add(&meant, None).await.unwrap();
+    let revoked = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
     assert_eq!(revoked, Revoked::Revoked(vec!["k1".to_owned()]));
-    let revoked = store.key_revoke(&revocation(&alice, "k1")).await.unwrap();
+    let revoked = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
     assert_eq!(revoked, Revoked::Revoked(vec!["k2".to_owned()]));
 }
 
@@ -197,20 +198,23 @@ pub(crate) async fn nobody_revokes_the_own_key_or_the_last_admin_key(backend: &B
     let mut short = key("k2", &bob);
     short.key.expires_at = Some(at(100));
     for record in [key("k1", &alice), short, plain("k3", &alice)] {
-        store.key_add(&record).await.unwrap();
+        store.key_add(&record, None).await.unwrap();
     }
     let own = Revocation { by: "k1".to_owned(), ..revocation(&alice, "k1") };
-    assert_eq!(store.key_revoke(&own).await.unwrap(), Revoked::OwnKey);
+    assert_eq!(store.key_revoke(&own, None).await.unwrap(), Revoked::OwnKey);
     // The other one with the scope ends at that moment.
-    assert_eq!(store.key_revoke(&revocation(&alice, "k1")).await.unwrap(), Revoked::LastAdmin);
+    assert_eq!(
+        store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap(),
+        Revoked::LastAdmin
+    );
     let before = Revocation { at: at(99), ..revocation(&alice, "k1") };
-    assert!(matches!(store.key_revoke(&before).await.unwrap(), Revoked::Revoked(_)));
+    assert!(matches!(store.key_revoke(&before, None).await.unwrap(), Revoked::Revoked(_)));
     // What has ended anyway may be revoked, and what is no admin key too.
     assert!(matches!(
-        store.key_revoke(&revocation(&bob, "k2")).await.unwrap(),
+        store.key_revoke(&revocation(&bob, "k2"), None).await.unwrap(),
         Revoked::Revoked(_)
     ));
-    let last = store.key_revoke(&revocation(&alice, "k3")).await.unwrap();
+    let last = store.key_revoke(&revocation(&alice, "k3"), None).await.unwrap();
     assert!(matches!(last, Revoked::Revoked(_)));
 }
 
@@ -218,14 +222,15 @@ pub(crate) async fn two_admins_cannot_revoke_each_other_at_once(backend: &Backen
     let second = backend.second().await;
     let alice = account("alice");
     let mut left = "left".to_owned();
-    backend.store.key_add(&key(&left, &alice)).await.unwrap();
+    backend.store.key_add(&key(&left, &alice), None).await.unwrap();
     // Often enough that they meet; one is left every time.
     for number in 0..20 {
         let right = format!("right{number}");
-        backend.store.key_add(&key(&right, &alice)).await.unwrap();
+        backend.store.key_add(&key(&right, &alice), None).await.unwrap();
         let hers = Revocation { by: left.clone(), ..revocation(&alice, &right) };
         let his = Revocation { by: right.clone(), ..revocation(&alice, &left) };
-        let (hers, his) = tokio::join!(backend.store.key_revoke(&hers), second.key_revoke(&his));
+        let (hers, his) =
+            tokio::join!(backend.store.key_revoke(&hers, None), second.key_revoke(&his, None));
         let (hers, his) = (hers.unwrap(), his.unwrap());
         if hers == Revoked::LastAdmin {
             assert_eq!(his, Revoked::Revoked(vec![left]));
@@ -243,9 +248,9 @@ pub(crate) async fn a_rotated_key_has_a_successor_and_an_end(backend: &Backend) 
     let mut old = plain("k1", &alice);
     "ci".clone_into(&mut old.key.name);
     old.key.last_used_at = Some(at(50));
-    store.key_add(&old).await.unwrap();
-    let Rotated { old: ended, new } =
-        store.key_rotate(&rotation(&alice, "ci", "k2")).await.unwrap().unwrap();
+    store.key_add(&old, None).await.unwrap();
+    let Succession { old: ended, new } =
+        rotated(store.key_rotate(&rotation(&alice, "ci", "k2"), None).await.unwrap());
     assert_eq!((ended.id.as_str(), ended.expires_at), ("k1", Some(at(500))));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key, ended);
     let fresh = store.key_get("k2").await.unwrap().unwrap();
@@ -258,9 +263,9 @@ pub(crate) async fn a_rotated_key_has_a_successor_and_an_end(backend: &Backend) 
     };
     assert_eq!(new, expected);
     // Of two with the name the newest is meant; a revocation by name means both.
-    let again = store.key_rotate(&rotation(&alice, "ci", "k3")).await.unwrap().unwrap();
+    let again = rotated(store.key_rotate(&rotation(&alice, "ci", "k3"), None).await.unwrap());
     assert_eq!(again.old.id, "k2");
-    let revoked = store.key_revoke(&revocation(&alice, "ci")).await.unwrap();
+    let revoked = store.key_revoke(&revocation(&alice, "ci"), None).await.unwrap();
     assert_eq!(revoked, Revoked::Revoked(["k3", "k2", "k1"].map(str::to_owned).into()));
 }
 
@@ -270,8 +275,8 @@ pub(crate) async fn a_rotation_keeps_the_length_of_a_life(backend: &Backend) {
     let mut old = plain("k1", &alice);
     old.key.created_at = at(0);
     old.key.expires_at = Some(at(300));
-    store.key_add(&old).await.unwrap();
-    let rotated = store.key_rotate(&rotation(&alice, "k1", "k2")).await.unwrap().unwrap();
+    store.key_add(&old, None).await.unwrap();
+    let rotated = rotated(store.key_rotate(&rotation(&alice, "k1", "k2"), None).await.unwrap());
     assert_eq!(rotated.new.expires_at, Some(at(400)));
     // It does not live longer than it would have.
     assert_eq!(rotated.old.expires_at, Some(at(300)));
@@ -282,17 +287,18 @@ pub(crate) async fn a_key_that_has_ended_cannot_be_rotated(backend: &Backend) {
     let alice = account("alice");
     let mut ended = plain("k1", &alice);
     ended.key.expires_at = Some(at(100));
-    store.key_add(&ended).await.unwrap();
+    store.key_add(&ended, None).await.unwrap();
     let mut revoked = plain("k2", &alice);
     revoked.key.revoked_at = Some(at(50));
-    store.key_add(&revoked).await.unwrap();
+    store.key_add(&revoked, None).await.unwrap();
     for id in ["k1", "k2", "k3"] {
-        assert_eq!(store.key_rotate(&rotation(&alice, id, "k9")).await.unwrap(), None);
+        let rotated = store.key_rotate(&rotation(&alice, id, "k9"), None).await.unwrap();
+        assert_eq!(rotated, Rotated::Unknown);
     }
     assert_eq!(store.key_get("k9").await.unwrap(), None);
     // A new identifier that is taken changes nothing of the old key.
-    store.key_add(&plain("k4", &alice)).await.unwrap();
-    assert!(store.key_rotate(&rotation(&alice, "k4", "k1")).await.is_err());
+    store.key_add(&plain("k4", &alice), None).await.unwrap();
+    assert!(store.key_rotate(&rotation(&alice, "k4", "k1"), None).await.is_err());
     assert_eq!(store.key_get("k4").await.unwrap().unwrap().key.expires_at, None);
 }
 
@@ -300,7 +306,7 @@ pub(crate) async fn the_last_use_of_a_key_never_goes_back(backend: &Backend) {
     let store = &backend.store;
     let alice = account("alice");
     for id in ["k1", "k2"] {
-        store.key_add(&plain(id, &alice)).await.unwrap();
+        store.key_add(&plain(id, &alice), None).await.unwrap();
     }
     let uses = |pairs: &[(&str, i64)]| -> BTreeMap<_, _> {
         pairs.iter().map(|(id, millis)| ((*id).to_owned(), at(*millis))).collect()
@@ -309,4 +315,12 @@ pub(crate) async fn the_last_use_of_a_key_never_goes_back(backend: &Backend) {
     store.key_used(&uses(&[("k1", 30), ("k2", 20)])).await.unwrap();
     let last = async |id| store.key_get(id).await.unwrap().unwrap().key.last_used_at;
     assert_eq!((last("k1").await, last("k2").await), (Some(at(60)), Some(at(20))));
+}
+
+fn rotated(rotated: Rotated) -> Succession {
+    let done = match rotated {
+        Rotated::Done(succession) => Some(*succession),
+        Rotated::Unknown | Rotated::Repeated => None,
+    };
+    done.unwrap()
 }
