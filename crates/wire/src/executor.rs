@@ -137,9 +137,11 @@ pub struct InlineEvidence {
 pub struct ArtifactRef {
     pub uri: String,
     pub digest: String,
+    #[schema(maximum = 9_007_199_254_740_991u64)]
     pub size_bytes: u64,
     pub mime: String,
     /// Milliseconds since 1970.
+    #[schema(maximum = 9_007_199_254_740_991u64)]
     pub created_at: u64,
     pub producer: String,
 }

@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
 
     pub fn whole(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Problem> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        match value.as_u64() {
+        match whole_number(value) {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
             _ => Err(self.wrong(name, &format!("must be a whole number from {least} to {most}"))),
         }
@@ -129,6 +129,21 @@ impl<'a> Fields<'a> {
         });
         parsed.map(Some)
     }
+}
+
+/// A whole number that is not negative, however it is written: `3.0` is 3 in JSON.
+pub fn whole_number(value: &Value) -> Option<u64> {
+    const LARGEST: f64 = 9_007_199_254_740_991.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be whole and in range"
+    )]
+    let of_float = |number: f64| {
+        let is_whole = number.fract() == 0.0 && (0.0..=LARGEST).contains(&number);
+        is_whole.then_some(number as u64)
+    };
+    value.as_u64().or_else(|| value.as_f64().and_then(of_float))
 }
 
 /// What a value is, in words.

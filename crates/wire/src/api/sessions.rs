@@ -10,7 +10,12 @@ use utoipa::{
     openapi::schema::{Object, ObjectBuilder, SchemaType, Type},
 };
 
-use super::{choices::NewSessionId, fields::Fields, time::Time, words};
+use super::{
+    choices::NewSessionId,
+    fields::{Fields, whole_number},
+    time::Time,
+    words,
+};
 use crate::problem::Problem;
 
 const KNOWN: &[&str] = &[
@@ -140,8 +145,10 @@ fn id(body: &Fields<'_>) -> Result<Option<String>, Problem> {
     let field = if body.get("id").is_some() { "id" } else { "session_id" };
     match body.get(field) {
         None => Ok(None),
-        Some(Value::Number(number)) if number.is_u64() => Ok(Some(number.to_string())),
-        Some(_) => name(body, field).map(Some),
+        Some(value) => match whole_number(value) {
+            Some(number) => Ok(Some(number.to_string())),
+            None => name(body, field).map(Some),
+        },
     }
 }
 

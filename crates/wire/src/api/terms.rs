@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{
     choices::{EquivalenceChoice, Include, Replicas, SessionRef},
-    fields::{Fields, short},
+    fields::{Fields, short, whole_number},
     words,
 };
 use crate::problem::Problem;
@@ -169,7 +169,7 @@ fn replicas(block: &Fields<'_>) -> Result<Option<u8>, Problem> {
         Some(Value::String(word)) if word == "adaptive" => {
             Err(block.unsupported("replicas", "`adaptive` is not supported; use 1, 3 or 5"))
         }
-        Some(value) => match value.as_u64() {
+        Some(value) => match whole_number(value) {
             Some(1) => Ok(Some(1)),
             Some(3) => Ok(Some(3)),
             Some(5) => Ok(Some(5)),
@@ -210,7 +210,11 @@ fn pool(block: &Fields<'_>) -> Result<Vec<PoolEntry>, Problem> {
 pub fn pool_entry(item: &Value) -> Option<PoolEntry> {
     let text = match item {
         Value::String(text) if !text.is_empty() => text.clone(),
-        Value::Number(number) => number.as_i64()?.to_string(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.to_string(),
+            // `3.0` is 3 in JSON.
+            None => format!("{:.0}", number.as_f64().filter(|number| number.fract() == 0.0)?),
+        },
         Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
             return None;
         }
