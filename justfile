@@ -62,7 +62,7 @@ generate-check:
 # Tries the API from outside: a validator, a generated client, and a fuzzer with few examples. Asks
 # the program that the tests have built. Needs Python, and a network when it runs first.
 api-check *args:
-    scripts/api-check --program {{ quote(program) }} --examples 10 {{ args }}
+    scripts/api-check --program {{ quote(program) }} --examples 25 {{ args }}
 
 # The same with many examples, and other ones each time: an hour of requests.
 conformance *args:

@@ -22,7 +22,7 @@ pub(crate) use self::consensus::ask;
 use crate::{
     args::{Cli, Command, ConfigCommand, EXIT_CODES},
     client::{Call, Client, Reply},
-    config::{Config, LogFormat},
+    config::Config,
     demo, logging,
     output::Output,
     settings,
@@ -58,7 +58,7 @@ pub(crate) fn without_settings(out: Output, command: &Command) -> Option<anyhow:
 /// Runs a command and returns its exit code.
 pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u8> {
     if !command.is_server() {
-        logging::start(&context.config, logging::OF_A_COMMAND, LogFormat::Text)?;
+        logging::start(&context.config, logging::OF_A_COMMAND)?;
     }
     match command {
         Command::Demo => Box::pin(demo::run(context)).await,

@@ -13,10 +13,11 @@ use jurat_store::Location;
 use crate::settings::{
     BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, HEADER_TIMEOUT_MS,
     IDLE_TIMEOUT_MS, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MAX_CONNECTIONS,
-    MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, Origin, PROBE_FRESH_MS,
-    REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SERVER, STATE_DIR, STORE, Settings,
-    WRITE_TIMEOUT_MS,
+    MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS,
+    REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER, STATE_DIR, STORE,
+    Settings, WRITE_TIMEOUT_MS,
 };
+use crate::telemetry;
 
 /// What the settings mean.
 #[derive(Clone)]
@@ -34,6 +35,8 @@ pub(crate) struct Config {
     /// What is logged, where somebody said so.
     pub(crate) log_filter: Option<String>,
     pub(crate) log_format: LogFormat,
+    /// Where traces go, if anywhere.
+    pub(crate) telemetry: Option<telemetry::Options>,
     pub(crate) limits: Limits,
     pub(crate) inbound: Inbound,
 }
@@ -76,6 +79,7 @@ impl Config {
             key: text(&KEY),
             log_filter: text(&LOG_FILTER),
             log_format: log_format(settings.text(&LOG_FORMAT)),
+            telemetry: telemetry_options(&settings),
             limits: Limits {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
@@ -90,6 +94,14 @@ impl Config {
             settings,
         }
     }
+}
+
+/// The setting, or else the variable that every OpenTelemetry program knows.
+fn telemetry_options(settings: &Settings) -> Option<telemetry::Options> {
+    let given = settings.text(&OTLP_ENDPOINT).map(str::to_owned);
+    let endpoint = given.or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"))?;
+    let sample_ratio = settings.text(&SAMPLE_RATIO).and_then(|text| text.parse().ok());
+    Some(telemetry::Options { endpoint, sample_ratio: sample_ratio.unwrap_or(1.0) })
 }
 
 fn inbound(settings: &Settings) -> Inbound {

@@ -1,11 +1,23 @@
 //! The log on standard error.
 
+mod line;
+mod redact;
+
 use std::io;
 
-use jurat_engine::{Clock as _, SystemClock};
+use jurat_engine::{Clock as _, SystemClock, evaluation};
 use jurat_wire::api::time;
 use serde_json::json;
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing::{Level, Metadata};
+use tracing_subscriber::{
+    EnvFilter, Layer as _,
+    filter::{FilterExt as _, filter_fn},
+    fmt,
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
+
+use self::line::{Fields, Line};
 
 use crate::{
     args::Cli,
@@ -13,6 +25,7 @@ use crate::{
     failure::Failure,
     output::complain,
     settings::LOG_FORMAT,
+    telemetry::Telemetry,
 };
 
 /// What a server logs when nobody says otherwise.
@@ -22,17 +35,58 @@ const ALWAYS: &str = "jurat::start";
 /// What a command logs: only what its user must know.
 pub(crate) const OF_A_COMMAND: &str = "error";
 
-pub(crate) fn start(config: &Config, default: &str, format: LogFormat) -> anyhow::Result<()> {
+/// Starts the log of a command.
+pub(crate) fn start(config: &Config, default: &str) -> anyhow::Result<()> {
+    begin(config, default, LogFormat::Text, None)
+}
+
+/// Starts the log of a server, which panics go into, and its traces.
+pub(crate) fn start_server(config: &Config, telemetry: Option<&Telemetry>) -> anyhow::Result<()> {
+    begin(config, OF_A_SERVER, config.log_format, telemetry)?;
+    std::panic::set_hook(Box::new(tell_panic));
+    Ok(())
+}
+
+fn begin(
+    config: &Config,
+    default: &str,
+    format: LogFormat,
+    telemetry: Option<&Telemetry>,
+) -> anyhow::Result<()> {
     let text = config.log_filter.as_deref().unwrap_or(default);
-    let text = format!("{text},{ALWAYS}=info");
+    // Whoever wants verdicts in the log as well names their target.
+    let text = format!("{}=off,{text},{ALWAYS}=info", evaluation::TARGET);
     let filter = EnvFilter::try_new(text)
         .map_err(|error| Failure::usage(format!("`log.filter` is not a filter: {error}")))?;
-    let builder = fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false);
-    let started = match format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
-    };
-    started.map_err(|error| anyhow::anyhow!("the log could not be started: {error}"))
+    let lines = fmt::layer()
+        .fmt_fields(Fields)
+        .event_format(Line(format))
+        .with_writer(io::stderr)
+        .with_filter(filter.and(filter_fn(may_be_told)));
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(telemetry.map(Telemetry::spans))
+        .with(telemetry.map(Telemetry::events))
+        .try_init()
+        .map_err(|error| anyhow::anyhow!("the log could not be started: {error}"))
+}
+
+/// Libraries tell of headers, statements and packets in their details, so whatever the filter says
+/// these stay out.
+fn may_be_told(metadata: &Metadata<'_>) -> bool {
+    metadata.target().starts_with("jurat") || *metadata.level() <= Level::INFO
+}
+
+/// A panic is an error in the log. Its text is told only if the program wrote it as it is: one
+/// that was put together may hold what a caller or an executor sent.
+fn tell_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let text = panic.payload().downcast_ref::<&'static str>().copied();
+    let location = panic.location().map(ToString::to_string);
+    tracing::error!(
+        panic.text = text.unwrap_or("(hidden)"),
+        panic.location = location,
+        "a defect of this program: a panic"
+    );
 }
 
 /// Says something in a log of JSON lines, whatever its filter.
@@ -42,9 +96,8 @@ pub(crate) fn always(text: &str) {
 
 /// An error as a line of a log of JSON lines, also when there is no log yet.
 pub(crate) fn error_line(text: &str, advice: &[String]) {
-    let fields = json!({ "message": text, "advice": advice });
     let at = time::text(SystemClock.now());
-    let line = json!({ "timestamp": at, "level": "ERROR", "fields": fields, "target": ALWAYS });
+    let line = json!({ "timestamp": at, "level": "ERROR", "target": ALWAYS, "message": text, "advice": advice });
     complain(&line.to_string());
 }
 

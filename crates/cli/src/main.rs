@@ -13,6 +13,7 @@ mod patience;
 mod settings;
 mod signals;
 mod state;
+mod telemetry;
 
 use std::{io, process::ExitCode};
 

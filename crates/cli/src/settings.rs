@@ -14,9 +14,9 @@ pub(crate) use self::{
     table::{
         ALL, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, HEADER_TIMEOUT_MS,
         IDLE_TIMEOUT_MS, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MAX_CONNECTIONS,
-        MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, PROBE_FRESH_MS,
-        REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SERVER, STATE_DIR, STORE,
-        WRITE_TIMEOUT_MS,
+        MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, PROBE_FRESH_MS,
+        REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER, STATE_DIR,
+        STORE, WRITE_TIMEOUT_MS,
     },
 };
 
@@ -52,6 +52,8 @@ pub(crate) enum Kind {
     /// What is logged.
     Filter,
     Word(&'static [&'static str]),
+    /// A number from 0 to 1.
+    Share,
     Count {
         least: u64,
         most: u64,

@@ -66,6 +66,12 @@ figures! {
         "Time from the head of a request to the head of its answer.";
     REQUESTS_IN_FLIGHT: Gauge "jurat_http_requests_in_flight" []
         "Requests that wait for their answer.";
+    REQUESTS_SHED: Counter "jurat_requests_shed" ["code"]
+        "Requests refused because the node had too much to do (`overloaded`) or was about to stop (`shutting_down`).";
+    CONNECTIONS: Gauge "jurat_connections" []
+        "Connections that are open.";
+    CONNECTIONS_REFUSED: Counter "jurat_connections_refused" []
+        "Connections that were closed at once, because there were too many or too many of one address.";
     KEY_REFUSALS: Counter "jurat_key_refusals" ["reason"]
         "Requests refused because of their key: `unauthenticated`, `forbidden` or `rate_limited`.";
     ROUNDS: Counter "jurat_rounds" ["kind", "outcome"]

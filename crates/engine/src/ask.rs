@@ -26,6 +26,7 @@ use crate::{
     probe::headers,
     round::Place,
     signature::{Covered, content_digest},
+    trace,
 };
 
 const ROUND: HeaderName = HeaderName::from_static("x-jurat-round");
@@ -107,7 +108,9 @@ impl Engine {
             None => &place.address.execute,
         };
         let left = errand.deadline.saturating_duration_since(Instant::now());
-        match self.inner.client.post_json(url, headers, letter.body, left).await {
+        let replied = self.inner.client.post_json(url, headers, letter.body, left).await;
+        trace::replied(&place.address, &replied);
+        match replied {
             Ok(reply) if errand.verify.is_some() => verify::read(errand, index, &reply),
             Ok(reply) => execute::read(self, errand, index, &reply).await,
             Err(error) => failed_call(&error, errand.job.timeout_ms),
@@ -146,6 +149,8 @@ impl Engine {
                 heads.insert(name, value);
             }
         }
+        // Not covered by the signature, because whoever passes a trace on writes it anew.
+        trace::inject(&mut heads);
         heads
     }
 }

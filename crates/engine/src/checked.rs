@@ -9,7 +9,7 @@ use jurat_core::{
 };
 use jurat_guard::bounded::NotDone;
 
-use crate::Engine;
+use crate::{Engine, trace};
 
 impl Engine {
     /// Decides a candidate within the bounds on work, and counts the verdict.
@@ -20,7 +20,7 @@ impl Engine {
         schema: Schema,
     ) -> Result<Evaluation, NotDone> {
         let checking = self.inner.bounded.try_evaluate(Arc::clone(&policy), candidate, schema);
-        let evaluation = checking.await?;
+        let evaluation = trace::checked(&policy, checking).await?;
         self.inner.metrics.verdict(&policy, &evaluation);
         Ok(evaluation)
     }

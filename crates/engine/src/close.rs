@@ -16,6 +16,7 @@ use jurat_store::{Closed, StoreError, StoreErrorKind};
 use crate::{
     Engine, EngineError, Progress, Watcher,
     ask::{Checks, Errand},
+    evaluation,
     round::Ended,
     under_way::Stop,
 };
@@ -55,6 +56,7 @@ impl Engine {
         };
         self.inner.metrics.write("round_close", self.record(&open, &closing)).await?;
         self.inner.metrics.rounds.ended(&open, &closing);
+        evaluation::tell(&open, &closing);
         // Told only now: nobody may act on a decision that is not on record.
         watcher.tell(|| Progress::Decided {
             round: open.id.clone(),

@@ -17,6 +17,7 @@ use crate::{
     Engine, Progress, Watcher,
     ask::Errand,
     round::Ended,
+    trace,
     under_way::{Entered, Stop},
 };
 
@@ -36,7 +37,8 @@ impl Engine {
         let started_at = self.inner.clock.now();
         let mut calls: FuturesUnordered<_> = (0..open.seats.len())
             .map(|index| {
-                let call = AssertUnwindSafe(self.ask(&errand, index)).catch_unwind();
+                let call = AssertUnwindSafe(trace::asked(open, index, self.ask(&errand, index)));
+                let call = call.catch_unwind();
                 call.map(move |answer| (index, answer))
             })
             .collect();

@@ -7,6 +7,7 @@ mod clock;
 mod close;
 mod doctor;
 mod error;
+pub mod evaluation;
 mod executors;
 mod fan_out;
 mod idempotency;
@@ -23,6 +24,7 @@ mod sessions;
 mod signature;
 mod stop;
 mod tasks;
+pub mod trace;
 mod under_way;
 mod wait;
 
@@ -43,7 +45,7 @@ pub use self::{
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
-    metrics::{Metrics, RequestFigures, RequestInFlight},
+    metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,

@@ -29,12 +29,13 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
-pub use self::requests::{RequestFigures, RequestInFlight};
+pub use self::requests::{OpenConnection, RequestFigures, RequestInFlight};
 use self::{
     executors::ExecutorFigures, load::LoadFigures, process::ProcessFigures, rounds::RoundFigures,
 };
-use crate::{Engine, EngineError, executors::require, pressure::Writes};
+use crate::{Engine, EngineError, executors::require, pressure::Writes, trace};
 
 /// Labels are pairs of a name and a word out of a bounded set.
 type Labels<const N: usize> = [(&'static str, &'static str); N];
@@ -99,11 +100,11 @@ impl Metrics {
         Arc::clone(&self.waiting)
     }
 
-    /// Times a write to the store.
+    /// Times a write to the store, in a span of its own.
     pub(crate) async fn write<T>(&self, name: &'static str, write: impl Future<Output = T>) -> T {
         let _waiting = self.waiting.begin();
         let started = Instant::now();
-        let done = write.await;
+        let done = write.instrument(trace::store_write(name)).await;
         self.store_writes.get_or_create(&[("write", name)]).observe(since(started));
         done
     }

@@ -21,6 +21,7 @@ use crate::{
     executors::require,
     keys::RoundPlace,
     pool::{PoolView, lanes},
+    trace,
     under_way::Stop,
 };
 
@@ -83,7 +84,7 @@ impl Engine {
             walked.inspect_err(|error| engine.inner.metrics.rounds.failed(kind, error.code()))
         };
         // The log lines of the round name the request that it belongs to.
-        let walk = self.inner.tasks.spawn(walk.in_current_span());
+        let walk = self.inner.tasks.spawn(walk.instrument(trace::round(kind)));
         if let Ok(open) = opening.await {
             return Ok(Begun::now(self, open, walk));
         }
@@ -114,6 +115,7 @@ impl Engine {
         let deadline = Instant::now() + Duration::from_millis(job.timeout_ms);
         let bits = self.inner.clock.bits();
         let id = RoundId::new(opened_at, bits);
+        trace::name_round(&id);
 
         let view = self.pool_view().await?;
         // Probing takes a part of the time at the most; whom it did not reach is not chosen.

@@ -75,16 +75,20 @@ impl Connections {
         let places = Places::new(&self.inbound);
         loop {
             match listener.accept().await {
-                Ok((stream, peer)) => match places.take(peer.ip()) {
-                    Some(place) => {
+                Ok((stream, peer)) => {
+                    let figures = self.engine.metrics().requests();
+                    if let Some(place) = places.take(peer.ip()) {
                         let conversation = self.conversation(stream);
+                        let counted = figures.connection();
                         self.tracker.spawn(async move {
                             conversation.await;
-                            drop(place);
+                            drop((place, counted));
                         });
+                    } else {
+                        figures.connection_refused();
+                        refuse(stream, encode::retry_after(self.engine.clock().bits()));
                     }
-                    None => refuse(stream, encode::retry_after(self.engine.clock().bits())),
-                },
+                }
                 // Nothing listens any more.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
                 Err(error) if is_of_the_peer(&error) => {}

@@ -15,6 +15,10 @@ use crate::encode;
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
+/// Marks the reply to a caller whose key is valid.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Authenticated;
+
 /// Lets a request pass only with a valid key that is within its limits, and tells the handler who
 /// asks. The body is not read before.
 pub(crate) async fn require_key(
@@ -27,11 +31,13 @@ pub(crate) async fn require_key(
     };
     match engine.key_admit(key).await {
         Ok(Some(admitted)) => {
-            tracing::Span::current().record("key.id", admitted.key.id.as_str());
+            // Every log line of the request names the key from here on.
+            tracing::Span::current().record("jurat.key.id", admitted.key.id.as_str());
             #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
             let caller = Caller::authenticated(admitted.account, admitted.scopes, admitted.key);
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
+            response.extensions_mut().insert(Authenticated);
             if let Some(allowance) = admitted.allowance {
                 tell(response.headers_mut(), allowance);
             }

@@ -1,25 +1,37 @@
 //! Counts requests. Labels are templates and classes, so that no caller can make a new series.
 
-use axum::http::{Method, StatusCode};
+use axum::{
+    http::{Method, StatusCode},
+    response::Response,
+};
+use jurat_core::code::Code;
 use jurat_engine::{Engine, RequestInFlight};
 
 /// Begins to count a request; one whose caller leaves is counted as gone.
-pub(crate) fn begin<'a>(engine: &'a Engine, method: &Method, route: &str) -> RequestInFlight<'a> {
-    engine.metrics().requests().begin(method_name(method), route)
+pub(crate) fn begin<'a>(
+    engine: &'a Engine,
+    method: &'static str,
+    route: &str,
+) -> RequestInFlight<'a> {
+    engine.metrics().requests().begin(method, route)
 }
 
-pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, status: StatusCode) {
-    counted.end(class(status));
-    if let Some(reason) = key_refusal(status) {
+pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, response: &Response) {
+    counted.end(class(response.status()));
+    if let Some(reason) = key_refusal(response.status()) {
         engine.metrics().requests().key_refused(reason);
+    }
+    let code = response.extensions().get::<Code>();
+    if let Some(code @ (Code::Overloaded | Code::ShuttingDown)) = code {
+        engine.metrics().requests().shed(*code);
     }
 }
 
 /// Anything may stand for a method; those that nobody knows share one name.
-fn method_name(method: &Method) -> &'static str {
+pub(crate) fn method_name(method: &Method) -> &'static str {
     const KNOWN: [&str; 9] =
         ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "CONNECT", "TRACE"];
-    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
 }
 
 fn class(status: StatusCode) -> &'static str {

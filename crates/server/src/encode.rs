@@ -53,6 +53,8 @@ pub(crate) fn problem(problem: &Problem) -> Response {
     let status = StatusCode::from_u16(problem.code.http_status())
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json_response(status, "application/problem+json", &problem.body());
+    // For those who count what was answered.
+    response.extensions_mut().insert(problem.code);
     let headers = response.headers_mut();
     if problem.code == Code::AuthRequired {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -14,15 +14,15 @@ use axum::{
 };
 use bytes::Bytes;
 use jurat_core::code::Code;
-use jurat_engine::Engine;
+use jurat_engine::{Engine, trace};
 use jurat_wire::problem::Problem;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span, field::Empty};
 
-use crate::{count, encode};
+use crate::{auth::Authenticated, count, encode};
 
 const REQUEST_ID: &str = "x-request-id";
 
-/// Names the request, so that a reply, a log line and a report can be brought together.
+/// Names the request, so that a reply, a log line, a trace and a report can be brought together.
 pub(crate) async fn identify(
     State(engine): State<Engine>,
     request: Request,
@@ -30,18 +30,17 @@ pub(crate) async fn identify(
 ) -> Response {
     let id = request_id(&engine, &request);
     let started = engine.clock().now();
-    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
-    let counted = count::begin(&engine, request.method(), route);
-    let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(), http.route = route, key.id = tracing::field::Empty);
-    let mut response = async {
-        let response = next.run(request).await;
-        let duration_ms = engine.clock().now().millis_since(started);
-        tracing::debug!(http.status = response.status().as_u16(), duration_ms, "request served");
-        response
-    }
-    .instrument(span)
-    .await;
-    count::end(&engine, counted, response.status());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map(MatchedPath::as_str);
+    let method = count::method_name(request.method());
+    let counted = count::begin(&engine, method, route.unwrap_or("none"));
+    let span = request_span(&id, method, route);
+    trace::adopt(&span, request.headers());
+    let mut response = next.run(request).instrument(span.clone()).await;
+    trace::answered(&span, response.status());
+    let duration_ms = engine.clock().now().millis_since(started);
+    span.in_scope(|| log_end(&response, route, duration_ms));
+    count::end(&engine, counted, &response);
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, value);
@@ -76,6 +75,32 @@ pub(crate) fn late(engine: &Engine) -> Response {
     response
 }
 
+/// The path itself stays out, because anything may stand in it.
+fn request_span(id: &str, method: &'static str, route: Option<&str>) -> Span {
+    tracing::error_span!(
+        "request",
+        otel.kind = "server",
+        otel.name = route.map_or_else(|| method.to_owned(), |route| format!("{method} {route}")),
+        jurat.request.id = id,
+        http.request.method = method,
+        http.route = route,
+        url.scheme = "http",
+        jurat.key.id = Empty,
+    )
+}
+
+/// One line for each request. Those without a valid key are left to the figures, because else
+/// anybody could fill the log; so are those that come by the clock.
+fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
+    let status = response.status().as_u16();
+    let has_key = response.extensions().get::<Authenticated>().is_some();
+    if has_key && route != Some("/metrics") {
+        tracing::info!(http.response.status_code = status, duration_ms, "a request was served");
+    } else {
+        tracing::debug!(http.response.status_code = status, duration_ms, "a request was served");
+    }
+}
+
 /// Refuses a round before its body is read, when none may begin.
 pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: Next) -> Response {
     match engine.admit() {
@@ -95,14 +120,9 @@ fn request_id(engine: &Engine, request: &Request) -> String {
     given.filter(is_plain).map_or_else(|| format!("{:032x}", engine.clock().bits()), str::to_owned)
 }
 
-/// A handler that panics answers like any other failure.
-#[expect(clippy::needless_pass_by_value, reason = "the panic layer hands over a box")]
-pub(crate) fn caught(panic: Box<dyn Any + Send + 'static>) -> Response {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no text");
-    tracing::error!(panic = text, "a handler panicked");
+/// A handler that panics answers like any other failure. What it says may hold what a caller sent,
+/// so only the hook of the process tells of it, with care.
+pub(crate) fn caught(_panic: Box<dyn Any + Send + 'static>) -> Response {
+    tracing::error!("a handler panicked");
     encode::problem(&Problem::new(Code::Internal, "something went wrong inside the server"))
 }

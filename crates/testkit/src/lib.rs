@@ -7,6 +7,7 @@
 
 pub mod app;
 mod described;
+pub mod fake_collector;
 pub mod fake_executor;
 pub mod postgres;
 pub mod unreliable_store;

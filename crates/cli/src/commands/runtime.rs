@@ -28,7 +28,7 @@ const OPENAI: &str = "https://api.openai.com/v1";
 const MODEL_TIMEOUT: Duration = Duration::from_mins(2);
 
 pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> {
-    logging::start(&context.config, logging::OF_A_SERVER, context.config.log_format)?;
+    logging::start_server(&context.config, None)?;
     let executor = executor(&args)?;
     let token = args.token_env.as_deref().map(|name| secret("--token-env", name)).transpose()?;
     let compat = match args.compat {

@@ -17,6 +17,7 @@ use crate::{
     patience::patiently,
     signals::Signals,
     state::{ServerFile, State, StateError, store_name},
+    telemetry::Telemetry,
 };
 
 /// What a shell calls the end by ctrl-c.
@@ -24,7 +25,8 @@ const INTERRUPTED: u8 = 130;
 
 pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     let config = &context.config;
-    logging::start(config, logging::OF_A_SERVER, config.log_format)?;
+    let telemetry = config.telemetry.as_ref().map(Telemetry::start).transpose()?;
+    logging::start_server(config, telemetry.as_ref())?;
     let store = with_migrations(config.store.clone(), config.migrate_url.clone())?;
     let mut signals = Signals::listen()?;
     let state = State::open(&config.state_dir)?;
@@ -52,6 +54,9 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     let mut serving = Box::pin(async {
         serving.await.context("the listener failed")?;
         engine.shutdown().await;
+        if let Some(telemetry) = telemetry {
+            telemetry.finish().await;
+        }
         anyhow::Ok(())
     });
     let pid = std::process::id();

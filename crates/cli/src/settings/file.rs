@@ -88,6 +88,10 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
     };
     let text = match setting.kind {
         Kind::Count { .. } => given.as_integer().map(ToString::to_string),
+        Kind::Share => {
+            let number = given.as_float().map(ToString::to_string);
+            number.or_else(|| given.as_integer().map(ToString::to_string))
+        }
         Kind::Text
         | Kind::Folder
         | Kind::Listen

@@ -10,6 +10,8 @@ pub(crate) static ALL: &[&Setting] = &[
     &MIGRATE_URL,
     &LOG_FILTER,
     &LOG_FORMAT,
+    &OTLP_ENDPOINT,
+    &SAMPLE_RATIO,
     &ROUNDS,
     &CALLS_PER_EXECUTOR,
     &PROBE_FRESH_MS,
@@ -91,6 +93,28 @@ pub(crate) static LOG_FORMAT: Setting = Setting {
     default: Some("text"),
     about: "Form of the log of `jurat serve` and `jurat runtime`.",
     example: "json",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static OTLP_ENDPOINT: Setting = Setting {
+    name: "telemetry.otlp_endpoint",
+    variable: "JURAT_TELEMETRY_OTLP_ENDPOINT",
+    flag: None,
+    kind: Kind::Url,
+    default: None,
+    about: "OpenTelemetry collector that `jurat serve` sends traces and evaluation events to; without it `OTEL_EXPORTER_OTLP_ENDPOINT` is looked at.",
+    example: "http://127.0.0.1:4318",
+    privacy: Privacy::Address,
+};
+
+pub(crate) static SAMPLE_RATIO: Setting = Setting {
+    name: "telemetry.sample_ratio",
+    variable: "JURAT_TELEMETRY_SAMPLE_RATIO",
+    flag: None,
+    kind: Kind::Share,
+    default: Some("1.0"),
+    about: "Share of the traces that are kept, where the caller did not begin the trace.",
+    example: "0.1",
     privacy: Privacy::Open,
 };
 

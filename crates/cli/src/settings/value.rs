@@ -19,6 +19,7 @@ pub(super) fn expected(kind: Kind) -> String {
         Kind::Postgres => "an address that begins with postgres://".to_owned(),
         Kind::Filter => "a filter like `debug` or `warn,jurat=info`".to_owned(),
         Kind::Word(words) => one_of(words),
+        Kind::Share => "a number from 0 to 1".to_owned(),
         Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
     }
 }
@@ -47,11 +48,14 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
             Err(error) => Err(format!("must be {}: {error}", expected(kind))),
         },
         Kind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
+        Kind::Share if text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share)) => {
+            Ok(text.to_owned())
+        }
         Kind::Count { least, most } => match text.replace('_', "").parse::<u64>() {
             Ok(count) if least <= count && count <= most => Ok(count.to_string()),
             Ok(_) | Err(_) => Err(refused(kind, text)),
         },
-        Kind::Listen | Kind::Word(_) => Err(refused(kind, text)),
+        Kind::Listen | Kind::Word(_) | Kind::Share => Err(refused(kind, text)),
     }
 }
 
@@ -124,6 +128,7 @@ mod tests {
             (count, "0", "must be a whole number from 1 to 10, and is `0`"),
             (count, "-1", "must be a whole number from 1 to 10, and is `-1`"),
             (Kind::Word(&["text", "json"]), "xml", "must be `text` or `json`, and is `xml`"),
+            (Kind::Share, "1.5", "must be a number from 0 to 1, and is `1.5`"),
             (Kind::Url, "ftp://h", "must be an address like http://127.0.0.1:5872"),
             (Kind::Postgres, "s3cret", "must be an address that begins with postgres://"),
             (Kind::Text, " ", "is empty; it must be a text, or be left out"),

@@ -260,7 +260,7 @@ fn a_log_of_json_lines_has_no_other_lines() {
         let server = crate::home::Process::new(command);
         let line = server.wait_for("");
         let event: serde_json::Value = serde_json::from_str(&line).unwrap();
-        let message = event["fields"]["message"].as_str().unwrap();
+        let message = event["message"].as_str().unwrap();
         assert!(message.starts_with("listening on http://127.0.0.1:"), "{line}");
     }
 }

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
     sync::mpsc::{Receiver, channel},
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -106,26 +107,46 @@ pub(crate) struct Process {
     pub(crate) child: Child,
     pub(crate) url: String,
     lines: Receiver<String>,
+    reader: Option<JoinHandle<String>>,
 }
 
 impl Process {
     pub(crate) fn new(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        command.stdout(Stdio::null());
+        Self::heard(command)
+    }
+
+    /// Like `new`, with its standard output where the command has it.
+    pub(crate) fn heard(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = channel();
         // Reads to the end, so that the process never waits for somebody to read.
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
+            let mut all = String::new();
             for line in stderr.lines().map_while(Result::ok) {
+                all.push_str(&line);
+                all.push('\n');
                 drop(sender.send(line));
             }
+            all
         });
-        Self { child, url: String::new(), lines }
+        Self { child, url: String::new(), lines, reader: Some(reader) }
+    }
+
+    /// Ends it as an operator would, and returns all that it said on standard error.
+    pub(crate) fn everything(mut self) -> String {
+        self.terminate();
+        self.child.wait().unwrap();
+        self.reader.take().unwrap().join().unwrap()
     }
 
     /// Waits until it says where it listens.
     pub(crate) fn listening(mut self) -> Self {
         let line = self.wait_for("listening on ");
-        line.split("listening on ").nth(1).unwrap().clone_into(&mut self.url);
+        let rest = line.split("listening on ").nth(1).unwrap();
+        // In a log of JSON lines the address ends with a quote.
+        rest.split('"').next().unwrap().clone_into(&mut self.url);
         self
     }
 

@@ -10,6 +10,8 @@ mod home;
 mod http;
 mod junit;
 mod keys;
+mod log_canary;
 mod postgres;
 mod redact;
 mod settings;
+mod telemetry;

@@ -66,6 +66,11 @@ async fn a_role_that_may_not_make_tables_is_told_of_the_one_that_may() {
     schema.drop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_is_told_by_a_server_that_logs_in_with_a_password() {
+    crate::log_canary::on_postgres().await;
+}
+
 #[tokio::test]
 async fn the_doctor_looks_at_the_database_and_its_clock() {
     let schema = Schema::new().await;

@@ -220,7 +220,7 @@ fn an_error_of_a_server_that_logs_json_is_json_too() {
             ran.err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let last = lines.last().unwrap();
         assert_eq!(last["level"], "ERROR", "{}", ran.err);
-        assert!(last["fields"]["message"].as_str().unwrap().len() > 10, "{}", ran.err);
+        assert!(last["message"].as_str().unwrap().len() > 10, "{}", ran.err);
     }
     // Others read text.
     let ran = home.run(&["serve", "--listen", "5999"]);

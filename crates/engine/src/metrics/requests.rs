@@ -1,6 +1,6 @@
 //! What a surface counts: requests, how long they took, and keys that were refused.
 
-use jurat_core::figure;
+use jurat_core::{code::Code, figure};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -16,7 +16,20 @@ pub struct RequestFigures {
     ended: Family<EndedLabels, Counter>,
     seconds: Histograms<RouteLabels>,
     in_flight: Gauge,
+    shed: Family<Labels<1>, Counter>,
+    connections: Gauge,
+    connections_refused: Counter,
     key_refusals: Family<Labels<1>, Counter>,
+}
+
+/// A connection that is open for as long as this lives.
+#[derive(Debug)]
+pub struct OpenConnection(Gauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -42,14 +55,22 @@ pub struct RequestInFlight<'a> {
 
 impl RequestFigures {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let ended = Family::default();
-        register(registry, &figure::REQUESTS, ended.clone());
-        let seconds = histograms(registry, &figure::REQUEST_SECONDS, Seconds);
-        let in_flight = Gauge::default();
-        register(registry, &figure::REQUESTS_IN_FLIGHT, in_flight.clone());
-        let key_refusals = Family::default();
-        register(registry, &figure::KEY_REFUSALS, key_refusals.clone());
-        Self { ended, seconds, in_flight, key_refusals }
+        let figures = Self {
+            ended: Family::default(),
+            seconds: histograms(registry, &figure::REQUEST_SECONDS, Seconds),
+            in_flight: Gauge::default(),
+            shed: Family::default(),
+            connections: Gauge::default(),
+            connections_refused: Counter::default(),
+            key_refusals: Family::default(),
+        };
+        register(registry, &figure::REQUESTS, figures.ended.clone());
+        register(registry, &figure::REQUESTS_IN_FLIGHT, figures.in_flight.clone());
+        register(registry, &figure::REQUESTS_SHED, figures.shed.clone());
+        register(registry, &figure::CONNECTIONS, figures.connections.clone());
+        register(registry, &figure::CONNECTIONS_REFUSED, figures.connections_refused.clone());
+        register(registry, &figure::KEY_REFUSALS, figures.key_refusals.clone());
+        figures
     }
 
     /// Begins to count a request by the template of its route.
@@ -57,6 +78,22 @@ impl RequestFigures {
         self.in_flight.inc();
         let labels = EndedLabels { method, route: route.to_owned(), status: "gone" };
         RequestInFlight { figures: self, labels, started: Instant::now() }
+    }
+
+    /// Counts a request that was refused because of the state of the node.
+    pub fn shed(&self, code: Code) {
+        self.shed.get_or_create(&[("code", code.as_str())]).inc();
+    }
+
+    /// Counts a connection until it is dropped.
+    pub fn connection(&self) -> OpenConnection {
+        self.connections.inc();
+        OpenConnection(self.connections.clone())
+    }
+
+    /// Counts a connection for which there was no place.
+    pub fn connection_refused(&self) {
+        self.connections_refused.inc();
     }
 
     /// Counts a request that was refused because of its key.

@@ -8,6 +8,7 @@ use jurat_core::{
     caller::Scope,
     figure::{self, Figure, Shape},
 };
+use jurat_engine::Limits;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_invalid, says_valid, status},
@@ -118,8 +119,9 @@ async fn a_caller_who_leaves_is_counted_as_gone() {
 
 #[tokio::test]
 async fn every_figure_that_is_described_appears_and_no_other() {
-    let app = busy_app().await;
-    let text = figures(&app).await;
+    let full = TestApp::with_limits(Limits { rounds: 0, ..Limits::default() }).await;
+    full.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
+    let text = figures(&busy_app().await).await + &figures(&full).await;
     let names: BTreeSet<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))

@@ -1,0 +1,161 @@
+//! A line of the log: flat, as text or as JSON, with the fields of the spans it belongs to.
+
+use std::{error::Error, fmt, fmt::Write as _};
+
+use jurat_engine::{Clock as _, SystemClock};
+use jurat_wire::api::time;
+use serde_json::{Map, Value};
+use tracing::{
+    Event, Subscriber,
+    field::{Field, Visit},
+    span::Record,
+};
+use tracing_subscriber::{
+    field::RecordFields,
+    fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields, format::Writer},
+    registry::{LookupSpan, Scope},
+};
+
+use super::redact::redacted;
+use crate::config::LogFormat;
+
+/// Keeps the fields of a span as one JSON object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields;
+
+/// Writes a line in one of the two forms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line(pub(super) LogFormat);
+
+impl<'w> FormatFields<'w> for Fields {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'w>, fields: R) -> fmt::Result {
+        let mut gathered = Gathered::default();
+        fields.record(&mut gathered);
+        write!(writer, "{}", Value::Object(gathered.0))
+    }
+
+    fn add_fields(
+        &self,
+        current: &'w mut FormattedFields<Self>,
+        fields: &Record<'_>,
+    ) -> fmt::Result {
+        let mut gathered = Gathered(object(&current.fields));
+        fields.record(&mut gathered);
+        current.fields = Value::Object(gathered.0).to_string();
+        Ok(())
+    }
+}
+
+impl<S> FormatEvent<S, Fields> for Line
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, Fields>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut gathered = Gathered::default();
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
+            if let Some(fields) = span.extensions().get::<FormattedFields<Fields>>() {
+                gathered.0.extend(object(&fields.fields));
+            }
+        }
+        event.record(&mut gathered);
+        let mut fields = gathered.0;
+        let message = fields.remove("message").unwrap_or_default();
+        let at = time::text(SystemClock.now());
+        let (level, target) = (event.metadata().level(), event.metadata().target());
+        match self.0 {
+            LogFormat::Json => {
+                write!(writer, "{{\"timestamp\":\"{at}\",\"level\":\"{level}\"")?;
+                write!(writer, ",\"target\":{},\"message\":{message}", Value::from(target))?;
+                for (name, value) in &fields {
+                    write!(writer, ",{}:{value}", Value::from(name.as_str()))?;
+                }
+                writeln!(writer, "}}")
+            }
+            LogFormat::Text => {
+                let message = on_one_line(message.as_str().unwrap_or_default());
+                write!(writer, "{at} {level:>5} {target}: {message}")?;
+                for (name, value) in &fields {
+                    write!(writer, " {name}={}", plain(value))?;
+                }
+                writeln!(writer)
+            }
+        }
+    }
+}
+
+/// Fields by their names; those that only traces need stay out.
+#[derive(Default)]
+struct Gathered(Map<String, Value>);
+
+impl Gathered {
+    fn keep(&mut self, field: &Field, value: impl Into<Value>) {
+        let name = field.name();
+        let is_for_traces = ["otel.", "url.", "db."].iter().any(|start| name.starts_with(start));
+        if !is_for_traces {
+            // In a log of ours everything is ours.
+            let name = name.strip_prefix("jurat.").unwrap_or(name);
+            self.0.insert(name.to_owned(), value.into());
+        }
+    }
+}
+
+impl Visit for Gathered {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.keep(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.keep(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.keep(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.keep(field, value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.keep(field, redacted(value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        self.keep(field, redacted(&value.to_string()));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let mut text = String::new();
+        // Writing to a text fails only if the value itself does; then there is less to see.
+        let _ = write!(text, "{value:?}");
+        self.keep(field, redacted(&text));
+    }
+}
+
+fn object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// A value as people read it: words as they are, anything else in quotes.
+fn plain(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) if text.chars().all(|c| !c.is_control() && c != ' ' && c != '"') => {
+            text.to_owned()
+        }
+        Some(_) | None => value.to_string(),
+    }
+}
+
+/// A text that cannot begin a new line, so that nobody can forge one.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for symbol in text.chars() {
+        if symbol.is_control() { line.extend(symbol.escape_default()) } else { line.push(symbol) }
+    }
+    line
+}

@@ -1,0 +1,58 @@
+//! The last net below secrets: what looks like one is hidden before a line is written.
+
+/// How every key of ours begins.
+const KEY: &str = "jrt_live_";
+const HIDDEN: &str = "(hidden)";
+
+/// The text without keys, and without names and passwords in addresses.
+pub(super) fn redacted(text: &str) -> String {
+    without_credentials(&without_keys(text))
+}
+
+fn without_keys(text: &str) -> String {
+    let mut parts = text.split(KEY);
+    let mut clean = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        clean.push_str(KEY);
+        clean.push_str(HIDDEN);
+        clean.push_str(part.trim_start_matches(is_of_key));
+    }
+    clean
+}
+
+fn without_credentials(text: &str) -> String {
+    let mut parts = text.split("://");
+    let mut clean = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        clean.push_str("://");
+        let is_end = |c: char| c == '/' || c == '?' || c == '#' || c == '"' || c.is_whitespace();
+        let authority = &part[..part.find(is_end).unwrap_or(part.len())];
+        match authority.rfind('@') {
+            Some(at) => {
+                clean.push_str(HIDDEN);
+                clean.push_str(&part[at..]);
+            }
+            None => clean.push_str(part),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_credentials_are_hidden_and_the_rest_stays() {
+        for (text, expected) in [
+            ("a plain sentence", "a plain sentence"),
+            ("key jrt_live_abc_DEF123, and more", "key jrt_live_(hidden), and more"),
+            ("jrt_live_a jrt_live_b", "jrt_live_(hidden) jrt_live_(hidden)"),
+            ("postgres://me:pw@db/x?y=z", "postgres://(hidden)@db/x?y=z"),
+            ("at http://h/p@q and https://u:p@w@h", "at http://h/p@q and https://(hidden)@h"),
+        ] {
+            assert_eq!(redacted(text), expected);
+        }
+    }
+}

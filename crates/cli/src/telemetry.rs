@@ -1,0 +1,116 @@
+//! Sends traces and evaluation events to an OpenTelemetry collector, by OTLP over HTTP.
+
+mod courier;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jurat_engine::evaluation;
+use jurat_guard::client::{Client, Limits};
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
+use opentelemetry_otlp::{LogExporter, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::{
+    Resource,
+    logs::SdkLoggerProvider,
+    trace::{Sampler, SdkTracerProvider},
+};
+use tokio::runtime::Handle;
+use tracing::Subscriber;
+use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
+
+use self::courier::Courier;
+
+/// How long a batch may take on its way.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the end of the process waits for the last batches.
+const LAST_BATCH: Duration = Duration::from_secs(5);
+
+/// Where traces go, and how many of them.
+#[derive(Clone)]
+pub(crate) struct Options {
+    pub(crate) endpoint: String,
+    pub(crate) sample_ratio: f64,
+}
+
+/// The two streams to the collector. Their queues are bounded: what does not fit is dropped, and a
+/// collector that is slow or gone holds up nobody.
+pub(crate) struct Telemetry {
+    traces: SdkTracerProvider,
+    events: SdkLoggerProvider,
+}
+
+impl Telemetry {
+    /// Starts to send. Must be called where the runtime is.
+    pub(crate) fn start(options: &Options) -> anyhow::Result<Self> {
+        let courier = Courier::new(Client::new(Limits::default())?, Handle::current());
+        let at = |path: &str| format!("{}{path}", options.endpoint.trim_end_matches('/'));
+        let spans = SpanExporter::builder()
+            .with_http()
+            .with_http_client(courier.clone())
+            .with_timeout(EXPORT_TIMEOUT)
+            .with_endpoint(at("/v1/traces"))
+            .build()
+            .context("traces cannot be sent")?;
+        let records = LogExporter::builder()
+            .with_http()
+            .with_http_client(courier)
+            .with_timeout(EXPORT_TIMEOUT)
+            .with_endpoint(at("/v1/logs"))
+            .build()
+            .context("events cannot be sent")?;
+        let root = Sampler::TraceIdRatioBased(options.sample_ratio);
+        let traces = SdkTracerProvider::builder()
+            .with_batch_exporter(spans)
+            .with_sampler(Sampler::ParentBased(Box::new(root)))
+            .with_resource(resource())
+            .build();
+        let events = SdkLoggerProvider::builder()
+            .with_batch_exporter(records)
+            .with_resource(resource())
+            .build();
+        Ok(Self { traces, events })
+    }
+
+    /// Turns our spans into those of a trace. Lines of the log stay out of it.
+    pub(crate) fn spans<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.traces.tracer("jurat"))
+            .with_location(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_filter(filter_fn(|it| it.is_span() && it.target().starts_with("jurat")))
+    }
+
+    /// Turns verdicts into events.
+    pub(crate) fn events<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        OpenTelemetryTracingBridge::new(&self.events)
+            .with_filter(filter_fn(|it| it.is_event() && it.target() == evaluation::TARGET))
+    }
+
+    /// Sends what is left, for a while.
+    pub(crate) async fn finish(self) {
+        let sending = tokio::task::spawn_blocking(move || {
+            let traces = self.traces.shutdown_with_timeout(LAST_BATCH);
+            let events = self.events.shutdown_with_timeout(LAST_BATCH);
+            traces.and(events)
+        });
+        let sent = tokio::time::timeout(LAST_BATCH, sending).await;
+        if !matches!(sent, Ok(Ok(Ok(())))) {
+            tracing::warn!("the last traces and events may not have reached the collector");
+        }
+    }
+}
+
+/// Who sends. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` may say it otherwise.
+fn resource() -> Resource {
+    let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+    let name = crate::config::variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "jurat".to_owned());
+    Resource::builder().with_service_name(name).with_attribute(version).build()
+}

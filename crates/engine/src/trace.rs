@@ -1,0 +1,133 @@
+//! Spans: what belongs to a request, a round, a replica, a check or a write, for log and traces.
+//!
+//! All of them have the level of errors, so that a line of the log names its request and its round
+//! whatever the filter is. Nothing that a caller or an executor wrote goes into a span.
+
+use std::future::Future;
+
+use http::{HeaderMap, StatusCode};
+use jurat_core::{
+    id::RoundId,
+    job::Kind,
+    policy::{Evaluation, Policy},
+    replica::Answer,
+    round::OpenRound,
+};
+use jurat_guard::client::{CallError, Reply};
+use opentelemetry::{
+    Context,
+    propagation::{Extractor, TextMapPropagator as _},
+    trace::Status,
+};
+use opentelemetry_http::HeaderInjector;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use tracing::{Instrument as _, Span, error_span, field::Empty};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+
+use crate::pool::Address;
+
+/// The most that a caller may hand on to executors in `tracestate`.
+const LONGEST_STATE: usize = 512;
+
+/// Makes the span of a request part of the trace that its caller began.
+pub fn adopt(span: &Span, headers: &HeaderMap) {
+    if headers.contains_key("traceparent") {
+        let parent =
+            TraceContextPropagator::new().extract_with_context(&Context::new(), &Incoming(headers));
+        // It fails when nobody traces, and then there is nothing to do.
+        let _untraced = span.set_parent(parent);
+    }
+}
+
+/// Notes how a request was answered.
+pub fn answered(span: &Span, status: StatusCode) {
+    span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        span.set_attribute("error.type", status.as_u16().to_string());
+        span.set_status(Status::error(""));
+    }
+}
+
+/// The span of a round, whose name is not known yet.
+pub(crate) fn round(kind: Kind) -> Span {
+    error_span!("round", jurat.round.id = Empty, jurat.round.kind = kind.as_str())
+}
+
+pub(crate) fn name_round(id: &RoundId) {
+    Span::current().record("jurat.round.id", id.as_str());
+}
+
+/// Asks one session within a span of its own, which learns what came of it.
+pub(crate) async fn asked(
+    open: &OpenRound,
+    index: usize,
+    asking: impl Future<Output = Answer>,
+) -> Answer {
+    let seat = &open.seats[index];
+    let name = match open.kind {
+        Kind::Validate => "POST /verify",
+        Kind::Delegate | Kind::Factcheck => "POST /execute",
+    };
+    let span = error_span!(
+        "replica",
+        otel.kind = "client",
+        otel.name = name,
+        jurat.replica.index = index,
+        jurat.executor.name = seat.executor,
+        jurat.session.id = seat.session_id,
+    );
+    let answer = asking.instrument(span.clone()).await;
+    span.set_attribute("jurat.replica.label", answer.label().as_str());
+    if let Some(failure) = answer.failure() {
+        span.set_attribute("error.type", failure.code.as_str());
+        span.set_status(Status::error(""));
+    }
+    answer
+}
+
+/// Lets the executor that is asked go on with the trace.
+pub(crate) fn inject(headers: &mut HeaderMap) {
+    let context = Span::current().context();
+    TraceContextPropagator::new().inject_context(&context, &mut HeaderInjector(headers));
+}
+
+/// Notes whom a replica asked, and the status of the reply.
+pub(crate) fn replied(address: &Address, reply: &Result<Reply, CallError>) {
+    let span = Span::current();
+    span.set_attribute("http.request.method", "POST");
+    span.set_attribute("server.address", address.host.clone());
+    if let Ok(reply) = reply {
+        span.set_attribute("http.response.status_code", i64::from(reply.status.as_u16()));
+    }
+}
+
+/// Makes a check within a span of its own, which learns the verdict.
+pub(crate) async fn checked<E>(
+    policy: &Policy,
+    checking: impl Future<Output = Result<Evaluation, E>>,
+) -> Result<Evaluation, E> {
+    let span = error_span!("check", jurat.policy.id = policy.id());
+    let evaluation = checking.instrument(span.clone()).await;
+    if let Ok(evaluation) = &evaluation {
+        span.set_attribute("jurat.check.status", evaluation.status.as_str());
+    }
+    evaluation
+}
+
+pub(crate) fn store_write(name: &'static str) -> Span {
+    error_span!("store_write", otel.kind = "client", db.operation.name = name)
+}
+
+/// The headers of a request, as far as they are believed.
+struct Incoming<'a>(&'a HeaderMap);
+
+impl Extractor for Incoming<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        let text = self.0.get(key)?.to_str().ok()?;
+        (text.len() <= LONGEST_STATE).then_some(text)
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(http::HeaderName::as_str).collect()
+    }
+}
