@@ -93,6 +93,10 @@ migration name:
 bench-round *args:
     cargo run --release --package jurat-bench-round -- {{ args }}
 
+# What is left of the work at five times the load, and beside connections that stall.
+bench-overload *args:
+    cargo run --release --package jurat-bench-overload -- {{ args }}
+
 # What a verification costs.
 bench-verify *args:
     cargo run --release --package jurat-bench-verify -- {{ args }}

@@ -7,12 +7,15 @@
 pub mod compare;
 pub mod cpu;
 pub mod load;
+pub mod memory;
+pub mod open_loop;
 pub mod options;
 pub mod report;
 pub mod role;
 
 pub use self::compare::{Comparison, Subject, compare};
 pub use self::load::{Plan, Sample, Stop, Target};
+pub use self::open_loop::{Offer, Outcome, offer};
 pub use self::options::Options;
 pub use self::report::print;
-pub use self::role::{Running, announce, spawn, until_parent_goes};
+pub use self::role::{Running, announce, spawn, spawn_on, until_parent_goes};

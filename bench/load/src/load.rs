@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use http::request::Parts;
-use http::{Method, Request};
+use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
@@ -147,14 +147,16 @@ impl End {
 }
 
 /// One connection and the request that goes over it again and again.
-struct Lane {
+#[derive(Debug)]
+pub struct Lane {
     sender: SendRequest<Full<Bytes>>,
     parts: Parts,
     body: Bytes,
 }
 
 impl Lane {
-    async fn connect(target: &Target, drivers: &mut JoinSet<()>) -> Result<Self> {
+    /// Connects; what drives the connection goes into the set.
+    pub async fn connect(target: &Target, drivers: &mut JoinSet<()>) -> Result<Self> {
         let stream = TcpStream::connect(target.address)
             .await
             .with_context(|| format!("cannot connect to {}", target.address))?;
@@ -198,12 +200,17 @@ impl Lane {
         Ok(latencies)
     }
 
-    async fn ask(&mut self) -> Result<Bytes> {
+    /// Sends the request and reads the answer, whatever it is.
+    pub async fn send(&mut self) -> Result<(StatusCode, Bytes)> {
         self.sender.ready().await?;
         let request = Request::from_parts(self.parts.clone(), Full::new(self.body.clone()));
         let answer = self.sender.send_request(request).await?;
         let status = answer.status();
-        let body = answer.into_body().collect().await?.to_bytes();
+        Ok((status, answer.into_body().collect().await?.to_bytes()))
+    }
+
+    async fn ask(&mut self) -> Result<Bytes> {
+        let (status, body) = self.send().await?;
         if !status.is_success() {
             bail!("{} answered {status}: {}", self.parts.uri, String::from_utf8_lossy(&body));
         }
@@ -211,21 +218,23 @@ impl Lane {
     }
 }
 
-/// The smallest value that at least this share of the sorted values does not exceed.
+/// The smallest value that at least this share of the sorted values does not exceed, in
+/// microseconds from nanoseconds.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "counts and nanoseconds are far below 2^52, and the rank is within the slice"
 )]
-fn percentile(sorted: &[u64], share: f64) -> f64 {
+pub fn percentile(sorted: &[u64], share: f64) -> f64 {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     let place = rank.clamp(1, sorted.len().max(1)) - 1;
     sorted.get(place).map_or(0.0, |nanos| *nanos as f64 / 1_000.0)
 }
 
+/// The real time, which a measurement is about.
 #[expect(clippy::disallowed_methods, reason = "a measurement is about the real time")]
-fn now() -> Instant {
+pub fn now() -> Instant {
     Instant::now()
 }
 

@@ -19,8 +19,21 @@ pub struct Running {
 
 /// Starts this program with these arguments and waits for its line `ready <port> [note]`.
 pub async fn spawn(arguments: &[String]) -> Result<Running> {
+    spawn_on(None, arguments).await
+}
+
+/// The same on one processor only, which needs `taskset`.
+pub async fn spawn_on(processor: Option<usize>, arguments: &[String]) -> Result<Running> {
     let program = std::env::current_exe().context("cannot find this program")?;
-    let mut child = Command::new(program)
+    let mut command = match processor {
+        None => Command::new(program),
+        Some(number) => {
+            let mut command = Command::new("taskset");
+            command.arg("--cpu-list").arg(number.to_string()).arg(program);
+            command
+        }
+    };
+    let mut child = command
         .args(arguments)
         // The role reads to the end of this, which comes when the parent goes, however it goes.
         .stdin(Stdio::piped())

@@ -23,7 +23,7 @@ struct Bare {
     number: AtomicU64,
 }
 
-pub(crate) async fn serve(executors: Vec<String>) -> Result<()> {
+pub async fn serve(executors: Vec<String>) -> Result<()> {
     let executors = executors.into_iter().map(|url| url + "/verify").collect();
     let bare = Arc::new(Bare { client: client()?, executors, number: AtomicU64::new(0) });
     let router = Router::new().route("/api/v3/validate", post(validate)).with_state(bare);

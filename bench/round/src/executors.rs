@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 /// Serves as many as asked, each on a port of its own, and announces all ports in one line.
-pub(crate) async fn serve(count: usize) -> Result<()> {
+pub async fn serve(count: usize) -> Result<()> {
     let mut servers = JoinSet::new();
     let mut ports = Vec::new();
     for number in 0..count {
@@ -30,7 +30,7 @@ pub(crate) async fn serve(count: usize) -> Result<()> {
 }
 
 /// The base addresses that the role announced.
-pub(crate) fn urls(role: &Running) -> Vec<String> {
+pub fn urls(role: &Running) -> Vec<String> {
     let first = role.address.port().to_string();
     let ports = std::iter::once(first.as_str()).chain(role.note.split_whitespace());
     ports.map(|port| format!("http://127.0.0.1:{port}")).collect()

@@ -13,19 +13,28 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 /// Who is measured, the baseline first.
-pub(crate) const SUBJECTS: [&str; 3] = ["bare", "jurat", "jurat-memory"];
+pub const SUBJECTS: [&str; 3] = ["bare", "jurat", "jurat-memory"];
 
 /// Where the server keeps its rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keeps {
+pub enum Keeps {
     OnDisk,
     InMemory,
+}
+
+/// What stands between the network and the handlers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    /// The server's own loop, and its limits.
+    Own,
+    /// `axum::serve`, as most programs use it, and nobody refused for being late.
+    Plain,
 }
 
 /// Starts the server on a free port with a fresh store and registers an executor per address.
 ///
 /// It returns when `until_parent_goes` does.
-pub(crate) async fn serve(executors: Vec<String>, keeps: Keeps) -> Result<()> {
+pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let location = match keeps {
         Keeps::OnDisk => Location::File(folder.path().join("jurat.db")),
@@ -39,14 +48,26 @@ pub(crate) async fn serve(executors: Vec<String>, keeps: Keeps) -> Result<()> {
         node_key: NodeKey::from_seed(&[7; 32]).context("no signing key")?,
         secrets: Arc::new(|_| None),
         // One key stands for all callers.
-        limits: Limits { rounds_per_key: usize::MAX, ..Limits::default() },
+        limits: Limits {
+            rounds_per_key: usize::MAX,
+            lag: if front == Front::Own { Limits::default().lag } else { None },
+            ..Limits::default()
+        },
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
     engine.key_ensure_admin(&key).await?;
     engine.start(Alone::Yes).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
-    let server = jurat_server::serve(listener, engine, Inbound::default(), std::future::pending());
+    let server = async {
+        match front {
+            Front::Own => {
+                let never = std::future::pending();
+                jurat_server::serve(listener, engine, Inbound::default(), never).await
+            }
+            Front::Plain => axum::serve(listener, jurat_server::router(engine)).await,
+        }
+    };
     let registered = async {
         register(&format!("http://{address}"), &key, executors).await?;
         announce(address.port(), &key.reveal());

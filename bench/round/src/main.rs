@@ -1,17 +1,12 @@
 //! What does a round cost beside a bare fan-out to the same executors?
 
-mod bare;
-mod executors;
-mod jurat;
-mod request;
-
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use jurat_bench_load::{Options, Running, Subject, Target, compare, print, spawn};
+use jurat_bench_round::jurat::{Front, Keeps};
+use jurat_bench_round::{bare, executors, jurat, replicas, request};
 use mimalloc::MiMalloc;
 use tokio::runtime::Builder;
-
-use crate::jurat::Keeps;
 
 /// The allocator that is shipped, for every role alike.
 #[global_allocator]
@@ -56,8 +51,10 @@ async fn serve(role: Role) -> Result<()> {
     match role {
         Role::Executors { count } => executors::serve(count).await,
         Role::Bare { executors } => bare::serve(executors).await,
-        Role::Jurat { executors } => jurat::serve(executors, Keeps::OnDisk).await,
-        Role::JuratMemory { executors } => jurat::serve(executors, Keeps::InMemory).await,
+        Role::Jurat { executors } => jurat::serve(executors, Keeps::OnDisk, Front::Own).await,
+        Role::JuratMemory { executors } => {
+            jurat::serve(executors, Keeps::InMemory, Front::Own).await
+        }
     }
 }
 
@@ -88,13 +85,4 @@ fn subject(name: &str, role: &Running, executors: &Running, replicas: usize) -> 
         marker: r#""verdict":"VALID""#.to_owned(),
     };
     Ok(Subject { name: name.to_owned(), target, pid: role.pid, peers: vec![executors.pid] })
-}
-
-fn replicas(text: &str) -> Result<usize, String> {
-    match text {
-        "1" => Ok(1),
-        "3" => Ok(3),
-        "5" => Ok(5),
-        other => Err(format!("a round has 1, 3 or 5 replicas, not `{other}`")),
-    }
 }

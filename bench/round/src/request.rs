@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const POLICY: &str = "vp.schema_only.v1";
 
 /// `POST /api/v3/validate`: a claim of the usual size under the policy that is cheapest to check.
-pub(crate) fn body(replicas: usize) -> Bytes {
+pub fn body(replicas: usize) -> Bytes {
     let request = json!({
         "claim": {
             "output": {
@@ -34,7 +34,7 @@ pub(crate) fn body(replicas: usize) -> Bytes {
 }
 
 /// The bearer token, for a subject that has one.
-pub(crate) fn headers(key: &str) -> Result<Vec<(HeaderName, HeaderValue)>> {
+pub fn headers(key: &str) -> Result<Vec<(HeaderName, HeaderValue)>> {
     if key.is_empty() {
         return Ok(Vec::new());
     }
@@ -42,7 +42,7 @@ pub(crate) fn headers(key: &str) -> Result<Vec<(HeaderName, HeaderValue)>> {
 }
 
 /// What `POST /verify` of an executor gets for such a request.
-pub(crate) fn to_verify(request: &Value, number: u64) -> Bytes {
+pub fn to_verify(request: &Value, number: u64) -> Bytes {
     let claim = &request["claim"];
     let params = &request["policy"]["policy_params"];
     let mut hashed = POLICY.as_bytes().to_vec();

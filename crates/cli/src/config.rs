@@ -88,6 +88,7 @@ impl Config {
                     .text(&REQUESTS_PER_MINUTE_PER_KEY)
                     .and_then(|text| text.parse().ok()),
                 rounds_per_key: settings.size(&ROUNDS_PER_KEY),
+                ..Limits::default()
             },
             inbound: inbound(&settings),
             settings,

@@ -33,6 +33,8 @@ pub enum EngineError {
     KeyReused(String),
     #[error("too many rounds are under way")]
     Overloaded,
+    #[error("{0}")]
+    Late(&'static str),
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error(transparent)]
@@ -58,7 +60,7 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
             Self::KeyReused(_) => Code::IdempotencyMismatch,
-            Self::ChecksBusy | Self::Overloaded => Code::Overloaded,
+            Self::ChecksBusy | Self::Overloaded | Self::Late(_) => Code::Overloaded,
             Self::Limited(_) => Code::RateLimited,
             Self::ShuttingDown => Code::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
@@ -90,6 +92,7 @@ impl EngineError {
             | Self::KeyReused(_)
             | Self::ChecksBusy
             | Self::Overloaded
+            | Self::Late(_)
             | Self::Limited(_)
             | Self::ShuttingDown
             | Self::Store(_)

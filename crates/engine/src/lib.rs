@@ -14,6 +14,7 @@ mod idempotency;
 mod keys;
 mod metrics;
 mod pool;
+mod pressure;
 mod probe;
 mod progress;
 mod recover;
@@ -27,7 +28,7 @@ pub mod trace;
 mod under_way;
 mod wait;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use jurat_core::id::NodeId;
 use jurat_guard::{bounded::Bounded, client::Client};
@@ -54,6 +55,7 @@ pub use self::{
 use self::{
     keys::{InUse, KeyCache},
     pool::PoolCache,
+    pressure::Pressure,
     tasks::Tasks,
     under_way::UnderWay,
 };
@@ -91,6 +93,8 @@ pub struct Limits {
     pub requests_per_minute_per_key: Option<u32>,
     /// Rounds in flight of a key that has no limit of its own; more are refused.
     pub rounds_per_key: usize,
+    /// How late this process may be before new rounds are refused; `None` refuses none.
+    pub lag: Option<Duration>,
 }
 
 impl Default for Limits {
@@ -101,6 +105,7 @@ impl Default for Limits {
             probe_fresh_ms: 60_000,
             requests_per_minute_per_key: None,
             rounds_per_key: 256,
+            lag: Some(Duration::from_millis(2)),
         }
     }
 }
@@ -129,6 +134,7 @@ struct Inner {
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
+    pressure: Pressure,
 }
 
 impl fmt::Debug for Engine {
@@ -141,8 +147,10 @@ impl Engine {
     pub fn new(parts: Parts) -> Self {
         let node = NodeId::new(parts.clock.now(), parts.clock.bits());
         let metrics = Metrics::new(&parts.store.load(), parts.clock.now());
+        let pressure = Pressure::new(metrics.writes());
         let inner = Inner {
             metrics,
+            pressure,
             store: parts.store,
             in_use: InUse::new(Arc::clone(&parts.clock)),
             clock: parts.clock,

@@ -9,7 +9,7 @@ mod rounds;
 use std::{
     fmt,
     future::Future,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use jurat_core::{
@@ -35,7 +35,7 @@ pub use self::requests::{OpenConnection, RequestFigures, RequestInFlight};
 use self::{
     executors::ExecutorFigures, load::LoadFigures, process::ProcessFigures, rounds::RoundFigures,
 };
-use crate::{Engine, EngineError, executors::require, trace};
+use crate::{Engine, EngineError, executors::require, pressure::Writes, trace};
 
 /// Labels are pairs of a name and a word out of a bounded set.
 type Labels<const N: usize> = [(&'static str, &'static str); N];
@@ -52,6 +52,7 @@ pub struct Metrics {
     pub(crate) executors: ExecutorFigures,
     policies: Family<Labels<2>, Counter>,
     store_writes: Histograms<Labels<1>>,
+    waiting: Arc<Writes>,
     load: LoadFigures,
     process: ProcessFigures,
 }
@@ -76,6 +77,7 @@ impl Metrics {
             executors: ExecutorFigures::new(&mut registry),
             policies,
             store_writes,
+            waiting: Arc::default(),
             load: LoadFigures::new(&mut registry, store),
             process: ProcessFigures::new(&mut registry, now),
             registry: Mutex::new(registry),
@@ -93,8 +95,14 @@ impl Metrics {
         self.policies.get_or_create(&labels).inc();
     }
 
+    /// The writes to the store that are under way.
+    pub(crate) fn writes(&self) -> Arc<Writes> {
+        Arc::clone(&self.waiting)
+    }
+
     /// Times a write to the store, in a span of its own.
     pub(crate) async fn write<T>(&self, name: &'static str, write: impl Future<Output = T>) -> T {
+        let _waiting = self.waiting.begin();
         let started = Instant::now();
         let done = write.instrument(trace::store_write(name)).await;
         self.store_writes.get_or_create(&[("write", name)]).observe(since(started));

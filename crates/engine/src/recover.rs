@@ -36,6 +36,7 @@ impl Engine {
             Alone::No => Orphans::LeaseOver,
         };
         self.expire_orphans(orphans).await?;
+        self.watch_pressure();
         let engine = self.clone();
         self.inner.tasks.every(PROBE_EVERY, move || {
             let engine = engine.clone();

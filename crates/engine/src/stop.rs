@@ -8,7 +8,17 @@ impl Engine {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
-        Ok(())
+        self.inner.pressure.admit()
+    }
+
+    /// Whether a round would be refused because this node is late. Cheaper than to ask for one, and
+    /// nobody's place is taken; the refusal is counted.
+    pub fn is_late(&self) -> bool {
+        let is_full = self.inner.pressure.is_full();
+        if is_full {
+            self.inner.pressure.note_refusal();
+        }
+        is_full
     }
 
     /// From now on no round begins; those under way go on.

@@ -21,6 +21,12 @@ impl Tasks {
         self.tracker.spawn(work)
     }
 
+    /// Runs work that has no end of its own.
+    pub(crate) fn until_shutdown(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stopping = self.stopping.clone();
+        self.tracker.spawn(async move { stopping.run_until_cancelled(work).await });
+    }
+
     /// Repeats work until shutdown.
     pub(crate) fn every<F: Future<Output = ()> + Send>(
         &self,

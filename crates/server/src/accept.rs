@@ -39,7 +39,7 @@ use self::{
     line::{Line, Phase},
     places::Places,
 };
-use crate::{encode, inbound::Inbound, pace::Paced};
+use crate::{encode, http, inbound::Inbound, layers, pace::Paced};
 
 /// Accepting fails when the machine is out of something, and it needs time to get it back.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -116,9 +116,9 @@ impl Connections {
 
     fn conversation(&self, stream: TcpStream) -> impl Future<Output = ()> + Send + 'static {
         let (router, inbound, closing) = (self.router.clone(), self.inbound, self.closing.clone());
-        let out_of_patience = self.out_of_patience.clone();
+        let (engine, out_of_patience) = (self.engine.clone(), self.out_of_patience.clone());
         async move {
-            let conversation = converse(stream, router, inbound, &closing);
+            let conversation = converse(stream, router, engine, inbound, &closing);
             out_of_patience.run_until_cancelled(conversation).await;
         }
     }
@@ -128,14 +128,16 @@ impl Connections {
 async fn converse(
     stream: TcpStream,
     router: Router,
+    engine: Engine,
     inbound: Inbound,
     closing: &CancellationToken,
 ) {
     // An answer is written at once, so that holding it back for more would only cost time.
     let _ = stream.set_nodelay(true);
     let (line, phase, returned) = Line::new(stream, inbound);
-    let service =
-        service_fn(move |request| answer(router.clone(), request, inbound, phase.clone()));
+    let service = service_fn(move |request| {
+        answer(router.clone(), engine.clone(), request, inbound, phase.clone())
+    });
     let mut http = http1::Builder::new();
     // A head that has begun is watched by the line; this is the wait for the next one.
     http.timer(TokioTimer::new()).header_read_timeout(inbound.idle_timeout);
@@ -159,11 +161,16 @@ async fn converse(
 
 async fn answer(
     mut router: Router,
+    engine: Engine,
     request: Request<Incoming>,
     inbound: Inbound,
     phase: Phase,
 ) -> Result<Response<Answered>, Infallible> {
     phase.busy();
+    if http::is_round(request.method().as_str(), request.uri().path()) && engine.is_late() {
+        let response = layers::late(&engine);
+        return Ok(response.map(|body| Answered { body, phase }));
+    }
     // A length beside it is overruled and taken away before it gets here, so what follows such a
     // request on the connection may be part of it in the eyes of something in between.
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);

@@ -109,7 +109,7 @@ pub(crate) fn router(engine: Engine) -> Router {
     let (mut guarded, mut open) = (Router::new(), Router::new());
     for Route { info, handler } in routes() {
         // What begins rounds is refused first when there is too much of it, all else never.
-        let handler = if is_round(&info) {
+        let handler = if is_round(info.method, info.path) {
             handler.layer(from_fn_with_state(engine.clone(), layers::admit))
         } else {
             handler
@@ -129,8 +129,9 @@ pub(crate) fn router(engine: Engine) -> Router {
         .with_state(engine)
 }
 
-fn is_round(route: &RouteInfo) -> bool {
-    route.method == "POST" && route.path.starts_with("/api/")
+/// Whether a request begins a round.
+pub(crate) fn is_round(method: &str, path: &str) -> bool {
+    method == "POST" && path.starts_with("/api/")
 }
 
 async fn unknown_route(uri: Uri) -> Response {

@@ -1,16 +1,18 @@
 //! What every request passes through: an identifier, a log line, and a net below panics.
 
-use std::any::Any;
+use std::{any::Any, sync::LazyLock};
 
 use axum::{
+    body::Body,
     extract::{MatchedPath, Request, State},
     http::{
         HeaderValue, StatusCode,
-        header::{RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+        header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::Next,
     response::Response,
 };
+use bytes::Bytes;
 use jurat_core::code::Code;
 use jurat_engine::{Engine, trace};
 use jurat_wire::problem::Problem;
@@ -49,6 +51,26 @@ pub(crate) async fn identify(
     if comes_back.contains(&response.status()) {
         let seconds = encode::retry_after(engine.clock().bits());
         response.headers_mut().entry(RETRY_AFTER).or_insert(seconds.into());
+    }
+    response
+}
+
+/// What everybody gets who asks for a round while this node is late. It is made without the rest of
+/// the way, because it is made most often when there is the least time.
+pub(crate) fn late(engine: &Engine) -> Response {
+    static BODY: LazyLock<Bytes> = LazyLock::new(|| {
+        let detail = "this node is busy with the rounds that it has";
+        Bytes::from(Problem::new(Code::Overloaded, detail).body().to_string())
+    });
+    let mut response = Response::new(Body::from(BODY.clone()));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let bits = engine.clock().bits();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(RETRY_AFTER, encode::retry_after(bits).into());
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(value) = HeaderValue::from_str(&format!("{bits:032x}")) {
+        headers.insert(REQUEST_ID, value);
     }
     response
 }

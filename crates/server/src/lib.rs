@@ -62,6 +62,7 @@ async fn stopped(engine: &Engine, inbound: &Inbound, stop: impl Future<Output = 
     let (_, drained) = tokio::join!(noticed, drained);
     if drained.is_err() {
         tracing::warn!("rounds that did not end in time are released");
-        engine.release().await;
+        // A store that does not answer must not keep the process.
+        let _elapsed = tokio::time::timeout(inbound.close_timeout, engine.release()).await;
     }
 }

@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use bytes::Bytes;
 use jurat_bench_load::load::{Plan, Stop, Target, run};
+use jurat_bench_load::{Offer, offer};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -71,4 +72,49 @@ async fn wrong_answers_are_not_measured() {
     let (target, _server) = serve(Router::new().route("/echo", post(other))).await;
     let error = run(&target, &plan, &[]).await.unwrap_err();
     assert_eq!(error.to_string(), "the answer has no `marker`: {}");
+}
+
+fn slowly(rate: f64) -> Offer {
+    Offer {
+        rate,
+        lanes: 4,
+        settle: Duration::ZERO,
+        counted: Duration::from_millis(300),
+        patience: Duration::from_secs(20),
+    }
+}
+
+#[tokio::test]
+async fn an_open_loop_asks_as_often_as_it_says_and_tells_refusals_from_failures() {
+    let count = Arc::new(AtomicU64::new(0));
+    let (target, _server) = serve(echo(Arc::clone(&count))).await;
+    let outcome = offer(&target, &slowly(1_000.0)).await.unwrap();
+    assert_eq!(outcome.ok, count.load(Ordering::SeqCst));
+    assert!((200..400).contains(&outcome.ok), "{}", outcome.ok);
+    assert_eq!((outcome.shed, outcome.failed, outcome.late), (0, 0, 0));
+
+    for (status, shed) in [(StatusCode::SERVICE_UNAVAILABLE, true), (StatusCode::NOT_FOUND, false)]
+    {
+        let refuse = async move || status;
+        let (target, _server) = serve(Router::new().route("/echo", post(refuse))).await;
+        let outcome = offer(&target, &slowly(100.0)).await.unwrap();
+        assert_eq!(outcome.ok, 0);
+        assert_eq!(0 < outcome.shed, shed);
+        assert_eq!(0 < outcome.failed, !shed);
+    }
+}
+
+#[tokio::test]
+async fn the_wait_for_a_connection_counts() {
+    // One connection and answers that take a while: all but the first wait for their turn.
+    let slow = async || {
+        tokio::time::timeout(Duration::from_millis(50), std::future::pending::<()>())
+            .await
+            .is_err()
+            .to_string()
+    };
+    let (target, _server) = serve(Router::new().route("/echo", post(slow))).await;
+    let outcome = offer(&target, &Offer { lanes: 1, ..slowly(100.0) }).await.unwrap();
+    assert!(10 <= outcome.ok);
+    assert!(200_000.0 < outcome.percentile_us(0.99), "{}", outcome.percentile_us(0.99));
 }

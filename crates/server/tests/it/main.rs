@@ -12,6 +12,7 @@ mod json;
 mod limits;
 mod metrics;
 mod openapi;
+mod overload;
 mod signature;
 mod stream;
 mod v1;

@@ -155,7 +155,8 @@ async fn an_honest_client_beside_two_hundred_that_stall_is_served() {
     let served = Served::with(inbound).await;
     let body = post("content-length: 10\r\n");
     let kinds = ["", "G", "PRI * HT", "GET /health HTTP/1.1\r\nhost:", body.as_str()];
-    let mut honest = served.connect().await;
+    let mut honest = served.says(HEALTH).await;
+    honest.until("ok").await;
     let mut stalled = JoinSet::new();
     for kind in kinds.iter().cycle().take(200) {
         let mut peer = served.says(kind).await;

@@ -1,6 +1,7 @@
 //! A server that is told to stop.
 
 use jurat_server::Inbound;
+use jurat_store::Location;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
@@ -73,4 +74,28 @@ async fn it_goes_on_to_serve_for_as_long_as_load_balancers_need() {
     served.app.engine.stopping().await;
     served.says(HEALTH).await.until("ok").await;
     served.ended().await;
+}
+
+#[tokio::test]
+async fn a_round_that_outlasts_the_drain_is_expired_before_the_process_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Location::File(folder.path().join("jurat.db"));
+    let app = TestApp::with_store(&file).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let mut served = Served::on(app, Inbound { drain: SHORT, ..patient() }).await;
+    let mut asking = served.says(&round()).await;
+    fake.called(1).await;
+    served.stop();
+    served.ended().await;
+    // Whoever asked is told something, and the connection ends.
+    assert!(asking.rest().await.starts_with("HTTP/1.1 "));
+    served.app.engine.shutdown().await;
+
+    // Nothing is started, so that nothing but the end of the first process can have ended it.
+    let next = TestApp::with_store(&file).await;
+    let list = next.admin().get("/v1/rounds").await.json();
+    assert_eq!(list["items"][0]["state"], "expired", "{list}");
+    let id = list["items"][0]["round_id"].as_str().unwrap();
+    let shown = next.admin().get(&format!("/v1/rounds/{id}")).await.json();
+    assert_eq!(shown["replicas"][0]["error"]["code"], "node_stopped", "{shown}");
 }

@@ -1,0 +1,224 @@
+//! An open loop: requests are due at times that no answer changes, as those of many callers are.
+//!
+//! A latency counts from the moment at which the request was due, not from that at which there was
+//! a connection free to send it. So a server that slows down cannot hide what it did to those who
+//! came while it was slow.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use http::StatusCode;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::load::{Lane, Target, now, percentile};
+
+/// How much is asked, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer {
+    /// Requests a second, at random moments.
+    pub rate: f64,
+    /// Connections, each of which carries one request at a time.
+    pub lanes: usize,
+    /// The beginning, which is not counted.
+    pub settle: Duration,
+    pub counted: Duration,
+    /// An answer that comes later than this after its request was due is of no use.
+    pub patience: Duration,
+}
+
+/// What became of the requests that were due in the time that counts.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    pub counted: Duration,
+    pub ok: u64,
+    /// Refused with 503.
+    pub shed: u64,
+    /// Any other answer, or none.
+    pub failed: u64,
+    /// No answer in time.
+    pub late: u64,
+    /// Of those that went well: nanoseconds, ascending.
+    latencies: Vec<u64>,
+}
+
+impl Outcome {
+    pub fn good_per_second(&self) -> f64 {
+        self.per_second(self.ok)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 52 bits")]
+    pub fn per_second(&self, count: u64) -> f64 {
+        count as f64 / self.counted.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// The latency in microseconds that this share of the good answers did not exceed.
+    pub fn percentile_us(&self, share: f64) -> f64 {
+        percentile(&self.latencies, share)
+    }
+
+    fn note(&mut self, end: End, latency: Duration) {
+        match end {
+            End::Ok => {
+                self.ok += 1;
+                self.latencies.push(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
+            }
+            End::Shed => self.shed += 1,
+            End::Failed => self.failed += 1,
+            End::Late => self.late += 1,
+        }
+    }
+
+    fn add(&mut self, mut other: Self) {
+        self.ok += other.ok;
+        self.shed += other.shed;
+        self.failed += other.failed;
+        self.late += other.late;
+        self.latencies.append(&mut other.latencies);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Ok,
+    Shed,
+    Failed,
+    Late,
+}
+
+/// A request and when it is due.
+#[derive(Debug, Clone, Copy)]
+struct Ticket {
+    due: Instant,
+    is_counted: bool,
+}
+
+/// Requests that are due and wait for a connection.
+#[derive(Debug)]
+struct Queue {
+    tickets: Mutex<VecDeque<Ticket>>,
+    ready: Semaphore,
+}
+
+impl Queue {
+    fn push(&self, ticket: Ticket) {
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner).push_back(ticket);
+        self.ready.add_permits(1);
+    }
+
+    /// The next request; `None` when there will be no more.
+    async fn pop(&self) -> Option<Ticket> {
+        self.ready.acquire().await.ok()?.forget();
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    fn len(&self) -> usize {
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// Offers the load, and tells what became of it.
+pub async fn offer(target: &Target, offer: &Offer) -> Result<Outcome> {
+    let queue = Arc::new(Queue { tickets: Mutex::default(), ready: Semaphore::new(0) });
+    let mut lanes = JoinSet::new();
+    for _ in 0..offer.lanes.max(1) {
+        let (target, queue, patience) = (target.clone(), Arc::clone(&queue), offer.patience);
+        let mut drivers = JoinSet::new();
+        let lane = Lane::connect(&target, &mut drivers).await?;
+        lanes.spawn(work(target, lane, drivers, queue, patience));
+    }
+    issue(offer, &queue).await;
+    let mut ticks = tokio::time::interval(Duration::from_millis(10));
+    let until = now() + offer.patience;
+    while 0 < queue.len() && now() < until {
+        ticks.tick().await;
+    }
+    queue.ready.close();
+    let mut outcome = Outcome { counted: offer.counted, ..Outcome::default() };
+    while let Some(lane) = lanes.join_next().await {
+        outcome.add(lane?);
+    }
+    // Nobody was free for these in time.
+    let unsent = queue.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+    outcome.late += unsent.iter().filter(|ticket| ticket.is_counted).count() as u64;
+    drop(unsent);
+    outcome.latencies.sort_unstable();
+    Ok(outcome)
+}
+
+/// Lets requests become due, about a millisecond's worth at a time.
+async fn issue(offer: &Offer, queue: &Queue) {
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let start = now();
+    let (counted_from, end) = (start + offer.settle, start + offer.settle + offer.counted);
+    let mut due = start;
+    let mut ticks = tokio::time::interval(Duration::from_millis(1));
+    while due < end {
+        ticks.tick().await;
+        let until = now().min(end);
+        while due <= until && due < end {
+            queue.push(Ticket { due, is_counted: counted_from <= due });
+            due += chance.gap(offer.rate);
+        }
+    }
+}
+
+async fn work(
+    target: Target,
+    mut lane: Lane,
+    mut drivers: JoinSet<()>,
+    queue: Arc<Queue>,
+    patience: Duration,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    while let Some(ticket) = queue.pop().await {
+        let left = (ticket.due + patience).saturating_duration_since(now());
+        let end = match tokio::time::timeout(left, lane.send()).await {
+            Ok(Ok((status, _))) if status.is_success() => End::Ok,
+            Ok(Ok((StatusCode::SERVICE_UNAVAILABLE, _))) => End::Shed,
+            Ok(Ok(_) | Err(_)) => End::Failed,
+            Err(_) => End::Late,
+        };
+        if ticket.is_counted {
+            outcome.note(end, now() - ticket.due);
+        }
+        if matches!(end, End::Failed | End::Late) {
+            // The connection may be gone, or an answer may still be on its way in it.
+            drivers.shutdown().await;
+            match Lane::connect(&target, &mut drivers).await {
+                Ok(new) => lane = new,
+                Err(_) => return outcome,
+            }
+        }
+    }
+    outcome
+}
+
+/// Random gaps, the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    /// The time to the next request of many independent callers.
+    #[expect(clippy::cast_precision_loss, reason = "chance needs no more than 52 bits")]
+    fn gap(&mut self, rate: f64) -> Duration {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let share = ((self.0 >> 12) + 1) as f64 / (1_u64 << 52) as f64;
+        Duration::from_secs_f64(-share.ln() / rate.max(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_as_long_as_the_rate_says_on_the_average() {
+        let mut chance = Chance(7);
+        let sum: Duration = (0..100_000).map(|_| chance.gap(1_000.0)).sum();
+        assert!((99.0..101.0).contains(&sum.as_secs_f64()), "{sum:?}");
+    }
+}

@@ -1,0 +1,16 @@
+//! The roles of the measurement of rounds, which that of overload plays as well.
+
+pub mod bare;
+pub mod executors;
+pub mod jurat;
+pub mod request;
+
+/// Reads how many replicas a round has.
+pub fn replicas(text: &str) -> Result<usize, String> {
+    match text {
+        "1" => Ok(1),
+        "3" => Ok(3),
+        "5" => Ok(5),
+        other => Err(format!("a round has 1, 3 or 5 replicas, not `{other}`")),
+    }
+}

@@ -1,0 +1,47 @@
+//! A node that cannot keep up refuses new rounds early, and answers all else.
+
+use http::StatusCode;
+use jurat_engine::{Alone, Limits};
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::says_valid,
+    unreliable_store::{Fault, UnreliableStore},
+};
+use serde_json::json;
+
+/// Asks for a round that cannot be, until the answer is this.
+async fn until(app: &TestApp, status: StatusCode) -> jurat_testkit::app::Reply {
+    loop {
+        let reply = app.admin().post("/api/v3/validate", &json!({})).await;
+        if reply.status == status {
+            return reply;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_keep_up_stops_new_rounds_until_it_does() {
+    // Tries again for a second and a half before the close goes through.
+    let store = UnreliableStore::new(Fault::Refused, 5).await;
+    let app = TestApp::on(store, Limits::default()).await;
+    app.start(Alone::Yes).await;
+    let _fakes = app.executors([says_valid()]).await;
+    let caller = app.admin();
+    let claim = json!({ "claim": "x" });
+    let slow = caller.post("/api/v3/validate", &claim);
+    let meanwhile = async {
+        let refused = until(&app, StatusCode::SERVICE_UNAVAILABLE).await;
+        assert_eq!(refused.json()["code"], "overloaded");
+        assert!(refused.json()["detail"].as_str().unwrap().contains("store"));
+        let seconds: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
+        assert!((2..=8).contains(&seconds));
+        for path in ["/health", "/ready", "/metrics", "/v1/rounds", "/v1/executors"] {
+            assert_eq!(app.admin().get(path).await.status, StatusCode::OK, "{path}");
+        }
+    };
+    let (slow, ()) = tokio::join!(slow, meanwhile);
+    assert_eq!(slow.json()["verdict"], "VALID", "{}", slow.text());
+    until(&app, StatusCode::UNPROCESSABLE_ENTITY).await;
+    app.engine.shutdown().await;
+}
