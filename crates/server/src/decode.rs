@@ -1,11 +1,11 @@
-//! Reads bodies strictly and pages politely.
+//! Reads bodies and addresses strictly.
 
 use std::error::Error;
 
 use axum::{
     body::{Body, HttpBody as _, to_bytes},
-    extract::{FromRequest, Request},
-    http::{HeaderMap, header},
+    extract::{FromRequest, FromRequestParts, Path, Request},
+    http::{HeaderMap, header, request::Parts},
     response::Response,
 };
 use jurat_core::code::Code;
@@ -42,6 +42,25 @@ impl<S: Send + Sync> FromRequest<S> for MaybeJson {
             return Ok(Self(Value::Object(serde_json::Map::new())));
         }
         Json::from_request(request, state).await.map(|Json(body)| Self(body))
+    }
+}
+
+/// The one parameter of a path. No name holds a NUL or bytes that are not UTF-8, so an address with
+/// these names nothing.
+#[derive(Debug)]
+pub(crate) struct PathText(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathText {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(text)) if !text.contains('\0') => Ok(Self(text)),
+            _ => {
+                let detail = "the address holds characters that no name has";
+                Err(encode::problem(&Problem::new(Code::NotFound, detail)))
+            }
+        }
     }
 }
 

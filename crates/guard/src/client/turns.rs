@@ -1,8 +1,8 @@
 //! Turns for large replies, so that many at once from one host take little memory.
 
 use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::Arc,
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use http::uri::Authority;
@@ -10,31 +10,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Large replies that are read from one host at once.
 const AT_ONCE: usize = 2;
-/// Hosts are told apart by a hash, so that their number costs no memory.
-const HOSTS: usize = 256;
+/// Beyond so many hosts, those that nobody reads from or waits for are forgotten.
+const HOSTS: usize = 1_024;
 
-/// Whoever waits for a turn does not read, so that what was not read yet waits at its sender. A
-/// host that never comes to an end of its reply holds up only itself.
-#[derive(Debug, Clone)]
+/// Whoever waits for a turn does not read, so that what was not read yet waits at its sender. Each
+/// host and port has turns of its own, so one that never comes to an end of its reply holds up
+/// only itself. There are never more of them than calls under way, or `HOSTS` and one.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Turns {
-    hosts: Arc<[Arc<Semaphore>]>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self { hosts: (0..HOSTS).map(|_| Arc::new(Semaphore::new(AT_ONCE))).collect() }
-    }
+    hosts: Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>,
 }
 
 impl Turns {
     /// Waits for a turn, which ends when it is dropped.
     pub(super) async fn next(&self, host: Option<&Authority>) -> Option<OwnedSemaphorePermit> {
-        let mut hash = DefaultHasher::new();
-        host.map(Authority::as_str).hash(&mut hash);
-        let index = usize::try_from(hash.finish() % HOSTS as u64).unwrap_or_default();
-        let turns = Arc::clone(self.hosts.get(index)?);
         // These are never closed.
-        turns.acquire_owned().await.ok()
+        self.of(host.map_or("", Authority::as_str)).acquire_owned().await.ok()
+    }
+
+    fn of(&self, host: &str) -> Arc<Semaphore> {
+        // The map is whole at any time, even if another thread panicked with it.
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if HOSTS < hosts.len() {
+            // Whoever holds a turn or waits for one has a share of it beside that of the map.
+            hosts.retain(|_, turns| 1 < Arc::strong_count(turns));
+        }
+        let turns =
+            hosts.entry(host.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE)));
+        Arc::clone(turns)
     }
 }
 
@@ -44,14 +47,55 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_host_that_takes_all_its_turns_holds_up_no_other() {
+    /// A turn, if there is one at once. Nothing here runs in a runtime, which would make a task
+    /// that takes a great many turns wait for other tasks.
+    fn at_once(turns: &Turns, host: &Authority) -> Option<OwnedSemaphorePermit> {
+        turns.next(Some(host)).now_or_never().flatten()
+    }
+
+    /// All the turns of a host, which has no other after them.
+    fn all_of(turns: &Turns, host: &Authority) -> Vec<OwnedSemaphorePermit> {
+        let held: Vec<_> = std::iter::from_fn(|| at_once(turns, host)).take(AT_ONCE + 1).collect();
+        assert_eq!(held.len(), AT_ONCE, "{host} waits for another, or for nobody");
+        held
+    }
+
+    fn hosts() -> impl Iterator<Item = Authority> {
+        (1..=3_000).map(|port| format!("host:{port}").parse().unwrap())
+    }
+
+    #[test]
+    fn a_host_that_takes_all_its_turns_holds_up_no_other() {
         let turns = Turns::default();
         let (one, other) = (Authority::from_static("a:1"), Authority::from_static("b:1"));
-        let held = [turns.next(Some(&one)).await, turns.next(Some(&one)).await];
-        assert!(turns.next(Some(&one)).now_or_never().is_none());
-        assert!(turns.next(Some(&other)).now_or_never().is_some());
+        let held = all_of(&turns, &one);
+        assert!(at_once(&turns, &other).is_some());
         drop(held);
-        assert!(turns.next(Some(&one)).now_or_never().is_some());
+        assert!(at_once(&turns, &one).is_some());
+    }
+
+    #[test]
+    fn among_thousands_of_hosts_none_waits_for_another() {
+        let turns = Turns::default();
+        let held: Vec<_> = hosts().map(|host| all_of(&turns, &host)).collect();
+        // All of them are held, so none was forgotten, however many they are.
+        for host in hosts() {
+            assert!(at_once(&turns, &host).is_none(), "{host} was forgotten");
+        }
+        drop(held);
+    }
+
+    #[test]
+    fn hosts_that_nobody_reads_from_are_forgotten() {
+        let turns = Turns::default();
+        let busy = Authority::from_static("busy:1");
+        let held = all_of(&turns, &busy);
+        for host in hosts() {
+            assert!(at_once(&turns, &host).is_some(), "{host}");
+            assert!(turns.hosts.lock().unwrap().len() <= HOSTS + 1);
+        }
+        assert!(at_once(&turns, &busy).is_none(), "what is held stays known");
+        drop(held);
+        assert!(at_once(&turns, &busy).is_some());
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{
     body::Body,
-    extract::Path,
     http::{
         HeaderValue,
         header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY},
@@ -17,6 +16,7 @@ use jurat_wire::problem::Problem;
 use utoipa_swagger_ui::{Config, SwaggerFile};
 
 use crate::{
+    decode::PathText,
     encode::{self, Answer},
     openapi::openapi,
 };
@@ -34,7 +34,7 @@ pub(super) async fn page() -> Response {
 }
 
 /// What the page needs: the viewer, its style, and the line that starts it.
-pub(super) async fn part(Path(name): Path<String>) -> Answer {
+pub(super) async fn part(PathText(name): PathText) -> Answer {
     let kind = match name.as_str() {
         "start.js" => {
             return Ok(file(

@@ -1,10 +1,6 @@
 //! `/v1/executors`.
 
-use axum::{
-    Extension,
-    extract::{Path, State},
-    http::StatusCode,
-};
+use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EnginePage, ExecutorView};
 use jurat_wire::api::{executors, page::Page, sessions, status::RemovedExecutor};
@@ -12,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::page::ListQuery;
 use crate::{
-    decode::Json,
+    decode::{Json, PathText},
     encode::{self, Answer},
     once::{self, Repeatable},
 };
@@ -50,7 +46,7 @@ pub(super) async fn list(
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
+    PathText(name): PathText,
 ) -> Answer {
     let view = engine.executor_show(&caller, &name).await?;
     Ok(encode::ok(&executors::body(&view.executor, view.circuit)))
@@ -59,7 +55,7 @@ pub(super) async fn show(
 pub(super) async fn check(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
+    PathText(name): PathText,
 ) -> Answer {
     let probe = engine.executor_check(&caller, &name).await?;
     Ok(encode::ok(&executors::probe_body(&probe).of(&name)))
@@ -69,7 +65,7 @@ pub(super) async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     repeatable: Repeatable,
-    Path(name): Path<String>,
+    PathText(name): PathText,
 ) -> Answer {
     let removed = name.clone();
     let answer =

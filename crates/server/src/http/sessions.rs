@@ -1,10 +1,6 @@
 //! `/v1/sessions`.
 
-use axum::{
-    Extension,
-    extract::{Path, State},
-    http::StatusCode,
-};
+use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EnginePage};
 use jurat_wire::api::{page::Page, sessions, status::Removed};
@@ -12,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::page::ListQuery;
 use crate::{
-    decode::Json,
+    decode::{Json, PathText},
     encode::{self, Answer},
     once::{self, Repeatable},
 };
@@ -45,7 +41,7 @@ pub(super) async fn list(
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathText(id): PathText,
 ) -> Answer {
     let session = engine.session_show(&caller, &id).await?;
     Ok(encode::ok(&sessions::body(&session)))
@@ -55,7 +51,7 @@ pub(super) async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     repeatable: Repeatable,
-    Path(id): Path<String>,
+    PathText(id): PathText,
 ) -> Answer {
     let body = json!(Removed { removed: &id });
     let answer = body.clone();

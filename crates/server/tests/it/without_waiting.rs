@@ -1,6 +1,7 @@
 //! Rounds that nobody waits for: `Prefer: respond-async`, long polls, and calling off.
 
 use axum::body::Body;
+use futures::FutureExt as _;
 use http::StatusCode;
 use jurat_core::caller::Scope;
 use jurat_testkit::{
@@ -8,6 +9,8 @@ use jurat_testkit::{
     fake_executor::{gated, says_invalid, says_valid},
 };
 use serde_json::{Value, json};
+
+use crate::inbound::{Served, patient, post};
 
 async fn preferring(app: &TestApp, prefer: &str, body: &Value) -> Reply {
     let body = Body::from(body.to_string());
@@ -96,47 +99,73 @@ async fn a_repeated_request_leads_to_the_same_round() {
     assert_eq!(third.json()["state"], "closed");
 }
 
+async fn call_off(app: &TestApp, round_id: &str) -> Reply {
+    let path = format!("/v1/rounds/{round_id}/cancel");
+    app.admin().send("POST", &path, Body::empty(), &[]).await
+}
+
+/// What each session is on record with, in the order of their names.
+fn labels_by_session(round: &Value) -> Vec<(&str, &str)> {
+    let replicas = round["replicas"].as_array().unwrap().iter();
+    let mut labels: Vec<_> = replicas
+        .map(|replica| {
+            (replica["session_id"].as_str().unwrap(), replica["verdict"].as_str().unwrap())
+        })
+        .collect();
+    labels.sort_unstable();
+    labels
+}
+
 #[tokio::test]
 async fn a_round_that_is_called_off_ends_without_a_verdict_and_keeps_what_was_said() {
     let app = TestApp::new().await;
     let fakes = app.executors([says_valid(), gated(says_valid()), gated(says_invalid())]).await;
-    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
-    let (caller, watcher) = (app.admin(), app.admin());
-    let asked = caller.post("/api/v3/validate", &body);
-    let calling_off = async {
-        for fake in &fakes {
-            fake.called(1).await;
-        }
-        let list = watcher.get("/v1/rounds").await.json();
-        let path = format!("/v1/rounds/{}", list["items"][0]["round_id"].as_str().unwrap());
-        let ended = watcher.send("POST", &format!("{path}/cancel"), Body::empty(), &[]).await;
-        let again = watcher.send("POST", &format!("{path}/cancel"), Body::empty(), &[]).await;
-        (ended, again)
-    };
-    let (reply, (ended, again)) = tokio::join!(asked, calling_off);
+    let served = Served::on(app, patient()).await;
+    let body = json!({ "claim": "x", "consensus": { "replicas": 3 } }).to_string();
+    let head = post(&format!("accept: text/event-stream\r\ncontent-length: {}\r\n", body.len()));
+    let mut caller = served.says(&(head + &body)).await;
+    // The first answer is counted, and the two others are being worked on.
+    caller.until("event: replica_done").await;
+    for fake in &fakes {
+        fake.called(1).await;
+    }
+    let list = served.app.admin().get("/v1/rounds").await.json();
+    let round_id = list["items"][0]["round_id"].as_str().unwrap();
+    let ended = call_off(&served.app, round_id).await;
     assert_eq!(ended.status, StatusCode::OK, "{}", ended.text());
+    let again = call_off(&served.app, round_id).await;
     assert_eq!(again.text(), ended.text(), "calling off twice is calling off");
     let round = ended.json();
     assert_eq!(round["state"], "cancelled");
     assert_eq!(round["verdict"], json!(null));
     assert_eq!(round["consensus"]["outcome"], "failed");
-    let labels: Vec<&str> = round["replicas"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|replica| replica["verdict"].as_str().unwrap())
-        .collect();
-    let cancelled = labels.iter().filter(|label| **label == "CANCELLED").count();
-    assert!(2 <= cancelled, "{labels:?}");
-    assert_eq!(reply.status, StatusCode::OK, "its caller hears of it too");
+    assert_eq!(round["consensus"]["strategy"], "none");
+    assert_eq!(
+        labels_by_session(&round),
+        [("s1", "VALID"), ("s2", "CANCELLED"), ("s3", "CANCELLED")]
+    );
+    caller.until("event: final").await;
+    // The executors see their connections close, but for the one that had answered.
+    fakes[1].abandoned(1).await;
+    fakes[2].abandoned(1).await;
+    assert!(fakes[0].abandoned(1).now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn the_caller_of_a_round_that_is_called_off_hears_of_it() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let (caller, body) = (app.admin(), json!({ "claim": "x" }));
+    let calling_off = async {
+        fake.called(1).await;
+        let list = app.admin().get("/v1/rounds").await.json();
+        call_off(&app, list["items"][0]["round_id"].as_str().unwrap()).await
+    };
+    let (reply, ended) = tokio::join!(caller.post("/api/v3/validate", &body), calling_off);
+    assert_eq!(ended.json()["state"], "cancelled");
+    assert_eq!(reply.status, StatusCode::OK);
     assert_eq!(reply.json()["verdict"], json!(null));
-    // The executors see their connections close.
-    let mut abandoned = 0;
-    for fake in &fakes[1..] {
-        fake.abandoned(1).await;
-        abandoned += 1;
-    }
-    assert_eq!(abandoned, 2);
+    assert_eq!(reply.json()["receipt_id"], ended.json()["receipt_id"]);
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ pub struct ConsensusBlock<'a> {
     agreement: f64,
     /// The label of each replica, in the order of choice.
     verdicts: Vec<Label>,
-    /// The aggregation; `none` for a round that expired.
+    /// The aggregation; `none` for a round that expired or was called off.
     #[schema(example = "majority")]
     strategy: &'a str,
     /// Probability that the winning answer is right; 0 without a winner, never 1.

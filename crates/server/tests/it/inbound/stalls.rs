@@ -118,10 +118,12 @@ async fn an_idle_connection_is_closed_after_its_time() {
 #[tokio::test]
 async fn a_peer_that_does_not_read_its_replies_is_dropped() {
     let served = Served::with(Inbound { write_timeout: SHORT, ..patient() }).await;
-    let mut peer = served.connect().await;
-    let asking = HEALTH.repeat(100);
+    let mut peer = served.says(HEALTH).await;
+    peer.until("ok").await;
+    let (asking, begun) = (HEALTH.repeat(100), tokio::time::Instant::now());
     // The buffers of the machine take a few million bytes, then the server waits, then it does not.
     while tokio::io::AsyncWriteExt::write_all(&mut peer.0, asking.as_bytes()).await.is_ok() {}
+    assert!(SHORT <= begun.elapsed(), "it was closed before its time");
 }
 
 #[tokio::test]
