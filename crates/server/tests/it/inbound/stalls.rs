@@ -120,8 +120,10 @@ async fn a_peer_that_does_not_read_its_replies_is_dropped() {
     let served = Served::with(Inbound { write_timeout: SHORT, ..patient() }).await;
     let mut peer = served.says(HEALTH).await;
     peer.until("ok").await;
-    let (asking, begun) = (HEALTH.repeat(100), tokio::time::Instant::now());
-    // The buffers of the machine take a few million bytes, then the server waits, then it does not.
+    // The buffers of the machine take a few of these large replies at once, so that the server
+    // waits from the beginning, for as long as it may.
+    let asking = HEALTH.replace("/health", "/openapi.json").repeat(100);
+    let begun = tokio::time::Instant::now();
     while tokio::io::AsyncWriteExt::write_all(&mut peer.0, asking.as_bytes()).await.is_ok() {}
     assert!(SHORT <= begun.elapsed(), "it was closed before its time");
 }
