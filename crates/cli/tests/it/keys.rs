@@ -111,3 +111,37 @@ fn what_is_wrong_with_a_key_is_a_matter_of_usage() {
         assert!(ran.err.contains(text), "{args:?}: {}", ran.err);
     }
 }
+
+#[test]
+fn a_key_that_nobody_saw_is_named_so_that_it_can_be_revoked() {
+    let home = Home::new();
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    home.run(&["keys", "create", "ci"]).ok();
+    for args in [["keys", "create", "lost"], ["keys", "rotate", "ci"]] {
+        let ran = Ran::from(home.command(&args).stdout(full()).output().unwrap());
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        let id = ran.err.split("jurat keys revoke ").nth(1).unwrap().split('`').next().unwrap();
+        assert!(ran.err.starts_with(&format!("error: the key {id} was made, but")), "{}", ran.err);
+        let revoked = home.run(&["keys", "revoke", id, "--json"]).ok().json();
+        assert_eq!(revoked["status"], "revoked", "{revoked}");
+    }
+    // The key of the operator is in its file, and nobody is locked out.
+    let ran =
+        Ran::from(home.command(&["keys", "rotate", "admin"]).stdout(full()).output().unwrap());
+    assert!(ran.code == 1 && ran.err.contains("`admin.key` in the state folder"), "{}", ran.err);
+    home.run(&["keys", "list"]).ok();
+}
+
+#[test]
+fn an_empty_key_file_is_not_sent() {
+    let home = Home::new();
+    let _server = home.serve();
+    let path = home.state().join("admin.key");
+    let key = fs::read_to_string(&path).unwrap();
+    fs::write(&path, "\n").unwrap();
+    let ran = home.run(&["rounds", "list"]);
+    assert_eq!(ran.code, 1);
+    let expected = "admin.key` holds no key; restore it from a backup, or set JURAT_KEY\n";
+    assert!(ran.err.ends_with(expected), "{}", ran.err);
+    run_with(&home, key.trim(), &["rounds", "list"]).ok();
+}
