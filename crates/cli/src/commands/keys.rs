@@ -11,7 +11,7 @@ use crate::{
     args::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
     client::{Call, Reply, path, query},
     output::{
-        Format,
+        Format, counted,
         table::{cell, said, table, word},
     },
     state::State,
@@ -163,7 +163,7 @@ fn status(item: &Value, now: Timestamp) -> &'static str {
 
 fn limits(item: &Value) -> Option<String> {
     let rate = item["rate_per_minute"].as_u64().map(|rate| format!("{rate} a minute"));
-    let rounds = item["concurrent_rounds"].as_u64().map(|rounds| format!("{rounds} rounds"));
+    let rounds = item["concurrent_rounds"].as_u64().map(|rounds| counted(rounds, "round"));
     let both: Vec<String> = rate.into_iter().chain(rounds).collect();
     if both.is_empty() { None } else { Some(both.join(", ")) }
 }

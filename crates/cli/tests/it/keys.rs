@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::home::{Home, Ran};
 
 fn run_with(home: &Home, key: &str, args: &[&str]) -> Ran {
@@ -69,7 +71,8 @@ fn a_revoked_key_opens_nothing_and_is_revoked_once() {
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("there is no live key `ci`"), "{}", ran.err);
     create(&home, &["two words"]);
-    assert_eq!(home.run(&["keys", "revoke", "two words", "--json"]).ok().out, "");
+    let revoked = home.run(&["keys", "revoke", "two words", "--json"]).ok().json();
+    assert_eq!(revoked, json!({"status": "revoked", "key": "two words"}));
     let ran = home.run(&["keys", "revoke", "admin"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("this is the key of the request itself"), "{}", ran.err);
