@@ -12,7 +12,7 @@ use jurat_store::Location;
 
 use crate::settings::{
     BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, HEADER_TIMEOUT_MS,
-    IDLE_TIMEOUT_MS, KEY, LISTEN, LOG_FILTER, LOG_FORMAT, MAX_CONNECTIONS,
+    IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, MAX_CONNECTIONS,
     MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS,
     REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER, STATE_DIR, STORE,
     Settings, WRITE_TIMEOUT_MS,
@@ -88,7 +88,8 @@ impl Config {
                     .text(&REQUESTS_PER_MINUTE_PER_KEY)
                     .and_then(|text| text.parse().ok()),
                 rounds_per_key: settings.size(&ROUNDS_PER_KEY),
-                ..Limits::default()
+                lag: Some(Duration::from_millis(settings.count(&LAG_MS)))
+                    .filter(|lag| !lag.is_zero()),
             },
             inbound: inbound(&settings),
             settings,

@@ -1,10 +1,9 @@
 //! Tells of each verdict as an event, in the words of the conventions of OpenTelemetry.
 
 use jurat_core::{
-    consensus::Outcome,
     reason,
-    replica::Replica,
-    round::{Closing, OpenRound},
+    replica::{Label, Replica},
+    round::{Closing, Ending, OpenRound},
 };
 use tracing::Level;
 
@@ -20,15 +19,20 @@ pub(crate) fn tell(open: &OpenRound, closing: &Closing) {
         tell_replica(open, closing, replica);
     }
     let consensus = &closing.consensus;
-    let failure = (consensus.outcome == Outcome::Failed).then_some("failed");
+    // Without a verdict there is nothing that was evaluated, and a zero would read like one.
+    let verdict = consensus.verdict.map(Label::as_str);
+    let failure = match (verdict, closing.ending) {
+        (Some(_), _) => None,
+        (None, Ending::Closed) => Some(consensus.outcome.as_str()),
+        (None, ending) => Some(ending.as_str()),
+    };
     tracing::event!(
         name: "gen_ai.evaluation.result",
         target: TARGET,
         Level::INFO,
         gen_ai.evaluation.name = "consensus",
-        gen_ai.evaluation.score.value = consensus.confidence,
-        gen_ai.evaluation.score.label =
-            consensus.verdict.map_or(consensus.outcome.as_str(), |verdict| verdict.as_str()),
+        gen_ai.evaluation.score.value = verdict.map(|_| consensus.confidence),
+        gen_ai.evaluation.score.label = verdict,
         gen_ai.evaluation.explanation = consensus.outcome.as_str(),
         gen_ai.response.id = open.id.as_str(),
         jurat.policy.id = cut(&open.policy_id),
@@ -43,6 +47,8 @@ pub(crate) fn tell(open: &OpenRound, closing: &Closing) {
 fn tell_replica(open: &OpenRound, closing: &Closing, replica: &Replica) {
     let said = replica.answer.said();
     let failure = replica.answer.failure().map(|failure| failure.code.as_str());
+    // Only a verdict has a label; why there is none is in `error.type`.
+    let label = failure.is_none().then(|| replica.answer.label().as_str());
     let explanation =
         failure.map_or_else(|| reasons(said.map_or(&[], |said| &said.reason_codes)), str::to_owned);
     tracing::event!(
@@ -51,7 +57,7 @@ fn tell_replica(open: &OpenRound, closing: &Closing, replica: &Replica) {
         Level::INFO,
         gen_ai.evaluation.name = cut(&open.policy_id),
         gen_ai.evaluation.score.value = said.and_then(|said| said.score),
-        gen_ai.evaluation.score.label = replica.answer.label().as_str(),
+        gen_ai.evaluation.score.label = label,
         gen_ai.evaluation.explanation = explanation,
         gen_ai.response.id = open.id.as_str(),
         gen_ai.provider.name = cut(&replica.independence.provider_family),

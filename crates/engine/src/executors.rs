@@ -1,11 +1,13 @@
 //! Operations on executors. They belong to the installation, so they need an admin.
 
+use std::sync::Arc;
+
 use jurat_core::{
     caller::{Caller, Scope},
     executor::{BreakerState, Executor, Probe},
     session::Session,
 };
-use jurat_store::{Added, Page, Removed};
+use jurat_store::{Added, OnceAnswer, Page, Removed};
 
 use crate::{Done, Engine, EngineError, ExecutorView, Keyed};
 
@@ -21,6 +23,8 @@ impl Engine {
         require(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.answered_before(caller, keyed).await? {
+            // Whoever did it may have left before it was noticed here.
+            self.inner.pool.forget();
             return Ok(Done::Before(answer));
         }
         if let Some(name) = &executor.token_env
@@ -96,10 +100,13 @@ impl Engine {
         require(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.answered_before(caller, keyed).await? {
+            // Whoever did it may have left before it was noticed here.
+            self.inner.pool.forget();
             return Ok(Done::Before(answer));
         }
-        // Which sessions go along is known only afterwards.
-        let once = self.note_of(caller, keyed, &Vec::new());
+        let once = self.note_for(caller, keyed, |saving| {
+            OnceAnswer::OfRemoval(Arc::new(move |sessions| saving.of(&sessions.to_vec())))
+        });
         let sessions = match self.inner.store.executor_remove(name, once.as_ref()).await? {
             Removed::Removed(sessions) => sessions,
             Removed::Unknown => return Err(unknown(name)),
@@ -109,7 +116,6 @@ impl Engine {
         self.inner.pool.drop_standing(name);
         self.inner.metrics.executors.forget(name);
         tracing::info!(executor.name = name, "removed an executor and its sessions");
-        self.complete_note(caller, keyed, &sessions).await;
         Ok(Done::Now(sessions))
     }
 }

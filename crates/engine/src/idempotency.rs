@@ -1,9 +1,9 @@
 //! Requests that their callers want done once, whatever gets lost on the way.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use jurat_core::{caller::Caller, round::Round};
-use jurat_store::{DoneBefore, Once, SavedAnswer};
+use jurat_store::{DoneBefore, Once, OnceAnswer, SavedAnswer};
 
 use crate::{Engine, EngineError};
 
@@ -20,12 +20,24 @@ pub struct OnceKey {
 pub struct Keyed<T> {
     pub once: OnceKey,
     pub status: u16,
-    pub answer: Box<dyn Fn(&T) -> String + Send + Sync>,
+    pub answer: Arc<dyn Fn(&T) -> String + Send + Sync>,
 }
 
 impl<T> fmt::Debug for Keyed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed").field("once", &self.once).finish_non_exhaustive()
+    }
+}
+
+/// How an answer is written down.
+pub(crate) struct Saving<T> {
+    status: u16,
+    answer: Arc<dyn Fn(&T) -> String + Send + Sync>,
+}
+
+impl<T> Saving<T> {
+    pub(crate) fn of(&self, result: &T) -> SavedAnswer {
+        SavedAnswer { status: self.status, text: (self.answer)(result) }
     }
 }
 
@@ -71,7 +83,20 @@ impl Engine {
         keyed: Option<&Keyed<T>>,
         result: &T,
     ) -> Option<Once> {
-        keyed.map(|keyed| self.once(caller, &keyed.once, Some(keyed.saved(result))))
+        keyed.map(|keyed| self.once(caller, &keyed.once, OnceAnswer::Known(keyed.saved(result))))
+    }
+
+    /// What the store notes of a write whose answer is known only when it is done.
+    pub(crate) fn note_for<T>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&Keyed<T>>,
+        answer: impl FnOnce(Saving<T>) -> OnceAnswer,
+    ) -> Option<Once> {
+        keyed.map(|keyed| {
+            let saving = Saving { status: keyed.status, answer: Arc::clone(&keyed.answer) };
+            self.once(caller, &keyed.once, answer(saving))
+        })
     }
 
     /// Replaces the noted answer by the whole one.
@@ -104,7 +129,7 @@ impl Engine {
 
     /// What the store notes of a round.
     pub(crate) fn round_note(&self, caller: &Caller, once: &OnceKey) -> Once {
-        self.once(caller, once, None)
+        self.once(caller, once, OnceAnswer::Round)
     }
 
     async fn done_before(
@@ -120,7 +145,7 @@ impl Engine {
         Ok(found)
     }
 
-    fn once(&self, caller: &Caller, once: &OnceKey, answer: Option<SavedAnswer>) -> Once {
+    fn once(&self, caller: &Caller, once: &OnceKey, answer: OnceAnswer) -> Once {
         Once {
             account: caller.account().clone(),
             key: once.key.clone(),

@@ -3,14 +3,16 @@
 mod limits;
 mod owner;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jurat_core::{
     caller::{Caller, Scope},
     id::AccountId,
     key::{ApiKey, Key, NewKey},
 };
-use jurat_store::{KeyAdded, KeyRecord, Page, Revocation, Revoked, Rotated, Rotation, Succession};
+use jurat_store::{
+    KeyAdded, KeyRecord, OnceAnswer, Page, Revocation, Revoked, Rotated, Rotation, Succession,
+};
 
 pub use self::{
     limits::{Allowance, Limit},
@@ -29,6 +31,12 @@ pub struct Issued {
     pub clear: ApiKey,
     /// The identifier of the key that it takes the place of.
     pub replaces: Option<String>,
+}
+
+impl Issued {
+    fn in_place_of(succession: Succession, clear: ApiKey) -> Self {
+        Self { key: succession.new, clear, replaces: Some(succession.old.id) }
+    }
 }
 
 /// Which key is meant: by its identifier in any account, or by its name in one.
@@ -155,16 +163,24 @@ impl Engine {
             new_id: clear.id().to_owned(),
             new_secret_hash: clear.secret_hash(),
         };
-        let once = self.note_of(caller, keyed, &unnamed(&rotation, &clear));
-        let Succession { old, new } =
-            match self.inner.store.key_rotate(&rotation, once.as_ref()).await? {
-                Rotated::Done(succession) => *succession,
-                Rotated::Unknown => return Err(unknown(key)),
-                Rotated::Repeated => return self.answered_meanwhile(caller, keyed).await,
-            };
-        self.inner.keys.forget(&old.id);
-        let issued = Issued { key: new, clear, replaces: Some(old.id) };
-        self.complete_note(caller, keyed, &issued).await;
+        let drawn = clear.clone();
+        let once = self.note_for(caller, keyed, |saving| {
+            OnceAnswer::OfRotation(Arc::new(move |succession| {
+                saving.of(&Issued::in_place_of(succession.clone(), drawn.clone()))
+            }))
+        });
+        let succession = match self.inner.store.key_rotate(&rotation, once.as_ref()).await? {
+            Rotated::Done(succession) => *succession,
+            Rotated::Unknown => return Err(unknown(key)),
+            Rotated::Repeated => return self.answered_meanwhile(caller, keyed).await,
+            Rotated::Superseded(newer) => {
+                return Err(EngineError::Conflict(format!(
+                    "the key was rotated already, and `{newer}` has taken its place; rotate that one"
+                )));
+            }
+        };
+        self.inner.keys.forget(&succession.old.id);
+        let issued = Issued::in_place_of(succession, clear);
         Ok(Done::Now(issued))
     }
 
@@ -217,21 +233,4 @@ impl Engine {
 
 fn unknown(key: KeyRef) -> EngineError {
     EngineError::NotFound { what: "live key", id: key.id_or_name }
-}
-
-/// What is known of a key before it is known which one it takes the place of.
-fn unnamed(rotation: &Rotation, clear: &ApiKey) -> Issued {
-    let key = Key {
-        id: clear.id().to_owned(),
-        account: rotation.account.clone(),
-        name: rotation.id_or_name.clone(),
-        scopes: BTreeSet::new(),
-        rate_per_minute: None,
-        concurrent_rounds: None,
-        created_at: rotation.at,
-        expires_at: None,
-        revoked_at: None,
-        last_used_at: None,
-    };
-    Issued { key, clear: clear.clone(), replaces: None }
 }

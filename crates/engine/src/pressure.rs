@@ -33,6 +33,13 @@ const BURST: u64 = 8;
 /// A write that waits longer means that the store has stopped, for now.
 const STALLED: Duration = Duration::from_millis(500);
 
+/// How many rounds are under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    Light,
+    Heavy,
+}
+
 /// Decides whether a round may begin. Cheap to ask.
 #[derive(Debug)]
 pub(crate) struct Pressure {
@@ -65,9 +72,12 @@ impl Pressure {
     }
 
     /// Whether a round would be refused now. Asking takes no place away.
-    pub(crate) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self, load: Load) -> bool {
         if self.is_stalled.load(Ordering::Relaxed) {
             return true;
+        }
+        if load == Load::Light {
+            return false;
         }
         let gap = self.gap.load(Ordering::Relaxed);
         gap != 0 && self.nanos() < self.due.load(Ordering::Relaxed)
@@ -83,13 +93,13 @@ impl Pressure {
     }
 
     /// Whether one more round may begin now.
-    pub(crate) fn admit(&self) -> Result<(), EngineError> {
+    pub(crate) fn admit(&self, load: Load) -> Result<(), EngineError> {
         if self.is_asleep.load(Ordering::Relaxed) {
             self.wake.notify_one();
         }
         let admitted = if self.is_stalled.load(Ordering::Relaxed) {
             Err(EngineError::Late("the store does not keep up"))
-        } else if self.is_in_rate() {
+        } else if self.is_in_rate() || load == Load::Light {
             Ok(())
         } else {
             Err(EngineError::Late("this node is busy with the rounds that it has"))
@@ -207,19 +217,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_a_limit_everything_is_taken_and_with_one_as_much_as_it_says() {
         let pressure = pressure();
-        assert_eq!((0..1_000).filter(|_| pressure.admit().is_ok()).count(), 1_000);
+        assert_eq!((0..1_000).filter(|_| pressure.admit(Load::Heavy).is_ok()).count(), 1_000);
         pressure.limit(Some(100.0));
         tokio::time::advance(Duration::from_secs(1)).await;
         // A few at once, for the time when nobody came.
-        let at_once = (0..1_000).filter(|_| pressure.admit().is_ok()).count();
+        let at_once = (0..1_000).filter(|_| pressure.admit(Load::Heavy).is_ok()).count();
         assert_eq!(at_once, usize::try_from(BURST).unwrap() + 1);
         let mut taken = 0;
         for _ in 0..1_000 {
             tokio::time::advance(Duration::from_millis(1)).await;
-            taken += (0..5).filter(|_| pressure.admit().is_ok()).count();
+            taken += (0..5).filter(|_| pressure.admit(Load::Heavy).is_ok()).count();
         }
         assert!((99..=101).contains(&taken), "{taken}");
-        let refusal = pressure.admit().unwrap_err();
+        let refusal = pressure.admit(Load::Heavy).unwrap_err();
         assert_eq!(refusal.code(), jurat_core::code::Code::Overloaded);
     }
 
@@ -232,12 +242,12 @@ mod tests {
             drop(tokio::time::timeout(time, watch.as_mut()).await);
         };
         pass(Duration::from_millis(400)).await;
-        assert!(pressure.admit().is_ok());
+        assert!(pressure.admit(Load::Heavy).is_ok());
         pass(Duration::from_millis(200)).await;
-        assert!(pressure.admit().unwrap_err().to_string().contains("store"));
+        assert!(pressure.admit(Load::Heavy).unwrap_err().to_string().contains("store"));
         drop(waiting);
         pass(Duration::from_millis(10)).await;
-        assert!(pressure.admit().is_ok());
+        assert!(pressure.admit(Load::Heavy).is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -246,7 +256,7 @@ mod tests {
         let mut watch = Box::pin(pressure.watch(Duration::from_millis(1)));
         drop(tokio::time::timeout(Duration::from_secs(2), watch.as_mut()).await);
         assert!(pressure.is_asleep.load(Ordering::Relaxed));
-        pressure.admit().unwrap();
+        pressure.admit(Load::Heavy).unwrap();
         drop(tokio::time::timeout(Duration::from_millis(20), watch.as_mut()).await);
         assert!(!pressure.is_asleep.load(Ordering::Relaxed));
     }

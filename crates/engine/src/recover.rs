@@ -60,27 +60,31 @@ impl Engine {
                 }
             }
         });
-        if alone == Alone::No {
-            let engine = self.clone();
-            self.inner.tasks.every(REFRESH_EVERY, move || {
-                let engine = engine.clone();
-                async move {
-                    if let Err(error) = engine.pool_refresh().await {
-                        tracing::warn!(error = %error, "could not look for changed executors");
-                    }
-                }
-            });
-            let engine = self.clone();
-            self.inner.tasks.every(CALLED_OFF_EVERY, move || {
-                let engine = engine.clone();
-                async move {
-                    if let Err(error) = engine.stop_called_off().await {
-                        tracing::warn!(error = %error, "could not look for rounds that were called off");
-                    }
-                }
-            });
-        }
+        self.watch_for_changes();
         Ok(())
+    }
+
+    /// Looks for what other nodes changed, and for what this one changed without its caller
+    /// waiting for the end of the request.
+    fn watch_for_changes(&self) {
+        let engine = self.clone();
+        self.inner.tasks.every(REFRESH_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.pool_refresh().await {
+                    tracing::warn!(error = %error, "could not look for changed executors");
+                }
+            }
+        });
+        let engine = self.clone();
+        self.inner.tasks.every(CALLED_OFF_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.stop_called_off().await {
+                    tracing::warn!(error = %error, "could not look for rounds that were called off");
+                }
+            }
+        });
     }
 
     /// Closes orphaned rounds as expired and returns how many there were.

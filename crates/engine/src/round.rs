@@ -11,13 +11,13 @@ use jurat_core::{
     select::select,
     time::Timestamp,
 };
-use jurat_store::Opened;
+use jurat_store::{Once, Opened, StoreError, StoreErrorKind};
 use tokio::{sync::oneshot, time::Instant};
 use tracing::Instrument as _;
 
 use crate::{
     Begun, Engine, EngineError, OnceKey, Watcher,
-    ask::Errand,
+    ask::{Checks, Errand},
     executors::require,
     keys::RoundPlace,
     pool::{PoolView, lanes},
@@ -104,7 +104,10 @@ impl Engine {
         if let Some(round) = self.round_before(caller, once).await? {
             return Ok(Turn::Before(Box::new(round)));
         }
-        self.admit()?;
+        // Whether the node is late was asked before the body was read.
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
         self.round_place(caller).map(Turn::Now)
     }
 
@@ -118,12 +121,10 @@ impl Engine {
         trace::name_round(&id);
 
         let view = self.pool_view().await?;
-        // Probing takes a part of the time at the most; whom it did not reach is not chosen.
-        let probing = self.probe_stale(&job, &view);
-        let _elapsed =
-            tokio::time::timeout(Duration::from_millis(job.timeout_ms / 4), probing).await;
-        let preparing = tokio::time::timeout_at(deadline, self.prepare(&id, &job, &view)).await;
-        let checks = preparing.map_err(|_| EngineError::ChecksBusy)??;
+        let checks = tokio::select! {
+            checks = self.make_ready(&id, &job, &view, deadline) => checks?,
+            () = self.inner.under_way.released() => return Err(EngineError::ShuttingDown),
+        };
         let (seats, places) = self.choose(&job, &view, seed(bits))?;
 
         let open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
@@ -132,11 +133,14 @@ impl Engine {
         if opened.is_closed() {
             return Ok(None);
         }
-        let opening = self.inner.store.round_open(&open, once.as_ref());
-        if self.inner.metrics.write("round_open", opening).await? == Opened::Repeated {
+        // Listed before it can be seen, so that nobody fails to call it off.
+        let entered = self.inner.under_way.enter(&open);
+        if self.record_open(&open, once.as_ref()).await? == Opened::Repeated {
             return Ok(None);
         }
-        let entered = self.inner.under_way.enter(&open);
+        for seat in &open.seats {
+            self.note_dispatch(&seat.executor);
+        }
         // A caller who went away in this moment gets the round by its key or from the list.
         let _gone = opened.send(open.clone());
 
@@ -145,6 +149,49 @@ impl Engine {
         let round = self.close(open, ended, &watcher).await?;
         drop(entered);
         Ok(Some(round))
+    }
+
+    async fn make_ready(
+        &self,
+        id: &RoundId,
+        job: &Job,
+        view: &PoolView,
+        deadline: Instant,
+    ) -> Result<Checks, EngineError> {
+        // Probing takes a part of the time at the most; whom it did not reach is not chosen.
+        let probing = self.probe_stale(job, view);
+        let _elapsed =
+            tokio::time::timeout(Duration::from_millis(job.timeout_ms / 4), probing).await;
+        let preparing = tokio::time::timeout_at(deadline, self.prepare(id, job, view)).await;
+        preparing.map_err(|_| EngineError::ChecksBusy)?
+    }
+
+    /// Records the round, also when the answer to a first try is lost: a round that is on record
+    /// and that nobody walks would keep its caller waiting.
+    async fn record_open(
+        &self,
+        open: &OpenRound,
+        once: Option<&Once>,
+    ) -> Result<Opened, EngineError> {
+        let record =
+            || self.inner.metrics.write("round_open", self.inner.store.round_open(open, once));
+        let error = match record().await {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error,
+        };
+        if error.kind != StoreErrorKind::Unavailable {
+            return Err(error.into());
+        }
+        match record().await {
+            Ok(Opened::Opened) => Ok(Opened::Opened),
+            Ok(Opened::Repeated) | Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => {
+                let stored = self.inner.store.round_get(&open.account, &open.id).await?;
+                let is_ours =
+                    stored.is_some_and(|stored| stored.open.lease_token == open.lease_token);
+                Ok(if is_ours { Opened::Opened } else { Opened::Repeated })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn open_round(
@@ -186,7 +233,6 @@ impl Engine {
         let mut places = Vec::with_capacity(chosen.len());
         for index in chosen {
             let lane = &lanes[index];
-            self.note_dispatch(&lane.session.executor);
             let Some(address) = view.addresses.get(&lane.session.executor) else {
                 return Err(EngineError::Bug("a chosen session has no address"));
             };

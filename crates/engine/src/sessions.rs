@@ -18,6 +18,8 @@ impl Engine {
         require(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.answered_before(caller, keyed).await? {
+            // Whoever did it may have left before it was noticed here.
+            self.inner.pool.forget();
             return Ok(Done::Before(answer));
         }
         let once = self.note_of(caller, keyed, &session);
@@ -64,6 +66,8 @@ impl Engine {
         require(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.answered_before(caller, keyed).await? {
+            // Whoever did it may have left before it was noticed here.
+            self.inner.pool.forget();
             return Ok(Done::Before(answer));
         }
         let once = self.note_of(caller, keyed, &());

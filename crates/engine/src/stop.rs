@@ -1,6 +1,9 @@
 //! The end of a node: no round begins any more, and those under way end or are released.
 
-use crate::{Engine, EngineError, under_way::Stop};
+use crate::{Engine, EngineError, pressure::Load, under_way::Stop};
+
+/// So many rounds may always be under way, however late the node is.
+const FEW: usize = 32;
 
 impl Engine {
     /// Whether a round may begin now. Asked before the body of a request is read.
@@ -8,13 +11,19 @@ impl Engine {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
-        self.inner.pressure.admit()
+        self.inner.pressure.admit(self.load())
+    }
+
+    /// Few rounds under way cannot be what makes a node late, and refusing one would help nobody.
+    fn load(&self) -> Load {
+        let under_way = self.inner.limits.rounds - self.inner.rounds.available_permits();
+        if under_way < FEW { Load::Light } else { Load::Heavy }
     }
 
     /// Whether a round would be refused because this node is late. Cheaper than to ask for one, and
     /// nobody's place is taken; the refusal is counted.
     pub fn is_late(&self) -> bool {
-        let is_full = self.inner.pressure.is_full();
+        let is_full = self.inner.pressure.is_full(self.load());
         if is_full {
             self.inner.pressure.note_refusal();
         }

@@ -22,7 +22,10 @@ pub(crate) enum Stop {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct UnderWay(Mutex<Rounds>);
+pub(crate) struct UnderWay {
+    rounds: Mutex<Rounds>,
+    released: CancellationToken,
+}
 
 #[derive(Debug, Default)]
 struct Rounds {
@@ -75,6 +78,7 @@ impl UnderWay {
 
     /// Stops every round that is under way, and every one that begins from now on.
     pub(crate) fn stop_all(&self, why: Stop) {
+        self.released.cancel();
         let mut rounds = self.rounds();
         rounds.stop = Some(why);
         for running in rounds.running.values() {
@@ -82,9 +86,14 @@ impl UnderWay {
         }
     }
 
+    /// Waits until every round is stopped, for those that have not begun yet.
+    pub(crate) async fn released(&self) {
+        self.released.cancelled().await;
+    }
+
     fn rounds(&self) -> MutexGuard<'_, Rounds> {
         // Nothing that is done under the lock leaves it half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

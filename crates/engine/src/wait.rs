@@ -76,14 +76,16 @@ impl Engine {
             // Looked up before the round is read, so that an end in between is not missed.
             let running = self.inner.under_way.find(account, id);
             let round = self.round_of(account, id).await?;
-            if round.closing.is_some() || until <= Instant::now() {
+            // A node that ends waits for its own rounds only.
+            let is_over = until <= Instant::now() || (running.is_none() && self.is_stopping());
+            if round.closing.is_some() || is_over {
                 return Ok(round);
             }
             if let Some(running) = running {
                 let _elapsed = tokio::time::timeout_at(until, running.ended()).await;
             } else {
                 let next = until.min(Instant::now() + pause);
-                let _elapsed = tokio::time::timeout_at(next, std::future::pending::<()>()).await;
+                let _elapsed = tokio::time::timeout_at(next, self.stopping()).await;
                 pause = LOOK_EVERY.min(pause * 2);
             }
         }

@@ -1,5 +1,7 @@
 //! `Idempotency-Key`: what makes a repeated request the same one.
 
+use std::sync::Arc;
+
 use axum::{
     extract::FromRequestParts,
     http::{HeaderValue, Method, StatusCode, request::Parts},
@@ -72,7 +74,7 @@ impl Repeatable {
         answer: impl Fn(&T) -> Value + Send + Sync + 'static,
     ) -> Option<Keyed<T>> {
         let once = self.once(operation, body)?;
-        let answer = Box::new(move |result: &T| answer(result).to_string());
+        let answer = Arc::new(move |result: &T| answer(result).to_string());
         Some(Keyed { once, status: status.as_u16(), answer })
     }
 }

@@ -71,6 +71,8 @@ pub struct Rotation {
 pub enum Rotated {
     Done(Box<Succession>),
     Unknown,
+    /// The key with this identifier has taken its place already.
+    Superseded(String),
     /// Its idempotency key was used before; nothing changed.
     Repeated,
 }
@@ -96,6 +98,21 @@ impl Rotation {
             ..old.clone()
         };
         KeyRecord { key, secret_hash: self.new_secret_hash }
+    }
+
+    /// The key that has taken the place of `old`: a live one of the same name that is no older and
+    /// lives longer.
+    pub(crate) fn successor(&self, old: &Key, of_name: &[Key]) -> Option<String> {
+        let outlives = |key: &Key| match (key.expires_at, old.expires_at) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(end), Some(of_old)) => of_old < end,
+        };
+        let successor = of_name.iter().find(|key| {
+            let is_other = key.id != old.id && key.name == old.name;
+            is_other && old.created_at <= key.created_at && key.is_live(self.at) && outlives(key)
+        });
+        successor.map(|key| key.id.clone())
     }
 
     pub(crate) fn end_of(&self, old: &Key) -> Timestamp {

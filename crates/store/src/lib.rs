@@ -35,7 +35,7 @@ pub use self::{
     error::{StoreError, StoreErrorKind},
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
-    once::{DoneBefore, Once, SavedAnswer},
+    once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
     postgres::Postgres,
     sqlite::Sqlite,
 };

@@ -1,21 +1,68 @@
 //! Writes that happen once: what is kept of them under the caller's idempotency key.
 
+use std::{fmt, sync::Arc};
+
 use jurat_core::{
     id::{AccountId, RoundId},
     time::Timestamp,
 };
 
+use crate::key::Succession;
+
 /// What a write leaves behind, in the transaction that does it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Once {
     pub account: AccountId,
     pub key: String,
     pub operation: String,
     /// Tells whether a later request with the key is the same one.
     pub request_digest: String,
-    /// `None` for a round, which is its own answer.
-    pub answer: Option<SavedAnswer>,
+    pub answer: OnceAnswer,
     pub at: Timestamp,
+}
+
+/// How a result that is known only after the write is answered.
+pub(crate) type Answering<T> = Arc<dyn Fn(&T) -> SavedAnswer + Send + Sync>;
+
+/// What is answered to those who ask again.
+#[derive(Clone)]
+pub enum OnceAnswer {
+    /// A round is its own answer.
+    Round,
+    Known(SavedAnswer),
+    /// Written down when it is known which sessions went along with an executor.
+    OfRemoval(Answering<[String]>),
+    /// Written down when it is known which key a new one takes the place of.
+    OfRotation(Answering<Succession>),
+}
+
+impl OnceAnswer {
+    pub(crate) fn of_removal(&self, sessions: &[String]) -> Option<SavedAnswer> {
+        match self {
+            Self::OfRemoval(answer) => Some(answer(sessions)),
+            Self::Known(answer) => Some(answer.clone()),
+            Self::Round | Self::OfRotation(_) => None,
+        }
+    }
+
+    pub(crate) fn of_rotation(&self, succession: &Succession) -> Option<SavedAnswer> {
+        match self {
+            Self::OfRotation(answer) => Some(answer(succession)),
+            Self::Known(answer) => Some(answer.clone()),
+            Self::Round | Self::OfRemoval(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for OnceAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Round => "Round",
+            Self::Known(_) => "Known",
+            Self::OfRemoval(_) => "OfRemoval",
+            Self::OfRotation(_) => "OfRotation",
+        })
+    }
 }
 
 /// What was answered.

@@ -227,7 +227,7 @@ impl Store for Postgres {
         key: &str,
         answer: &SavedAnswer,
     ) -> Result<()> {
-        once::answer(&self.pool, account, key, answer).await
+        once::answer(&self.pool, account.as_str(), key, answer).await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {

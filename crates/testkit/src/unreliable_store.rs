@@ -24,7 +24,7 @@ use jurat_store::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// What happens to a close that fails.
+/// What happens to a write that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// It does not happen.
@@ -33,18 +33,25 @@ pub enum Fault {
     AnswerLost,
 }
 
-/// Fails so many closes of rounds, then works.
+/// Fails so many openings or closes of rounds, then works.
 #[derive(Debug)]
 pub struct UnreliableStore {
     inner: Arc<dyn Store>,
     fault: Fault,
+    opens_left: AtomicU32,
     left: AtomicU32,
 }
 
 impl UnreliableStore {
     pub async fn new(fault: Fault, times: u32) -> Arc<Self> {
         let inner = jurat_store::open(&Location::Memory).await.unwrap();
-        Arc::new(Self { inner, fault, left: AtomicU32::new(times) })
+        Arc::new(Self { inner, fault, opens_left: AtomicU32::new(0), left: AtomicU32::new(times) })
+    }
+
+    /// One that fails openings.
+    pub async fn at_open(fault: Fault, times: u32) -> Arc<Self> {
+        let inner = jurat_store::open(&Location::Memory).await.unwrap();
+        Arc::new(Self { inner, fault, opens_left: AtomicU32::new(times), left: AtomicU32::new(0) })
     }
 }
 
@@ -145,7 +152,16 @@ impl Store for UnreliableStore {
     }
 
     async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened> {
-        self.inner.round_open(round, once).await
+        let is_due =
+            self.opens_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        match (is_due, self.fault) {
+            (Err(_), _) => self.inner.round_open(round, once).await,
+            (Ok(_), Fault::Refused) => Err(gone().await),
+            (Ok(_), Fault::AnswerLost) => {
+                self.inner.round_open(round, once).await?;
+                Err(gone().await)
+            }
+        }
     }
 
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {

@@ -15,6 +15,7 @@ pub(crate) static ALL: &[&Setting] = &[
     &ROUNDS,
     &CALLS_PER_EXECUTOR,
     &PROBE_FRESH_MS,
+    &LAG_MS,
     &REQUESTS_PER_MINUTE_PER_KEY,
     &ROUNDS_PER_KEY,
     &MAX_CONNECTIONS,
@@ -148,6 +149,17 @@ pub(crate) static PROBE_FRESH_MS: Setting = Setting {
     default: Some("60000"),
     about: "How many milliseconds what a check of an executor found is believed.",
     example: "15000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static LAG_MS: Setting = Setting {
+    name: "limits.lag_ms",
+    variable: "JURAT_LIMITS_LAG_MS",
+    flag: None,
+    kind: Kind::Count { least: 0, most: 60_000 },
+    default: Some("2"),
+    about: "How many milliseconds work that is ready may wait for its turn before new rounds are refused; 0 refuses none for that.",
+    example: "10",
     privacy: Privacy::Open,
 };
 

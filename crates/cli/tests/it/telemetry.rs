@@ -147,8 +147,8 @@ fn check_events(records: &[LogRecord], round: &Span, reply: &Value) {
         [
             "vp.schema_only.v1: VALID by e0/e0 family-0 model-0 ",
             "vp.schema_only.v1: INVALID by e1/e1 family-1 model-1 ",
-            "vp.schema_only.v1: ERROR by e2/e2 family-2 model-2 http_status",
-            "consensus: split by /   ",
+            "vp.schema_only.v1:  by e2/e2 family-2 model-2 http_status",
+            "consensus:  by /   split",
         ]
     );
 }

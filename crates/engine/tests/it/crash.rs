@@ -9,6 +9,7 @@ use jurat_store::{Location, Orphans};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
+    unreliable_store::{Fault, UnreliableStore},
 };
 use serde_json::json;
 
@@ -79,4 +80,20 @@ async fn a_node_that_was_overtaken_cannot_close_its_round_any_more() {
     assert_eq!(reply.json()["code"], "conflict", "{}", reply.text());
     let list = app.admin().get("/v1/rounds").await.json();
     assert_eq!(list["items"][0]["state"], "expired");
+}
+
+#[tokio::test]
+async fn a_round_whose_opening_was_acknowledged_too_late_is_walked_all_the_same() {
+    for fault in [Fault::Refused, Fault::AnswerLost] {
+        let store = UnreliableStore::at_open(fault, 1).await;
+        let app = TestApp::on(store, Limits::default()).await;
+        let _fakes = app.executors([says_valid()]).await;
+        for key in [None, Some("k")] {
+            let headers: Vec<_> = key.map(|key| ("idempotency-key", key)).into_iter().collect();
+            let body = json!({ "claim": "x" });
+            let reply = app.admin().post_with("/api/v3/validate", &body, &headers).await;
+            assert_eq!(reply.json()["verdict"], "VALID", "{fault:?}: {}", reply.text());
+            assert!(!reply.headers.contains_key("idempotent-replayed"));
+        }
+    }
 }

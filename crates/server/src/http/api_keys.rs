@@ -2,9 +2,9 @@
 
 use axum::{
     Extension,
-    extract::{FromRequestParts, Path, Query, State},
+    extract::{FromRequestParts, Query, State},
     http::{StatusCode, request::Parts},
-    response::{IntoResponse, Response},
+    response::{IntoResponse as _, Response},
 };
 use jurat_core::{caller::Caller, id::AccountId};
 use jurat_engine::{Engine, EnginePage, Issued, KeyRef};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::page::{ListQuery, wrong};
 use crate::{
-    decode::{Json, MaybeJson},
+    decode::{Json, MaybeJson, PathText},
     encode::{self, Answer},
     once::{self, Repeatable},
 };
@@ -94,8 +94,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Meant {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        let Path(id_or_name) = path.map_err(IntoResponse::into_response)?;
+        let PathText(id_or_name) = PathText::from_request_parts(parts, state).await?;
         let query = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let Ok(Query(query)) = query else {
             return Err(encode::problem(&wrong("query", "cannot be read")));

@@ -12,7 +12,7 @@ use jurat_core::{
     caller::Caller,
     code::Code,
     job::{Disagreement, Job},
-    round::Round,
+    round::{Ending, Round},
 };
 use jurat_engine::{Begun, Engine, EngineError, Watcher};
 use jurat_wire::{
@@ -183,10 +183,14 @@ pub(super) fn reply(result: Result<Round, EngineError>, shape: Shape) -> Result<
     if round.open.disagreement != Disagreement::FailHard || !closing.consensus.disagreed {
         return Ok(shape.text(reply));
     }
-    let detail = format!(
-        "the replicas do not agree: outcome `{}`, agreement {}",
-        closing.consensus.outcome, closing.consensus.agreement
-    );
+    let detail = match closing.ending {
+        Ending::Closed => format!(
+            "the replicas do not agree: outcome `{}`, agreement {}",
+            closing.consensus.outcome, closing.consensus.agreement
+        ),
+        Ending::Cancelled => "the round was called off before it was decided".to_owned(),
+        Ending::Expired => "the node stopped before the round was decided".to_owned(),
+    };
     let problem = Problem::new(Code::ConsensusDisagreement, detail)
         .with("consensus", json!(ConsensusBlock::of(closing)))
         .with("replicas", json!(replicas(&round.open, closing)))

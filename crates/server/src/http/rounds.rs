@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use axum::{
-    Extension,
-    extract::{Path, State},
-    http::HeaderMap,
-};
+use axum::{Extension, extract::State, http::HeaderMap};
 use jurat_core::{caller::Caller, code::Code, id::RoundId, time::Timestamp};
 use jurat_engine::{Engine, RoundQuery};
 use jurat_wire::{
@@ -16,6 +12,7 @@ use jurat_wire::{
 
 use super::page::{Filters, ListQuery, wrong};
 use crate::{
+    decode::PathText,
     encode::{self, Answer},
     prefer::{LONGEST_WAIT, Prefer},
 };
@@ -34,7 +31,7 @@ pub(super) async fn list(
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathText(id): PathText,
     query: Filters,
     headers: HeaderMap,
 ) -> Answer {
@@ -51,7 +48,7 @@ pub(super) async fn show(
 pub(super) async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathText(id): PathText,
 ) -> Answer {
     let round_id = round_id(&id)?;
     let round = engine.round_cancel(&caller, &round_id).await?;

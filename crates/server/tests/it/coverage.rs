@@ -53,6 +53,25 @@ async fn what_is_not_there_is_a_problem_too() {
 }
 
 #[tokio::test]
+async fn an_address_that_no_name_can_have_names_nothing() {
+    let app = TestApp::new().await;
+    let mut asked = 0;
+    for route in route_table() {
+        let Some((before, rest)) = route.path.split_once('{') else { continue };
+        let (_, after) = rest.split_once('}').unwrap();
+        for strange in ["%FF", "a%C3", "%00", "a%00b"] {
+            let path = format!("{before}{strange}{after}");
+            let reply = app.admin().send(route.method, &path, Body::empty(), &[]).await;
+            assert_eq!(reply.status, StatusCode::NOT_FOUND, "{} {path}", route.method);
+            assert_eq!(reply.headers["content-type"], "application/problem+json", "{path}");
+            assert_eq!(reply.json()["code"], "not_found", "{path}");
+            asked += 1;
+        }
+    }
+    assert!(40 <= asked, "{asked}");
+}
+
+#[tokio::test]
 async fn every_code_has_a_status_and_a_hint() {
     for code in Code::ALL {
         assert!((400..600).contains(&code.http_status()), "{code}");

@@ -9,11 +9,12 @@ use jurat_testkit::{
 };
 use serde_json::json;
 
-/// Asks for a round that cannot be, until the answer is this.
-async fn until(app: &TestApp, status: StatusCode) -> jurat_testkit::app::Reply {
+/// Asks for a round that cannot be, until the answer is this. A busy machine may be late as well,
+/// so the text tells for what reason.
+async fn until(app: &TestApp, status: StatusCode, because: &str) -> jurat_testkit::app::Reply {
     loop {
         let reply = app.admin().post("/api/v3/validate", &json!({})).await;
-        if reply.status == status {
+        if reply.status == status && reply.text().contains(because) {
             return reply;
         }
         tokio::task::yield_now().await;
@@ -31,9 +32,8 @@ async fn a_store_that_does_not_keep_up_stops_new_rounds_until_it_does() {
     let claim = json!({ "claim": "x" });
     let slow = caller.post("/api/v3/validate", &claim);
     let meanwhile = async {
-        let refused = until(&app, StatusCode::SERVICE_UNAVAILABLE).await;
+        let refused = until(&app, StatusCode::SERVICE_UNAVAILABLE, "the store does not").await;
         assert_eq!(refused.json()["code"], "overloaded");
-        assert!(refused.json()["detail"].as_str().unwrap().contains("store"));
         let seconds: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
         assert!((2..=8).contains(&seconds));
         for path in ["/health", "/ready", "/metrics", "/v1/rounds", "/v1/executors"] {
@@ -42,6 +42,6 @@ async fn a_store_that_does_not_keep_up_stops_new_rounds_until_it_does() {
     };
     let (slow, ()) = tokio::join!(slow, meanwhile);
     assert_eq!(slow.json()["verdict"], "VALID", "{}", slow.text());
-    until(&app, StatusCode::UNPROCESSABLE_ENTITY).await;
+    until(&app, StatusCode::UNPROCESSABLE_ENTITY, "request_invalid").await;
     app.engine.shutdown().await;
 }

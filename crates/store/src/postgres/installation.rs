@@ -88,8 +88,9 @@ pub(super) async fn executor_remove(
         tx.rollback().await?;
         return Ok(Removed::Unknown);
     }
-    tx.commit().await?;
     sessions.sort_unstable();
+    once::complete(&mut tx, once, |answer| answer.of_removal(&sessions)).await?;
+    tx.commit().await?;
     Ok(Removed::Removed(sessions))
 }
 

@@ -99,8 +99,11 @@ pub(super) async fn revoke(
         tx.rollback().await?;
         return Ok(refused);
     }
-    for key in &keys {
-        let revoke = sqlx::query(sql::KEY_REVOKE).bind(at).bind(account).bind(&key.id);
+    // In the order of the identifiers, like the notes of use, so that neither waits for the other.
+    let mut ids: Vec<&str> = keys.iter().map(|key| key.id.as_str()).collect();
+    ids.sort_unstable();
+    for id in ids {
+        let revoke = sqlx::query(sql::KEY_REVOKE).bind(at).bind(account).bind(id);
         revoke.execute(&mut *tx).await?;
     }
     tx.commit().await?;
@@ -123,15 +126,22 @@ pub(super) async fn rotate(
         tx.rollback().await?;
         return Ok(Rotated::Unknown);
     };
+    let of_name = find(&mut tx, rotation.account.as_str(), &old.name).await?;
+    if let Some(newer) = rotation.successor(&old, &of_name) {
+        tx.rollback().await?;
+        return Ok(Rotated::Superseded(newer));
+    }
     let new = rotation.replacement(&old);
     write(&mut tx, sql::KEY_ADD, &KeyRow::new(&new)?).await?;
     let end = rotation.end_of(&old);
     let expire =
         sqlx::query(sql::KEY_EXPIRE).bind(end.micros()).bind(old.account.as_str()).bind(&old.id);
     expire.execute(&mut *tx).await?;
-    tx.commit().await?;
     old.expires_at = Some(end);
-    Ok(Rotated::Done(Box::new(Succession { old, new: new.key })))
+    let succession = Succession { old, new: new.key };
+    once::complete(&mut tx, once, |answer| answer.of_rotation(&succession)).await?;
+    tx.commit().await?;
+    Ok(Rotated::Done(Box::new(succession)))
 }
 
 pub(super) async fn used(pool: &PgPool, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

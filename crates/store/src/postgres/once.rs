@@ -1,11 +1,11 @@
 //! What was done under idempotency keys, in PostgreSQL.
 
 use jurat_core::id::AccountId;
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use crate::{
     Result,
-    once::{DoneBefore, SavedAnswer},
+    once::{DoneBefore, OnceAnswer, SavedAnswer},
     rows::once::{OnceRow, read_done, status},
     sql,
 };
@@ -20,17 +20,17 @@ pub(super) async fn get(
 }
 
 pub(super) async fn answer(
-    pool: &PgPool,
-    account: &AccountId,
+    database: impl PgExecutor<'_>,
+    account: &str,
     key: &str,
     answer: &SavedAnswer,
 ) -> Result<()> {
     sqlx::query(sql::ONCE_ANSWER)
         .bind(status(answer.status))
         .bind(&answer.text)
-        .bind(account.as_str())
+        .bind(account)
         .bind(key)
-        .execute(pool)
+        .execute(database)
         .await?;
     Ok(())
 }
@@ -43,16 +43,30 @@ pub(super) async fn note(
     round_id: Option<&str>,
 ) -> Result<bool> {
     let Some(once) = once else { return Ok(true) };
+    let answer = once.known();
     let noted = sqlx::query(sql::ONCE_ADD)
         .bind(&once.account_id)
         .bind(&once.key)
         .bind(&once.operation)
         .bind(&once.request_digest)
         .bind(round_id)
-        .bind(once.status)
-        .bind(&once.answer)
+        .bind(answer.as_ref().map(|answer| status(answer.status)))
+        .bind(answer.as_ref().map(|answer| &answer.text))
         .bind(once.created_at)
         .execute(tx)
         .await?;
     Ok(noted.rows_affected() == 1)
+}
+
+/// Adds the answer that is known only after the write, in the transaction of the write.
+pub(super) async fn complete(
+    tx: &mut PgConnection,
+    once: Option<&OnceRow>,
+    known: impl FnOnce(&OnceAnswer) -> Option<SavedAnswer>,
+) -> Result<()> {
+    let Some(once) = once else { return Ok(()) };
+    match known(&once.answer) {
+        Some(saved) => answer(tx, &once.account_id, &once.key, &saved).await,
+        None => Ok(()),
+    }
 }

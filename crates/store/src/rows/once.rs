@@ -5,7 +5,7 @@ use jurat_core::id::RoundId;
 use super::{Cells, Columns};
 use crate::{
     Result,
-    once::{DoneBefore, Once, SavedAnswer},
+    once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
 };
 
 pub(crate) struct OnceRow {
@@ -13,22 +13,27 @@ pub(crate) struct OnceRow {
     pub(crate) key: String,
     pub(crate) operation: String,
     pub(crate) request_digest: String,
-    pub(crate) status: Option<i16>,
-    pub(crate) answer: Option<String>,
+    pub(crate) answer: OnceAnswer,
     pub(crate) created_at: i64,
 }
 
 impl OnceRow {
     pub(crate) fn new(once: &Once) -> Self {
-        let answer = once.answer.as_ref();
         Self {
             account_id: once.account.as_str().to_owned(),
             key: once.key.clone(),
             operation: once.operation.clone(),
             request_digest: once.request_digest.clone(),
-            status: answer.map(|answer| status(answer.status)),
-            answer: answer.map(|answer| answer.text.clone()),
+            answer: once.answer.clone(),
             created_at: once.at.micros(),
+        }
+    }
+
+    /// The answer that is known before the write.
+    pub(crate) fn known(&self) -> Option<SavedAnswer> {
+        match &self.answer {
+            OnceAnswer::Known(answer) => Some(answer.clone()),
+            OnceAnswer::Round | OnceAnswer::OfRemoval(_) | OnceAnswer::OfRotation(_) => None,
         }
     }
 }

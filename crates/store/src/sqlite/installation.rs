@@ -80,8 +80,8 @@ pub(super) fn executor_remove(
         return Ok(Removed::Unknown);
     }
     pool_changed(tx)?;
-    once::note(tx, once, None)?;
     sessions.sort_unstable();
+    once::note_answered(tx, once, |answer| answer.of_removal(&sessions))?;
     Ok(Removed::Removed(sessions))
 }
 

@@ -87,13 +87,18 @@ pub(super) fn rotate(
     let Some(mut old) = keys.into_iter().find(|key| key.is_live(rotation.at)) else {
         return Ok(Rotated::Unknown);
     };
+    let of_name = find(tx, rotation.account.as_str(), &old.name)?;
+    if let Some(newer) = rotation.successor(&old, &of_name) {
+        return Ok(Rotated::Superseded(newer));
+    }
     let new = rotation.replacement(&old);
     write(tx, sql::KEY_ADD, &KeyRow::new(&new)?)?;
     let end = rotation.end_of(&old);
     execute(tx, sql::KEY_EXPIRE, params![end.micros(), old.account.as_str(), old.id])?;
-    once::note(tx, once, None)?;
     old.expires_at = Some(end);
-    Ok(Rotated::Done(Box::new(Succession { old, new: new.key })))
+    let succession = Succession { old, new: new.key };
+    once::note_answered(tx, once, |answer| answer.of_rotation(&succession))?;
+    Ok(Rotated::Done(Box::new(succession)))
 }
 
 pub(super) fn used(tx: &Connection, uses: &BTreeMap<String, Timestamp>) -> Result<()> {

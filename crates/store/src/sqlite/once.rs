@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::{execute, first};
 use crate::{
     Result,
-    once::{DoneBefore, SavedAnswer},
+    once::{DoneBefore, OnceAnswer, SavedAnswer},
     rows::once::{OnceRow, read_done, status},
     sql,
 };
@@ -32,8 +32,26 @@ pub(super) fn is_done(tx: &Connection, once: Option<&OnceRow>) -> Result<bool> {
     Ok(found.is_some())
 }
 
-/// Notes that the write is done.
+/// Notes that the write is done, with the answer that was known before.
 pub(super) fn note(tx: &Connection, once: Option<&OnceRow>, round_id: Option<&str>) -> Result<()> {
+    insert(tx, once, round_id, once.and_then(OnceRow::known).as_ref())
+}
+
+/// Notes that the write is done, with the answer that is known now.
+pub(super) fn note_answered(
+    tx: &Connection,
+    once: Option<&OnceRow>,
+    answer: impl FnOnce(&OnceAnswer) -> Option<SavedAnswer>,
+) -> Result<()> {
+    insert(tx, once, None, once.and_then(|once| answer(&once.answer)).as_ref())
+}
+
+fn insert(
+    tx: &Connection,
+    once: Option<&OnceRow>,
+    round_id: Option<&str>,
+    answer: Option<&SavedAnswer>,
+) -> Result<()> {
     let Some(once) = once else { return Ok(()) };
     let params = params![
         once.account_id,
@@ -41,8 +59,8 @@ pub(super) fn note(tx: &Connection, once: Option<&OnceRow>, round_id: Option<&st
         once.operation,
         once.request_digest,
         round_id,
-        once.status,
-        once.answer,
+        answer.map(|answer| status(answer.status)),
+        answer.map(|answer| &answer.text),
         once.created_at
     ];
     execute(tx, sql::ONCE_ADD, params).map(drop)

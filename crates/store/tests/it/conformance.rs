@@ -83,6 +83,7 @@ macro_rules! conformance {
             a_write_under_a_key_happens_once,
             a_write_that_did_not_happen_leaves_its_key_free,
             an_answer_can_be_completed,
+            an_answer_that_is_known_afterwards_is_kept_with_the_write,
             a_round_under_a_key_is_opened_once,
             of_two_rounds_under_one_key_at_once_one_is_opened,
             a_key_belongs_to_one_account,

@@ -265,3 +265,20 @@ async fn only_an_admin_makes_keys() {
         assert_problem(&reply, StatusCode::FORBIDDEN, "forbidden");
     }
 }
+
+#[tokio::test]
+async fn a_key_that_was_rotated_already_names_its_successor() {
+    let app = TestApp::new().await;
+    let made = app.admin().post("/v1/api-keys", &json!({ "name": "ci" })).await.json();
+    let path = format!("/v1/api-keys/{}/rotate", made["id"].as_str().unwrap());
+    app.clock.advance_ms(1);
+    let rotated = app.admin().post(&path, &json!({})).await.json();
+    let again = app.admin().post(&path, &json!({})).await;
+    assert_eq!(again.json()["code"], "conflict", "{}", again.text());
+    let successor = rotated["id"].as_str().unwrap();
+    assert!(again.json()["detail"].as_str().unwrap().contains(successor), "{}", again.text());
+    app.clock.advance_ms(1);
+    let by_name = app.admin().post("/v1/api-keys/ci/rotate", &json!({})).await.json();
+    assert_eq!(by_name["replaces"], rotated["id"]);
+    assert_eq!(by_name["expires_at"], json!(null), "it lives as long as the first was given");
+}

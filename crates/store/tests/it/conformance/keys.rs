@@ -320,7 +320,7 @@ pub(crate) async fn the_last_use_of_a_key_never_goes_back(backend: &Backend) {
 fn rotated(rotated: Rotated) -> Succession {
     let done = match rotated {
         Rotated::Done(succession) => Some(*succession),
-        Rotated::Unknown | Rotated::Repeated => None,
+        Rotated::Unknown | Rotated::Superseded(_) | Rotated::Repeated => None,
     };
     done.unwrap()
 }

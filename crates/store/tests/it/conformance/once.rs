@@ -1,7 +1,9 @@
 //! Writes under idempotency keys, and rounds that are called off.
 
+use std::sync::Arc;
+
 use jurat_core::id::AccountId;
-use jurat_store::{Added, Once, Opened, Removed, SavedAnswer, SessionAdded};
+use jurat_store::{Added, Once, OnceAnswer, Opened, Removed, SavedAnswer, SessionAdded};
 
 use super::rounds::read;
 use crate::{
@@ -9,13 +11,17 @@ use crate::{
     samples::{account, at, closing, executor, newest, node, round, session},
 };
 
+fn saved(text: &str) -> SavedAnswer {
+    SavedAnswer { status: 201, text: text.to_owned() }
+}
+
 fn once(account: &AccountId, key: &str, answer: Option<&str>) -> Once {
     Once {
         account: account.clone(),
         key: key.to_owned(),
         operation: "operation".to_owned(),
         request_digest: format!("digest of {key}"),
-        answer: answer.map(|text| SavedAnswer { status: 201, text: text.to_owned() }),
+        answer: answer.map_or(OnceAnswer::Round, |text| OnceAnswer::Known(saved(text))),
         at: at(5),
     }
 }
@@ -46,7 +52,7 @@ pub(crate) async fn a_write_under_a_key_happens_once(backend: &Backend) {
 
     let found = store.once_get(&alice, "add").await.unwrap().unwrap();
     assert_eq!((found.operation, found.request_digest), (add.operation, add.request_digest));
-    assert_eq!((found.answer, found.round, found.at), (add.answer, None, at(5)));
+    assert_eq!((found.answer, found.round, found.at), (Some(saved("added")), None, at(5)));
 }
 
 pub(crate) async fn a_write_that_did_not_happen_leaves_its_key_free(backend: &Backend) {
@@ -70,9 +76,23 @@ pub(crate) async fn an_answer_can_be_completed(backend: &Backend) {
     store.executor_add(&executor("e1"), None, Some(&key)).await.unwrap();
     let answer = SavedAnswer { status: 200, text: "probed, {\"odd\": \"text\"}".to_owned() };
     store.once_answer(&account("bob"), "key", &answer).await.unwrap();
-    assert_eq!(store.once_get(&alice, "key").await.unwrap().unwrap().answer, key.answer);
+    assert_eq!(
+        store.once_get(&alice, "key").await.unwrap().unwrap().answer,
+        Some(saved("not probed yet"))
+    );
     store.once_answer(&alice, "key", &answer).await.unwrap();
     assert_eq!(store.once_get(&alice, "key").await.unwrap().unwrap().answer, Some(answer));
+}
+
+pub(crate) async fn an_answer_that_is_known_afterwards_is_kept_with_the_write(backend: &Backend) {
+    let (store, alice) = (&backend.store, account("alice"));
+    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
+    let of_sessions = |sessions: &[String]| saved(&sessions.join(" "));
+    let answer = OnceAnswer::OfRemoval(Arc::new(of_sessions));
+    let remove = Once { answer, ..once(&alice, "remove", None) };
+    store.executor_remove("e1", Some(&remove)).await.unwrap();
+    let found = store.once_get(&alice, "remove").await.unwrap().unwrap();
+    assert_eq!(found.answer, Some(saved("s1")));
 }
 
 pub(crate) async fn a_round_under_a_key_is_opened_once(backend: &Backend) {
