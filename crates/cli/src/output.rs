@@ -129,7 +129,10 @@ impl Output {
 }
 
 /// A number with what it counts.
-pub(crate) fn counted<N: fmt::Display + From<u8> + PartialEq>(number: N, one: &str) -> String {
+pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(
+    number: N,
+    one: &str,
+) -> String {
     if number == N::from(1) { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 

@@ -87,9 +87,12 @@ async fn rotate(context: &Context, args: &RotateKey) -> anyhow::Result<()> {
     let key = &reply.value;
     // A key that is kept is not lost with what is printed.
     let is_kept = keep_in_folder(context, key)?;
-    show_once(context, &reply).map_err(|error| match is_kept {
-        true => anyhow!("{KEPT}, but it could not be printed: {error}"),
-        false => unseen(&reply, &error),
+    show_once(context, &reply).map_err(|error| {
+        if is_kept {
+            anyhow!("{KEPT}, but it could not be printed: {error}")
+        } else {
+            unseen(&reply, &error)
+        }
     })?;
     context.out.note(&format!(
         "made the key {}, which takes the place of {}; it is not shown again",
