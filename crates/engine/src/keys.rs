@@ -81,7 +81,11 @@ impl Engine {
         let issued = Issued { key: record.key.clone(), clear, replaces: None };
         let once = self.note_of(caller, keyed, &issued);
         match self.inner.store.key_add(&record, once.as_ref()).await? {
-            KeyAdded::Added => Ok(Done::Now(issued)),
+            KeyAdded::Added => {
+                let (id, by) = (&issued.key.id, &caller.key().id);
+                tracing::info!(jurat.key.id = %id, by = %by, "a key was made");
+                Ok(Done::Now(issued))
+            }
             KeyAdded::Repeated => self.answered_meanwhile(caller, keyed).await,
             KeyAdded::NameTaken => Err(EngineError::Conflict(format!(
                 "the account `{}` has a key `{}` already",
@@ -125,6 +129,7 @@ impl Engine {
             Revoked::Revoked(ids) => {
                 for id in &ids {
                     self.inner.keys.forget(id);
+                    tracing::info!(jurat.key.id = %id, by = %caller.key().id, "a key was revoked");
                 }
                 Ok(Done::Now(()))
             }
@@ -179,7 +184,15 @@ impl Engine {
                 )));
             }
         };
-        self.inner.keys.forget(&succession.old.id);
+        for id in succession.ended.iter().chain([&succession.old.id]) {
+            self.inner.keys.forget(id);
+        }
+        tracing::info!(
+            jurat.key.id = %succession.new.id,
+            replaces = %succession.old.id,
+            by = %caller.key().id,
+            "a key takes the place of another"
+        );
         let issued = Issued::in_place_of(succession, clear);
         Ok(Done::Now(issued))
     }

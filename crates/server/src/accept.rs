@@ -39,7 +39,7 @@ use self::{
     line::{Line, Phase},
     places::Places,
 };
-use crate::{encode, http, inbound::Inbound, layers, pace::Paced};
+use crate::{encode, framing, http, inbound::Inbound, layers, pace::Paced};
 
 /// Accepting fails when the machine is out of something, and it needs time to get it back.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -169,6 +169,11 @@ async fn answer(
     phase.busy();
     if http::is_round(request.method().as_str(), request.uri().path()) && engine.is_late() {
         let response = layers::late(&engine);
+        return Ok(response.map(|body| Answered { body, phase }));
+    }
+    if let Some(problem) = framing::fault(&request) {
+        let mut response = encode::problem(&problem);
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         return Ok(response.map(|body| Answered { body, phase }));
     }
     // A length beside it is overruled and taken away before it gets here, so what follows such a

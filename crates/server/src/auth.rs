@@ -72,6 +72,11 @@ fn tell(headers: &mut HeaderMap, allowance: Allowance) {
 
 /// The key of `Authorization: Bearer`, or of `X-API-Key`, which some clients send.
 fn key(headers: &HeaderMap) -> Option<&str> {
+    // Of two keys something in between may have looked at the other one.
+    let stands_twice = |name: HeaderName| 1 < headers.get_all(name).iter().count();
+    if stands_twice(header::AUTHORIZATION) || stands_twice(HeaderName::from_static("x-api-key")) {
+        return None;
+    }
     let bearer =
         headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|text| {
             let (scheme, key) = text.split_once(' ')?;

@@ -64,13 +64,18 @@ impl<S: Send + Sync> FromRequestParts<S> for PathText {
     }
 }
 
+fn too_large() -> Problem {
+    Problem::new(Code::PayloadTooLarge, format!("the body is larger than {BODY_LIMIT} bytes"))
+}
+
 async fn read(body: Body) -> Result<Value, Problem> {
+    // What is announced to be too large is not waited for, nor invited to come.
+    if body.size_hint().lower() > BODY_LIMIT as u64 {
+        return Err(too_large());
+    }
     let bytes = to_bytes(body, BODY_LIMIT).await.map_err(|error| {
         if is_caused_by::<http_body_util::LengthLimitError>(&error) {
-            Problem::new(
-                Code::PayloadTooLarge,
-                format!("the body is larger than {BODY_LIMIT} bytes"),
-            )
+            too_large()
         } else if is_caused_by::<TooSlow>(&error) {
             Problem::new(Code::RequestTimeout, TooSlow.to_string())
         } else {
@@ -88,6 +93,9 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
     let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     if encodings.any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return refuse("the body is compressed; send it as it is");
+    }
+    if 1 < headers.get_all(header::CONTENT_TYPE).iter().count() {
+        return refuse("the header `Content-Type` stands twice");
     }
     match headers.get(header::CONTENT_TYPE).map(axum::http::HeaderValue::to_str) {
         None => Ok(()),

@@ -5,6 +5,7 @@ mod auth;
 mod count;
 mod decode;
 mod encode;
+mod framing;
 mod http;
 mod inbound;
 mod layers;

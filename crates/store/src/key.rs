@@ -82,6 +82,8 @@ pub enum Rotated {
 pub struct Succession {
     pub old: Key,
     pub new: Key,
+    /// Earlier ones of the name that would have outlived the old one.
+    pub ended: Vec<String>,
 }
 
 impl Rotation {
@@ -113,6 +115,17 @@ impl Rotation {
             is_other && old.created_at <= key.created_at && key.is_live(self.at) && outlives(key)
         });
         successor.map(|key| key.id.clone())
+    }
+
+    /// The live keys of the same name that must not serve longer than the old one: whoever rotates
+    /// after a leak need not know how often that was done before.
+    pub(crate) fn predecessors<'a>(&self, old: &Key, of_name: &'a [Key]) -> Vec<&'a Key> {
+        let (end, at) = (self.end_of(old), self.at);
+        let outlives = |key: &Key| key.expires_at.is_none_or(|expires_at| end < expires_at);
+        let is_meant = |key: &&Key| {
+            key.id != old.id && key.name == old.name && key.is_live(at) && outlives(key)
+        };
+        of_name.iter().filter(is_meant).collect()
     }
 
     pub(crate) fn end_of(&self, old: &Key) -> Timestamp {

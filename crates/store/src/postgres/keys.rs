@@ -134,11 +134,17 @@ pub(super) async fn rotate(
     let new = rotation.replacement(&old);
     write(&mut tx, sql::KEY_ADD, &KeyRow::new(&new)?).await?;
     let end = rotation.end_of(&old);
-    let expire =
-        sqlx::query(sql::KEY_EXPIRE).bind(end.micros()).bind(old.account.as_str()).bind(&old.id);
-    expire.execute(&mut *tx).await?;
+    let predecessors = rotation.predecessors(&old, &of_name);
+    let ended: Vec<String> = predecessors.iter().map(|key| key.id.clone()).collect();
+    // In the order of the identifiers, like the notes of use, so that neither waits for the other.
+    let mut ids: Vec<&String> = ended.iter().chain([&old.id]).collect();
+    ids.sort_unstable();
+    for id in ids {
+        let expire = sqlx::query(sql::KEY_EXPIRE).bind(end.micros());
+        expire.bind(old.account.as_str()).bind(id).execute(&mut *tx).await?;
+    }
     old.expires_at = Some(end);
-    let succession = Succession { old, new: new.key };
+    let succession = Succession { old, new: new.key, ended };
     once::complete(&mut tx, once, |answer| answer.of_rotation(&succession)).await?;
     tx.commit().await?;
     Ok(Rotated::Done(Box::new(succession)))

@@ -94,9 +94,13 @@ pub(super) fn rotate(
     let new = rotation.replacement(&old);
     write(tx, sql::KEY_ADD, &KeyRow::new(&new)?)?;
     let end = rotation.end_of(&old);
-    execute(tx, sql::KEY_EXPIRE, params![end.micros(), old.account.as_str(), old.id])?;
+    let predecessors = rotation.predecessors(&old, &of_name);
+    let ended: Vec<String> = predecessors.iter().map(|key| key.id.clone()).collect();
+    for id in ended.iter().chain([&old.id]) {
+        execute(tx, sql::KEY_EXPIRE, params![end.micros(), old.account.as_str(), id])?;
+    }
     old.expires_at = Some(end);
-    let succession = Succession { old, new: new.key };
+    let succession = Succession { old, new: new.key, ended };
     once::note_answered(tx, once, |answer| answer.of_rotation(&succession))?;
     Ok(Rotated::Done(Box::new(succession)))
 }

@@ -16,7 +16,8 @@ async fn too_many_headers_are_refused() {
 #[tokio::test]
 async fn a_head_beyond_its_bytes_is_refused_before_it_ends() {
     let served = Served::with(patient()).await;
-    let fits = format!("GET /health HTTP/1.1\r\nx-a: {}\r\n\r\n", "a".repeat(30 * 1_024));
+    let fits =
+        format!("GET /health HTTP/1.1\r\nhost: h\r\nx-a: {}\r\n\r\n", "a".repeat(30 * 1_024));
     served.says(&fits).await.until("HTTP/1.1 200 ").await;
     let mut peer = served.says("GET /health HTTP/1.1\r\nx-a: ").await;
     let endless = "a".repeat(40 * 1_024);
@@ -52,6 +53,9 @@ async fn lengths_and_encodings_of_a_body_that_contradict_each_other_are_refused(
         "content-length: -1\r\n",
         "content-length: +4\r\n",
         "transfer-encoding: gzip\r\n",
+        "transfer-encoding: gzip, chunked\r\n",
+        "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
+        "host: another\r\n",
         "transfer-encoding: chunked, gzip\r\n",
         "transfer-encoding : chunked\r\n",
     ] {

@@ -282,3 +282,21 @@ async fn a_key_that_was_rotated_already_names_its_successor() {
     assert_eq!(by_name["replaces"], rotated["id"]);
     assert_eq!(by_name["expires_at"], json!(null), "it lives as long as the first was given");
 }
+
+#[tokio::test]
+async fn a_rotation_without_grace_ends_every_earlier_key_of_the_name() {
+    let app = TestApp::new().await;
+    let made = app.admin().post("/v1/api-keys", &json!({ "name": "ci" })).await.json();
+    let mut keys = vec![made["key"].as_str().unwrap().to_owned()];
+    for grace in [3_600, 0] {
+        app.clock.advance_ms(1);
+        let body = json!({ "grace_seconds": grace });
+        let rotated = app.admin().post("/v1/api-keys/ci/rotate", &body).await.json();
+        keys.push(rotated["key"].as_str().unwrap().to_owned());
+    }
+    let mut statuses = Vec::new();
+    for key in &keys {
+        statuses.push(app.with_key(key).get("/v1/rounds").await.status.as_u16());
+    }
+    assert_eq!(statuses, [401, 401, 200]);
+}

@@ -249,7 +249,7 @@ pub(crate) async fn a_rotated_key_has_a_successor_and_an_end(backend: &Backend) 
     "ci".clone_into(&mut old.key.name);
     old.key.last_used_at = Some(at(50));
     store.key_add(&old, None).await.unwrap();
-    let Succession { old: ended, new } =
+    let Succession { old: ended, new, .. } =
         rotated(store.key_rotate(&rotation(&alice, "ci", "k2"), None).await.unwrap());
     assert_eq!((ended.id.as_str(), ended.expires_at), ("k1", Some(at(500))));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key, ended);
