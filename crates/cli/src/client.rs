@@ -157,8 +157,10 @@ impl Client {
             Some(url::Host::Domain(name)) => name == "localhost",
             None => false,
         };
-        let of_folder = || State::existing(&config.state_dir).admin_key_text().filter(|_| is_local);
-        let key = config.key.clone().or_else(of_folder);
+        let key = match &config.key {
+            None if is_local => kept_key(&State::existing(&config.state_dir))?,
+            given => given.clone(),
+        };
         let key = key.context("there is no key for this server; set the variable JURAT_KEY")?;
         Ok(Self::http(url, &key)?)
     }
@@ -171,7 +173,11 @@ impl Client {
         if config.store_chosen == StoreChosen::ByUser && server.store != wanted {
             return Err(StateError::OtherStore { running: server.store, wanted }.into());
         }
-        if let Some(key) = config.key.clone().or_else(|| state.admin_key_text()) {
+        let key = match &config.key {
+            Some(key) => Some(key.clone()),
+            None => kept_key(state)?,
+        };
+        if let Some(key) = key {
             let client = Self::http(&server.url, &key)?;
             if client.transport.answers(HEALTH_TIMEOUT).await {
                 return Ok(Some(client));
@@ -266,6 +272,11 @@ impl Client {
         }
         self.transport.begin(request.body(body)?).await
     }
+}
+
+/// The key in the folder, as it is sent.
+fn kept_key(state: &State) -> Result<Option<String>, StateError> {
+    Ok(state.existing_admin_key()?.map(|key| key.reveal()))
 }
 
 fn bearer(key: &str) -> Result<HeaderValue, ClientError> {

@@ -17,7 +17,7 @@ use crate::settings::{
     REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER, STATE_DIR, STORE,
     Settings, WRITE_TIMEOUT_MS,
 };
-use crate::telemetry;
+use crate::{settings, telemetry};
 
 /// What the settings mean.
 #[derive(Clone)]
@@ -151,6 +151,12 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "this is the module that reads the environment")]
     let value = std::env::var(name);
     value.ok().filter(|value| !value.is_empty())
+}
+
+/// Says of each variable that looks like one of ours and is none what may be meant.
+pub(crate) fn unknown_variables() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter_map(|name| settings::unknown_variable(&name)).collect()
 }
 
 /// A bare name is a file in the state folder. What it may be is checked already.

@@ -1,7 +1,7 @@
 //! Why a command ends without its result, and with which exit code.
 
 use jurat_core::code::Code;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) const ERROR: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
@@ -56,6 +56,16 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
         }
     }
     parts.join(": ")
+}
+
+/// The error for a program: the problem of the API, or the same members for one of this process.
+pub(crate) fn body(error: &anyhow::Error) -> Value {
+    let kind = match error.downcast_ref::<Failure>() {
+        Some(Failure::Refused(body)) => return body.clone(),
+        Some(Failure::Usage(_)) => "usage_error",
+        None => "command_failed",
+    };
+    json!({ "error": kind, "message": sentence(error) })
 }
 
 pub(crate) fn code(body: &Value) -> Option<Code> {

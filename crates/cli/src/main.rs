@@ -62,10 +62,9 @@ fn failed(out: Output, error: &anyhow::Error) -> ExitCode {
     }
     let failure = error.downcast_ref::<Failure>();
     out.error(&sentence(error), &failure.map(Failure::advice).unwrap_or_default());
-    let Some(failure) = failure else { return ExitCode::from(ERROR) };
-    if let (Format::Json, Failure::Refused(body)) = (out.format, failure) {
+    if out.format == Format::Json {
         // The exit code tells of the error even where nobody reads this.
-        drop(out.data(&body.to_string()));
+        drop(out.data(&failure::body(error).to_string()));
     }
-    ExitCode::from(failure.exit_code())
+    ExitCode::from(failure.map_or(ERROR, Failure::exit_code))
 }

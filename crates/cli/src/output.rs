@@ -5,7 +5,10 @@ pub(crate) mod round;
 pub(crate) mod steps;
 pub(crate) mod table;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    fmt,
+    io::{self, IsTerminal as _, Write as _},
+};
 
 use console::{Style, Term};
 
@@ -94,6 +97,14 @@ impl Output {
         }
     }
 
+    /// Prints a body as it came, or says that it was done, which is for people who want to hear it.
+    pub(crate) fn confirm(self, reply: &Reply, text: impl FnOnce() -> String) -> io::Result<()> {
+        match (self.format, self.chatter) {
+            (Format::Text, Chatter::Quiet) => Ok(()),
+            (Format::Text, Chatter::Normal) | (Format::Json, _) => self.reply(reply, |_| text()),
+        }
+    }
+
     #[expect(clippy::unused_self, reason = "who prints has an output")]
     fn bytes(self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
@@ -115,6 +126,14 @@ impl Output {
         let is_on = self.colours == Colours::On;
         style.clone().force_styling(is_on).apply_to(text).to_string()
     }
+}
+
+/// A number with what it counts.
+pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(
+    number: N,
+    one: &str,
+) -> String {
+    if number == N::from(1) { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
 /// A terminal that does not know its width says 0.

@@ -9,6 +9,7 @@ mod value;
 
 pub(crate) use self::{
     file::{FILE_NAME, read as read_file},
+    nearest::unknown_variable,
     page::{example, topic},
     resolve::{Given, Origin, Resolved, Settings},
     table::{

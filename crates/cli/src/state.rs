@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) const ADMIN_KEY: &str = "admin.key";
 pub(crate) const NODE_KEY: &str = "node.key";
+/// What to do about a node key that cannot be read.
+pub(crate) const NODE_KEY_ADVICE: &str = "put it back from a backup; removing it makes a new identity, which executors must be told (`jurat node` prints it)";
 const LOCK: &str = "lock";
 const SERVER: &str = "server.json";
 
@@ -41,8 +43,14 @@ pub(crate) enum StateError {
         "the server of this state folder, with pid {pid} at {url}, does not answer; wait for it or stop it, or name the store with `--store`"
     )]
     Silent { pid: u32, url: String },
-    #[error("`{}` does not hold a key; remove it, and the next start writes a new one", path.display())]
-    Key { path: PathBuf },
+    #[error(
+        "`{}` holds no key; restore it from a backup, or remove it, and the next start of `jurat serve` writes a new one", path.display()
+    )]
+    AdminKey { path: PathBuf },
+    #[error("`{}` holds no key; restore it from a backup, or set JURAT_KEY", path.display())]
+    NothingToSend { path: PathBuf },
+    #[error("`{}` holds no key; {NODE_KEY_ADVICE}", path.display())]
+    NodeKey { path: PathBuf },
     #[error(
         "there is no `{}`; the first start of `jurat serve` writes it, and `--state-dir` names the folder", path.display()
     )]
@@ -131,13 +139,15 @@ impl State {
         let clock = SystemClock;
         let fresh = || ApiKey::new(clock.bits(), [clock.bits(), clock.bits()]).reveal();
         let text = self.read_or_write(ADMIN_KEY, fresh)?;
-        ApiKey::parse(&text).ok_or_else(|| StateError::Key { path: self.dir.join(ADMIN_KEY) })
+        ApiKey::parse(&text).ok_or_else(|| StateError::AdminKey { path: self.dir.join(ADMIN_KEY) })
     }
 
-    /// The key of the operator, if it was drawn.
-    pub(crate) fn admin_key_text(&self) -> Option<String> {
-        let text = std::fs::read_to_string(self.dir.join(ADMIN_KEY)).ok()?;
-        Some(text.trim().to_owned())
+    /// The key of the operator, if it was drawn and may be read. A file without one is an error.
+    pub(crate) fn existing_admin_key(&self) -> Result<Option<ApiKey>, StateError> {
+        let path = self.dir.join(ADMIN_KEY);
+        let Ok(bytes) = std::fs::read(&path) else { return Ok(None) };
+        let key = ApiKey::parse(String::from_utf8_lossy(&bytes).trim());
+        key.ok_or(StateError::NothingToSend { path }).map(Some)
     }
 
     /// Puts another key of the operator into its file.
@@ -153,7 +163,7 @@ impl State {
         let fresh = || format!("{:032x}{:032x}", clock.bits(), clock.bits());
         let text = self.read_or_write(NODE_KEY, fresh)?;
         let key = seed(&text).and_then(|seed| NodeKey::from_seed(&seed));
-        key.ok_or_else(|| StateError::Key { path: self.dir.join(NODE_KEY) })
+        key.ok_or_else(|| StateError::NodeKey { path: self.dir.join(NODE_KEY) })
     }
 
     /// The key of this node, if it was drawn.

@@ -54,6 +54,7 @@ impl Engine {
         // What was known of an executor that had the name before is not true of this one.
         self.inner.pool.drop_standing(&executor.name);
         self.inner.pool.forget();
+        tracing::info!(executor.name = %executor.name, "added an executor");
         if let Some(address) = self.address_of(&executor.name).await? {
             self.probe(&executor.name, &address).await;
         }
@@ -114,6 +115,7 @@ impl Engine {
         self.inner.pool.forget();
         self.inner.pool.drop_standing(name);
         self.inner.metrics.executors.forget(name);
+        tracing::info!(executor.name = name, "removed an executor and its sessions");
         Ok(Done::Now(sessions))
     }
 }

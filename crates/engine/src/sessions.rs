@@ -26,6 +26,7 @@ impl Engine {
         match self.inner.store.session_add(&session, once.as_ref()).await? {
             SessionAdded::Added => {
                 self.inner.pool.forget();
+                tracing::info!(session.id = %session.id, executor.name = %session.executor, "added a session");
                 Ok(Done::Now(session))
             }
             SessionAdded::Repeated => self.answered_meanwhile(caller, keyed).await,
@@ -73,6 +74,7 @@ impl Engine {
         match self.inner.store.session_remove(id, once.as_ref()).await? {
             Removed::Removed(_) => {
                 self.inner.pool.forget();
+                tracing::info!(session.id = id, "removed a session");
                 Ok(Done::Now(()))
             }
             Removed::Unknown => Err(unknown(id)),

@@ -12,7 +12,12 @@ mod rows;
 mod sql;
 mod sqlite;
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use jurat_core::{
@@ -229,6 +234,14 @@ pub enum Orphans {
     /// Every open round of another node. Only for SQLite under the exclusive lock, where no other
     /// node can be alive; PostgreSQL takes it as `LeaseOver`.
     All,
+}
+
+/// Whether a SQLite file has nothing in it, found without writing to it. One that cannot be read
+/// is not known to be blank.
+pub fn is_blank(path: &Path) -> bool {
+    // SQLite would remove the log that belongs to an empty file, and that may be all there is left.
+    let is_empty = path.metadata().is_ok_and(|found| found.len() == 0);
+    is_empty || sqlite::setup::is_blank(path).unwrap_or(false)
 }
 
 /// Where the store is.

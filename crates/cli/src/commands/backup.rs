@@ -22,7 +22,7 @@ use crate::{
     args::{Backup, BackupCommand, Restore},
     config::StoreChosen,
     failure::Failure,
-    output::{Format, steps::Steps, table::fields},
+    output::{Format, counted, steps::Steps, table::fields},
     signals::Signals,
     state::{State, StateError, store_name},
 };
@@ -113,10 +113,15 @@ fn at_risk(manifest: &Manifest) -> [String; 3] {
             "at risk: a request that is sent again with an Idempotency-Key first used after {moment} is done again"
         ),
         format!(
-            "the next start of `jurat serve` ends {} rounds as expired, which were under way",
-            manifest.open_rounds
+            "the next start of `jurat serve` ends {} as expired, which {} under way",
+            counted(manifest.open_rounds, "round"),
+            were(manifest.open_rounds)
         ),
     ]
+}
+
+const fn were(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
 }
 
 /// These commands work on files, wherever a server may be.
@@ -199,7 +204,12 @@ fn said(context: &Context, folder: &Path, manifest: &Manifest, word: &str) -> an
                 ("schema", manifest.schema_version.to_string()),
                 (
                     "rounds",
-                    format!("{}, of which {} were open", manifest.rounds, manifest.open_rounds),
+                    format!(
+                        "{}, of which {} {} open",
+                        manifest.rounds,
+                        manifest.open_rounds,
+                        were(manifest.open_rounds)
+                    ),
                 ),
                 ("newest", newest),
                 ("entries", manifest.entries.to_string()),

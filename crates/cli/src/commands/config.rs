@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::Context;
 use crate::{
+    config::unknown_variables,
     failure::Failure,
-    output::{Format, Output, table::table},
+    output::{Chatter, Format, Output, counted, table::table},
     settings::{self, Kind, Origin, Resolved},
 };
 
@@ -32,6 +33,7 @@ pub(super) fn show(context: &Context) -> anyhow::Result<u8> {
         }
     };
     context.out.data(&text)?;
+    note_unknown(context.out);
     if settings.file().is_none() {
         context.out.note(
             "no file with settings was read; `jurat config example` prints one to begin with",
@@ -83,16 +85,26 @@ pub(super) fn check_file(out: Output, file: &Path) -> anyhow::Result<u8> {
 pub(super) fn checked(context: &Context) -> anyhow::Result<u8> {
     let settings = &context.config.settings;
     let from_file = settings.iter().filter(|it| matches!(it.origin, Origin::File { .. })).count();
+    note_unknown(context.out);
     in_order(context.out, settings.file(), from_file)
 }
 
+/// A misspelt variable would be ignored in silence.
+fn note_unknown(out: Output) {
+    for text in unknown_variables() {
+        out.note(&format!("warning: {text}"));
+    }
+}
+
 fn in_order(out: Output, file: Option<&Path>, count: usize) -> anyhow::Result<u8> {
+    if (out.format, out.chatter) == (Format::Text, Chatter::Quiet) {
+        return Ok(0);
+    }
     let text = match (out.format, file) {
         (Format::Json, file) => json!({ "ok": true, "file": file, "settings": count }).to_string(),
         (Format::Text, None) => "there is no file with settings, and nothing wrong".to_owned(),
         (Format::Text, Some(file)) => {
-            let settings = if count == 1 { "1 setting" } else { &format!("{count} settings") };
-            format!("`{}` is in order: {settings}", file.display())
+            format!("`{}` is in order: {}", file.display(), counted(count, "setting"))
         }
     };
     out.data(&text)?;

@@ -4,6 +4,7 @@ mod disk;
 mod entries;
 mod files;
 mod local;
+mod store;
 
 use comfy_table::Cell;
 use jurat_core::checkup::{Finding, Level, clocks};
@@ -18,7 +19,7 @@ use crate::{
     client::{Call, Client},
     failure::{ERROR, sentence},
     output::{
-        Format, Output, shortened,
+        Format, Output, counted, shortened,
         table::{said, table, word},
     },
 };
@@ -33,7 +34,7 @@ pub(super) async fn run(context: &Context, args: &Doctor) -> anyhow::Result<u8> 
     }
     let mut checks: Vec<Value> = findings.iter().map(finding).collect();
     let mut entries = Entries::default();
-    if let Some(found) = local::unopened(&context.config) {
+    if let Some(found) = store::unopened(&context.config) {
         checks.push(finding(&found));
     } else if let Err(error) = Box::pin(ask(context, args, &mut checks, &mut entries)).await {
         let advice = "Mend this first; nothing behind it could be checked.";
@@ -96,7 +97,8 @@ fn shown(out: Output, checks: &[Value]) -> String {
     let list = table(out, &["status", "check", "finds"], rows.collect());
     let count = |word: &str| checks.iter().filter(|check| check["status"] == word).count();
     let (warnings, problems) = (count("warning"), count("problem"));
-    format!("{list}\n{} checks, {warnings} warnings, {problems} problems", checks.len())
+    let [warnings, problems] = [counted(warnings, "warning"), counted(problems, "problem")];
+    format!("{list}\n{}, {warnings}, {problems}", counted(checks.len(), "check"))
 }
 
 /// One finding for several: the worst of them all, or one that is well.

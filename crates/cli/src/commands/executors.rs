@@ -25,7 +25,7 @@ pub(super) async fn run(context: &Context, command: Executors) -> anyhow::Result
         Executors::Remove { name } => {
             let reply = context.send(Call::delete(path(ROUTE, &[&name]))).await?;
             let sessions = said(&reply.value["sessions"]);
-            context.out.reply(&reply, |_| format!("removed {name}; its sessions: {sessions}"))?;
+            context.out.confirm(&reply, || format!("removed {name}; its sessions: {sessions}"))?;
             Ok(0)
         }
     }

@@ -1,6 +1,7 @@
 //! `jurat keys`.
 
-use jurat_core::{key::ApiKey, time::Timestamp};
+use anyhow::anyhow;
+use jurat_core::time::Timestamp;
 use jurat_engine::{Clock as _, SystemClock};
 use jurat_wire::api::time;
 use serde_json::{Map, Value, json};
@@ -9,11 +10,15 @@ use super::{Context, items, rounds::to_the_second};
 use crate::{
     args::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
     client::{Call, Reply, path, query},
-    output::table::{cell, said, table, word},
+    output::{
+        Format, counted,
+        table::{cell, said, table, word},
+    },
     state::State,
 };
 
 const ROUTE: &str = "/v1/api-keys";
+const KEPT: &str = "`admin.key` in the state folder holds the new key";
 
 pub(super) async fn run(context: &Context, command: Keys) -> anyhow::Result<u8> {
     match command {
@@ -21,7 +26,15 @@ pub(super) async fn run(context: &Context, command: Keys) -> anyhow::Result<u8> 
         Keys::List(args) => list(context, args).await?,
         Keys::Revoke(args) => {
             let reply = context.send(Call::delete(address(&args, &[]))).await?;
-            context.out.reply(&reply, |_| format!("revoked {}", args.key))?;
+            match context.out.format {
+                Format::Json if reply.bytes.is_empty() => {
+                    let body = json!({ "status": "revoked", "key": args.key });
+                    context.out.data(&body.to_string())?;
+                }
+                Format::Json | Format::Text => {
+                    context.out.confirm(&reply, || format!("revoked {}", args.key))?;
+                }
+            }
         }
         Keys::Rotate(args) => rotate(context, &args).await?,
     }
@@ -30,7 +43,7 @@ pub(super) async fn run(context: &Context, command: Keys) -> anyhow::Result<u8> 
 
 async fn create(context: &Context, args: &CreateKey) -> anyhow::Result<()> {
     let reply = context.send(Call::post(ROUTE, create_body(args))).await?;
-    show_once(context, &reply)?;
+    show_once(context, &reply).map_err(|error| unseen(&reply, &error))?;
     let key = &reply.value;
     context.out.note(&format!(
         "made the key {} of {} for {}; it is not shown again",
@@ -71,26 +84,47 @@ async fn rotate(context: &Context, args: &RotateKey) -> anyhow::Result<()> {
         body["grace_seconds"] = json!(seconds);
     }
     let reply = context.send(Call::post(address(&args.named, &["rotate"]), body)).await?;
-    show_once(context, &reply)?;
     let key = &reply.value;
+    // A key that is kept is not lost with what is printed.
+    let is_kept = keep_in_folder(context, key)?;
+    show_once(context, &reply).map_err(|error| {
+        if is_kept {
+            anyhow!("{KEPT}, but it could not be printed: {error}")
+        } else {
+            unseen(&reply, &error)
+        }
+    })?;
     context.out.note(&format!(
         "made the key {}, which takes the place of {}; it is not shown again",
         said(&key["name"]),
         said(&key["replaces"])
     ));
-    keep_in_folder(context, key)
-}
-
-/// Replaces `admin.key` when it was that key whose place the new one takes.
-fn keep_in_folder(context: &Context, key: &Value) -> anyhow::Result<()> {
-    let state = State::existing(&context.config.state_dir);
-    let kept = state.admin_key_text().and_then(|text| ApiKey::parse(&text));
-    let (Some(kept), Some(text)) = (kept, key["key"].as_str()) else { return Ok(()) };
-    if key["replaces"] == kept.id() {
-        state.replace_admin_key(text)?;
-        context.out.note("`admin.key` in the state folder holds the new key");
+    if is_kept {
+        context.out.note(KEPT);
     }
     Ok(())
+}
+
+/// A key that nobody has seen is made all the same. This is not the error of a reader who has seen
+/// enough, so it does not say which one it was.
+fn unseen(reply: &Reply, error: &std::io::Error) -> anyhow::Error {
+    let id = said(&reply.value["id"]);
+    anyhow!(
+        "the key {id} was made, but could not be printed: {error}; revoke it with `jurat keys revoke {id}`, and make another"
+    )
+}
+
+/// Replaces `admin.key` when it was that key whose place the new one takes, and says whether.
+fn keep_in_folder(context: &Context, key: &Value) -> anyhow::Result<bool> {
+    let state = State::existing(&context.config.state_dir);
+    // A file without a key does not hold the old one.
+    let kept = state.existing_admin_key().ok().flatten();
+    let (Some(kept), Some(text)) = (kept, key["key"].as_str()) else { return Ok(false) };
+    let is_kept = key["replaces"] == kept.id();
+    if is_kept {
+        state.replace_admin_key(text)?;
+    }
+    Ok(is_kept)
 }
 
 async fn list(context: &Context, args: ListKeys) -> anyhow::Result<()> {
@@ -132,7 +166,7 @@ fn status(item: &Value, now: Timestamp) -> &'static str {
 
 fn limits(item: &Value) -> Option<String> {
     let rate = item["rate_per_minute"].as_u64().map(|rate| format!("{rate} a minute"));
-    let rounds = item["concurrent_rounds"].as_u64().map(|rounds| format!("{rounds} rounds"));
+    let rounds = item["concurrent_rounds"].as_u64().map(|rounds| counted(rounds, "round"));
     let both: Vec<String> = rate.into_iter().chain(rounds).collect();
     if both.is_empty() { None } else { Some(both.join(", ")) }
 }

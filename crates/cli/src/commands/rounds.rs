@@ -42,6 +42,8 @@ async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
         ("limit", args.list.limit.map(|limit| limit.to_string())),
         ("cursor", args.list.cursor),
     ];
+    let is_filter = |name| !matches!(name, "limit" | "cursor");
+    let is_filtered = parameters.iter().any(|(name, value)| is_filter(*name) && value.is_some());
     let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
@@ -59,7 +61,12 @@ async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
     let header =
         ["round", "kind", "state", "verdict", "outcome", "agreement", "confidence", "opened at"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
-    context.note_page(&reply.value, "no rounds yet: try `jurat validate --claim '2 + 2 = 4'`");
+    let when_empty = if is_filtered {
+        "no rounds match"
+    } else {
+        "no rounds yet: try `jurat validate --claim '2 + 2 = 4'`"
+    };
+    context.note_page(&reply.value, when_empty);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use tokio::{net::TcpListener, sync::oneshot};
 
 use super::Context;
 use crate::{
-    config::LogFormat,
+    config::{LogFormat, unknown_variables},
     failure::Failure,
     logging, node,
     output::{Format, Output, complain},
@@ -27,6 +27,9 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     let config = &context.config;
     let telemetry = config.telemetry.as_ref().map(Telemetry::start).transpose()?;
     logging::start_server(config, telemetry.as_ref())?;
+    for text in unknown_variables() {
+        tracing::warn!("{text}");
+    }
     let store = with_migrations(config.store.clone(), config.migrate_url.clone())?;
     let mut signals = Signals::listen()?;
     let state = State::open(&config.state_dir)?;
@@ -70,7 +73,10 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
             drop(stop);
             tokio::select! {
                 result = &mut serving => result?,
-                () = signals.next() => return Ok(INTERRUPTED),
+                () = signals.next() => {
+                    tracing::warn!("ended by a second signal; rounds under way are ended as expired by the next start");
+                    return Ok(INTERRUPTED);
+                }
             }
         }
     }

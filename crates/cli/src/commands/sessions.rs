@@ -16,7 +16,7 @@ pub(super) async fn run(context: &Context, command: Sessions) -> anyhow::Result<
         Sessions::Add(args) => {
             let reply = context.send(Call::post(ROUTE, add_body(&args))).await?;
             let text = format!("added the session {} to {}", args.id, args.executor);
-            context.out.reply(&reply, |_| text)?;
+            context.out.confirm(&reply, || text)?;
         }
         Sessions::List(args) => list(context, args).await?,
         Sessions::Show { id } => {
@@ -25,7 +25,7 @@ pub(super) async fn run(context: &Context, command: Sessions) -> anyhow::Result<
         }
         Sessions::Remove { id } => {
             let reply = context.send(Call::delete(path(ROUTE, &[&id]))).await?;
-            context.out.reply(&reply, |_| format!("removed the session {id}"))?;
+            context.out.confirm(&reply, || format!("removed the session {id}"))?;
         }
     }
     Ok(0)

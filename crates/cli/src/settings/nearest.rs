@@ -2,22 +2,49 @@
 
 use super::ALL;
 
-/// How like two names must be before one is taken for the other.
-const ALIKE: f64 = 0.7;
+/// The part of a name that may be wrong before it is taken for another: one letter in so many.
+const LETTERS_FOR_A_SLIP: usize = 5;
+const PREFIX: &str = "JURAT_";
+/// It names the file with settings, and so is none itself.
+const CONFIG: &str = "JURAT_CONFIG";
+/// What Kubernetes sets for a service that is called `jurat`.
+const OF_KUBERNETES: [&str; 2] = ["JURAT_SERVICE_", "JURAT_PORT"];
 
 /// The setting whose name is most like this one.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
-    ALL.iter()
-        .map(|setting| {
-            let whole = strsim::jaro_winkler(name, setting.name);
-            // A name without its section, or in a wrong one, is often meant.
-            let end = if last(name) == last(setting.name) { 0.95 } else { 0.0 };
-            (whole.max(end), setting.name)
-        })
-        .filter(|(likeness, _)| ALIKE < *likeness)
-        .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map(|(_, name)| name)
+    let (table, last) = parts(name);
+    let is_table = ALL.iter().any(|setting| parts(setting.name).0 == table);
+    // A name without its table, or in a wrong one, is often meant; a table nobody knows is not.
+    let elsewhere = ALL.iter().map(|setting| setting.name).find(|known| parts(known).1 == last);
+    let elsewhere = elsewhere.filter(|_| table.is_empty() || is_table);
+    closest(name, ALL.iter().map(|setting| setting.name)).or(elsewhere)
+}
+
+/// What to say of an environment variable that looks like a setting and is none.
+pub(crate) fn unknown_variable(name: &str) -> Option<String> {
+    let known = || ALL.iter().map(|setting| setting.variable).chain([CONFIG]);
+    let is_foreign = OF_KUBERNETES.iter().any(|start| name.starts_with(start));
+    if !name.starts_with(PREFIX) || is_foreign || known().any(|known| known == name) {
+        return None;
+    }
+    let shown = crate::output::shortened(name, 60);
+    Some(match closest(name, known()) {
+        Some(meant) => format!("the variable {shown} is no setting; did you mean {meant}?"),
+        None => format!("the variable {shown} is no setting, and means nothing to Jurat itself"),
+    })
+}
+
+/// The name with the fewest letters to change, if they are few.
+fn closest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    known
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .filter(|(distance, known)| *distance <= known.len() / LETTERS_FOR_A_SLIP)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+fn parts(name: &str) -> (&str, &str) {
+    name.rsplit_once('.').unwrap_or(("", name))
 }
 
 #[cfg(test)]
@@ -31,9 +58,22 @@ mod tests {
             ("listen", Some("server.listen")),
             ("server.rounds", Some("limits.rounds")),
             ("limits.calls_per_exec", Some("limits.calls_per_executor")),
+            ("limit.rounds", Some("limits.rounds")),
+            ("database.listen", None),
+            ("servants.live", None),
             ("zzz", None),
         ] {
             assert_eq!(nearest(given), expected, "for {given}");
         }
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_told_from_those_of_others() {
+        let found = unknown_variable("JURAT_LISTN").unwrap();
+        assert_eq!(found, "the variable JURAT_LISTN is no setting; did you mean JURAT_LISTEN?");
+        let found = unknown_variable("JURAT_MODEL_TOKEN").unwrap();
+        assert!(found.ends_with("means nothing to Jurat itself"), "{found}");
+        let others = ["JURAT_LISTEN", "JURAT_CONFIG", "PATH", "JURAT_PORT_5872_TCP_ADDR"];
+        assert!(others.iter().all(|name| unknown_variable(name).is_none()));
     }
 }

@@ -398,3 +398,42 @@ fn a_file_is_read_by_the_table_of_ambiguous_json() {
         assert_eq!(ran.code, expected, "{}: {}", document.name, ran.err);
     }
 }
+
+#[test]
+fn a_filter_that_finds_nothing_is_not_told_to_begin() {
+    let home = Home::new();
+    assert!(home.run(&["rounds", "list"]).ok().err.starts_with("no rounds yet: "));
+    assert_eq!(home.run(&["rounds", "list", "--state", "open"]).ok().err, "no rounds match\n");
+}
+
+#[test]
+fn who_wants_quiet_hears_no_confirmation() {
+    let home = Home::new();
+    home.run(&["executors", "add", "a", "http://127.0.0.1:1", "--no-session"]).ok();
+    std::fs::write(home.state().join("jurat.toml"), "[log]\nformat = \"text\"\n").unwrap();
+    for args in [
+        &["sessions", "add", "s", "--executor", "a"][..],
+        &["sessions", "remove", "s"],
+        &["executors", "remove", "a"],
+        &["config", "check"],
+    ] {
+        let ran = home.run(&[args, &["--quiet"]].concat()).ok();
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""), "{args:?}");
+    }
+}
+
+#[test]
+fn an_error_of_this_process_is_json_for_a_program() {
+    let home = Home::new();
+    let file = home.path().join("wrong.toml");
+    std::fs::write(&file, "[log]\nformat = \"xml\"\n").unwrap();
+    for (args, error, code) in [
+        (&["backup", "verify", "nowhere"][..], "command_failed", 1),
+        (&["restore", "nowhere"], "command_failed", 1),
+        (&["config", "check", "wrong.toml"], "usage_error", 2),
+    ] {
+        let ran = home.run(&[args, &["--json"]].concat());
+        assert_eq!((ran.code, &ran.json()["error"]), (code, &error.into()), "{}", ran.err);
+        assert!(ran.err.contains(ran.json()["message"].as_str().unwrap()), "{}", ran.err);
+    }
+}

@@ -186,3 +186,91 @@ fn more_connections_than_files_are_a_warning() {
     assert_eq!(warned.len() + enough.len(), 1, "{body}");
     assert!(warned.iter().chain(&enough).all(|it| it.contains("1000000 connections")), "{body}");
 }
+
+#[test]
+fn a_store_that_is_gone_or_empty_beside_its_keys_is_a_problem_and_stays_so() {
+    let (home, _) = used();
+    let path = home.state().join("jurat.db");
+    let expected = "is gone or empty, although keys are here";
+    // A file that SQLite made, and that nothing was put into.
+    let mut blank = fs::read(&path).unwrap();
+    blank.truncate(4096);
+    blank[100..].fill(0);
+    blank[100] = 13;
+    blank[105..107].copy_from_slice(&4096_u16.to_be_bytes());
+    blank[28..32].copy_from_slice(&1_u32.to_be_bytes());
+    for content in [Some(Vec::new()), Some(blank), None] {
+        match &content {
+            Some(bytes) => fs::write(&path, bytes).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let (code, body) = doctor(&home, &[]);
+        assert_eq!((code, &body["status"]), (1, &json!("problem")), "{body}");
+        assert!(found(&body, "store", "problem")[0].contains(expected), "{body}");
+        assert!(body.to_string().contains("starting now would begin an empty one"), "{body}");
+        assert_eq!(fs::read(&path).ok(), content);
+    }
+}
+
+#[test]
+fn an_empty_store_without_keys_is_a_new_installation() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    fs::write(home.state().join("jurat.db"), "").unwrap();
+    let (_, body) = doctor(&home, &[]);
+    assert_eq!(found(&body, "store", "problem"), [] as [&str; 0], "{body}");
+    assert_eq!(found(&body, "keys", "problem"), [] as [&str; 0], "{body}");
+    assert_eq!(
+        found(&body, "store", "warning"),
+        ["there is no store yet, and nothing in it to check"]
+    );
+}
+
+#[test]
+fn a_server_whose_file_was_removed_or_replaced_is_a_problem() {
+    let (home, _) = used();
+    let path = home.state().join("jurat.db");
+    let moved = home.state().join("moved.db");
+    let _server = home.serve();
+    fs::rename(&path, &moved).unwrap();
+    let (code, body) = doctor(&home, &[]);
+    assert_eq!(code, 1, "{body}");
+    assert!(found(&body, "store", "problem")[0].contains("jurat.db` is gone"), "{body}");
+    fs::copy(&moved, &path).unwrap();
+    let (code, body) = doctor(&home, &[]);
+    assert_eq!(code, 1, "{body}");
+    assert!(found(&body, "store", "problem")[0].contains("is another file than"), "{body}");
+    fs::rename(&moved, &path).unwrap();
+    assert_eq!(doctor(&home, &[]).0, 0);
+}
+
+#[test]
+fn key_files_without_a_key_are_named_with_what_to_do() {
+    let (home, _) = used();
+    for (name, content, advice) in [
+        ("admin.key", "", "Restore it from a backup; or remove it"),
+        ("admin.key", "nonsense\n", "Restore it from a backup; or remove it"),
+        ("node.key", "", "put it back from a backup; removing it makes a new identity"),
+    ] {
+        let path = home.state().join(name);
+        let kept = fs::read(&path).unwrap();
+        fs::write(&path, content).unwrap();
+        let (code, body) = doctor(&home, &[]);
+        assert_eq!(code, 1, "{body}");
+        let problems = found(&body, "keys", "problem");
+        assert!(problems[0].ends_with(&format!("{name}` holds no key")), "{body}");
+        assert!(body.to_string().contains(advice), "{body}");
+        assert!(found(&body, "store", "warning")[0].contains("was not looked into"), "{body}");
+        fs::write(&path, kept).unwrap();
+    }
+    assert_eq!(doctor(&home, &[]).0, 0);
+}
+
+#[test]
+fn a_misspelt_variable_is_a_warning() {
+    let home = Home::new();
+    let mut command = home.command(&["doctor", "--json"]);
+    let body = Ran::from(command.env("JURAT_LISTN", "x").output().unwrap()).ok().json();
+    let warned = found(&body, "settings", "warning");
+    assert_eq!(warned, ["the variable JURAT_LISTN is no setting; did you mean JURAT_LISTEN?"]);
+}

@@ -167,6 +167,7 @@ fn a_server_in_use_is_named_and_a_second_signal_ends_it_at_once() {
     server.terminate();
     server.wait_for("stopping when the rounds under way have ended");
     server.terminate();
+    server.wait_for("ended by a second signal");
     assert_eq!(server.wait().code(), Some(130));
     assert!(!home.state().join("server.json").exists());
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::home::{Home, Ran};
 
 fn run_with(home: &Home, key: &str, args: &[&str]) -> Ran {
@@ -69,7 +71,8 @@ fn a_revoked_key_opens_nothing_and_is_revoked_once() {
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("there is no live key `ci`"), "{}", ran.err);
     create(&home, &["two words"]);
-    assert_eq!(home.run(&["keys", "revoke", "two words", "--json"]).ok().out, "");
+    let revoked = home.run(&["keys", "revoke", "two words", "--json"]).ok().json();
+    assert_eq!(revoked, json!({"status": "revoked", "key": "two words"}));
     let ran = home.run(&["keys", "revoke", "admin"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("this is the key of the request itself"), "{}", ran.err);
@@ -110,4 +113,38 @@ fn what_is_wrong_with_a_key_is_a_matter_of_usage() {
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         assert!(ran.err.contains(text), "{args:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_key_that_nobody_saw_is_named_so_that_it_can_be_revoked() {
+    let home = Home::new();
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    home.run(&["keys", "create", "ci"]).ok();
+    for args in [["keys", "create", "lost"], ["keys", "rotate", "ci"]] {
+        let ran = Ran::from(home.command(&args).stdout(full()).output().unwrap());
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        let id = ran.err.split("jurat keys revoke ").nth(1).unwrap().split('`').next().unwrap();
+        assert!(ran.err.starts_with(&format!("error: the key {id} was made, but")), "{}", ran.err);
+        let revoked = home.run(&["keys", "revoke", id, "--json"]).ok().json();
+        assert_eq!(revoked["status"], "revoked", "{revoked}");
+    }
+    // The key of the operator is in its file, and nobody is locked out.
+    let ran =
+        Ran::from(home.command(&["keys", "rotate", "admin"]).stdout(full()).output().unwrap());
+    assert!(ran.code == 1 && ran.err.contains("`admin.key` in the state folder"), "{}", ran.err);
+    home.run(&["keys", "list"]).ok();
+}
+
+#[test]
+fn an_empty_key_file_is_not_sent() {
+    let home = Home::new();
+    let _server = home.serve();
+    let path = home.state().join("admin.key");
+    let key = fs::read_to_string(&path).unwrap();
+    fs::write(&path, "\n").unwrap();
+    let ran = home.run(&["rounds", "list"]);
+    assert_eq!(ran.code, 1);
+    let expected = "admin.key` holds no key; restore it from a backup, or set JURAT_KEY\n";
+    assert!(ran.err.ends_with(expected), "{}", ran.err);
+    run_with(&home, key.trim(), &["rounds", "list"]).ok();
 }

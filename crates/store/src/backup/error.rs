@@ -26,9 +26,9 @@ pub enum BackupError {
     NoManifest { path: PathBuf },
     #[error("`{}` is not a manifest that this program reads: {why}", path.display())]
     Manifest { path: PathBuf, why: String },
-    #[error("`{file}` of the backup is damaged: {why}; take another backup")]
+    #[error("`{file}` of the backup is damaged: {why}; use another backup")]
     Damaged { file: String, why: String },
-    #[error("{what} in the database: {why}; take another backup")]
+    #[error("{what} in the database: {why}; use another backup")]
     Contents { what: String, why: String },
     #[error(
         "the backup has schema version {found} and this program knows versions up to {known}; use the program that wrote it, which is version {program}, or a newer one"

@@ -53,6 +53,12 @@ pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Whether the file holds no table at all. Reading it writes nothing to it.
+pub(crate) fn is_blank(path: &Path) -> rusqlite::Result<bool> {
+    let connection = connect_reader(path)?;
+    connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
+}
+
 pub(super) fn open_memory() -> Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     prepare(&connection)?;

@@ -185,14 +185,14 @@ async fn planted_damage_is_refused_by_name() {
     fs::write(&database, &flipped).unwrap();
     assert_eq!(
         refusal(&folder),
-        "`jurat.db` of the backup is damaged: its checksum is another; take another backup"
+        "`jurat.db` of the backup is damaged: its checksum is another; use another backup"
     );
     fs::write(&database, &whole[..whole.len() - 4096]).unwrap();
     let size = whole.len();
     assert_eq!(
         refusal(&folder),
         format!(
-            "`jurat.db` of the backup is damaged: it has {} bytes instead of {size}; take another backup",
+            "`jurat.db` of the backup is damaged: it has {} bytes instead of {size}; use another backup",
             size - 4096
         )
     );

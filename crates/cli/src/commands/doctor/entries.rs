@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     args::Doctor,
     client::{Call, Client, query},
-    output::{Output, steps},
+    output::{Output, counted, steps},
 };
 
 const ROUTE: &str = "/v1/doctor/entries";
@@ -69,7 +69,11 @@ impl Entries {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let checked = self.checked;
         if self.problem_count == 0 {
-            let text = format!("{checked} decisions were made anew and are what they say");
+            let text = if checked == 1 {
+                "1 decision was made anew and is what it says".to_owned()
+            } else {
+                format!("{checked} decisions were made anew and are what they say")
+            };
             return vec![Finding::ok("entries", text)];
         }
         let advice = "Find out who changed the database past Jurat, and go back to a backup.";
@@ -81,7 +85,8 @@ impl Entries {
         let mut findings: Vec<Finding> = named.collect();
         let more = self.problem_count.saturating_sub(findings.len());
         if 0 < more {
-            let text = format!("{more} more problems in {checked} decisions; `--json` has them");
+            let (more, checked) = (counted(more, "more problem"), counted(checked, "decision"));
+            let text = format!("{more} in {checked}; `--json` has them");
             findings.push(Finding::problem("entries", text, advice));
         }
         findings

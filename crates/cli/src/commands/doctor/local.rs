@@ -1,23 +1,30 @@
 //! What is checked on this machine: the settings, the state folder, the keys and the room there is.
 
-use std::path::Path;
-
 use jurat_core::checkup::Finding;
 use jurat_store::Location;
 
 use super::{
     disk,
     files::{Holds, access},
-    or_well,
+    or_well, store,
 };
 use crate::{
-    config::Config,
+    config::{Config, unknown_variables},
+    failure::sentence,
     settings::{Origin, Privacy},
-    state::{ADMIN_KEY, NODE_KEY, State, StateError},
+    state::{ADMIN_KEY, NODE_KEY, NODE_KEY_ADVICE, State, StateError},
 };
 
 /// They were read without a fault, or this would not run.
 pub(super) fn settings(config: &Config) -> Vec<Finding> {
+    let mut findings = file(config);
+    let advice = "Correct its name, or remove it; `jurat help settings` lists those there are.";
+    let unknown = unknown_variables().into_iter();
+    findings.extend(unknown.map(|text| Finding::warning("settings", text, advice)));
+    findings
+}
+
+fn file(config: &Config) -> Vec<Finding> {
     let Some(file) = config.settings.file() else {
         return vec![Finding::ok("settings", "there is no file with settings")];
     };
@@ -53,7 +60,9 @@ pub(super) fn machine(config: &Config) -> Vec<Finding> {
     {
         findings.extend(disk::space(other));
     }
-    let server = State::existing(folder).server().map(|server| server.pid);
+    let server = State::existing(folder).server();
+    findings.extend(server.as_ref().and_then(store::of_server));
+    let server = server.map(|server| server.pid);
     let connections = u64::try_from(config.inbound.max_connections).unwrap_or(u64::MAX);
     findings.push(disk::open_files(server, connections));
     findings
@@ -67,7 +76,7 @@ fn keys(config: &Config) -> Vec<Finding> {
     }
     let node = match State::existing(folder).existing_node_key() {
         Ok(key) => Finding::ok("keys", format!("the node signs with the key `{}`", key.id())),
-        Err(StateError::NoNodeKey { path }) if has_store(&config.store) => Finding::problem(
+        Err(StateError::NoNodeKey { path }) if store::is_there(&config.store) => Finding::problem(
             "keys",
             format!("there is no `{}`, and there was one", path.display()),
             "Put it back from a backup; the next start draws another, which executors do not know.",
@@ -77,37 +86,23 @@ fn keys(config: &Config) -> Vec<Finding> {
             format!("there is no `{}` yet", path.display()),
             "The first start of `jurat serve` writes it.",
         ),
-        Err(error) => Finding::problem("keys", error.to_string(), "Put it back from a backup."),
+        Err(StateError::NodeKey { path }) => Finding::problem(
+            "keys",
+            format!("`{}` holds no key", path.display()),
+            format!("What to do: {NODE_KEY_ADVICE}."),
+        ),
+        Err(error) => {
+            Finding::problem("keys", sentence(&error.into()), "Run this as the user of the server.")
+        }
     };
+    if let Err(StateError::NothingToSend { path }) = State::existing(folder).existing_admin_key() {
+        found.push(Finding::problem(
+            "keys",
+            format!("`{}` holds no key", path.display()),
+            "Restore it from a backup; or remove it, and the next start of `jurat serve` writes a new one. Until then commands need JURAT_KEY.",
+        ));
+    }
     let mut findings = or_well(found, "keys", "the key files are for their owner only");
     findings.push(node);
     findings
-}
-
-/// Whether a store was used from here before.
-fn has_store(store: &Location) -> bool {
-    match store {
-        Location::File(path) => path.exists(),
-        Location::Memory | Location::Postgres { .. } => false,
-    }
-}
-
-/// Why the store is not looked into: a check-up makes neither a store nor a key.
-pub(super) fn unopened(config: &Config) -> Option<Finding> {
-    let state = State::existing(&config.state_dir);
-    if config.server.is_some() || state.server().is_some() {
-        return None;
-    }
-    if matches!(&config.store, Location::File(path) if !path.exists()) {
-        let text = "there is no store yet, and nothing in it to check";
-        let advice = "The first start of `jurat serve` makes it; `--store` names another.";
-        return Some(Finding::warning("store", text, advice));
-    }
-    let is_missing = |name: &&str| !Path::new(&config.state_dir).join(name).exists();
-    let missing = [ADMIN_KEY, NODE_KEY].into_iter().find(is_missing)?;
-    Some(Finding::warning(
-        "store",
-        format!("it was not looked into, because that would draw a new `{missing}`"),
-        "Put the file back, or start `jurat serve` to draw one, and run this again.",
-    ))
 }

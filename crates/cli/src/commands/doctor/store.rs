@@ -1,0 +1,107 @@
+//! Whether the store of the state folder is there, looked at from outside: nothing is opened that
+//! would make it.
+
+use std::{
+    fs::Metadata,
+    io::ErrorKind,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use jurat_core::checkup::Finding;
+use jurat_store::Location;
+
+use crate::{
+    config::Config,
+    state::{ADMIN_KEY, NODE_KEY, ServerFile, State, StateError},
+};
+
+const GONE: &str = "Restore it from a backup, or name the right one with `--store`; starting now would begin an empty one.";
+const STOP: &str = "What the server writes now is lost when it stops. Stop it, put the file back or restore a backup, and start it again.";
+
+/// Whether a store was used from here before.
+pub(super) fn is_there(store: &Location) -> bool {
+    match store {
+        Location::File(path) => path.exists() && !jurat_store::is_blank(path),
+        Location::Memory | Location::Postgres { .. } => false,
+    }
+}
+
+/// Why the store is not looked into: a check-up makes neither a store nor a key.
+pub(super) fn unopened(config: &Config) -> Option<Finding> {
+    let state = State::existing(&config.state_dir);
+    if config.server.is_some() || state.server().is_some() {
+        return None;
+    }
+    let has = |name: &&str| Path::new(&config.state_dir).join(name).exists();
+    if let Location::File(path) = &config.store
+        && !is_there(&config.store)
+    {
+        return Some(absent(path, [ADMIN_KEY, NODE_KEY].iter().any(has)));
+    }
+    if let Some(missing) = [ADMIN_KEY, NODE_KEY].into_iter().find(|name| !has(name)) {
+        return Some(Finding::warning(
+            "store",
+            format!("it was not looked into, because that would draw a new `{missing}`"),
+            "Put the file back, or start `jurat serve` to draw one, and run this again.",
+        ));
+    }
+    let damaged = match (state.existing_admin_key(), state.existing_node_key()) {
+        (Err(StateError::NothingToSend { .. }), _) => ADMIN_KEY,
+        (_, Err(StateError::NodeKey { .. })) => NODE_KEY,
+        _ => return None,
+    };
+    Some(Finding::warning(
+        "store",
+        format!("it was not looked into, because `{damaged}` holds no key"),
+        "Mend the key first, and run this again.",
+    ))
+}
+
+fn absent(path: &Path, has_keys: bool) -> Finding {
+    if has_keys {
+        let name = path.display();
+        let text = format!("the store `{name}` is gone or empty, although keys are here");
+        return Finding::problem("store", text, GONE);
+    }
+    let text = "there is no store yet, and nothing in it to check";
+    let advice = "The first start of `jurat serve` makes it; `--store` names another.";
+    Finding::warning("store", text, advice)
+}
+
+/// Whether the file of the store is still the one that the server has open.
+pub(super) fn of_server(server: &ServerFile) -> Option<Finding> {
+    let path = PathBuf::from(&server.store);
+    // Another kind of store has a name that is no path.
+    if !path.is_absolute() {
+        return None;
+    }
+    let (name, pid) = (path.display(), server.pid);
+    let found = match std::fs::metadata(&path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let text =
+                format!("`{name}` is gone, and the server with pid {pid} writes to a removed file");
+            return Some(Finding::problem("store", text, STOP));
+        }
+        Err(error) => {
+            let text = format!("`{name}` cannot be looked at: {error}");
+            return Some(Finding::problem("store", text, "Run this as the user of the server."));
+        }
+    };
+    let open = open_files(pid)?;
+    let is_open = open.iter().any(|file| (file.dev(), file.ino()) == (found.dev(), found.ino()));
+    if is_open {
+        return None;
+    }
+    let text = format!("`{name}` is another file than the one that the server with pid {pid} uses");
+    Some(Finding::problem("store", text, STOP))
+}
+
+/// What a process has open, where the system tells.
+fn open_files(pid: u32) -> Option<Vec<Metadata>> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let open: Vec<Metadata> =
+        entries.flatten().filter_map(|entry| std::fs::metadata(entry.path()).ok()).collect();
+    if open.is_empty() { None } else { Some(open) }
+}
