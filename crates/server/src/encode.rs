@@ -56,6 +56,10 @@ pub(crate) fn problem(problem: &Problem) -> Response {
     // For those who count what was answered.
     response.extensions_mut().insert(problem.code);
     let headers = response.headers_mut();
+    if problem.code == Code::PayloadTooLarge {
+        // What is left of the body is not read, so nothing can follow it on the connection.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     if problem.code == Code::AuthRequired {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
