@@ -17,25 +17,35 @@ pub struct OnceKey {
 }
 
 /// A write under a key, and how its answer reads, which is kept for those who ask again.
+#[derive(Debug)]
 pub struct Keyed<T> {
     pub once: OnceKey,
-    pub status: u16,
-    pub answer: Arc<dyn Fn(&T) -> String + Send + Sync>,
-}
-
-impl<T> fmt::Debug for Keyed<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyed").field("once", &self.once).finish_non_exhaustive()
-    }
+    pub saving: Saving<T>,
 }
 
 /// How an answer is written down.
-pub(crate) struct Saving<T> {
+pub struct Saving<T> {
     status: u16,
     answer: Arc<dyn Fn(&T) -> String + Send + Sync>,
 }
 
+impl<T> Clone for Saving<T> {
+    fn clone(&self) -> Self {
+        Self { status: self.status, answer: Arc::clone(&self.answer) }
+    }
+}
+
+impl<T> fmt::Debug for Saving<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Saving").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
 impl<T> Saving<T> {
+    pub fn new(status: u16, answer: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
+        Self { status, answer: Arc::new(answer) }
+    }
+
     pub(crate) fn of(&self, result: &T) -> SavedAnswer {
         SavedAnswer { status: self.status, text: (self.answer)(result) }
     }
@@ -46,12 +56,6 @@ impl<T> Saving<T> {
 pub enum Done<T> {
     Now(T),
     Before(SavedAnswer),
-}
-
-impl<T> Keyed<T> {
-    fn saved(&self, result: &T) -> SavedAnswer {
-        SavedAnswer { status: self.status, text: (self.answer)(result) }
-    }
 }
 
 impl Engine {
@@ -83,7 +87,8 @@ impl Engine {
         keyed: Option<&Keyed<T>>,
         result: &T,
     ) -> Option<Once> {
-        keyed.map(|keyed| self.once(caller, &keyed.once, OnceAnswer::Known(keyed.saved(result))))
+        let known = |keyed: &Keyed<T>| OnceAnswer::Known(keyed.saving.of(result));
+        keyed.map(|keyed| self.once(caller, &keyed.once, known(keyed)))
     }
 
     /// What the store notes of a write whose answer is known only when it is done.
@@ -93,10 +98,7 @@ impl Engine {
         keyed: Option<&Keyed<T>>,
         answer: impl FnOnce(Saving<T>) -> OnceAnswer,
     ) -> Option<Once> {
-        keyed.map(|keyed| {
-            let saving = Saving { status: keyed.status, answer: Arc::clone(&keyed.answer) };
-            self.once(caller, &keyed.once, answer(saving))
-        })
+        keyed.map(|keyed| self.once(caller, &keyed.once, answer(keyed.saving.clone())))
     }
 
     /// Replaces the noted answer by the whole one.
@@ -107,7 +109,7 @@ impl Engine {
         result: &T,
     ) {
         let Some(keyed) = keyed else { return };
-        let (key, answer) = (&keyed.once.key, keyed.saved(result));
+        let (key, answer) = (&keyed.once.key, keyed.saving.of(result));
         if let Err(error) = self.inner.store.once_answer(caller.account(), key, &answer).await {
             // The note itself is there, so that nothing is done twice.
             tracing::warn!(error = %error, "an answer was not completed under its idempotency key");

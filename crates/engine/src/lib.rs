@@ -43,7 +43,7 @@ pub use self::{
     clock::{Clock, SystemClock},
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
-    idempotency::{Done, Keyed, OnceKey},
+    idempotency::{Done, Keyed, OnceKey, Saving},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     probe::ExecutorView,

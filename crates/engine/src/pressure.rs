@@ -234,6 +234,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_few_rounds_are_taken_however_low_the_limit() {
+        let pressure = pressure();
+        pressure.limit(Some(0.001));
+        assert_eq!((0..100).filter(|_| pressure.admit(Load::Light).is_ok()).count(), 100);
+        assert!(!pressure.is_full(Load::Light));
+        assert!((0..100).any(|_| pressure.admit(Load::Heavy).is_err()));
+        assert!(pressure.is_full(Load::Heavy));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_write_that_waits_too_long_stops_new_rounds_until_it_is_done() {
         let pressure = Arc::new(pressure());
         let waiting = pressure.writes.begin();

@@ -1,14 +1,12 @@
 //! `Idempotency-Key`: what makes a repeated request the same one.
 
-use std::sync::Arc;
-
 use axum::{
     extract::FromRequestParts,
     http::{HeaderValue, Method, StatusCode, request::Parts},
     response::{IntoResponse as _, Response},
 };
 use jurat_core::{canonical, code::Code};
-use jurat_engine::{Done, Keyed, OnceKey, SavedAnswer};
+use jurat_engine::{Done, Keyed, OnceKey, SavedAnswer, Saving};
 use jurat_wire::problem::Problem;
 use serde_json::Value;
 
@@ -74,8 +72,8 @@ impl Repeatable {
         answer: impl Fn(&T) -> Value + Send + Sync + 'static,
     ) -> Option<Keyed<T>> {
         let once = self.once(operation, body)?;
-        let answer = Arc::new(move |result: &T| answer(result).to_string());
-        Some(Keyed { once, status: status.as_u16(), answer })
+        let saving = Saving::new(status.as_u16(), move |result| answer(result).to_string());
+        Some(Keyed { once, saving })
     }
 }
 

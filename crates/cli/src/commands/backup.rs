@@ -103,21 +103,24 @@ pub(super) async fn restore(context: &Context, args: Restore) -> anyhow::Result<
 }
 
 /// What is lost, and what may happen twice.
-fn at_risk(manifest: &Manifest) -> [String; 3] {
+fn at_risk(manifest: &Manifest) -> Vec<String> {
     let moment = &manifest.created_at;
-    [
+    let mut lines = vec![
         format!(
             "at risk: what was written after {moment} is not here, such as rounds, executors, sessions and keys, and keys revoked since then are valid again"
         ),
         format!(
             "at risk: a request that is sent again with an Idempotency-Key first used after {moment} is done again"
         ),
-        format!(
+    ];
+    if 0 < manifest.open_rounds {
+        lines.push(format!(
             "the next start of `jurat serve` ends {} as expired, which {} under way",
             counted(manifest.open_rounds, "round"),
             were(manifest.open_rounds)
-        ),
-    ]
+        ));
+    }
+    lines
 }
 
 const fn were(count: u64) -> &'static str {

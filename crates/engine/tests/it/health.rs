@@ -1,6 +1,7 @@
 //! Health is kept current, and an executor is asked before it is used.
 
-use jurat_engine::Limits;
+use jurat_core::session::Session;
+use jurat_engine::{Alone, Clock as _, Limits};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{FakeExecutor, Health, gated, says_valid, status},
@@ -140,4 +141,34 @@ async fn capabilities_without_measure_are_refused() {
     let body = json!({ "name": "long", "url": fake.url() });
     let added = app.admin().post("/v1/executors", &body).await.json();
     assert!(added["probe"]["capabilities"]["error"].as_str().unwrap().contains("model_id"));
+}
+
+#[tokio::test]
+async fn a_change_that_was_not_noticed_is_seen_soon_on_a_single_node_too() {
+    let app = TestApp::new().await;
+    app.start(Alone::Yes).await;
+    let [fake] = app.executors([says_valid()]).await;
+    let other = jurat_core::executor::Executor {
+        name: "late".to_owned(),
+        url: fake.url(),
+        token_env: None,
+        agent_events_url: None,
+        created_at: app.clock.now(),
+        probe: None,
+    };
+    // As a caller leaves it who goes away while the store commits.
+    let session = app.store.session_get("s1").await.unwrap().unwrap();
+    let session = Session { id: "late".to_owned(), executor: "late".to_owned(), ..session };
+    app.store.executor_add(&other, Some(&session), None).await.unwrap();
+    let body = json!({ "claim": "x", "consensus": { "session_pool": ["late"] } });
+    let first = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(first["code"], "session_unknown");
+    loop {
+        let reply = app.admin().post("/api/v3/validate", &body).await.json();
+        if reply["verdict"] == "VALID" {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    app.engine.shutdown().await;
 }

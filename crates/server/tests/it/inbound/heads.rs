@@ -77,3 +77,28 @@ async fn a_body_that_is_waited_for_is_asked_for_and_one_that_is_not_is_refused_a
     let answer = served.says(&stranger).await.rest().await;
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
 }
+
+#[tokio::test]
+async fn a_body_that_is_announced_too_large_is_refused_before_it_is_sent() {
+    let served = Served::with(patient()).await;
+    let answer = served.says(&post("content-length: 20000000\r\n")).await.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+    let expecting = "content-length: 20000000\r\nexpect: 100-continue\r\n";
+    let answer = served.says(&post(expecting)).await.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "it is not invited to come: {answer}");
+}
+
+#[tokio::test]
+async fn of_two_keys_or_two_types_neither_counts() {
+    let served = Served::with(patient()).await;
+    let body = "content-length: 2\r\nconnection: close\r\n";
+    for (twice, status) in [
+        ("authorization: Bearer another\r\n", "401"),
+        ("x-api-key: one\r\nx-api-key: two\r\n", "401"),
+        ("content-type: text/plain\r\n", "415"),
+    ] {
+        let answer = served.says(&(post(&format!("{twice}{body}")) + "{}")).await.rest().await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{twice}: {answer}");
+    }
+}
