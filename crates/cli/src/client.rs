@@ -3,7 +3,7 @@
 mod events;
 mod transport;
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -62,7 +62,7 @@ enum Found {
 pub(crate) struct Call {
     method: Method,
     path: String,
-    body: Option<Value>,
+    body: Option<Bytes>,
     headers: Vec<(&'static str, String)>,
 }
 
@@ -76,6 +76,11 @@ impl Call {
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
+        Self::post_bytes(path, Bytes::from(body.to_string()))
+    }
+
+    /// Sends JSON as somebody else wrote it.
+    pub(crate) fn post_bytes(path: impl Into<String>, body: Bytes) -> Self {
         Self { method: Method::POST, path: path.into(), body: Some(body), headers: Vec::new() }
     }
 
@@ -246,6 +251,26 @@ impl Client {
         Err(ClientError::Foreign { status: arriving.status })
     }
 
+    /// Sends a message and hands over every message that comes back for it.
+    pub(crate) async fn exchange(
+        &self,
+        call: Call,
+        mut take: impl FnMut(&str) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut arriving = self.begin(call, "application/json, text/event-stream").await?;
+        if !arriving.is_events {
+            let bytes = arriving.rest().await?;
+            return Ok(take(&String::from_utf8_lossy(&bytes))?);
+        }
+        let mut reader = EventReader::default();
+        while let Some(chunk) = arriving.next().await? {
+            for event in reader.push(&chunk) {
+                take(&event.data)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the work is done by this process, and ends with it.
     pub(crate) const fn is_in_process(&self) -> bool {
         matches!(self.transport, Transport::InProcess(_))
@@ -265,12 +290,10 @@ impl Client {
         for (name, value) in call.headers {
             request = request.header(name, value);
         }
-        let mut body = Bytes::new();
-        if let Some(value) = call.body {
+        if call.body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
-            body = Bytes::from(value.to_string());
         }
-        self.transport.begin(request.body(body)?).await
+        self.transport.begin(request.body(call.body.unwrap_or_default())?).await
     }
 }
 

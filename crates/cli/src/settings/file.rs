@@ -96,6 +96,7 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
         | Kind::Folder
         | Kind::Listen
         | Kind::Url
+        | Kind::Hosts
         | Kind::Store
         | Kind::Postgres
         | Kind::Filter
