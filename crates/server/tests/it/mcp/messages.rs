@@ -41,7 +41,9 @@ async fn both_eras_list_the_same_tools_with_schemas_that_stand_alone() {
     let mut seen: Vec<Value> = Vec::new();
     for era in ERAS {
         let listed = result(&ask(&app.admin(), era, "tools/list", json!({})).await);
-        if era == MODERN {
+        if era == LEGACY {
+            assert_eq!(listed.as_object().unwrap().len(), 1, "{listed}");
+        } else {
             assert_eq!(
                 (&listed["ttlMs"], &listed["cacheScope"]),
                 (&json!(60_000), &json!("public"))
@@ -121,6 +123,11 @@ async fn an_unknown_method_or_tool_is_an_error_of_the_protocol_and_a_client_may_
     assert_eq!(reply.json()["error"]["code"], -32601, "{}", reply.text());
     let reply = ask(&app.admin(), MODERN, "no/such/method", json!({})).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (404, &json!(-32601)));
+    // What is not announced is not there.
+    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+        let reply = ask(&app.admin(), MODERN, method, json!({})).await;
+        assert_eq!(reply.json()["error"]["code"], -32601, "{method}: {}", reply.text());
+    }
     for era in ERAS {
         let reply = ask(&app.admin(), era, "tools/call", json!({ "name": "none" })).await;
         assert_eq!(reply.json()["error"]["code"], -32602, "{}", reply.text());
