@@ -31,6 +31,10 @@ words!(
         Conflict => "conflict",
         /// An idempotency key that was used for another request.
         IdempotencyMismatch => "idempotency_mismatch",
+        /// The credit of the account does not pay for it.
+        BudgetExhausted => "budget_exhausted",
+        /// The account may not have anything done that costs.
+        AccountSuspended => "account_suspended",
         /// A session in the pool does not exist.
         SessionUnknown => "session_unknown",
         /// The pool has fewer sessions than replicas.
@@ -60,7 +64,8 @@ impl Code {
         match self {
             Self::InvalidJson | Self::ValidationError => 400,
             Self::AuthRequired => 401,
-            Self::Forbidden | Self::HostRefused => 403,
+            Self::BudgetExhausted => 402,
+            Self::Forbidden | Self::AccountSuspended | Self::HostRefused => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
@@ -103,6 +108,8 @@ impl Code {
             | Self::RequestTimeout
             | Self::RateLimited
             | Self::ShuttingDown
+            | Self::BudgetExhausted
+            | Self::AccountSuspended
             | Self::ConsensusDisagreement
             | Self::PayloadTooLarge
             | Self::UnsupportedMediaType
@@ -139,6 +146,10 @@ impl Code {
             Self::Conflict => {
                 "Read the current state, then choose another name or remove the old one."
             }
+            Self::BudgetExhausted => {
+                "Ask the operator for credit, who grants it with `jurat admin grant`; `jurat usage` shows what is left."
+            }
+            Self::AccountSuspended => "Ask the operator, who lifts it with `jurat admin resume`.",
             Self::SessionUnknown => "List the sessions with `jurat sessions list`.",
             Self::SessionPoolTooSmall => {
                 "Name at least as many sessions as replicas, or ask for fewer replicas."

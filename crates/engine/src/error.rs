@@ -1,7 +1,8 @@
 //! What the engine cannot do. What an executor does wrong is not in here: that is data.
 
 use jurat_core::{
-    caller::Scope, code::Code, policy::BindError, schema::SchemaError, select::SelectError,
+    caller::Scope, code::Code, ledger::usd, policy::BindError, schema::SchemaError,
+    select::SelectError,
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
@@ -31,6 +32,13 @@ pub enum EngineError {
     Policy(BindError),
     #[error("the idempotency key `{0}` was used for another request")]
     KeyReused(String),
+    #[error(
+        "the credit of the account does not pay for this: it may cost up to {} USD, and {} USD are available",
+        usd(*needed_micros), usd(*available_micros)
+    )]
+    Overdrawn { needed_micros: i64, available_micros: i64 },
+    #[error("the account is suspended")]
+    Suspended,
     #[error("too many rounds are under way")]
     Overloaded,
     #[error("{0}")]
@@ -60,6 +68,8 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
             Self::KeyReused(_) => Code::IdempotencyMismatch,
+            Self::Overdrawn { .. } => Code::BudgetExhausted,
+            Self::Suspended => Code::AccountSuspended,
             Self::ChecksBusy | Self::Overloaded | Self::Late(_) => Code::Overloaded,
             Self::Limited(_) => Code::RateLimited,
             Self::ShuttingDown => Code::ShuttingDown,
@@ -90,6 +100,8 @@ impl EngineError {
             | Self::Conflict(_)
             | Self::Select(SelectError::Unavailable { .. })
             | Self::KeyReused(_)
+            | Self::Overdrawn { .. }
+            | Self::Suspended
             | Self::ChecksBusy
             | Self::Overloaded
             | Self::Late(_)
