@@ -168,9 +168,9 @@ pub(crate) enum Command {
     Backup(Backup),
     /// Puts a backup into a state folder that has no store
     Restore(Restore),
-    /// Offers the operations as tools to a model: the Model Context Protocol on standard input and output
+    /// Offers the operations to models as tools (MCP), on standard input and output
     #[command(
-        after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA client starts it and speaks to it: one message a line in, one message a line out, until the input\nends. A running server has the same tools at /mcp."
+        after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA client of the Model Context Protocol starts it and speaks to it: one message a line in, one message a line out, until the input\nends. A running server has the same tools at /mcp."
     )]
     Mcp,
     /// Prints the public key by which executors know the requests of this node

@@ -62,8 +62,25 @@ enum Found {
 pub(crate) struct Call {
     method: Method,
     path: String,
-    body: Option<Bytes>,
+    body: Option<Content>,
     headers: Vec<(&'static str, String)>,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone)]
+enum Content {
+    Value(Value),
+    /// JSON as somebody else wrote it.
+    Written(Bytes),
+}
+
+impl From<Content> for Bytes {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Value(value) => Self::from(value.to_string()),
+            Content::Written(bytes) => bytes,
+        }
+    }
 }
 
 impl Call {
@@ -76,12 +93,14 @@ impl Call {
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
-        Self::post_bytes(path, Bytes::from(body.to_string()))
+        let body = Some(Content::Value(body));
+        Self { method: Method::POST, path: path.into(), body, headers: Vec::new() }
     }
 
     /// Sends JSON as somebody else wrote it.
-    pub(crate) fn post_bytes(path: impl Into<String>, body: Bytes) -> Self {
-        Self { method: Method::POST, path: path.into(), body: Some(body), headers: Vec::new() }
+    pub(crate) fn post_written(path: impl Into<String>, body: Bytes) -> Self {
+        let body = Some(Content::Written(body));
+        Self { method: Method::POST, path: path.into(), body, headers: Vec::new() }
     }
 
     /// Adds a header where there is a value for it.
@@ -293,7 +312,8 @@ impl Client {
         if call.body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
-        self.transport.begin(request.body(call.body.unwrap_or_default())?).await
+        let body = call.body.map(Bytes::from).unwrap_or_default();
+        self.transport.begin(request.body(body)?).await
     }
 }
 

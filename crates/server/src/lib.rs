@@ -46,7 +46,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let Front { inbound, hosts } = front;
-    let router = http::router(engine.clone(), Hosts::new(listener.local_addr()?.ip(), hosts));
+    let router = http::router(engine.clone(), Hosts::new(listener.local_addr()?.ip(), &hosts));
     let connections = Connections::new(engine.clone(), router, inbound);
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),

@@ -16,7 +16,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    pub(crate) fn new(address: IpAddr, names: Vec<String>) -> Self {
+    pub(crate) fn new(address: IpAddr, names: &[String]) -> Self {
         let names = names.iter().map(|name| plain(name)).collect();
         Self { address: Some(address), names }
     }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_server_on_loopback_answers_for_this_machine_only() {
-        let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), Vec::new());
+        let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), &[]);
         for host in ["localhost", "LocalHost:5872", "127.0.0.1:1", "127.8.8.8", "[::1]:5872"] {
             check(&hosts, "host", host, true);
         }
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn a_server_answers_for_its_address_and_for_the_names_it_was_told() {
-        let names = vec!["Jurat.Example".to_owned()];
-        let hosts = Hosts::new(IpAddr::from([192, 168, 1, 5]), names.clone());
+        let names = ["Jurat.Example".to_owned()];
+        let hosts = Hosts::new(IpAddr::from([192, 168, 1, 5]), &names);
         check(&hosts, "host", "192.168.1.5:5872", true);
         check(&hosts, "host", "jurat.example", true);
         check(&hosts, "origin", "https://jurat.example", true);
         check(&hosts, "host", "192.168.1.6", false);
         check(&hosts, "host", "other.example", false);
-        let all = Hosts::new(IpAddr::from([0, 0, 0, 0]), names);
+        let all = Hosts::new(IpAddr::from([0, 0, 0, 0]), &names);
         check(&all, "host", "192.168.1.6", true);
         check(&all, "host", "other.example", false);
     }

@@ -64,7 +64,8 @@ fn translate(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     members.retain(|name, value| {
         let is_number = value.as_str().is_some_and(|format| NUMBERS.contains(&format));
-        !ONLY_OPENAPI.contains(&name.as_str()) && !(name == "format" && is_number)
+        let is_foreign = ONLY_OPENAPI.contains(&name.as_str()) || (name == "format" && is_number);
+        !is_foreign
     });
     for (name, value) in members {
         match (name.as_str(), value) {

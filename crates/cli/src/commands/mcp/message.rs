@@ -62,7 +62,7 @@ impl Message {
         let own = params["_meta"][REVISION].as_str();
         let agreed = agreed.filter(|_| self.method() != "initialize");
         let name = params["name"].as_str().or_else(|| params["uri"].as_str());
-        Call::post_bytes(PATH, self.bytes.clone())
+        Call::post_written(PATH, self.bytes.clone())
             .with("mcp-protocol-version", own.or(agreed).filter(is_plain))
             .with("mcp-method", Some(self.method()).filter(is_plain))
             .with("mcp-name", name.filter(is_plain))
