@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn every_fault_of_a_section_is_named_with_its_line() {
-        let text = "[providers.local]\nkind = 'claude'\nkey_evn = 'A'\nkey_env = '$A'\nconcurrency = 0\n\
+        let text = "[providers.local]\nkind = 'claude'\nkey_envs = 'A'\nkey_env = '$A'\nconcurrency = 0\n\
                     models = []\nzzz = 1\n\
                     [providers.builtin]\n[providers.Big]\n[providers.big]\nbase_url = 'ftp://h'\n\
                     [providers.openai]\nmodels = ['a']\n\
@@ -329,7 +329,7 @@ mod tests {
         let expected = [
             "1: `providers.local` lacks `base_url`, the address of its API; only `anthropic` and `openai` have one by default",
             "2: `providers.local.kind` must be `anthropic` or `openai`, and is `claude`",
-            "3: there is no setting `providers.local.key_evn`; did you mean `key_env`?",
+            "3: there is no setting `providers.local.key_envs`; did you mean `key_env`?",
             "4: `providers.local.key_env` must be the name of a variable, like OPENAI_API_KEY, and never the key itself",
             "5: `providers.local.concurrency` must be a whole number from 1 to 10000, and is `0`",
             "6: `providers.local.models` must be a list of names of models, like [\"llama3.3\"], or be left out",
