@@ -170,7 +170,7 @@ pub(crate) enum Command {
     Restore(Restore),
     /// Offers the operations to models as tools (MCP), on standard input and output
     #[command(
-        after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA client of the Model Context Protocol starts it and speaks to it: one message a line in, one message a line out, until the input\nends. A running server has the same tools at /mcp."
+        after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA client of the Model Context Protocol starts it: one message a line comes in, and one message a\nline goes out, until the input ends. A running server has the same tools at /mcp."
     )]
     Mcp,
     /// Prints the public key by which executors know the requests of this node

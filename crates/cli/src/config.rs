@@ -126,7 +126,7 @@ fn inbound(settings: &Settings) -> Inbound {
 
 /// The names that were given, and the one that it listens by, which may be an address.
 fn hosts(settings: &Settings) -> Vec<String> {
-    let given = settings.text(&MCP_HOSTS).map(settings::hosts).into_iter().flatten();
+    let given = settings.text(&MCP_HOSTS).map(settings::listed).into_iter().flatten();
     let listen = settings.text(&LISTEN).and_then(|text| text.rsplit_once(':'));
     given.chain(listen.map(|(host, _)| host)).map(str::to_owned).collect()
 }
