@@ -16,6 +16,8 @@ pub enum EngineError {
     NotFound { what: &'static str, id: String },
     #[error("{0}")]
     Conflict(String),
+    #[error(transparent)]
+    Input(#[from] InputError),
     #[error("`{field}` {reason}")]
     Invalid { field: &'static str, reason: String },
     #[error("`{field}` {reason}")]
@@ -59,7 +61,7 @@ impl EngineError {
             Self::Forbidden(_) => Code::Forbidden,
             Self::NotFound { .. } => Code::NotFound,
             Self::Conflict(_) => Code::Conflict,
-            Self::Invalid { .. } => Code::ValidationError,
+            Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
             Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
@@ -86,6 +88,7 @@ impl EngineError {
             Self::Policy(BindError::Params { field, .. }) => {
                 return Some(format!("policy.{field}"));
             }
+            Self::Input(InputError { field, .. }) => return Some(field.clone()),
             Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(*field),
             Self::Select(
                 SelectError::Unknown(_)

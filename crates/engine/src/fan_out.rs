@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{
     Engine, Progress, Watcher,
-    ask::Errand,
+    ask::{Asked, Errand},
     round::Ended,
     trace,
     under_way::{Entered, Stop},
@@ -63,12 +63,14 @@ impl Engine {
                 }
             };
             let Some((index, answer)) = next else { break };
-            let answer = answer.unwrap_or_else(|_| {
-                Answer::nothing(FailureCode::Internal, "the call ended in a panic")
+            let asked = answer.unwrap_or_else(|_| {
+                Answer::nothing(FailureCode::Internal, "the call ended in a panic").into()
             });
             let latency_ms = self.inner.clock.now().millis_since(started_at);
-            let replica = replica(open, &errand, index, answer, latency_ms);
-            self.note_call(&replica);
+            let replica = replica(open, index, asked, latency_ms);
+            if errand.places.are_executors() {
+                self.note_call(&replica);
+            }
             watcher.tell(|| Progress::ReplicaDone {
                 round: open.id.clone(),
                 kind: open.kind,
@@ -88,11 +90,13 @@ impl Engine {
         for index in missing {
             let answer = unasked(stopped);
             let latency_ms = self.inner.clock.now().millis_since(started_at);
-            replicas.push(replica(open, &errand, index, answer, latency_ms));
+            replicas.push(replica(open, index, answer.into(), latency_ms));
         }
         // The order is that of choice, never of arrival.
         replicas.sort_by_key(|replica| replica.index);
-        self.inner.metrics.executors.ended(&replicas);
+        if errand.places.are_executors() {
+            self.inner.metrics.executors.ended(&replicas);
+        }
         Ended { errand, replicas, stopped }
     }
 
@@ -188,13 +192,8 @@ fn unasked(stopped: Option<Stop>) -> Answer {
     }
 }
 
-fn replica(
-    open: &OpenRound,
-    errand: &Errand,
-    index: usize,
-    answer: Answer,
-    latency_ms: u64,
-) -> Replica {
+fn replica(open: &OpenRound, index: usize, asked: Asked, latency_ms: u64) -> Replica {
+    let Asked { answer, cost_micros, usage } = asked;
     let seat = &open.seats[index];
     Replica {
         index,
@@ -204,8 +203,8 @@ fn replica(
         reliability: seat.reliability,
         answer,
         latency_ms,
-        cost_micros: errand.places[index].price_micros,
-        usage: None,
+        cost_micros,
+        usage,
     }
 }
 
