@@ -11,6 +11,7 @@ pub mod evaluation;
 mod executors;
 mod fan_out;
 mod idempotency;
+mod judge;
 mod keys;
 mod metrics;
 mod places;
@@ -28,6 +29,7 @@ mod stop;
 mod tasks;
 pub mod trace;
 mod under_way;
+mod verifiers;
 mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -38,7 +40,7 @@ use jurat_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::{Page as EnginePage, SavedAnswer};
+pub use jurat_store::{Deployment, Measurement, Page as EnginePage, SavedAnswer, VersionSummary};
 
 pub use self::{
     begun::Begun,
@@ -53,6 +55,7 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    verifiers::{RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList},
 };
 use self::{
     keys::{InUse, KeyCache},

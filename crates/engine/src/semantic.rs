@@ -7,7 +7,7 @@ use jurat_core::{
     job::{Job, Work},
     judge::Question,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC, Semantic},
-    verifier::{ModelRef, VerifierVersion},
+    verifier::{InputError, ModelRef, VerifierVersion},
 };
 use jurat_store::Measurement;
 use serde_json::Value;
@@ -94,9 +94,11 @@ impl Bound {
     /// What the judges are asked about a candidate.
     pub(crate) fn judging(&self, output: &Value) -> Result<Judging, EngineError> {
         let config = &self.version.config;
-        let given = self.policy.read(output, config).map_err(|error| {
+        let refused = |error: InputError| {
             EngineError::Policy(BindError::Params { field: error.field, problem: error.problem })
-        })?;
+        };
+        let given = self.policy.read(output, config).map_err(refused)?;
+        Question::check_length(config.contract, &given.inputs).map_err(refused)?;
         let mut examples = config.examples.clone();
         if let Some(index) = self.policy.leave_out.filter(|index| *index < examples.len()) {
             examples.remove(index);

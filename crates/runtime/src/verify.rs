@@ -83,9 +83,9 @@ async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Re
 fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>, Refusal> {
     match Policy::bind(binding) {
         // A criterion never leaves its registry, so that nobody else can judge by it.
-        Ok(Policy::Semantic(_)) => {
-            Err(unsupported("the registry that has the verifier decides `vp.semantic.v1`".to_owned()))
-        }
+        Ok(Policy::Semantic(_)) => Err(unsupported(
+            "the registry that has the verifier decides `vp.semantic.v1`".to_owned(),
+        )),
         Ok(policy) => Ok(Some(policy)),
         Err(BindError::Unknown { policy_id }) => {
             let own = shared.executor.capabilities().policies;

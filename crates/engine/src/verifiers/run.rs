@@ -7,9 +7,8 @@ use jurat_core::{
     candidate::Evidence,
     canonical::{canonical, sha256_hex},
     id,
-    job::{
-        Aggregation, Disagreement, Job, Merge, PoolEntry, Terms, TimeoutPolicy, Toggle, Work,
-    },
+    job::{Aggregation, Disagreement, Job, Merge, PoolEntry, Terms, TimeoutPolicy, Toggle, Work},
+    judge::Question,
     policy::{PolicyBinding, SEMANTIC},
     round::Round,
     run::{Provenance, Purpose, Run, RunEnd, RunTicket},
@@ -19,10 +18,7 @@ use jurat_store::Measurement;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Engine, EngineError, OnceKey, Watcher,
-    executors::require,
-    places::JUDGE_PREFIX,
-    round::Start,
+    Engine, EngineError, OnceKey, Watcher, executors::require, places::JUDGE_PREFIX, round::Start,
     semantic::Found,
 };
 
@@ -103,14 +99,10 @@ impl Engine {
 /// Whether the request fits the contract of the version.
 fn check(version: &VerifierVersion, request: &RunRequest) -> Result<(), EngineError> {
     version.config.check_inputs(&request.inputs, request.media_url.as_deref())?;
+    Question::check_length(version.config.contract, &request.inputs)?;
     let wrong = |field: &str, problem: String| {
         Err(EngineError::Input(InputError { field: field.to_owned(), problem }))
     };
-    if let Some(url) = &request.media_url
-        && let Err(problem) = jurat_guard::media::check_media_url(url)
-    {
-        return wrong("media_url", problem.to_string());
-    }
     if let Some(twice) = twice(&request.judges) {
         return wrong("judges", format!("names `{twice}` twice; each judge has one vote"));
     }
@@ -149,7 +141,8 @@ fn job(version: &VerifierVersion, request: &RunRequest) -> Job {
     if let Some(index) = request.leave_out {
         params.insert("leave_out".to_owned(), json!(index));
     }
-    let pool = request.judges.iter().map(|model| PoolEntry::Session(format!("{JUDGE_PREFIX}{model}")));
+    let pool =
+        request.judges.iter().map(|model| PoolEntry::Session(format!("{JUDGE_PREFIX}{model}")));
     Job {
         work: Work::Validate { output: candidate(request), evidence: Evidence::default() },
         policy: PolicyBinding::new(SEMANTIC, Value::Object(params)),
