@@ -68,9 +68,7 @@ impl Engine {
             });
             let latency_ms = self.inner.clock.now().millis_since(started_at);
             let replica = replica(open, index, asked, latency_ms);
-            if errand.places.are_executors() {
-                self.note_call(&replica);
-            }
+            self.note_call(&errand, &replica);
             watcher.tell(|| Progress::ReplicaDone {
                 round: open.id.clone(),
                 kind: open.kind,
@@ -94,10 +92,15 @@ impl Engine {
         }
         // The order is that of choice, never of arrival.
         replicas.sort_by_key(|replica| replica.index);
-        if errand.places.are_executors() {
-            self.inner.metrics.executors.ended(&replicas);
-        }
+        self.count_calls(&errand, &replicas);
         Ended { errand, replicas, stopped }
+    }
+
+    /// Judges are no executors: their names come from callers, and figures have none of those.
+    fn count_calls(&self, errand: &Errand, replicas: &[Replica]) {
+        if errand.places.are_executors() {
+            self.inner.metrics.executors.ended(replicas);
+        }
     }
 
     async fn is_decided(&self, open: &OpenRound, errand: &Arc<Errand>, ended: &[Replica]) -> bool {
@@ -151,8 +154,11 @@ impl Engine {
         }
     }
 
-    /// Lets the circuit breaker see how the call went.
-    fn note_call(&self, replica: &Replica) {
+    /// Lets the circuit breaker of an executor see how the call went.
+    fn note_call(&self, errand: &Errand, replica: &Replica) {
+        if !errand.places.are_executors() {
+            return;
+        }
         let now = self.inner.clock.now();
         let is_failure = match replica.answer.failure() {
             None => false,

@@ -41,6 +41,7 @@ pub(crate) struct Judged {
     pub(crate) cost_micros: u64,
 }
 
+#[expect(clippy::unused_self, clippy::unused_async, reason = "stub")]
 impl Engine {
     pub(crate) async fn judge(&self, task: &JudgeTask) -> Judged {
         let outcome = if task.model.to_string() == "builtin/rules" {

@@ -68,13 +68,11 @@ impl Engine {
     ) -> Result<Found, EngineError> {
         let version = self.verifier_resolve(caller, &policy.verifier).await.map_err(|error| {
             // To a caller of validate this is a wrong parameter, not a wrong address.
-            match error {
-                EngineError::NotFound { what, id } => EngineError::Policy(BindError::Params {
-                    field: "policy_params.verifier".to_owned(),
-                    problem: format!("names a {what} that is not there: `{id}`"),
-                }),
-                error => error,
-            }
+            let EngineError::NotFound { what, id } = error else { return error };
+            EngineError::Policy(BindError::Params {
+                field: "policy_params.verifier".to_owned(),
+                problem: format!("names a {what} that is not there: `{id}`"),
+            })
         })?;
         self.measured(caller, version).await
     }

@@ -42,14 +42,13 @@ pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
     let known = ["verifier", "inputs", MEDIA_URL, "commit_first", "fresh", "leave_out"];
     let empty = Map::new();
     let members = members(params, &known)?.unwrap_or(&empty);
-    let verifier = match members.get("verifier") {
-        Some(Value::String(text)) => VerifierRef::parse(text)
-            .map_err(|error| BindError::params("policy_params.verifier", error.to_string()))?,
-        Some(_) | None => {
-            let problem = "is needed: the id or the name of a verifier, or `system:` and a name";
-            return Err(BindError::params("policy_params.verifier", problem));
-        }
+    let unnamed = || {
+        let problem = "is needed: the id or the name of a verifier, or `system:` and a name";
+        BindError::params("policy_params.verifier", problem)
     };
+    let verifier = members.get("verifier").and_then(Value::as_str).ok_or_else(unnamed)?;
+    let verifier = VerifierRef::parse(verifier)
+        .map_err(|error| BindError::params("policy_params.verifier", error.to_string()))?;
     Ok(Policy::Semantic(Semantic {
         verifier,
         inputs: inputs(members)?,
@@ -157,13 +156,9 @@ fn inputs(members: &Map<String, Value>) -> Result<BTreeMap<String, String>, Bind
 }
 
 fn pointer(name: &str, value: &Value) -> Result<String, BindError> {
-    match value {
-        Value::String(text) if is_pointer(text) => Ok(text.clone()),
-        _ => Err(BindError::params(
-            format!("policy_params.{name}"),
-            "must be a JSON Pointer into the candidate, such as `/answer`",
-        )),
-    }
+    let problem = "must be a JSON Pointer into the candidate, such as `/answer`";
+    let wrong = || BindError::params(format!("policy_params.{name}"), problem);
+    value.as_str().filter(|text| is_pointer(text)).map(str::to_owned).ok_or_else(wrong)
 }
 
 fn toggle(members: &Map<String, Value>, name: &str) -> Result<Option<bool>, BindError> {
