@@ -54,8 +54,7 @@ impl Problem {
         let detail = &without_brackets(&self.detail);
         let hint = self.hint.as_deref().unwrap_or_else(|| self.code.hint());
         let extra = |name| self.extras.get(name);
-        let errors =
-            self.field.as_deref().map(|field| [FieldError { field, reason: detail }]);
+        let errors = self.field.as_deref().map(|field| [FieldError { field, reason: detail }]);
         let mut body = json!(ProblemBody {
             r#type: format!("urn:jurat:error:{}", self.code),
             title: code,

@@ -13,6 +13,7 @@ mod limits;
 mod metrics;
 mod openapi;
 mod overload;
+mod postgres;
 mod signature;
 mod stream;
 mod v1;

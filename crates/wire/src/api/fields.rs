@@ -109,8 +109,9 @@ impl<'a> Fields<'a> {
         let Some(object) = self.object(name)? else { return Ok(BTreeMap::new()) };
         let members = object.members.iter().map(|(member, value)| match value {
             Value::String(text) => Ok((member.clone(), text.clone())),
-            other => Err(object
-                .wrong(&short(member), &format!("must be a string, not {}", kind(other)))),
+            other => {
+                Err(object.wrong(&short(member), &format!("must be a string, not {}", kind(other))))
+            }
         });
         members.collect()
     }
@@ -125,9 +126,7 @@ impl<'a> Fields<'a> {
             let path = format!("{name}.{index}");
             match item.as_object() {
                 Some(members) => Ok(Fields { members, path: self.path(&path), code: self.code }),
-                None => {
-                    Err(self.wrong(&path, &format!("must be an object, not {}", kind(item))))
-                }
+                None => Err(self.wrong(&path, &format!("must be an object, not {}", kind(item)))),
             }
         };
         items.iter().enumerate().map(item).collect()

@@ -4,6 +4,6 @@ mod reply;
 mod request;
 
 pub use self::{
-    reply::{RunBody, RunSummary, line, whole},
+    reply::{RunBody, line, whole},
     request::{RunOrder, RunVerifierRequest, decode_run},
 };

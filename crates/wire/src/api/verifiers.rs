@@ -38,7 +38,8 @@ pub fn reference(text: &str) -> Result<VerifierRef, Problem> {
 pub fn pinned(reference: VerifierRef, version: Option<u32>) -> Result<VerifierRef, Problem> {
     match (reference.version, version) {
         (Some(pinned), Some(asked)) if pinned != asked => {
-            let detail = format!("`version` {asked} contradicts the pin `@{pinned}`; leave one out");
+            let detail =
+                format!("`version` {asked} contradicts the pin `@{pinned}`; leave one out");
             Err(Problem::new(Code::ValidationError, detail).at("version"))
         }
         (pinned, asked) => Ok(VerifierRef { version: pinned.or(asked), ..reference }),

@@ -31,26 +31,26 @@ pub struct RunVerifierRequest {
     /// Exactly the fields of the version's contract, each with a text that is not blank.
     pub inputs: Option<BTreeMap<String, String>>,
     /// The address of a public image, where the contract has one.
-    #[schema(pattern = r"\S", max_length = 2048)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 2048)]
     pub media_url: Option<String>,
     /// The version to run; the current one when left out.
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
     /// The workflow that the run belongs to, as the caller says; `skill_id` is the same.
-    #[schema(pattern = r"\S", max_length = 200)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_id: Option<String>,
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub workflow_version: Option<u32>,
-    #[schema(pattern = r"\S", max_length = 200)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_ref: Option<String>,
-    #[schema(pattern = r"\S", max_length = 200)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_id: Option<String>,
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub skill_version: Option<u32>,
-    #[schema(pattern = r"\S", max_length = 200)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_ref: Option<String>,
     /// The caller's own name for what the run belongs to.
-    #[schema(pattern = r"\S", max_length = 200)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub run_id: Option<String>,
     /// How many judges decide; as many as `judges` names, or one.
     pub replicas: Option<Replicas>,
@@ -141,8 +141,10 @@ fn version(body: &Fields<'_>, field: &str) -> Result<Option<u32>, Problem> {
 
 fn bounded(body: &Fields<'_>, field: &str, most: usize) -> Result<Option<String>, Problem> {
     let Some(text) = body.text(field)? else { return Ok(None) };
-    if text.trim().is_empty() || most < text.chars().count() {
-        return Err(body.wrong(field, &format!("must have 1 to {most} characters, not all blank")));
+    if text.trim().is_empty() || text.contains('\0') || most < text.chars().count() {
+        let reason =
+            format!("must have 1 to {most} characters, not all blank and none of them NUL");
+        return Err(body.wrong(field, &reason));
     }
     Ok(Some(text.to_owned()))
 }
@@ -176,8 +178,7 @@ fn replicas(body: &Fields<'_>, judges: usize) -> Result<u8, Problem> {
         }
         None if judges == 0 => Ok(1),
         None => known(judges as u64).ok_or_else(|| {
-            let reason =
-                format!("is needed: `judges` names {judges}, which contradicts 1, 3 or 5");
+            let reason = format!("is needed: `judges` names {judges}, which contradicts 1, 3 or 5");
             body.wrong("replicas", &reason)
         }),
     }

@@ -28,11 +28,11 @@ pub struct DeployVerifierRequest {
     #[schema(pattern = "^[a-z0-9-]{1,128}$")]
     pub name: String,
     /// What it checks, for people.
-    #[schema(pattern = r"\S", max_length = 1024)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 1024)]
     pub description: String,
     /// What the judge is told: when the inputs pass, and when they fail. With the judge
     /// `builtin/rules` it is a document of rules.
-    #[schema(pattern = r"\S", max_length = 20000)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 20000)]
     pub criterion: String,
     pub input_contract: words::InputContract,
     /// The text fields of the contract, in the order in which the judge reads them; none for `image`.
@@ -85,10 +85,18 @@ pub fn decode_deploy(body: &Value) -> Result<NewVersion, Problem> {
         criterion: body.required_text("criterion")?.to_owned(),
         contract: contract.ok_or_else(|| body.wrong("input_contract", "is required"))?,
         fields: body.texts("input_fields")?.into_iter().map(str::to_owned).collect(),
-        examples: body.objects("few_shot_examples")?.iter().map(example).collect::<Result<_, _>>()?,
+        examples: body
+            .objects("few_shot_examples")?
+            .iter()
+            .map(example)
+            .collect::<Result<_, _>>()?,
         model,
-        effort: settings.map(|it| it.word::<Effort>("reasoning_effort", EFFORTS)).transpose()?.flatten(),
-        commit_first: settings.map(|it| it.flag("commit_first")).transpose()?.flatten() == Some(true),
+        effort: settings
+            .map(|it| it.word::<Effort>("reasoning_effort", EFFORTS))
+            .transpose()?
+            .flatten(),
+        commit_first: settings.map(|it| it.flag("commit_first")).transpose()?.flatten()
+            == Some(true),
         expected_token: body.text("expected_version_token")?.map(str::to_owned),
     };
     new.check().map_err(|error| problem_of(&error))?;
