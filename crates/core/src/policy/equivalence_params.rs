@@ -92,7 +92,7 @@ fn numeric(terms: Option<&Value>) -> Result<Equivalence, EquivalenceError> {
 }
 
 fn buckets(terms: Option<&Value>) -> Result<Equivalence, EquivalenceError> {
-    let problem = "`buckets` needs a list of ascending numbers, such as 0, 10, 100";
+    let problem = "`buckets` needs ascending numbers, such as 0, 10, 100";
     let bounds = terms.and_then(Value::as_array).filter(|list| !list.is_empty());
     let bounds = at_most(bounds.ok_or_else(|| invalid(problem))?, "buckets")?;
     let bounds = bounds.iter().map(Value::as_f64);
