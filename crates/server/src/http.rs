@@ -105,6 +105,7 @@ fn routes() -> Vec<Route> {
         route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
         route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),
         route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
+        route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run)),
         route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
         route("DELETE", "/v1/verifiers/{ref}", "verifier_revoke", delete(verifiers::revoke)),
         route(
@@ -156,7 +157,8 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
 
 /// Whether a request begins a round.
 pub(crate) fn is_round(method: &str, path: &str) -> bool {
-    method == "POST" && path.starts_with("/api/")
+    let is_run = path.starts_with("/v1/verifiers/") && path.ends_with("/runs");
+    method == "POST" && (path.starts_with("/api/") || is_run)
 }
 
 async fn unknown_route(uri: Uri) -> Response {

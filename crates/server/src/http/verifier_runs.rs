@@ -9,26 +9,54 @@ use axum::{
 };
 use jurat_core::{
     caller::Caller,
+    run::Purpose,
     time::Timestamp,
     verifier::{VerifierRef, Which},
 };
-use jurat_engine::{Engine, RunQuery};
+use jurat_engine::{Engine, RunQuery, RunRequest, Watcher};
 use jurat_wire::{
-    api::{page::Page, time, verifier_runs},
+    api::{
+        page::Page,
+        time,
+        verifier_runs::{self, RunOrder},
+        verifiers,
+    },
     problem::Problem,
 };
+use serde_json::json;
 
 use super::{
     page::{Filters, ListQuery, wrong},
     verifiers::{measured, version, wanted},
 };
 use crate::{
-    decode::PathText,
+    decode::{Json, PathText},
     encode::{self, Answer},
+    once::{self, Repeatable},
 };
 
 /// The parameters that narrow a list of runs.
 const FILTERS: [&str; 5] = ["version", "verdict", "purpose", "since", "until"];
+
+/// Has inputs judged. The status is 201 whatever the judge says, or does not say.
+pub(super) async fn run(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    PathText(text): PathText,
+    query: Filters,
+    Json(body): Json,
+) -> Answer {
+    query.only(&["version"])?;
+    let order = verifier_runs::decode_run(&body)?;
+    let reference = verifiers::pinned(wanted(&text, &query)?, order.version)?;
+    let once = repeatable.once("verifier_run", &json!([reference.to_string(), body]));
+    let request = run_request(reference, order);
+    let view = engine.verifier_run(&caller, request, Watcher::nobody(), once).await?;
+    let body = verifier_runs::whole(&view.run, &view.round, measured(&view.measured));
+    let response = encode::created(&body);
+    Ok(if view.is_repeated { once::mark_replayed(response) } else { response })
+}
 
 pub(super) async fn list(
     State(engine): State<Engine>,
@@ -72,6 +100,24 @@ pub(super) async fn show(
 ) -> Answer {
     let found = engine.run_get(&caller, &id).await?;
     Ok(encode::ok(&verifier_runs::whole(&found.run, &found.round, measured(&found.measured))))
+}
+
+/// What the engine is asked for.
+pub(crate) fn run_request(reference: VerifierRef, order: RunOrder) -> RunRequest {
+    RunRequest {
+        reference,
+        inputs: order.inputs,
+        media_url: order.media_url,
+        replicas: order.replicas,
+        judges: order.judges,
+        is_fresh: order.is_fresh,
+        commit_first: order.commit_first,
+        timeout_ms: order.timeout_ms,
+        provenance: order.provenance,
+        request_digest: order.request_digest,
+        purpose: Purpose::Run,
+        leave_out: None,
+    }
 }
 
 fn run_query(query: &ListQuery) -> Result<RunQuery, Problem> {

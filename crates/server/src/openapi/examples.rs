@@ -42,6 +42,7 @@ const ALL: &[(&str, &str)] = &[
     ("verifier_deploy_request", include_str!("examples/verifier_deploy_request.json")),
     ("verifier_list", include_str!("examples/verifier_list.json")),
     ("verifier_revoke", include_str!("examples/verifier_revoke.json")),
+    ("verifier_run_request", include_str!("examples/verifier_run_request.json")),
     ("verifier_versions", include_str!("examples/verifier_versions.json")),
 ];
 

@@ -289,6 +289,13 @@ async fn registry() -> BTreeSet<String> {
     story.play("GET", "/v1/verifiers/{ref}", &name, &Value::Null).await;
     let path = "/v1/verifiers/{ref}/versions";
     story.play("GET", path, &format!("{name}/versions"), &Value::Null).await;
+    let path = "/v1/verifiers/{ref}/runs";
+    let request = story.request("POST", path);
+    let run = story.play("POST", path, &format!("{name}/runs"), &request).await.json();
+    story.play("GET", path, &format!("{name}/runs"), &Value::Null).await;
+    story.play("GET", "/v1/verifier-runs", "/v1/verifier-runs", &Value::Null).await;
+    let shown = format!("/v1/verifier-runs/{}", run["verifier_run_id"].as_str().unwrap());
+    story.play("GET", "/v1/verifier-runs/{id}", &shown, &Value::Null).await;
     story.play("DELETE", "/v1/verifiers/{ref}", &name, &Value::Null).await;
     let id = format!("{at}/{}/permanent", deployed["verifier_id"].as_str().unwrap());
     story.play("DELETE", "/v1/verifiers/{ref}/permanent", &id, &Value::Null).await;

@@ -3,7 +3,7 @@
 use jurat_core::{caller::Scope, code::Code};
 use jurat_wire::api::{
     page::Page,
-    verifier_runs::RunBody,
+    verifier_runs::{RunBody, RunVerifierRequest},
     verifiers::{
         DeletedVerifier, DeployVerifierRequest, DeployedVerifier, ListedVerifier, RevokedVerifier,
         VerifierBody, VersionBody,
@@ -24,6 +24,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "verifier_versions" => versions(),
         "verifier_revoke" => revoke(),
         "verifier_delete" => delete(),
+        "verifier_run" => run(),
         "verifier_runs" => runs_of_one(),
         "run_list" => run_list(),
         "run_get" => run_get(),
@@ -96,6 +97,25 @@ fn delete() -> Description {
         .answers::<DeletedVerifier<'_>>(200, "It is gone.", examples::of("verifier_delete"))
         .repeatable()
         .refuses([Code::NotFound])
+}
+
+fn run() -> Description {
+    let text = "Has inputs judged. The status is 201 whatever the verdict is, and also when no judge decides: then `status` is `error`, `passed` is null and `error_code` says why. Inputs that do not fit the contract are refused, and nothing is run. A version that is pinned in the address, in the query and in the body must be the same.";
+    Description::new(VERIFIERS, "Run a verifier", text)
+        .scope(Scope::VerifiersRun)
+        .with([parameters::version("The version to run; the current one when left out.")])
+        .takes::<RunVerifierRequest>([("plain", examples::of("verifier_run_request"))])
+        .answers::<RunBody<'_>>(201, "The run.", examples::of("run"))
+        .repeatable()
+        .refuses([
+            Code::NotFound,
+            Code::BudgetExhausted,
+            Code::AccountSuspended,
+            Code::SessionPoolTooSmall,
+            Code::SessionsUnavailable,
+            Code::ShuttingDown,
+            Code::Conflict,
+        ])
 }
 
 fn runs_of_one() -> Description {

@@ -2,6 +2,7 @@
 
 pub(crate) mod life;
 mod refusals;
+pub(crate) mod runs;
 mod tokens;
 mod unreachable;
 

@@ -27,25 +27,14 @@ pub struct MeasurementBody<'a> {
     pub measured_at: Time,
     /// Two measurements with the same digest used the same examples.
     pub data_digest: &'a str,
-    /// The judges that were measured.
-    #[schema(value_type = Value)]
-    pub judges: &'a Value,
-    /// Accuracy and the like; the guide on verifiers tells what each means.
+    /// The judges that were measured, and how they did.
     #[schema(value_type = Value)]
     pub figures: &'a Value,
 }
 
 impl<'a> MeasurementBody<'a> {
-    /// A measurement; of its document only what is no case.
-    pub fn new(id: &'a str, at: Timestamp, data_digest: &'a str, document: &'a Value) -> Self {
-        let part = |name: &str| document.get(name).unwrap_or(&Value::Null);
-        Self {
-            measurement_id: id,
-            measured_at: Time(at),
-            data_digest,
-            judges: part("judges"),
-            figures: part("figures"),
-        }
+    pub fn new(id: &'a str, at: Timestamp, data_digest: &'a str, figures: &'a Value) -> Self {
+        Self { measurement_id: id, measured_at: Time(at), data_digest, figures }
     }
 }
 
