@@ -4,7 +4,7 @@ use axum::body::Body;
 use http::StatusCode;
 use jurat_core::caller::Scope;
 use jurat_testkit::app::{Reply, TestApp, TestCaller};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{OWNER, assert_problem, claims, claims_with, deploy, owner, text};
 
