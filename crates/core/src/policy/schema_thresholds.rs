@@ -120,7 +120,7 @@ fn limits(given: &Value) -> Result<Limits, BindError> {
 }
 
 fn threshold(index: usize, item: &Value) -> Result<Threshold, BindError> {
-    let here = format!("policy_params.thresholds[{index}]");
+    let here = format!("policy_params.thresholds.{index}");
     let Value::Object(members) = item else {
         return Err(BindError::params(
             here,
