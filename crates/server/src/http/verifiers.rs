@@ -109,7 +109,7 @@ pub(super) async fn erase(
 }
 
 /// The newest measurements as replies show them.
-pub(super) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
+pub(crate) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
     let found: Vec<_> = found
         .iter()
         .map(|it| (it.purpose, MeasurementBody::new(&it.id, it.at, &it.data_digest, &it.document)))

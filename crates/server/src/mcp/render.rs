@@ -67,7 +67,9 @@ pub(super) fn round(body: &Value) -> String {
 pub(super) fn deployed(body: &Value) -> String {
     let (name, id) = (text(&body["name"]), text(&body["verifier_id"]));
     let (version, token) = (&body["version"], text(&body["version_token"]));
-    format!("Deployed `{name}` version {version} as `{id}`; its next version needs the token `{token}`.")
+    format!(
+        "Deployed `{name}` version {version} as `{id}`; its next version needs the token `{token}`."
+    )
 }
 
 pub(super) fn listed(body: &Value) -> String {

@@ -14,6 +14,10 @@ use super::{
     },
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
+    mcp::arguments::{
+        self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
+        RevokeVerifierArguments,
+    },
     sessions::{self, AddSessionRequest},
     v2,
     verifier_runs::{self, RunVerifierRequest},
@@ -103,6 +107,22 @@ fn cases() -> Vec<Case> {
         case::<RunVerifierRequest>(
             |it| verifier_runs::decode_run(it).map(drop),
             json!({ "inputs": { "a": "b" } }),
+            &[],
+        ),
+        case::<ListVerifiersArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
+        case::<GetVerifierArguments>(
+            |it| arguments::verifier_version(it).map(drop),
+            json!({ "verifier_id": "a" }),
+            &[],
+        ),
+        case::<RevokeVerifierArguments>(
+            |it| arguments::verifier(it).map(drop),
+            json!({ "verifier_id": "a" }),
+            &[],
+        ),
+        case::<DeleteVerifierArguments>(
+            |it| arguments::verifier(it).map(drop),
+            json!({ "verifier_id": "a" }),
             &[],
         ),
         case::<RotateKeyRequest>(
