@@ -80,7 +80,11 @@ async fn grant(context: &Context, args: &Grant) -> anyhow::Result<()> {
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
         let available = said(&reply.value["available_usd"]);
-        format!("granted ${} to {}, which has ${available} available", args.amount, args.account)
+        let done = match args.amount.strip_prefix('-') {
+            Some(amount) => format!("took ${amount} back from"),
+            None => format!("granted ${} to", args.amount),
+        };
+        format!("{done} {}, which has ${available} available", args.account)
     })?;
     Ok(())
 }
