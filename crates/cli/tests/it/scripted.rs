@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     process::Command,
@@ -37,9 +38,9 @@ impl Scripted {
     }
 
     /// What `METHOD /path` answers; a status, and a body that is JSON or a stream of events.
-    pub(crate) fn on(self, request: &str, status: u16, body: impl ToString) -> Self {
+    pub(crate) fn on(self, request: &str, status: u16, body: impl Display) -> Self {
         let mut answers = self.answers.lock().unwrap();
-        answers.entry(request.to_owned()).or_default().push((status, body.to_string()));
+        answers.entry(request.to_owned()).or_default().push((status, format!("{body}")));
         drop(answers);
         self
     }

@@ -85,14 +85,19 @@ fn what_is_deployed_is_what_the_file_says_with_the_token_of_the_flag() {
     assert_eq!(server.asked(), [("POST /v1/verifiers".to_owned(), expected)]);
 }
 
-fn judged(passed: Value, status: &str) -> Value {
-    json!({
-        "verifier_run_id": "r-1", "verifier_id": ID, "version": 1, "status": status,
-        "passed": passed, "reasoning": if passed.is_null() { Value::Null } else { json!("Because.") },
-        "error_code": if passed.is_null() { json!("timeout") } else { Value::Null },
-        "error_message": if passed.is_null() { json!("the judge did not answer") } else { Value::Null },
+fn judged(passed: Option<bool>) -> Value {
+    let mut body = json!({
+        "verifier_run_id": "r-1", "verifier_id": ID, "version": 1, "status": "success",
+        "passed": passed, "reasoning": "Because.", "error_code": null, "error_message": null,
         "duration_ms": 12, "created_at": "2026-11-15T09:30:00Z", "judges": [],
-    })
+    });
+    if passed.is_none() {
+        body["status"] = json!("error");
+        body["reasoning"] = Value::Null;
+        body["error_code"] = json!("timeout");
+        body["error_message"] = json!("the judge did not answer");
+    }
+    body
 }
 
 const RUNS: &str = "POST /v1/verifiers/tone/runs";
@@ -102,9 +107,9 @@ fn a_run_says_the_verdict_and_only_a_gate_stops_at_it() {
     let home = Home::new();
     let error = "ERROR timeout: the judge did not answer\n";
     for (body, out, [plain, gated]) in [
-        (judged(json!(true), "success"), "PASS verifier_run_id=r-1\nBecause.\n", [0, 0]),
-        (judged(json!(false), "success"), "FAIL verifier_run_id=r-1\nBecause.\n", [0, 11]),
-        (judged(Value::Null, "error"), error, [1, 12]),
+        (judged(Some(true)), "PASS verifier_run_id=r-1\nBecause.\n", [0, 0]),
+        (judged(Some(false)), "FAIL verifier_run_id=r-1\nBecause.\n", [0, 11]),
+        (judged(None), error, [1, 12]),
     ] {
         let server = Scripted::new().on(RUNS, 201, &body);
         let run = ["verifiers", "run", "tone", "--input", "response=x"];
@@ -120,7 +125,7 @@ fn a_run_says_the_verdict_and_only_a_gate_stops_at_it() {
 #[test]
 fn inputs_come_as_json_from_a_file_or_one_by_one() {
     let home = Home::new();
-    let server = Scripted::new().on(RUNS, 201, judged(json!(true), "success"));
+    let server = Scripted::new().on(RUNS, 201, judged(Some(true)));
     fs::write(home.path().join("in.json"), r#"{"a": "file", "b": "file"}"#).unwrap();
     let all = [
         "--inputs-file",
