@@ -3,7 +3,7 @@
 mod events;
 mod transport;
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -64,10 +64,27 @@ enum Found {
 pub(crate) struct Call {
     method: Method,
     path: String,
-    body: Option<Value>,
+    body: Option<Content>,
     headers: Vec<(&'static str, String)>,
     /// How long the whole reply may take.
     within: Duration,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone)]
+enum Content {
+    Value(Value),
+    /// JSON as somebody else wrote it.
+    Written(Bytes),
+}
+
+impl From<Content> for Bytes {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Value(value) => Self::from(value.to_string()),
+            Content::Written(bytes) => bytes,
+        }
+    }
 }
 
 impl Call {
@@ -80,10 +97,15 @@ impl Call {
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
-        Self::new(Method::POST, path.into(), Some(body))
+        Self::new(Method::POST, path.into(), Some(Content::Value(body)))
     }
 
-    fn new(method: Method, path: String, body: Option<Value>) -> Self {
+    /// Sends JSON as somebody else wrote it.
+    pub(crate) fn post_written(path: impl Into<String>, body: Bytes) -> Self {
+        Self::new(Method::POST, path.into(), Some(Content::Written(body)))
+    }
+
+    fn new(method: Method, path: String, body: Option<Content>) -> Self {
         Self { method, path, body, headers: Vec::new(), within: LONGEST_ROUND }
     }
 
@@ -260,6 +282,26 @@ impl Client {
         Err(ClientError::Foreign { status: arriving.status })
     }
 
+    /// Sends a message and hands over every message that comes back for it.
+    pub(crate) async fn exchange(
+        &self,
+        call: Call,
+        mut take: impl FnMut(&str) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut arriving = self.begin(call, "application/json, text/event-stream").await?;
+        if !arriving.is_events {
+            let bytes = arriving.rest().await?;
+            return Ok(take(&String::from_utf8_lossy(&bytes))?);
+        }
+        let mut reader = EventReader::default();
+        while let Some(chunk) = arriving.next().await? {
+            for event in reader.push(&chunk) {
+                take(&event.data)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the work is done by this process, and ends with it.
     pub(crate) const fn is_in_process(&self) -> bool {
         matches!(self.transport, Transport::InProcess(_))
@@ -280,11 +322,10 @@ impl Client {
         for (name, value) in call.headers {
             request = request.header(name, value);
         }
-        let mut body = Bytes::new();
-        if let Some(value) = call.body {
+        if call.body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
-            body = Bytes::from(value.to_string());
         }
+        let body = call.body.map(Bytes::from).unwrap_or_default();
         self.transport.begin(request.body(body)?, within).await
     }
 }
