@@ -22,20 +22,12 @@ use crate::{
 /// Writes lines and changes the balance; `None` when less is available than is needed. From the
 /// change on the balance is locked until the transaction ends, so this comes last in it.
 pub(super) async fn post(tx: &mut PgConnection, posting: &Posting) -> Result<Option<Balance>> {
-    let change = posting.change;
-    let changed = sqlx::query(sql::BALANCE_CHANGE)
-        .bind(&posting.account_id)
-        .bind(change.granted)
-        .bind(change.available)
-        .bind(change.held)
-        .bind(change.spent)
-        .bind(posting.count())
-        .bind(posting.needed)
-        .fetch_optional(&mut *tx)
-        .await?;
-    let Some((balance, last)) = changed.as_ref().map(read_balance).transpose()? else {
-        return Ok(None);
-    };
+    let mut changed = change(tx, posting).await?;
+    if changed.is_none() && posting.is_for_any() {
+        sqlx::query(sql::BALANCE_MAKE).bind(&posting.account_id).execute(&mut *tx).await?;
+        changed = change(tx, posting).await?;
+    }
+    let Some((balance, last)) = changed else { return Ok(None) };
     for (id, line) in posting.numbered(last) {
         sqlx::query(sql::TRANSFER_ADD)
             .bind(&posting.account_id)
@@ -49,6 +41,21 @@ pub(super) async fn post(tx: &mut PgConnection, posting: &Posting) -> Result<Opt
             .await?;
     }
     Ok(Some(balance))
+}
+
+async fn change(tx: &mut PgConnection, posting: &Posting) -> Result<Option<(Balance, i64)>> {
+    let change = posting.change;
+    let row = sqlx::query(sql::BALANCE_CHANGE)
+        .bind(change.granted)
+        .bind(change.available)
+        .bind(change.held)
+        .bind(change.spent)
+        .bind(posting.count())
+        .bind(&posting.account_id)
+        .bind(posting.needed)
+        .fetch_optional(tx)
+        .await?;
+    row.as_ref().map(read_balance).transpose()
 }
 
 /// What an account has; nothing, when nothing was ever counted for it.

@@ -29,23 +29,30 @@ const BY_NAME_LOCKED: &str = concat!(verifier_by_name!(), " for no key update");
 const BY_ID_GOING: &str = concat!(verifier_by_id!(), " for update");
 const BY_NAME_GOING: &str = concat!(verifier_by_name!(), " for update");
 
+/// A document that PostgreSQL can take apart: it refuses those with a NUL in some text. Such texts
+/// are only in what is erased.
+macro_rules! readable {
+    ($column:literal) => {
+        concat!("regexp_replace(", $column, r", '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g')::json")
+    };
+}
+
 /// The rounds of a verifier's runs, also those under way: they are scrubbed when they end. They
 /// come before the replicas, so that a round that ends at this moment is seen by both statements.
-const ERASE_ROUNDS: &str = "\
-    update rounds set erased_at = $1, run = null, consensus = ( \
-    select json_object_agg(key, value)::text from json_each(rounds.consensus::json) \
-    where key <> 'output' \
-    ) where account_id = $2 and id in ( \
-    select round_id from verifier_runs where account_id = $2 and verifier_id = $3)";
-/// Not `jsonb`, which cannot hold every text.
+const ERASE_ROUNDS: &str = concat!(
+    "update rounds set erased_at = $1, run = null, consensus = ( \
+     select json_object_agg(key, value)::text from json_each(",
+    readable!("rounds.consensus"),
+    ") where key <> 'output') where account_id = $2 and id in ( \
+     select round_id from verifier_runs where account_id = $2 and verifier_id = $3)"
+);
 const ERASE_REPLICAS: &str = concat!(
-    "update replicas set document = json_build_object( \
-     'independence', document::json -> 'independence', \
-     'reliability', document::json -> 'reliability', \
-     'answer', (",
+    "update replicas set document = ( \
+     select json_object_agg(key, case when key = 'answer' then (",
     erased_answer!(),
-    ")::json, 'usage', document::json -> 'usage')::text \
-     where account_id = $1 and round_id in ( \
+    ")::json else value end)::text from json_each(",
+    readable!("document"),
+    ")) where account_id = $1 and round_id in ( \
      select round_id from verifier_runs where account_id = $1 and verifier_id = $2)"
 );
 

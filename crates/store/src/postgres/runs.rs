@@ -54,7 +54,7 @@ pub(super) async fn list(
     filter: &RunFilter,
 ) -> Result<Vec<Run>> {
     let (below, from) = bounds(filter);
-    let (text, words) = sql::run_list(filter);
+    let (text, words) = sql::POSTGRES.of(filter);
     let mut query = sqlx::query(text)
         .bind(account.as_str())
         .bind(below)

@@ -79,6 +79,11 @@ impl Posting {
         Self { needed, ..self }
     }
 
+    /// Whether it needs no balance to be there.
+    pub(crate) fn is_for_any(&self) -> bool {
+        self.needed.is_none_or(|needed| needed <= 0)
+    }
+
     pub(crate) fn moves_something(&self) -> bool {
         !self.lines.is_empty()
     }

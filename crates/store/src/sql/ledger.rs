@@ -1,18 +1,14 @@
 //! The SQL of credits and of how accounts stand.
 
-/// Changes a balance, and makes it where there is none, unless less is available than is needed.
+/// Changes a balance, unless there is none or less is available than is needed.
 pub(crate) const BALANCE_CHANGE: &str = "\
-    insert into credit_balances (account_id, granted, available, held, spent, lines) \
-    select $1, $2, $3, $4, $5, $6 where $7 is null or $7 <= 0 \
-    or exists (select 1 from credit_balances where account_id = $1) \
-    on conflict (account_id) do update set \
-    granted = credit_balances.granted + excluded.granted, \
-    available = credit_balances.available + excluded.available, \
-    held = credit_balances.held + excluded.held, \
-    spent = credit_balances.spent + excluded.spent, \
-    lines = credit_balances.lines + excluded.lines \
-    where $7 is null or $7 <= credit_balances.available \
+    update credit_balances set granted = granted + $1, available = available + $2, \
+    held = held + $3, spent = spent + $4, lines = lines + $5 \
+    where account_id = $6 and available >= coalesce($7, available) \
     returning account_id, granted, available, held, spent, lines";
+pub(crate) const BALANCE_MAKE: &str = "\
+    insert into credit_balances (account_id, granted, available, held, spent, lines) \
+    values ($1, 0, 0, 0, 0, 0) on conflict do nothing";
 pub(crate) const BALANCE_GET: &str = "\
     select account_id, granted, available, held, spent, lines \
     from credit_balances where account_id = $1";

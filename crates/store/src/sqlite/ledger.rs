@@ -21,17 +21,11 @@ use crate::{
 
 /// Writes lines and changes the balance; `None` when less is available than is needed.
 pub(super) fn post(tx: &Connection, posting: &Posting) -> Result<Option<Balance>> {
-    let change = posting.change;
-    let params = params![
-        posting.account_id,
-        change.granted,
-        change.available,
-        change.held,
-        change.spent,
-        posting.count(),
-        posting.needed
-    ];
-    let changed = first(tx, sql::BALANCE_CHANGE, params, |row| read_balance(row))?;
+    let mut changed = change(tx, posting)?;
+    if changed.is_none() && posting.is_for_any() {
+        execute(tx, sql::BALANCE_MAKE, params![posting.account_id])?;
+        changed = change(tx, posting)?;
+    }
     let Some((balance, last)) = changed else { return Ok(None) };
     for (id, line) in posting.numbered(last) {
         let params = params![
@@ -46,6 +40,20 @@ pub(super) fn post(tx: &Connection, posting: &Posting) -> Result<Option<Balance>
         execute(tx, sql::TRANSFER_ADD, params)?;
     }
     Ok(Some(balance))
+}
+
+fn change(tx: &Connection, posting: &Posting) -> Result<Option<(Balance, i64)>> {
+    let change = posting.change;
+    let params = params![
+        change.granted,
+        change.available,
+        change.held,
+        change.spent,
+        posting.count(),
+        posting.account_id,
+        posting.needed
+    ];
+    first(tx, sql::BALANCE_CHANGE, params, |row| read_balance(row))
 }
 
 /// What an account has; nothing, when nothing was ever counted for it.

@@ -47,7 +47,7 @@ pub(super) fn get(tx: &Connection, account: &AccountId, id: &str) -> Result<Opti
 
 pub(super) fn list(tx: &Connection, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>> {
     let (below, from) = bounds(filter);
-    let (text, words) = sql::run_list(filter);
+    let (text, words) = sql::SQLITE.of(filter);
     let account = account.as_str();
     let mut params: Vec<&dyn ToSql> = vec![&account, &below, &from, &filter.version];
     params.extend(words.iter().map(|word| word as &dyn ToSql));
@@ -76,7 +76,7 @@ mod tests {
     /// How SQLite finds the rows of a list: one line for each place that it reads.
     fn plan(filter: &RunFilter) -> Vec<String> {
         let connection = setup::open_memory().unwrap();
-        let (text, _) = sql::run_list(filter);
+        let (text, _) = sql::SQLITE.of(filter);
         let mut statement = connection.prepare(&format!("explain query plan {text}")).unwrap();
         let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
         let lines: Vec<String> = lines.map(Result::unwrap).collect();

@@ -249,7 +249,7 @@ async fn a_manifest_that_is_not_understood_is_refused() {
         (|it| drop(it["files"].as_array_mut().unwrap().pop()), "it does not name `admin.key`"),
         (
             |it| it["schema_version"] = json!(99),
-            "this program knows versions up to 3; use the program that wrote it, which is version 1.2.3",
+            "this program knows versions up to 4; use the program that wrote it, which is version 1.2.3",
         ),
         (|it| it["rounds"] = json!(7), "the manifest says"),
     ];

@@ -350,7 +350,7 @@ pub(crate) fn holding(open: OpenRound, micros: i64, is_limited: bool) -> OpenRou
 pub(crate) fn judged(open: &OpenRound, verdict: RunVerdict, cost_micros: u64) -> Closing {
     let label = if verdict == RunVerdict::Passed { Label::Valid } else { Label::Invalid };
     let said = Said {
-        output: Some(json!({"passed": label == Label::Valid, "reasoning": SAID})),
+        output: Some(json!({"passed": label == Label::Valid, "reasoning": SAID, "odd": "\u{0}"})),
         notes: vec![SAID.to_owned()],
         ..replicas()[0].answer.said().cloned().unwrap()
     };
