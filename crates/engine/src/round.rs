@@ -192,9 +192,9 @@ impl Engine {
             return Err(error.into());
         }
         match record().await {
-            Ok(
-                opened @ (Opened::Opened | Opened::Overdrawn { .. } | Opened::VerifierGone),
-            ) => Ok(opened),
+            Ok(opened @ (Opened::Opened | Opened::Overdrawn { .. } | Opened::VerifierGone)) => {
+                Ok(opened)
+            }
             Ok(Opened::Repeated) | Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => {
                 let stored = self.inner.store.round_get(&open.account, &open.id).await?;
                 let is_ours =

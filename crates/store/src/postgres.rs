@@ -18,7 +18,7 @@ use jurat_core::{
     id::{AccountId, NodeId, RoundId},
     ledger::{AccountState, Transfer},
     round::{Closing, OpenRound, Round, RoundSummary},
-    run::Run,
+    run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
     verifier::{Verifier, VerifierVersion, Which},
@@ -287,6 +287,16 @@ impl Store for Postgres {
 
     async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
         registry::measurement_add(&self.pool, account, measurement).await
+    }
+
+    async fn measurement_get(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+        purpose: Purpose,
+    ) -> Result<Option<Measurement>> {
+        registry::measurement_get(&self.pool, account, (verifier_id, version), purpose).await
     }
 
     async fn measurements(

@@ -20,7 +20,7 @@ use jurat_core::{
     id::{AccountId, NodeId, RoundId},
     ledger::{AccountState, Transfer},
     round::{Closing, OpenRound, Round, RoundSummary},
-    run::Run,
+    run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
     verifier::{Verifier, VerifierVersion, Which},
@@ -303,6 +303,17 @@ impl Store for Sqlite {
     async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
         let (account, measurement) = (account.clone(), measurement.clone());
         self.write(move |tx| registry::measurement_add(tx, &account, &measurement)).await
+    }
+
+    async fn measurement_get(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+        purpose: Purpose,
+    ) -> Result<Option<Measurement>> {
+        let (account, id) = (account.clone(), verifier_id.to_owned());
+        self.read(move |tx| registry::measurement_get(tx, &account, (&id, version), purpose)).await
     }
 
     async fn measurements(

@@ -14,7 +14,7 @@ use jurat_core::{
     id::{AccountId, NodeId, RoundId},
     ledger::{AccountState, Transfer},
     round::{Closing, OpenRound, Round, RoundSummary},
-    run::Run,
+    run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
     verifier::{Verifier, VerifierVersion, Which},
@@ -256,6 +256,16 @@ impl Store for UnreliableStore {
 
     async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
         self.inner.measurement_add(account, measurement).await
+    }
+
+    async fn measurement_get(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+        purpose: Purpose,
+    ) -> Result<Option<Measurement>> {
+        self.inner.measurement_get(account, verifier_id, version, purpose).await
     }
 
     async fn measurements(

@@ -61,6 +61,8 @@ create table verifier_measurements (
     purpose text not null,
     data_digest text not null,
     document text not null,
+    -- Large, and read only when somebody asks for them.
+    cases text not null,
     created_at bigint not null,
     primary key (account_id, id)
 );

@@ -2,6 +2,7 @@
 
 use jurat_core::{
     id::AccountId,
+    run::Purpose,
     time::Timestamp,
     verifier::{Verifier, VerifierVersion, Which},
 };
@@ -15,8 +16,8 @@ use crate::{
         json,
         once::OnceRow,
         registry::{
-            DeployRow, is_system, read_known, read_measurement, read_verifier, read_version,
-            read_version_summary, verifier_gone, version_below,
+            DeployRow, is_system, read_known, read_measured, read_measurement, read_verifier,
+            read_version, read_version_summary, verifier_gone, version_below,
         },
     },
     sql::registry::{self as sql, erased_answer, verifier_by_id, verifier_by_name},
@@ -70,7 +71,7 @@ pub(super) async fn deploy(
         Ok(verifier) => verifier,
         Err(refused) => {
             tx.rollback().await?;
-            return Ok(refused);
+            return Ok(*refused);
         }
     };
     sqlx::query(sql::VERSION_ADD)
@@ -90,7 +91,7 @@ pub(super) async fn deploy(
 }
 
 /// Writes the verifier as it is after the deploy, or says why it is not.
-async fn next(tx: &mut PgConnection, row: &DeployRow) -> Result<Result<Verifier, Deployed>> {
+async fn next(tx: &mut PgConnection, row: &DeployRow) -> Result<Result<Verifier, Box<Deployed>>> {
     let (account, name) = (row.deploy.account.as_str(), row.deploy.name.as_str());
     let found = find(tx, BY_NAME_LOCKED, account, name).await?;
     let verifier = match row.next(found) {
@@ -258,10 +259,25 @@ pub(super) async fn measurement_add(
         .bind(measurement.purpose.as_str())
         .bind(&measurement.data_digest)
         .bind(json(&measurement.document)?)
+        .bind(json(&measurement.cases)?)
         .bind(measurement.at.micros())
         .execute(pool)
         .await?;
     if added.rows_affected() == 0 { Err(verifier_gone()) } else { Ok(()) }
+}
+
+pub(super) async fn measurement_get(
+    pool: &PgPool,
+    account: &AccountId,
+    (verifier_id, version): (&str, u32),
+    purpose: Purpose,
+) -> Result<Option<Measurement>> {
+    let query = sqlx::query(sql::MEASUREMENT_GET)
+        .bind(account.as_str())
+        .bind(verifier_id)
+        .bind(i64::from(version))
+        .bind(purpose.as_str());
+    query.fetch_optional(pool).await?.as_ref().map(read_measured).transpose()
 }
 
 pub(super) async fn measurements(

@@ -197,10 +197,12 @@ impl AnswerDocument<'_> {
             result_hash: None,
             notes: Cow::Borrowed(&[]),
         };
-        match label {
-            _ if has_failed => Self::Nothing { detail: Cow::Borrowed(ERASED), said: None },
-            Label::Retry | Label::NeedsSpec => Self::Abstained(said),
-            _ => Self::Vote(said),
+        if has_failed {
+            Self::Nothing { detail: Cow::Borrowed(ERASED), said: None }
+        } else if matches!(label, Label::Retry | Label::NeedsSpec) {
+            Self::Abstained(said)
+        } else {
+            Self::Vote(said)
         }
     }
 }

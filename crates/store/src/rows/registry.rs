@@ -26,22 +26,22 @@ impl DeployRow {
     }
 
     /// The verifier as it is after the deploy, or why there is none.
-    pub(crate) fn next(&self, found: Option<Verifier>) -> Result<Verifier, Deployed> {
+    pub(crate) fn next(&self, found: Option<Verifier>) -> Result<Verifier, Box<Deployed>> {
         let deploy = &self.deploy;
         let Some(found) = found else {
             return if deploy.expected_token.is_some() {
-                Err(Deployed::TokenUnexpected)
+                Err(Box::new(Deployed::TokenUnexpected))
             } else {
                 Ok(self.first())
             };
         };
         if found.standing == Standing::Revoked {
-            return Err(Deployed::NameRevoked);
+            return Err(Box::new(Deployed::NameRevoked));
         }
         match &deploy.expected_token {
-            None => Err(Deployed::TokenMissing { current: found.version_token }),
+            None => Err(Box::new(Deployed::TokenMissing { current: found.version_token })),
             Some(given) if *given != found.version_token => {
-                Err(Deployed::TokenStale { current: found.version_token })
+                Err(Box::new(Deployed::TokenStale { current: found.version_token }))
             }
             Some(_) => Ok(Verifier {
                 description: deploy.description.clone(),
@@ -123,6 +123,12 @@ pub(crate) fn read_version_summary(cells: &impl Cells) -> Result<VersionSummary>
     })
 }
 
+/// A measurement with its cases.
+pub(crate) fn read_measured(cells: &impl Cells) -> Result<Measurement> {
+    let cases = Columns::new(cells, "verifier_measurements", "id")?.document("cases")?;
+    Ok(Measurement { cases, ..read_measurement(cells)? })
+}
+
 pub(crate) fn read_measurement(cells: &impl Cells) -> Result<Measurement> {
     let columns = Columns::new(cells, "verifier_measurements", "id")?;
     Ok(Measurement {
@@ -132,6 +138,7 @@ pub(crate) fn read_measurement(cells: &impl Cells) -> Result<Measurement> {
         purpose: columns.word("purpose")?,
         data_digest: columns.text("data_digest")?,
         document: columns.document("document")?,
+        cases: Value::Null,
         at: columns.time("created_at")?,
     })
 }

@@ -3,7 +3,7 @@
 use jurat_core::{
     id::{AccountId, RoundId, uuid},
     round::OpenRound,
-    run::{Run, RunEnd, RunTicket, RunVerdict},
+    run::{Run, RunEnd, RunError, RunTicket, RunVerdict},
 };
 
 use super::{
@@ -67,7 +67,7 @@ impl RunEndRow {
         Self {
             id: id.to_owned(),
             verdict: verdict.as_str(),
-            error_code: error_code.map(|code| code.as_str()),
+            error_code: error_code.map(RunError::as_str),
             error_message,
             reasoning: end.reasoning,
             duration_ms: to_bigint(end.duration_ms),

@@ -108,7 +108,13 @@ macro_rules! newest_measurement {
     };
 }
 
-/// The newest of each purpose that measures.
+pub(crate) const MEASUREMENT_GET: &str = concat!(
+    "select ",
+    measurement_columns!(),
+    ", cases from verifier_measurements where account_id = $1 and verifier_id = $2 \
+     and version = $3 and purpose = $4 order by id desc limit 1"
+);
+/// The newest of each purpose that measures, without its cases.
 pub(crate) const MEASUREMENTS: &str = concat!(
     newest_measurement!("test"),
     " union all ",
@@ -148,8 +154,8 @@ pub(crate) use guarded;
 guarded!(
     MEASUREMENT_ADD, MEASUREMENT_ADD_LOCKING, SYSTEM_MEASUREMENT_ADD:
     "insert into verifier_measurements (account_id, verifier_id, id, version, purpose, \
-     data_digest, document, created_at)",
-    "$1, $2, $3, $4, $5, $6, $7, $8",
+     data_digest, document, cases, created_at)",
+    "$1, $2, $3, $4, $5, $6, $7, $8, $9",
     ""
 );
 guarded!(

@@ -2,6 +2,7 @@
 
 use jurat_core::{
     id::AccountId,
+    run::Purpose,
     time::Timestamp,
     verifier::{Verifier, VerifierVersion, Which},
 };
@@ -15,8 +16,8 @@ use crate::{
         json,
         once::OnceRow,
         registry::{
-            DeployRow, is_system, read_known, read_measurement, read_verifier, read_version,
-            read_version_summary, verifier_gone, version_below,
+            DeployRow, is_system, read_known, read_measured, read_measurement, read_verifier,
+            read_version, read_version_summary, verifier_gone, version_below,
         },
     },
     sql::registry::{self as sql, erased_answer},
@@ -42,7 +43,7 @@ pub(super) fn deploy(tx: &Connection, row: &DeployRow, once: Option<&OnceRow>) -
     let found = find(tx, account, &Which::Name(row.deploy.name.clone()))?;
     let verifier = match row.next(found) {
         Ok(verifier) => verifier,
-        Err(refused) => return Ok(refused),
+        Err(refused) => return Ok(*refused),
     };
     if verifier.current_version == 1 {
         add(tx, &verifier)?;
@@ -179,9 +180,20 @@ pub(super) fn measurement_add(
         measurement.purpose.as_str(),
         measurement.data_digest,
         json(&measurement.document)?,
+        json(&measurement.cases)?,
         measurement.at.micros()
     ];
     if execute(tx, text, params)? == 0 { Err(verifier_gone()) } else { Ok(()) }
+}
+
+pub(super) fn measurement_get(
+    tx: &Connection,
+    account: &AccountId,
+    (verifier_id, version): (&str, u32),
+    purpose: Purpose,
+) -> Result<Option<Measurement>> {
+    let params = params![account.as_str(), verifier_id, version, purpose.as_str()];
+    first(tx, sql::MEASUREMENT_GET, params, |row| read_measured(row))
 }
 
 pub(super) fn measurements(

@@ -354,9 +354,10 @@ pub(crate) fn judged(open: &OpenRound, verdict: RunVerdict, cost_micros: u64) ->
         notes: vec![SAID.to_owned()],
         ..replicas()[0].answer.said().cloned().unwrap()
     };
-    let answer = match verdict {
-        RunVerdict::Error => Answer::nothing(FailureCode::Timeout, format!("late: {SAID}")),
-        _ => Answer::Vote(Vote { label, said }),
+    let answer = if verdict == RunVerdict::Error {
+        Answer::nothing(FailureCode::Timeout, format!("late: {SAID}"))
+    } else {
+        Answer::Vote(Vote { label, said })
     };
     let usage = Usage { input_tokens: 9, output_tokens: 2, calls: 1, is_cached: false };
     let judge = Replica { cost_micros, usage: Some(usage), ..replica(0, answer) };

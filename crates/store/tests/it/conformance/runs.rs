@@ -111,12 +111,9 @@ async fn fill(store: &dyn Store, account: &AccountId) -> Vec<Run> {
         };
         let open = OpenRound { run: Some(ticket), ..run(account, "", number) };
         store.round_open(&open, None).await.unwrap();
-        match RunVerdict::ALL[(spread / 12) % 4] {
-            RunVerdict::Running => {}
-            verdict => {
-                let end = judged(&open, verdict, 1);
-                store.round_close(&open, &end).await.unwrap();
-            }
+        let verdict = RunVerdict::ALL[(spread / 12) % 4];
+        if verdict != RunVerdict::Running {
+            store.round_close(&open, &judged(&open, verdict, 1)).await.unwrap();
         }
         runs.insert(0, read(store, &open).await);
     }
