@@ -55,9 +55,11 @@ const BENCH_PREFIX: &str = "jurat-bench-";
 const CORE_ALLOWED: &[&str] = &[
     "crc32fast",
     "hex",
+    "jsonpath-rust",
     "jsonschema",
     "jsonschema-regex",
     "referencing",
+    "regex",
     "regex-automata",
     "ryu-js",
     "serde",
