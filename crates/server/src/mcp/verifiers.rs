@@ -124,8 +124,8 @@ pub(super) fn run_input() -> JsonObject {
     let mut schema = schema::input::<RunVerifierRequest>();
     let text = "The id of a verifier, its name, or `system:` and the name of one that comes with the program; a version may be pinned behind `@`.";
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties
-            .insert("verifier_id".to_owned(), json!({ "type": "string", "description": text }));
+        let verifier = json!({ "type": "string", "pattern": r"\S", "description": text });
+        properties.insert("verifier_id".to_owned(), verifier);
     }
     schema.insert("required".to_owned(), json!(["verifier_id"]));
     schema

@@ -16,6 +16,7 @@ const USUAL_PAGE: u32 = 50;
 
 /// What `deploy_verifier` takes.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DeployVerifierArguments {
     /// The version to deploy: the first of a verifier, or the next one of the verifier with the name.
     pub payload: DeployVerifierRequest,
@@ -23,6 +24,7 @@ pub struct DeployVerifierArguments {
 
 /// What `list_verifiers` takes.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ListVerifiersArguments {
     /// How many to return; 50 when left out.
     #[schema(minimum = 1, maximum = 200)]
@@ -33,8 +35,10 @@ pub struct ListVerifiersArguments {
 
 /// What `get_verifier` takes.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct GetVerifierArguments {
     /// The id of a verifier, or its name; a version may be pinned behind `@`.
+    #[schema(pattern = r"\S")]
     pub verifier_id: String,
     /// The version to show; the current one when left out.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
@@ -43,15 +47,19 @@ pub struct GetVerifierArguments {
 
 /// What `revoke_verifier` takes.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RevokeVerifierArguments {
     /// The id of a verifier, or its name.
+    #[schema(pattern = r"\S")]
     pub verifier_id: String,
 }
 
 /// What `delete_verifier` takes.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DeleteVerifierArguments {
     /// The id of a verifier; a name is not enough.
+    #[schema(pattern = r"\S")]
     pub verifier_id: String,
 }
 
