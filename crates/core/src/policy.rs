@@ -1,5 +1,6 @@
 //! Policies: rule sets that decide a candidate.
 
+mod checks;
 mod cost;
 mod crosscheck;
 mod equivalence_params;
@@ -12,6 +13,7 @@ mod wattswarm;
 use serde_json::Value;
 
 pub use self::{
+    checks::Checks,
     crosscheck::Against,
     equivalence_params::{EquivalenceError, parse_equivalence},
     params::BindError,
@@ -28,6 +30,7 @@ pub const SCHEMA_ONLY: &str = "vp.schema_only.v1";
 pub const SCHEMA_THRESHOLDS: &str = "vp.schema_thresholds.v1";
 pub const CROSSCHECK: &str = "vp.crosscheck.v1";
 pub const CLAIM: &str = "vp.claim.v1";
+pub const CHECKS: &str = "vp.checks.v1";
 
 /// The version of every policy that is built in.
 const VERSION: &str = "1";
@@ -76,6 +79,7 @@ pub enum Policy {
     },
     /// Whether a claim is true and useful. Only a judge can tell.
     Claim,
+    Checks(Checks),
 }
 
 /// Whose reading of a policy applies.
@@ -138,7 +142,7 @@ impl Evaluation {
 impl Policy {
     /// Whether this is a policy that is built in.
     pub fn is_known(policy_id: &str) -> bool {
-        matches!(policy_id, SCHEMA_ONLY | SCHEMA_THRESHOLDS | CROSSCHECK | CLAIM)
+        matches!(policy_id, SCHEMA_ONLY | SCHEMA_THRESHOLDS | CROSSCHECK | CLAIM | CHECKS)
     }
 
     /// The name by which a binding asks for this policy.
@@ -148,7 +152,13 @@ impl Policy {
             Self::SchemaThresholds { .. } => SCHEMA_THRESHOLDS,
             Self::Crosscheck { .. } => CROSSCHECK,
             Self::Claim => CLAIM,
+            Self::Checks(_) => CHECKS,
         }
+    }
+
+    /// Whether reading the parameters is itself more than a little work.
+    pub fn is_compiled(policy_id: &str) -> bool {
+        policy_id == CHECKS
     }
 
     /// Reads a binding: name, version, hash, parameters, in this order.
@@ -169,6 +179,7 @@ impl Policy {
             SCHEMA_ONLY => schema_only::bind(rules, params),
             SCHEMA_THRESHOLDS => schema_thresholds::bind(rules, params),
             CROSSCHECK => crosscheck::bind(rules, params),
+            CHECKS => checks::bind(params),
             _ => Ok(Self::Claim),
         }
     }
@@ -190,6 +201,9 @@ impl Policy {
                 schema.estimate(&candidate.output).and(crosscheck::estimate(against, candidate))
             }
             Self::Claim => Work::default(),
+            Self::Checks(checks) => {
+                schema.estimate(&candidate.output).and(checks::estimate(checks, candidate))
+            }
         }
     }
 
@@ -217,6 +231,7 @@ impl Policy {
                 reason::CLAIM_UNDECIDED,
                 "A judge must decide whether the claim is true and useful.",
             ),
+            Self::Checks(checks) => checks::evaluate(checks, candidate, schema),
         }
     }
 }

@@ -36,6 +36,16 @@ reasons! {
     CLAIM_UNDECIDED = 1021, "The claim could not be decided.";
     JUDGE_FAILED = 1030, "The judge did not give a usable answer.";
     EVALUATION_REFUSED = 1040, "The check would exceed the bounds on work.";
+    CHECK_SCHEMA_FAILED = 1050, "A part of the output does not match the schema of a check.";
+    CHECK_REQUIRED_MISSING = 1051, "A member that a check requires is missing or null.";
+    CHECK_COUNT_WRONG = 1052, "A list or an object has too few or too many entries for a check.";
+    CHECK_OUT_OF_BOUNDS = 1053, "A number is outside of the bounds of a check.";
+    CHECK_PATTERN_FAILED = 1054, "A text does not match the pattern of a check, or matches one that it must not.";
+    CHECK_SET_DIFFERS = 1055, "A list does not hold the values that a check wants.";
+    CHECK_HASH_DIFFERS = 1056, "A value does not have the hash that a check wants.";
+    CHECK_CEL_FALSE = 1057, "The expression of a check is false.";
+    CHECK_CEL_ERROR = 1058, "The expression of a check cannot be evaluated on this output.";
+    CHECK_VALUE_UNUSABLE = 1059, "A value that a check is about is missing or of another type.";
 }
 
 /// Whether these codes make an unstated status inconclusive.

@@ -53,17 +53,20 @@ const BENCH_PREFIX: &str = "jurat-bench-";
 
 /// All that the core may use from outside.
 const CORE_ALLOWED: &[&str] = &[
+    "cel",
     "crc32fast",
     "hex",
     "jsonschema",
     "jsonschema-regex",
     "referencing",
+    "regex",
     "regex-automata",
     "ryu-js",
     "serde",
     "serde_json",
     "serde_json_canonicalizer",
     "sha2",
+    "strsim",
     "thiserror",
     "ulid",
     "unicode-normalization",
