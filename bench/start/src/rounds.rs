@@ -67,6 +67,8 @@ fn open(number: u32, bits: u128) -> OpenRound {
         seats: (0..REPLICAS).map(seat).collect(),
         opened_at,
         deadline_at: opened_at.plus_millis(60_000),
+        run: None,
+        hold: None,
     }
 }
 
@@ -140,5 +142,6 @@ fn replica(index: usize, label: Label) -> Replica {
         answer: Answer::Vote(Vote { label, said }),
         latency_ms: 40,
         cost_micros: 0,
+        usage: None,
     }
 }

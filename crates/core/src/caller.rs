@@ -15,11 +15,27 @@ pub enum Scope {
     RoundsRead,
     /// Read the figures that the server counts.
     MetricsRead,
+    /// Read the account's verifiers and their runs.
+    VerifiersRead,
+    /// Deploy, revoke and delete verifiers.
+    VerifiersWrite,
+    /// Run and measure verifiers.
+    VerifiersRun,
+    /// Read what the account has used, and its credit.
+    UsageRead,
 }
 
 impl Scope {
-    pub const ALL: [Self; 4] =
-        [Self::Admin, Self::RoundsCreate, Self::RoundsRead, Self::MetricsRead];
+    pub const ALL: [Self; 8] = [
+        Self::Admin,
+        Self::RoundsCreate,
+        Self::RoundsRead,
+        Self::MetricsRead,
+        Self::VerifiersRead,
+        Self::VerifiersWrite,
+        Self::VerifiersRun,
+        Self::UsageRead,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -27,6 +43,10 @@ impl Scope {
             Self::RoundsCreate => "rounds:create",
             Self::RoundsRead => "rounds:read",
             Self::MetricsRead => "metrics:read",
+            Self::VerifiersRead => "verifiers:read",
+            Self::VerifiersWrite => "verifiers:write",
+            Self::VerifiersRun => "verifiers:run",
+            Self::UsageRead => "usage:read",
         }
     }
 }
@@ -48,17 +68,38 @@ pub struct CallerKey {
     pub concurrent_rounds: usize,
 }
 
+/// How the work of an account is paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credit {
+    /// From its credit, and no further.
+    Metered,
+    /// Counted, and never refused: the operator's own account.
+    Unmetered,
+    /// Nothing that costs is done for it.
+    Suspended,
+}
+
 #[derive(Debug, Clone)]
 pub struct Caller {
     account: AccountId,
     scopes: BTreeSet<Scope>,
     key: CallerKey,
+    credit: Credit,
 }
 
 impl Caller {
     /// Only `server::auth` and the testkit may call this; clippy keeps it so.
-    pub fn authenticated(account: AccountId, scopes: BTreeSet<Scope>, key: CallerKey) -> Self {
-        Self { account, scopes, key }
+    pub fn authenticated(
+        account: AccountId,
+        scopes: BTreeSet<Scope>,
+        key: CallerKey,
+        credit: Credit,
+    ) -> Self {
+        Self { account, scopes, key, credit }
+    }
+
+    pub fn credit(&self) -> Credit {
+        self.credit
     }
 
     pub fn account(&self) -> &AccountId {

@@ -29,6 +29,10 @@ words!(
         Conflict => "conflict",
         /// An idempotency key that was used for another request.
         IdempotencyMismatch => "idempotency_mismatch",
+        /// The credit of the account does not pay for it.
+        BudgetExhausted => "budget_exhausted",
+        /// The account may not have anything done that costs.
+        AccountSuspended => "account_suspended",
         /// A session in the pool does not exist.
         SessionUnknown => "session_unknown",
         /// The pool has fewer sessions than replicas.
@@ -58,7 +62,8 @@ impl Code {
         match self {
             Self::InvalidJson | Self::ValidationError => 400,
             Self::AuthRequired => 401,
-            Self::Forbidden => 403,
+            Self::BudgetExhausted => 402,
+            Self::Forbidden | Self::AccountSuspended => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
@@ -100,6 +105,8 @@ impl Code {
             | Self::RequestTimeout
             | Self::RateLimited
             | Self::ShuttingDown
+            | Self::BudgetExhausted
+            | Self::AccountSuspended
             | Self::ConsensusDisagreement
             | Self::PayloadTooLarge
             | Self::UnsupportedMediaType
@@ -133,6 +140,10 @@ impl Code {
             Self::Conflict => {
                 "Read the current state, then choose another name or remove the old one."
             }
+            Self::BudgetExhausted => {
+                "Ask the operator for credit, who grants it with `jurat admin grant`; `jurat usage` shows what is left."
+            }
+            Self::AccountSuspended => "Ask the operator, who lifts it with `jurat admin resume`.",
             Self::SessionUnknown => "List the sessions with `jurat sessions list`.",
             Self::SessionPoolTooSmall => {
                 "Name at least as many sessions as replicas, or ask for fewer replicas."

@@ -67,6 +67,17 @@ id!(
     NodeId, "node"
 );
 
+/// A UUID of version 7 from a time and random bits, for objects of the registry.
+pub fn uuid(at: Timestamp, bits: u128) -> String {
+    const VERSION: u128 = 7 << 76;
+    const VARIANT: u128 = 2 << 62;
+    // 48 bits of time, 12 random ones behind the version, 62 behind the variant.
+    let time = u128::from(at.millis().unsigned_abs() & 0xffff_ffff_ffff) << 80;
+    let number = time | VERSION | (bits >> 116 << 64) | VARIANT | (bits & ((1 << 62) - 1));
+    let hex = format!("{number:032x}");
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
 impl AccountId {
     /// The account of the installation's operator, there from the first start.
     pub fn admin() -> Self {
@@ -84,6 +95,15 @@ mod tests {
         let late = RoundId::new(Timestamp::from_millis(2_000), 0);
         assert!(early < late);
         assert_eq!(RoundId::parse(early.as_str()).unwrap(), early);
+    }
+
+    #[test]
+    fn uuids_sort_by_time_and_say_their_version() {
+        let early = uuid(Timestamp::from_millis(1_700_000_000_000), u128::MAX);
+        let late = uuid(Timestamp::from_millis(1_700_000_000_001), 0);
+        assert!(early < late);
+        assert_eq!(early, "018bcfe5-6800-7fff-bfff-ffffffffffff");
+        assert_eq!(late, "018bcfe5-6801-7000-8000-000000000000");
     }
 
     #[test]

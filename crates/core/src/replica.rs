@@ -18,6 +18,19 @@ pub struct Replica {
     pub answer: Answer,
     pub latency_ms: u64,
     pub cost_micros: u64,
+    /// What a judge used; executors do not say.
+    pub usage: Option<Usage>,
+}
+
+/// What a judge used, as its provider counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Requests that were sent to the provider.
+    pub calls: u32,
+    /// Whether the verdict was known from before, so that nobody was asked.
+    pub is_cached: bool,
 }
 
 /// What a replica said. Only a `Vote` ever counts for a side.
@@ -109,6 +122,9 @@ impl Answer {
             | FailureCode::StatusContradicts
             | FailureCode::PolicyContradicted
             | FailureCode::OutputUnchecked
+            | FailureCode::JudgeUnavailable
+            | FailureCode::JudgeUnreadable
+            | FailureCode::MediaUnavailable
             | FailureCode::NodeStopped
             | FailureCode::Internal => Label::Error,
         };
@@ -167,6 +183,12 @@ words!(
         InvalidOutput => "invalid_output",
         /// The candidate could not be checked under the policy.
         OutputUnchecked => "output_unchecked",
+        /// The judge's provider is not configured, or did not answer any try.
+        JudgeUnavailable => "judge_unavailable",
+        /// The judge answered, and its answer is no verdict.
+        JudgeUnreadable => "judge_unreadable",
+        /// The image that the judge should see could not be had.
+        MediaUnavailable => "media_unavailable",
         /// The round was decided without this replica.
         Cancelled => "cancelled",
         /// The node stopped before the round was closed.
@@ -195,6 +217,9 @@ impl FailureCode {
             | Self::PolicyContradicted
             | Self::InvalidOutput
             | Self::OutputUnchecked
+            | Self::JudgeUnavailable
+            | Self::JudgeUnreadable
+            | Self::MediaUnavailable
             | Self::Cancelled
             | Self::NodeStopped
             | Self::Internal => false,

@@ -6,7 +6,9 @@ use crate::{
     consensus::{Consensus, Outcome},
     id::{AccountId, NodeId, RoundId},
     job::{Disagreement, Kind, Toggle, words},
+    ledger::Hold,
     replica::{Label, Replica},
+    run::RunTicket,
     time::Timestamp,
 };
 
@@ -29,6 +31,10 @@ pub struct OpenRound {
     pub seats: Vec<Seat>,
     pub opened_at: Timestamp,
     pub deadline_at: Timestamp,
+    /// The run of a verifier that this round is.
+    pub run: Option<RunTicket>,
+    /// The credit that is set aside for it.
+    pub hold: Option<Hold>,
 }
 
 /// A place in a round that one session takes.

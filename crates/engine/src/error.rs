@@ -1,7 +1,8 @@
 //! What the engine cannot do. What an executor does wrong is not in here: that is data.
 
 use jurat_core::{
-    caller::Scope, code::Code, policy::BindError, schema::SchemaError, select::SelectError,
+    caller::Scope, code::Code, ledger::usd, policy::BindError, schema::SchemaError,
+    select::SelectError, verifier::InputError,
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
@@ -15,6 +16,11 @@ pub enum EngineError {
     NotFound { what: &'static str, id: String },
     #[error("{0}")]
     Conflict(String),
+    /// A deploy that does not follow the present version.
+    #[error("{problem}")]
+    Token { problem: String, current: Option<String> },
+    #[error(transparent)]
+    Input(InputError),
     #[error("`{field}` {reason}")]
     Invalid { field: &'static str, reason: String },
     #[error("`{field}` {reason}")]
@@ -31,6 +37,13 @@ pub enum EngineError {
     Policy(BindError),
     #[error("the idempotency key `{0}` was used for another request")]
     KeyReused(String),
+    #[error(
+        "the credit of the account does not pay for this: it may cost up to {} USD, and {} USD are available",
+        usd(*needed_micros), usd(*available_micros)
+    )]
+    Overdrawn { needed_micros: i64, available_micros: i64 },
+    #[error("the account is suspended")]
+    Suspended,
     #[error("too many rounds are under way")]
     Overloaded,
     #[error("{0}")]
@@ -50,8 +63,8 @@ impl EngineError {
         match self {
             Self::Forbidden(_) => Code::Forbidden,
             Self::NotFound { .. } => Code::NotFound,
-            Self::Conflict(_) => Code::Conflict,
-            Self::Invalid { .. } => Code::ValidationError,
+            Self::Conflict(_) | Self::Token { .. } => Code::Conflict,
+            Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
             Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
@@ -60,6 +73,8 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
             Self::KeyReused(_) => Code::IdempotencyMismatch,
+            Self::Overdrawn { .. } => Code::BudgetExhausted,
+            Self::Suspended => Code::AccountSuspended,
             Self::ChecksBusy | Self::Overloaded | Self::Late(_) => Code::Overloaded,
             Self::Limited(_) => Code::RateLimited,
             Self::ShuttingDown => Code::ShuttingDown,
@@ -76,6 +91,7 @@ impl EngineError {
             Self::Policy(BindError::Params { field, .. }) => {
                 return Some(format!("policy.{field}"));
             }
+            Self::Input(error) => return Some(error.field.clone()),
             Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(*field),
             Self::Select(
                 SelectError::Unknown(_)
@@ -88,8 +104,11 @@ impl EngineError {
             Self::Forbidden(_)
             | Self::NotFound { .. }
             | Self::Conflict(_)
+            | Self::Token { .. }
             | Self::Select(SelectError::Unavailable { .. })
             | Self::KeyReused(_)
+            | Self::Overdrawn { .. }
+            | Self::Suspended
             | Self::ChecksBusy
             | Self::Overloaded
             | Self::Late(_)

@@ -205,6 +205,7 @@ fn replica(
         answer,
         latency_ms,
         cost_micros: errand.places[index].price_micros,
+        usage: None,
     }
 }
 

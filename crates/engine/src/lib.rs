@@ -26,6 +26,7 @@ mod stop;
 mod tasks;
 pub mod trace;
 mod under_way;
+mod verifiers;
 mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -36,7 +37,7 @@ use jurat_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::{Page as EnginePage, SavedAnswer};
+pub use jurat_store::{Deployment, Measurement, Page as EnginePage, SavedAnswer, VersionSummary};
 
 pub use self::{
     begun::Begun,
@@ -51,6 +52,7 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    verifiers::{RunQuery, RunRecord, VerifierView, VersionList},
 };
 use self::{
     keys::{InUse, KeyCache},

@@ -129,6 +129,7 @@ impl Engine {
                 ),
                 latency_ms: 0,
                 cost_micros: 0,
+                usage: None,
             })
             .collect();
         let consensus = undecided(&replicas);

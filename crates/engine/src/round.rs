@@ -135,8 +135,13 @@ impl Engine {
         }
         // Listed before it can be seen, so that nobody fails to call it off.
         let entered = self.inner.under_way.enter(&open);
-        if self.record_open(&open, once.as_ref()).await? == Opened::Repeated {
-            return Ok(None);
+        match self.record_open(&open, once.as_ref()).await? {
+            Opened::Opened => {}
+            Opened::Repeated => return Ok(None),
+            Opened::Overdrawn { available_micros } => {
+                let needed_micros = open.hold.map_or(0, |hold| hold.micros);
+                return Err(EngineError::Overdrawn { needed_micros, available_micros });
+            }
         }
         for seat in &open.seats {
             self.note_dispatch(&seat.executor);
@@ -183,7 +188,7 @@ impl Engine {
             return Err(error.into());
         }
         match record().await {
-            Ok(Opened::Opened) => Ok(Opened::Opened),
+            Ok(opened @ (Opened::Opened | Opened::Overdrawn { .. })) => Ok(opened),
             Ok(Opened::Repeated) | Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => {
                 let stored = self.inner.store.round_get(&open.account, &open.id).await?;
                 let is_ours =
@@ -216,6 +221,8 @@ impl Engine {
             seats,
             opened_at,
             deadline_at: opened_at.plus_millis(job.timeout_ms),
+            run: None,
+            hold: None,
         }
     }
 

@@ -34,7 +34,12 @@ pub(crate) async fn require_key(
             // Every log line of the request names the key from here on.
             tracing::Span::current().record("jurat.key.id", admitted.key.id.as_str());
             #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
-            let caller = Caller::authenticated(admitted.account, admitted.scopes, admitted.key);
+            let caller = Caller::authenticated(
+                admitted.account,
+                admitted.scopes,
+                admitted.key,
+                admitted.credit,
+            );
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
             response.extensions_mut().insert(Authenticated);

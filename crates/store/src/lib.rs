@@ -2,12 +2,14 @@
 
 pub mod backup;
 mod checkup;
+mod credit;
 mod error;
 mod key;
 mod load;
 mod migrations;
 mod once;
 mod postgres;
+mod registry;
 mod rows;
 mod sql;
 mod sqlite;
@@ -25,18 +27,26 @@ use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, NodeId, RoundId},
     job::Kind,
+    ledger::{AccountState, Transfer},
     round::{Closing, OpenRound, Round, RoundSummary, State},
+    run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
+    verifier::{Verifier, VerifierVersion, Which},
 };
 
 pub use self::{
     checkup::{Checkup, EndedPage, Record},
+    credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
     postgres::Postgres,
+    registry::{
+        Deploy, Deployed, Deployment, KnownVerdict, Measurement, Removal, RunFilter, VerifierGone,
+        VersionSummary,
+    },
     sqlite::Sqlite,
 };
 
@@ -91,9 +101,11 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Records a round before anyone is asked. PostgreSQL keeps the length of the lease
     /// (`lease_until` − `opened_at`) and lets it begin now by its own clock.
+    /// The run that it is and the credit that it holds are recorded with it.
     async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened>;
     /// Ends a round with its replicas, its decision and its entry, if it is open and the lease
-    /// token of `round` still holds; otherwise nothing changes.
+    /// token of `round` still holds; otherwise nothing changes. Its run ends with it, and of the
+    /// credit that it holds the cost is captured and the rest released.
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed>;
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>>;
     /// The account's rounds, newest first. Shares are kept to four places here.
@@ -122,6 +134,159 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Replaces the answer that is kept under a key.
     async fn once_answer(&self, account: &AccountId, key: &str, answer: &SavedAnswer)
     -> Result<()>;
+
+    /// Adds a version: to the verifier with the name, or as the first of a new one.
+    async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
+        let _ = (deploy, once);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// A version of an active verifier, or its current one; `None` also for a system verifier.
+    async fn verifier_get(
+        &self,
+        account: &AccountId,
+        which: &Which,
+        version: Option<u32>,
+    ) -> Result<Option<VerifierVersion>> {
+        let _ = (account, which, version);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// The active verifiers of an account by name; a page starts behind a name.
+    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
+        let _ = (account, page);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// The versions of an active verifier, newest first; `before` starts behind a version.
+    async fn verifier_versions(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        before: Option<u32>,
+        limit: u32,
+    ) -> Result<Vec<VersionSummary>> {
+        let _ = (account, verifier_id, before, limit);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// Deactivates a verifier for ever. One that is revoked already stays so.
+    async fn verifier_revoke(
+        &self,
+        removal: &Removal,
+        once: Option<&Once>,
+    ) -> Result<VerifierGone> {
+        let _ = (removal, once);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// Erases a verifier, also a revoked one: its versions, measurements, runs and known verdicts,
+    /// and what judges said in the rounds of its runs. The decision entries of those rounds stay:
+    /// they hold digests only.
+    async fn verifier_delete(
+        &self,
+        removal: &Removal,
+        once: Option<&Once>,
+    ) -> Result<VerifierGone> {
+        let _ = (removal, once);
+        Err(StoreError::unavailable("not built"))
+    }
+
+    /// Keeps a measurement of a version.
+    async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
+        let _ = (account, measurement);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// The newest measurement of a version for one purpose, with its cases.
+    async fn measurement_get(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+        purpose: Purpose,
+    ) -> Result<Option<Measurement>> {
+        let _ = (account, verifier_id, version, purpose);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// The newest measurement of a version for each purpose, without their cases.
+    async fn measurements(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+    ) -> Result<Vec<Measurement>> {
+        let _ = (account, verifier_id, version);
+        Err(StoreError::unavailable("not built"))
+    }
+
+    async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>> {
+        let _ = (account, id);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// The account's runs, newest first.
+    async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>> {
+        let _ = (account, filter);
+        Err(StoreError::unavailable("not built"))
+    }
+
+    /// What a judge said before to the same question, if that was not before `since`.
+    async fn verdict_get(
+        &self,
+        account: &AccountId,
+        digest: &str,
+        since: Timestamp,
+    ) -> Result<Option<KnownVerdict>> {
+        let _ = (account, digest, since);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// Keeps what a judge said, for the verifier that it belongs to.
+    async fn verdict_put(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        verdict: &KnownVerdict,
+    ) -> Result<()> {
+        let _ = (account, verifier_id, verdict);
+        Err(StoreError::unavailable("not built"))
+    }
+
+    /// Gives credit to an account, or takes some back.
+    async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {
+        let _ = (grant, once);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// Suspends an account, or lifts it.
+    async fn account_suspend(
+        &self,
+        suspension: &Suspension,
+        once: Option<&Once>,
+    ) -> Result<Suspended> {
+        let _ = (suspension, once);
+        Err(StoreError::unavailable("not built"))
+    }
+    async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>> {
+        let _ = (account,);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// Accounts by identifier.
+    async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>> {
+        let _ = (page,);
+        Err(StoreError::unavailable("not built"))
+    }
+    async fn credit_spent(&self, account: &AccountId, since: Timestamp) -> Result<Spending> {
+        let _ = (account, since);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// The lines of an account's ledger, newest first; `before` starts behind a line.
+    async fn credit_transfers(
+        &self,
+        account: &AccountId,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Transfer>> {
+        let _ = (account, before, limit);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// What is wrong with the ledger: balances that are not the sum of their lines, holds without
+    /// an open round, open rounds without their hold. Empty when nothing is.
+    async fn credit_check(&self) -> Result<Vec<String>> {
+        Err(StoreError::unavailable("not built"))
+    }
 
     /// The canonical decision entry with this digest.
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>>;
@@ -189,10 +354,18 @@ pub enum Removed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::enum_variant_names,
+    reason = "`Opened::Opened` says what happened, as `Closed::Closed` does"
+)]
 pub enum Opened {
     Opened,
     /// Its key was used before; nothing changed.
     Repeated,
+    /// The account does not have what the round would hold; nothing changed.
+    Overdrawn {
+        available_micros: i64,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,12 @@ use std::{fmt, sync::Arc};
 
 use jurat_core::{
     id::{AccountId, RoundId},
+    ledger::{AccountState, Balance},
     time::Timestamp,
+    verifier::Verifier,
 };
 
-use crate::key::Succession;
+use crate::{key::Succession, registry::Deployment};
 
 /// What a write leaves behind, in the transaction that does it.
 #[derive(Debug, Clone)]
@@ -34,23 +36,28 @@ pub enum OnceAnswer {
     OfRemoval(Answering<[String]>),
     /// Written down when it is known which key a new one takes the place of.
     OfRotation(Answering<Succession>),
+    /// Written down when it is known which version was added.
+    OfDeployment(Answering<Deployment>),
+    /// Written down when it is known which verifier is gone.
+    OfVerifier(Answering<Verifier>),
+    /// Written down when it is known what the account has.
+    OfBalance(Answering<Balance>),
+    /// Written down when it is known how the account stands.
+    OfAccount(Answering<AccountState>),
 }
 
 impl OnceAnswer {
+    /// The answer that is known before the write.
+    pub(crate) fn known(&self) -> Option<SavedAnswer> {
+        if let Self::Known(answer) = self { Some(answer.clone()) } else { None }
+    }
+
     pub(crate) fn of_removal(&self, sessions: &[String]) -> Option<SavedAnswer> {
-        match self {
-            Self::OfRemoval(answer) => Some(answer(sessions)),
-            Self::Known(answer) => Some(answer.clone()),
-            Self::Round | Self::OfRotation(_) => None,
-        }
+        if let Self::OfRemoval(answer) = self { Some(answer(sessions)) } else { self.known() }
     }
 
     pub(crate) fn of_rotation(&self, succession: &Succession) -> Option<SavedAnswer> {
-        match self {
-            Self::OfRotation(answer) => Some(answer(succession)),
-            Self::Known(answer) => Some(answer.clone()),
-            Self::Round | Self::OfRemoval(_) => None,
-        }
+        if let Self::OfRotation(answer) = self { Some(answer(succession)) } else { self.known() }
     }
 }
 
@@ -61,6 +68,10 @@ impl fmt::Debug for OnceAnswer {
             Self::Known(_) => "Known",
             Self::OfRemoval(_) => "OfRemoval",
             Self::OfRotation(_) => "OfRotation",
+            Self::OfDeployment(_) => "OfDeployment",
+            Self::OfVerifier(_) => "OfVerifier",
+            Self::OfBalance(_) => "OfBalance",
+            Self::OfAccount(_) => "OfAccount",
         })
     }
 }

@@ -14,7 +14,7 @@ use axum::{
 };
 use http::{HeaderMap, Request, StatusCode, header};
 use jurat_core::{
-    caller::{Caller, CallerKey, Scope},
+    caller::{Caller, CallerKey, Credit, Scope},
     id::AccountId,
     key::{ApiKey, Key},
     time::Timestamp,
@@ -230,6 +230,7 @@ pub fn admin_caller() -> Caller {
         AccountId::admin(),
         BTreeSet::from([Scope::Admin]),
         CallerKey { id: admin_key().id().to_owned(), concurrent_rounds: usize::MAX },
+        Credit::Unmetered,
     )
 }
 

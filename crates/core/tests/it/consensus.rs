@@ -50,6 +50,7 @@ pub(crate) fn stranger(index: usize, answer: Answer) -> Replica {
         answer,
         latency_ms: 1,
         cost_micros: 0,
+        usage: None,
     }
 }
 
@@ -243,6 +244,8 @@ fn decided(mut story: Story, seed: usize) -> String {
         seats: Vec::new(),
         opened_at: at,
         deadline_at: at,
+        run: None,
+        hold: None,
     };
     let entry = DecisionEntry::new(&open, Ending::Closed, &story.replicas, &consensus, at).seal();
     format!("{consensus:?}\n{}\n{}\n", entry.text, entry.digest)

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jurat_core::{
-    caller::{CallerKey, Scope},
+    caller::{CallerKey, Credit, Scope},
     id::AccountId,
     key::ApiKey,
 };
@@ -26,6 +26,7 @@ pub struct Admitted {
     pub account: AccountId,
     pub scopes: BTreeSet<Scope>,
     pub key: CallerKey,
+    pub credit: Credit,
     /// `None` for a key whose requests are not limited.
     pub allowance: Option<Allowance>,
 }
@@ -86,6 +87,11 @@ impl Engine {
             account: key.account.clone(),
             scopes: key.scopes.clone(),
             key: CallerKey { id: key.id.clone(), concurrent_rounds },
+            credit: if key.account == AccountId::admin() {
+                Credit::Unmetered
+            } else {
+                Credit::Metered
+            },
             allowance,
         }))
     }

@@ -82,6 +82,10 @@ fn example(code: Code) -> Problem {
         Code::MethodNotAllowed => problem("this address does not take that method"),
         Code::Conflict => problem("there is an executor `alpha` already"),
         Code::IdempotencyMismatch => problem("the idempotency key was used for another request"),
+        Code::BudgetExhausted => {
+            problem("the credit of the account does not pay for this: it may cost up to 0.12 USD, and 0.05 USD are available")
+        }
+        Code::AccountSuspended => problem("the account is suspended"),
         Code::SessionUnknown => {
             problem("there is no session `204`").at("consensus.session_pool")
         }

@@ -31,10 +31,7 @@ impl OnceRow {
 
     /// The answer that is known before the write.
     pub(crate) fn known(&self) -> Option<SavedAnswer> {
-        match &self.answer {
-            OnceAnswer::Known(answer) => Some(answer.clone()),
-            OnceAnswer::Round | OnceAnswer::OfRemoval(_) | OnceAnswer::OfRotation(_) => None,
-        }
+        self.answer.known()
     }
 }
 

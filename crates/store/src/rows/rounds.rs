@@ -108,6 +108,8 @@ fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
         seats: seats.into_iter().map(Into::into).collect(),
         opened_at: columns.time("opened_at")?,
         deadline_at: columns.time("deadline_at")?,
+        run: None,
+        hold: None,
     })
 }
 
@@ -261,6 +263,7 @@ pub(crate) fn read_replica(cells: &impl Cells) -> Result<Replica> {
         answer: answer_of(&columns, document.answer)?,
         latency_ms: columns.count("latency_ms")?,
         cost_micros: columns.count("cost_micros")?,
+        usage: None,
     })
 }
 

@@ -121,6 +121,8 @@ pub(crate) fn round(account: &AccountId, number: u32) -> OpenRound {
         seats: (0..3).map(seat).collect(),
         opened_at,
         deadline_at: opened_at.plus_millis(60_000),
+        run: None,
+        hold: None,
     }
 }
 
@@ -273,5 +275,6 @@ fn replica(index: usize, answer: Answer) -> Replica {
         answer,
         latency_ms: 42,
         cost_micros: 1_250,
+        usage: None,
     }
 }

@@ -1,0 +1,111 @@
+//! How a verifier is named: `id`, `name` or `system:name`, each with `@version` to pin one.
+
+use std::fmt;
+
+use super::is_name;
+
+/// What the names of platform-managed verifiers begin with.
+pub const SYSTEM_PREFIX: &str = "system:";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// A UUID in lower case.
+    Id(String),
+    Name(String),
+    /// The name behind `system:`.
+    System(String),
+}
+
+/// A verifier, and the version where one is pinned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifierRef {
+    pub which: Which,
+    pub version: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefError {
+    #[error(
+        "must be a verifier id, a name or `system:` and a name, with `@` and a version to pin one"
+    )]
+    Form,
+    #[error("pins a version with `@`, which must be a whole number from 1 on")]
+    Version,
+}
+
+impl VerifierRef {
+    pub fn parse(text: &str) -> Result<Self, RefError> {
+        let (name, version) = match text.rsplit_once('@') {
+            None => (text, None),
+            Some((name, version)) => (name, Some(pinned(version)?)),
+        };
+        let which = if let Some(name) = name.strip_prefix(SYSTEM_PREFIX) {
+            is_name(name).then(|| Which::System(name.to_owned()))
+        } else if is_uuid(name) {
+            Some(Which::Id(name.to_ascii_lowercase()))
+        } else {
+            is_name(name).then(|| Which::Name(name.to_owned()))
+        };
+        which.map(|which| Self { which, version }).ok_or(RefError::Form)
+    }
+}
+
+impl fmt::Display for VerifierRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.which {
+            Which::Id(text) | Which::Name(text) => f.write_str(text)?,
+            Which::System(name) => write!(f, "{SYSTEM_PREFIX}{name}")?,
+        }
+        match self.version {
+            Some(version) => write!(f, "@{version}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn pinned(text: &str) -> Result<u32, RefError> {
+    let is_plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
+    let version = if is_plain { text.parse().ok() } else { None };
+    version.ok_or(RefError::Version)
+}
+
+pub(super) fn is_uuid(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() == 36
+        && bytes.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0198c1f0-0000-7000-8000-000000000001";
+
+    #[test]
+    fn references_name_an_id_a_name_or_a_system_verifier_and_may_pin_a_version() {
+        let read = |text: &str| VerifierRef::parse(text).map(|it| (it.which, it.version));
+        assert_eq!(read(ID), Ok((Which::Id(ID.to_owned()), None)));
+        assert_eq!(
+            read(&format!("{}@2", ID.to_uppercase())),
+            Ok((Which::Id(ID.to_owned()), Some(2)))
+        );
+        assert_eq!(read("claims-cite@7"), Ok((Which::Name("claims-cite".to_owned()), Some(7))));
+        assert_eq!(read("system:qa"), Ok((Which::System("qa".to_owned()), None)));
+        for text in [ID, "claims-cite@7", "system:qa", "system:qa@1"] {
+            assert_eq!(VerifierRef::parse(text).map(|it| it.to_string()).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn what_is_no_reference_is_refused() {
+        for text in ["", "Name", "a b", "system:", "system:A", "@1", "naïve"] {
+            assert_eq!(VerifierRef::parse(text), Err(RefError::Form), "{text}");
+        }
+        for text in ["a@", "a@0", "a@01", "a@-1", "a@+1", "a@x", "a@4294967296"] {
+            assert_eq!(VerifierRef::parse(text), Err(RefError::Version), "{text}");
+        }
+    }
+}

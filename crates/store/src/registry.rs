@@ -1,0 +1,120 @@
+//! What the registry is asked to do with verifiers, and what came of it.
+
+use jurat_core::{
+    id::AccountId,
+    run::{Purpose, RunVerdict},
+    time::Timestamp,
+    verifier::{Config, Verifier, Which},
+};
+use serde_json::Value;
+
+/// A version to be deployed: the first of a verifier, or the next one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deploy {
+    pub account: AccountId,
+    pub name: String,
+    pub description: String,
+    pub config: Config,
+    /// Must be the current token of a verifier that is there, and left out for a new one.
+    pub expected_token: Option<String>,
+    /// The identifier of a new verifier.
+    pub new_id: String,
+    pub new_token: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deployed {
+    Done(Deployment),
+    /// There is such a verifier, and no token was given.
+    TokenMissing {
+        current: String,
+    },
+    /// Somebody else deployed meanwhile.
+    TokenStale {
+        current: String,
+    },
+    /// A token was given, and there is no such verifier.
+    TokenUnexpected,
+    /// The name belongs to a verifier that was revoked.
+    NameRevoked,
+    /// Its idempotency key was used before; nothing changed.
+    Repeated,
+}
+
+/// A verifier with the version that was added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deployment {
+    /// Its current version is the one that was added.
+    pub verifier: Verifier,
+    pub config_hash: String,
+}
+
+/// A version as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionSummary {
+    pub version: u32,
+    pub description: String,
+    pub config_hash: String,
+    pub deployed_at: Timestamp,
+}
+
+/// Which verifier to revoke or to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    pub account: AccountId,
+    pub which: Which,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VerifierGone {
+    /// The verifier as it was.
+    Gone(Box<Verifier>),
+    Unknown,
+    /// Its idempotency key was used before; nothing changed.
+    Repeated,
+}
+
+/// What was found when a version was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// A UUID.
+    pub id: String,
+    pub verifier_id: String,
+    pub version: u32,
+    /// `Test` or `Attack`.
+    pub purpose: Purpose,
+    /// Tells whether two measurements used the same examples.
+    pub data_digest: String,
+    /// Judges and figures, which every run shows.
+    pub document: Value,
+    /// Each case with its inputs and what the judge said; null where they were not read.
+    pub cases: Value,
+    pub at: Timestamp,
+}
+
+/// Which runs to list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFilter {
+    pub verifier_id: Option<String>,
+    pub version: Option<u32>,
+    pub verdict: Option<RunVerdict>,
+    pub purpose: Option<Purpose>,
+    /// Begun at this time or later.
+    pub since: Option<Timestamp>,
+    /// Begun before this time.
+    pub until: Option<Timestamp>,
+    pub limit: u32,
+    /// Starts behind this run, towards older ones.
+    pub before: Option<String>,
+}
+
+/// A verdict that a judge gave before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnownVerdict {
+    /// Of all that the judge was given.
+    pub digest: String,
+    pub document: Value,
+    pub at: Timestamp,
+}
