@@ -229,3 +229,34 @@ fn deep_expressions_are_run_on_large_stacks_only() {
         assert!(thread.join().unwrap());
     }
 }
+
+/// The examples of the guide: a check in a block, and below it rows with outputs and verdicts.
+#[test]
+fn the_examples_of_the_guide_are_decided_as_written() {
+    let guide = include_str!("../../../../docs/guide/policies.md");
+    let section = guide.split("### `vp.checks.v1`").nth(1).unwrap();
+    let section = section.split("#### Bounds on checks").next().unwrap();
+    let (mut kinds, mut rows) = (0, 0);
+    for part in section.split("```json\n").skip(1) {
+        let (block, rest) = part.split_once("```").unwrap();
+        let check: Value = serde_json::from_str(block).unwrap();
+        let policy = bind(json!([check])).unwrap();
+        kinds += 1;
+        for row in rest.lines().take_while(|line| !line.starts_with('#')) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [_, output, verdict @ ("passed" | "failed"), codes, _] = cells[..] else {
+                continue;
+            };
+            let output: Value = serde_json::from_str(output.trim_matches('`')).unwrap();
+            let (said, _) = judged(&policy, &candidate(output));
+            let said_codes: Vec<String> = said.reason_codes.iter().map(u16::to_string).collect();
+            assert_eq!(
+                (said.status.as_str(), said_codes.join(", ").as_str()),
+                (verdict, codes),
+                "{row}"
+            );
+            rows += 1;
+        }
+    }
+    assert_eq!((kinds, rows), (8, 22));
+}
