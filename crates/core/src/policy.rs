@@ -8,6 +8,7 @@ mod params;
 mod result_hash;
 mod schema_only;
 mod schema_thresholds;
+mod semantic;
 mod wattswarm;
 
 use serde_json::Value;
@@ -19,6 +20,7 @@ pub use self::{
     params::BindError,
     result_hash::{HashCheck, ResultFields, check_result_hash, result_hash},
     schema_thresholds::{Comparison, Limits, Threshold},
+    semantic::{JudgeInputs, Semantic},
 };
 use crate::{
     candidate::Candidate,
@@ -31,6 +33,7 @@ pub const SCHEMA_THRESHOLDS: &str = "vp.schema_thresholds.v1";
 pub const CROSSCHECK: &str = "vp.crosscheck.v1";
 pub const CLAIM: &str = "vp.claim.v1";
 pub const CHECKS: &str = "vp.checks.v1";
+pub const SEMANTIC: &str = "vp.semantic.v1";
 
 /// The version of every policy that is built in.
 const VERSION: &str = "1";
@@ -80,6 +83,8 @@ pub enum Policy {
     /// Whether a claim is true and useful. Only a judge can tell.
     Claim,
     Checks(Checks),
+    /// What a verifier of the registry says. Its judge decides.
+    Semantic(Semantic),
 }
 
 /// Whose reading of a policy applies.
@@ -142,7 +147,8 @@ impl Evaluation {
 impl Policy {
     /// Whether this is a policy that is built in.
     pub fn is_known(policy_id: &str) -> bool {
-        matches!(policy_id, SCHEMA_ONLY | SCHEMA_THRESHOLDS | CROSSCHECK | CLAIM | CHECKS)
+        let known = [SCHEMA_ONLY, SCHEMA_THRESHOLDS, CROSSCHECK, CLAIM, CHECKS, SEMANTIC];
+        known.contains(&policy_id)
     }
 
     /// The name by which a binding asks for this policy.
@@ -153,6 +159,7 @@ impl Policy {
             Self::Crosscheck { .. } => CROSSCHECK,
             Self::Claim => CLAIM,
             Self::Checks(_) => CHECKS,
+            Self::Semantic(_) => SEMANTIC,
         }
     }
 
@@ -180,13 +187,14 @@ impl Policy {
             SCHEMA_THRESHOLDS => schema_thresholds::bind(rules, params),
             CROSSCHECK => crosscheck::bind(rules, params),
             CHECKS => checks::bind(params),
+            SEMANTIC => semantic::bind(params),
             _ => Ok(Self::Claim),
         }
     }
 
     /// Whether only a judge can decide.
     pub const fn needs_judge(&self) -> bool {
-        matches!(self, Self::Claim)
+        matches!(self, Self::Claim | Self::Semantic(_))
     }
 
     /// An upper bound on the work of [`Policy::evaluate`].
@@ -200,10 +208,10 @@ impl Policy {
             Self::Crosscheck { against, .. } => {
                 schema.estimate(&candidate.output).and(crosscheck::estimate(against, candidate))
             }
-            Self::Claim => Work::default(),
             Self::Checks(checks) => {
                 schema.estimate(&candidate.output).and(checks::estimate(checks, candidate))
             }
+            Self::Claim | Self::Semantic(_) => Work::default(),
         }
     }
 
@@ -232,6 +240,10 @@ impl Policy {
                 "A judge must decide whether the claim is true and useful.",
             ),
             Self::Checks(checks) => checks::evaluate(checks, candidate, schema),
+            Self::Semantic(_) => Evaluation::inconclusive(
+                reason::CLAIM_UNDECIDED,
+                "The judge of the verifier must decide, beside the registry that has it.",
+            ),
         }
     }
 }

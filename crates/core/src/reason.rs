@@ -46,6 +46,9 @@ reasons! {
     CHECK_CEL_FALSE = 1057, "The expression of a check is false.";
     CHECK_CEL_ERROR = 1058, "The expression of a check cannot be evaluated on this output.";
     CHECK_VALUE_UNUSABLE = 1059, "A value that a check is about is missing or of another type.";
+    CRITERION_NOT_MET = 1070, "The criterion of the verifier is not met, as its judge says.";
+    CRITERION_UNCONFIRMED = 1071, "The judge can neither confirm nor deny the criterion.";
+    CRITERION_CONFLICTING = 1072, "The judge finds evidence both for and against the criterion.";
 }
 
 /// Whether these codes make an unstated status inconclusive.

@@ -86,6 +86,11 @@ async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Re
 /// The built-in policy of a binding; `None` for one of the executor's own.
 async fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>, Refusal> {
     let error = match shared.bounded.policy(binding).await {
+        // A criterion never leaves its registry, so that nobody else can judge by it.
+        Ok(Policy::Semantic(_)) => {
+            let message = "the registry that has the verifier decides `vp.semantic.v1`";
+            return Err(unsupported(message.to_owned()));
+        }
         Ok(policy) => return Ok(Some(policy)),
         Err(RefusedPolicy::Policy(error)) => error,
         Err(RefusedPolicy::NotDone(error)) => return Err(not_done(error).into()),

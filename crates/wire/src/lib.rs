@@ -3,4 +3,5 @@
 pub mod api;
 pub mod executor;
 pub mod problem;
-pub mod strict;
+
+pub use jurat_core::strict;

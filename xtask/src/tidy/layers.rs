@@ -56,6 +56,7 @@ const CORE_ALLOWED: &[&str] = &[
     "cel",
     "crc32fast",
     "hex",
+    "jsonpath-rust",
     "jsonschema",
     "jsonschema-regex",
     "referencing",

@@ -160,14 +160,12 @@ impl Held {
 }
 
 fn verdict(unmet: Vec<(u16, String)>, refused: Vec<String>) -> Evaluation {
+    if unmet.is_empty() && refused.is_empty() {
+        return Evaluation::passed(Vec::new());
+    }
     if unmet.is_empty() {
-        return match refused.is_empty() {
-            true => Evaluation::passed(Vec::new()),
-            false => Evaluation {
-                notes: refused,
-                ..Evaluation::inconclusive(reason::EVALUATION_REFUSED, "")
-            },
-        };
+        let inconclusive = Evaluation::inconclusive(reason::EVALUATION_REFUSED, "");
+        return Evaluation { notes: refused, ..inconclusive };
     }
     let mut codes: Vec<u16> = unmet.iter().map(|(code, _)| *code).collect();
     codes.sort_unstable();

@@ -7,7 +7,7 @@ use jurat_core::{
 };
 use serde_json::{Value, json};
 
-pub(crate) fn bind(checks: Value) -> Result<Policy, BindError> {
+pub(crate) fn bind(checks: &Value) -> Result<Policy, BindError> {
     Policy::bind(&PolicyBinding::new("vp.checks.v1", json!({ "checks": checks })))
 }
 
@@ -28,7 +28,7 @@ fn judged(policy: &Policy, candidate: &Candidate) -> (Evaluation, bool) {
 /// What is said of an expression, and whether it is little enough work to be done at once.
 #[track_caller]
 fn cel(expression: &str, output: Value) -> (Evaluation, bool) {
-    judged(&bind(json!([{ "cel": expression }])).unwrap(), &candidate(output))
+    judged(&bind(&json!([{ "cel": expression }])).unwrap(), &candidate(output))
 }
 
 fn repeated(start: &str, part: &str, times: usize, end: &str) -> String {
@@ -104,7 +104,7 @@ fn little_expressions_on_little_outputs_are_done_at_once() {
     let (said, is_small) =
         cel("output.items.map(i, i.price * i.n).sum() == output.total", output.clone());
     assert_eq!((said.status.as_str(), is_small), ("passed", true), "{said:?}");
-    let all = bind(json!([
+    let all = bind(&json!([
         {"schema": {"type": "object"}},
         {"required": ["items", "total"]},
         {"path": "/items", "count": {"min": 1}},
@@ -120,18 +120,18 @@ fn a_large_output_is_read_only_as_far_as_the_bound() {
     let large = json!(vec![json!({"a": 1}); 400_000]);
     // The schema takes any output up to its own bound, so the checks decide here.
     for checks in [json!([{"cel": "size(output) > 0"}]), json!([{"set": {"subset_of": [1]}}])] {
-        let (said, is_small) = judged(&bind(checks).unwrap(), &candidate(large.clone()));
+        let (said, is_small) = judged(&bind(&checks).unwrap(), &candidate(large.clone()));
         assert_eq!((said.status.as_str(), said.reason_codes), ("inconclusive", vec![1040]));
         assert!(!is_small);
     }
     // A check that does not read it is made.
-    let (said, _) = judged(&bind(json!([{"count": {"max": 10}}])).unwrap(), &candidate(large));
+    let (said, _) = judged(&bind(&json!([{"count": {"max": 10}}])).unwrap(), &candidate(large));
     assert_eq!((said.status.as_str(), said.reason_codes), ("failed", vec![1052]));
 }
 
 #[test]
 fn a_failure_decides_beside_a_check_that_is_too_much_work() {
-    let policy = bind(json!([
+    let policy = bind(&json!([
         {"name": "pairs", "cel": "output.all(x, output.all(y, output.all(z, x == y)))"},
         {"name": "few", "count": {"max": 10}},
     ]));
@@ -148,15 +148,15 @@ fn a_failure_decides_beside_a_check_that_is_too_much_work() {
 fn many_checks_share_one_bound() {
     let numbers: Vec<u32> = (0..20_000).collect();
     let one = json!({"cel": "output.all(x, x >= 0)"});
-    let (said, _) = judged(&bind(json!([one])).unwrap(), &candidate(json!(numbers)));
+    let (said, _) = judged(&bind(&json!([one])).unwrap(), &candidate(json!(numbers)));
     assert_eq!(said.status.as_str(), "passed", "{said:?}");
-    let (said, _) = judged(&bind(json!(vec![one; 64])).unwrap(), &candidate(json!(numbers)));
+    let (said, _) = judged(&bind(&json!(vec![one; 64])).unwrap(), &candidate(json!(numbers)));
     assert_eq!((said.status.as_str(), said.reason_codes), ("inconclusive", vec![1040]));
 }
 
 #[test]
 fn patterns_and_schemas_of_all_checks_are_bounded_together() {
-    let refused = |checks: Vec<Value>| bind(json!(checks)).unwrap_err().to_string();
+    let refused = |checks: Vec<Value>| bind(&json!(checks)).unwrap_err().to_string();
     let regular = (0..51).map(|n| json!({"regex": format!("a{n}")})).collect();
     let error = refused(regular);
     assert!(error.starts_with("`policy_params.checks.50` brings the patterns of all"), "{error}");
@@ -171,11 +171,11 @@ fn patterns_and_schemas_of_all_checks_are_bounded_together() {
 #[test]
 fn a_pattern_that_backtracks_elsewhere_takes_linear_time() {
     let text = "a".repeat(100_000);
-    let policy = bind(json!([{"regex": "^(a+)+$", "matches": false}])).unwrap();
+    let policy = bind(&json!([{"regex": "^(a+)+$", "matches": false}])).unwrap();
     let (said, _) = judged(&policy, &candidate(json!(format!("{text}!"))));
     assert_eq!(said.status.as_str(), "passed");
     // The bound on steps is kept whatever the pattern.
-    let policy = bind(json!([{"regex": "(a?){60}(a*)*b"}])).unwrap();
+    let policy = bind(&json!([{"regex": "(a?){60}(a*)*b"}])).unwrap();
     let (said, _) = judged(&policy, &candidate(json!("a".repeat(4_000_000))));
     assert_eq!((said.status.as_str(), said.reason_codes), ("inconclusive", vec![1040]));
 }
@@ -194,7 +194,7 @@ fn evidence_that_is_too_deep_or_no_json_is_seen_as_text_only() {
         item("text/plain", "{\"a\": 1}"),
         item("application/json", "{"),
     ];
-    let policy = bind(json!([{
+    let policy = bind(&json!([{
         "cel": "evidence.map(e, has(e.json)) == [false, true, false, false] && evidence[1].json.a == 1 && evidence[2].content.size() == 8"
     }]));
     let (said, is_small) = judged(&policy.unwrap(), &candidate);
@@ -224,7 +224,7 @@ fn deep_expressions_are_run_on_large_stacks_only() {
         let (said, is_small) = thread.join().unwrap();
         assert_eq!((said.status.as_str(), is_small), ("passed", fits), "{expression}: {said:?}");
         // Reading an expression takes less.
-        let read = move || bind(json!([{ "cel": expression }])).is_ok();
+        let read = move || bind(&json!([{ "cel": expression }])).is_ok();
         let thread = std::thread::Builder::new().stack_size(small).spawn(read).unwrap();
         assert!(thread.join().unwrap());
     }
@@ -240,7 +240,7 @@ fn the_examples_of_the_guide_are_decided_as_written() {
     for part in section.split("```json\n").skip(1) {
         let (block, rest) = part.split_once("```").unwrap();
         let check: Value = serde_json::from_str(block).unwrap();
-        let policy = bind(json!([check])).unwrap();
+        let policy = bind(&json!([check])).unwrap();
         kinds += 1;
         for row in rest.lines().take_while(|line| !line.starts_with('#')) {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();

@@ -73,9 +73,10 @@ fn member(at: &Place, item: &Value) -> Result<Member, BindError> {
     if MAX_POINTER_BYTES < written.len() || is_pointed && !is_pointer(written) {
         return Err(refuse());
     }
-    let pointer = match is_pointed {
-        true => written.to_owned(),
-        false => format!("/{}", written.replace('~', "~0").replace('/', "~1")),
+    let pointer = if is_pointed {
+        written.to_owned()
+    } else {
+        format!("/{}", written.replace('~', "~0").replace('/', "~1"))
     };
     Ok(Member { written: written.to_owned(), pointer })
 }

@@ -10,7 +10,7 @@ use super::config;
 use crate::checks::{bind, candidate};
 
 static OPEN: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&json!({})).unwrap());
-static EVERY_KIND: LazyLock<Policy> = LazyLock::new(|| bind(checks()).unwrap());
+static EVERY_KIND: LazyLock<Policy> = LazyLock::new(|| bind(&checks()).unwrap());
 
 fn output() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn no_parameters_stop_the_reader_of_checks(check in output(), kind in 0..8_usize) {
         let kinds = ["schema", "required", "count", "bounds", "regex", "set", "hash", "cel"];
-        let error = |checks: Value| bind(checks).err().map(|error| error.to_string());
+        let error = |checks: Value| bind(&checks).err().map(|error| error.to_string());
         for error in [error(json!([check])), error(json!([{kinds[kind]: check}]))].into_iter().flatten() {
             prop_assert!(error.starts_with("`policy_params.checks."), "{}", error);
             prop_assert!(!error.contains(['[', ']']), "{}", error);
@@ -109,7 +109,7 @@ proptest! {
 
 /// Reads an expression; one that is taken must be evaluated as well.
 fn read(text: &str) -> Result<(), TestCaseError> {
-    match bind(json!([{ "cel": text }])) {
+    match bind(&json!([{ "cel": text }])) {
         Ok(policy) => {
             let candidate = candidate(json!({"x": [1, "é"]}));
             let said = policy.evaluate(&candidate, &OPEN);

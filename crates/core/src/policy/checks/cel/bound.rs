@@ -92,7 +92,7 @@ struct Found<'a> {
     extent: Extent<'a>,
 }
 
-impl<'a> Found<'a> {
+impl Found<'_> {
     fn scalar(work: Work) -> Self {
         Self { work, extent: Extent::Scalar }
     }
@@ -252,11 +252,9 @@ impl<'a, 's> Walk<'a, 's> {
     }
 
     fn comprehension(&mut self, held: &'s ComprehensionExpr) -> Result<Found<'a>, TooMuch> {
-        let range = match &held.iter_range.expr {
-            Expr::Call(call) if call.func_name == ORDERED => call.args.first().ok_or(TooMuch)?,
-            _ => return Err(TooMuch),
-        };
-        let range = self.cost(range)?;
+        let Expr::Call(ordered) = &held.iter_range.expr else { return Err(TooMuch) };
+        let range = ordered.args.first().filter(|_| ordered.func_name == ORDERED);
+        let range = self.cost(range.ok_or(TooMuch)?)?;
         let levels = self.levels(&range.extent)?;
         let Level { len: turns, size } = first(&levels);
         let start = self.cost(&held.accu_init)?;
@@ -373,12 +371,15 @@ enum Index<'e> {
 }
 
 fn literal_index(expr: &Expr) -> Option<Index<'_>> {
-    match expr {
-        Expr::Literal(LiteralValue::String(name)) => Some(Index::Name(name.inner())),
-        Expr::Literal(LiteralValue::Int(number)) => {
-            usize::try_from(*number.inner()).ok().map(Index::Number)
-        }
-        _ => None,
+    let Expr::Literal(literal) = expr else { return None };
+    match literal {
+        LiteralValue::String(name) => Some(Index::Name(name.inner())),
+        LiteralValue::Int(number) => usize::try_from(*number.inner()).ok().map(Index::Number),
+        LiteralValue::Boolean(_)
+        | LiteralValue::Bytes(_)
+        | LiteralValue::Double(_)
+        | LiteralValue::Null
+        | LiteralValue::UInt(_) => None,
     }
 }
 

@@ -104,14 +104,13 @@ fn refuse_long(text: &str) -> Result<(), String> {
     let (mut tokens, mut conditionals) = (0, 0);
     // Each token takes a byte at least.
     for _ in 0..=text.len() {
-        match lexer.lex().kind {
-            TokenKind::TokEnd => break,
-            TokenKind::TokWhitespace | TokenKind::TokComment => {}
-            kind => {
-                tokens += 1;
-                conditionals += usize::from(kind == TokenKind::TokQuestion);
-            }
+        let kind = lexer.lex().kind;
+        if kind == TokenKind::TokEnd {
+            break;
         }
+        let is_blank = matches!(kind, TokenKind::TokWhitespace | TokenKind::TokComment);
+        tokens += usize::from(!is_blank);
+        conditionals += usize::from(kind == TokenKind::TokQuestion);
     }
     if MAX_TOKENS < tokens || MAX_CONDITIONALS < conditionals {
         return Err(format!(
@@ -172,10 +171,6 @@ impl Reader<'_> {
         nodes.into_iter().map(|node| self.read(node, depth + 1)).collect()
     }
 
-    fn read_box(&mut self, node: Box<IdedExpr>, depth: usize) -> Result<Box<IdedExpr>, String> {
-        self.read(*node, depth + 1).map(Box::new)
-    }
-
     fn variable(&mut self, name: String) -> Result<Expr, String> {
         let is_bound = name == ACCUMULATOR || self.variables.contains(&name);
         if !is_bound && !VARIABLES.contains(&name.as_str()) && !TYPES.contains(&name.as_str()) {
@@ -193,7 +188,7 @@ impl Reader<'_> {
     }
 
     fn select(&mut self, select: SelectExpr, depth: usize) -> Result<Expr, String> {
-        let operand = self.read_box(select.operand, depth)?;
+        let operand = Box::new(self.read(*select.operand, depth + 1)?);
         Ok(Expr::Select(SelectExpr { operand, ..select }))
     }
 
@@ -239,11 +234,9 @@ impl Reader<'_> {
 
     fn call(&mut self, call: CallExpr, depth: usize) -> Result<Expr, String> {
         let CallExpr { func_name, target, args } = call;
-        let mut called = CallExpr {
-            target: target.map(|target| self.read_box(target, depth)).transpose()?,
-            args: self.read_all(args, depth)?,
-            func_name,
-        };
+        let target = target.map(|target| self.read(*target, depth + 1)).transpose()?;
+        let mut called =
+            CallExpr { target: target.map(Box::new), args: self.read_all(args, depth)?, func_name };
         if called.target.is_none() {
             if OPERATORS.contains(&called.func_name.as_str()) || is_own_step(&called) {
                 return Ok(Expr::Call(called));
@@ -253,32 +246,10 @@ impl Reader<'_> {
                 return Ok(Expr::Call(called));
             }
         }
-        self.refuse_unknown(&called)?;
+        refuse_unknown(&called)?;
         match called.func_name.as_str() {
             "matches" => self.matches(called),
             _ => Ok(Expr::Call(called)),
-        }
-    }
-
-    fn refuse_unknown(&self, call: &CallExpr) -> Result<(), String> {
-        let name = call.func_name.as_str();
-        let Some((_, form, arguments)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) else {
-            let known: Vec<&str> = FUNCTIONS.iter().map(|(name, ..)| *name).collect();
-            let meant = did_you_mean(name, &known);
-            let known = known.join(", ");
-            return Err(format!(
-                "calls `{}`, which is not known{meant} (known are: {known}, and the loops all, exists, exists_one, filter, map, and has)",
-                plain(name, 60)
-            ));
-        };
-        let given = call.args.len() + usize::from(call.target.is_some());
-        if given != *arguments {
-            return Err(format!("calls `{name}` with {given} values; it takes {arguments}"));
-        }
-        match (form, call.target.is_some()) {
-            (Form::Global, true) => Err(format!("calls `x.{name}()`; write `{name}(x)`")),
-            (Form::Member, false) => Err(format!("calls `{name}(x, y)`; write `x.{name}(y)`")),
-            (Form::Both, _) | (Form::Global, false) | (Form::Member, true) => Ok(()),
         }
     }
 
@@ -300,6 +271,28 @@ impl Reader<'_> {
             self.patterns.insert(text.to_owned(), compiled);
         }
         Ok(Expr::Call(CallExpr { func_name: MATCHES.to_owned(), target: None, args }))
+    }
+}
+
+fn refuse_unknown(call: &CallExpr) -> Result<(), String> {
+    let name = call.func_name.as_str();
+    let Some((_, form, arguments)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) else {
+        let known: Vec<&str> = FUNCTIONS.iter().map(|(name, ..)| *name).collect();
+        let meant = did_you_mean(name, &known);
+        let known = known.join(", ");
+        return Err(format!(
+            "calls `{}`, which is not known{meant} (known are: {known}, and the loops all, exists, exists_one, filter, map, and has)",
+            plain(name, 60)
+        ));
+    };
+    let given = call.args.len() + usize::from(call.target.is_some());
+    if given != *arguments {
+        return Err(format!("calls `{name}` with {given} values; it takes {arguments}"));
+    }
+    match (form, call.target.is_some()) {
+        (Form::Global, true) => Err(format!("calls `x.{name}()`; write `{name}(x)`")),
+        (Form::Member, false) => Err(format!("calls `{name}(x, y)`; write `x.{name}(y)`")),
+        (Form::Both, _) | (Form::Global, false) | (Form::Member, true) => Ok(()),
     }
 }
 

@@ -59,21 +59,20 @@ fn on_numbers<'b, 'v>(
     values: Vec<CowVal<'b, 'v>>,
     compute: impl FnOnce(Value, Value) -> Result<Value, ExecutionError>,
 ) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let [left, right] = values.as_slice() else {
-        return Err(ExecutionError::invalid_argument_count(2, values.len()));
+    let two: Result<[CowVal<'b, 'v>; 2], _> = values.try_into();
+    let Ok([left, right]) = two else {
+        return Err(ExecutionError::missing_argument_or_target());
     };
     let types = || vec![left.get_type().name().to_owned(), right.get_type().name().to_owned()];
     let (left_type, right_type) = (left.get_type().name(), right.get_type().name());
     let is_number = |name: &str| matches!(name, "int" | "uint" | "double");
     let is_joined =
         sign == "+" && left_type == right_type && matches!(left_type, "string" | "list" | "bytes");
-    if !is_joined && !(is_number(left_type) && is_number(right_type)) {
-        return Err(ExecutionError::no_such_overload(sign, types()));
-    }
-    if is_joined {
-        let adder = left.as_adder();
-        let adder = adder.ok_or_else(|| ExecutionError::no_such_overload(sign, types()))?;
+    if let Some(adder) = left.as_adder().filter(|_| is_joined) {
         return Ok(CowVal::Owned(adder.add(right.as_ref())?.into_owned()));
+    }
+    if !is_number(left_type) || !is_number(right_type) {
+        return Err(ExecutionError::no_such_overload(sign, types()));
     }
     let (left, right) = alike(left.as_ref().try_into()?, right.as_ref().try_into()?);
     Ok(CowVal::Owned(compute(left, right)?.try_into()?))
@@ -93,7 +92,16 @@ fn float(value: &Value) -> f64 {
         Value::Int(whole) => *whole as f64,
         Value::UInt(whole) => *whole as f64,
         Value::Float(number) => *number,
-        _ => f64::NAN,
+        // Nobody asks for these.
+        Value::List(_)
+        | Value::Map(_)
+        | Value::Function(..)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::Bool(_)
+        | Value::Opaque(_)
+        | Value::Struct(_)
+        | Value::Null => f64::NAN,
     }
 }
 
@@ -122,8 +130,8 @@ pub(super) fn extreme(
 }
 
 fn number(function: &str, value: &Value) -> Result<Value, ExecutionError> {
-    match value {
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => Ok(value.clone()),
-        _ => Err(ExecutionError::function_error(function, "not all of the list are numbers")),
+    if matches!(value, Value::Int(_) | Value::UInt(_) | Value::Float(_)) {
+        return Ok(value.clone());
     }
+    Err(ExecutionError::function_error(function, "not all of the list are numbers"))
 }

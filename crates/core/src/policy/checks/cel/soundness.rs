@@ -186,7 +186,14 @@ fn size(value: &Computed) -> u64 {
         }
         Computed::String(text) => 1 + as_units(text.len()),
         Computed::Bytes(bytes) => 1 + as_units(bytes.len()),
-        _ => 1,
+        Computed::Int(_)
+        | Computed::UInt(_)
+        | Computed::Float(_)
+        | Computed::Bool(_)
+        | Computed::Null
+        | Computed::Function(..)
+        | Computed::Opaque(_)
+        | Computed::Struct(_) => 1,
     }
 }
 

@@ -1,0 +1,122 @@
+//! Takes out of a text what nobody sees: such characters hide instructions from people.
+
+use std::{collections::BTreeMap, str::FromStr};
+
+use crate::job::words;
+
+words!(
+    /// A kind of characters that are taken out.
+    Invisible {
+        /// Joiners, fillers, variation selectors, tags and the like.
+        ZeroWidth => "zero_width",
+        /// Characters that turn the direction of writing.
+        Bidi => "bidi",
+        PrivateUse => "private_use",
+        /// Control characters other than tabs and ends of lines.
+        Control => "control",
+    }
+);
+
+/// What was taken out of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stripped {
+    pub field: String,
+    pub kind: Invisible,
+    pub count: usize,
+}
+
+/// A text without invisible characters, and how many of each kind it had.
+///
+/// Every way to end a line becomes `\n`, so that no line can hide behind another one's mark.
+pub(super) fn clean(text: &str) -> (String, BTreeMap<Invisible, usize>) {
+    let mut kept = String::with_capacity(text.len());
+    let mut counts = BTreeMap::new();
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\r' => {
+                characters.next_if_eq(&'\n');
+                kept.push('\n');
+            }
+            '\u{85}' | '\u{2028}' | '\u{2029}' => kept.push('\n'),
+            _ => match kind(character) {
+                Some(kind) => *counts.entry(kind).or_insert(0) += 1,
+                None => kept.push(character),
+            },
+        }
+    }
+    (kept, counts)
+}
+
+/// The cleaned inputs, and what was taken out of them.
+pub(super) fn clean_all(
+    inputs: &BTreeMap<String, String>,
+) -> (BTreeMap<&str, String>, Vec<Stripped>) {
+    let mut stripped = Vec::new();
+    let cleaned = inputs.iter().map(|(field, text)| {
+        let (kept, counts) = clean(text);
+        let found =
+            counts.into_iter().map(|(kind, count)| Stripped { field: field.clone(), kind, count });
+        stripped.extend(found);
+        (field.as_str(), kept)
+    });
+    (cleaned.collect(), stripped)
+}
+
+const fn kind(character: char) -> Option<Invisible> {
+    match character {
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            Some(Invisible::Bidi)
+        }
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{17b4}'
+        | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200d}'
+        | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}' => Some(Invisible::ZeroWidth),
+        '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}' => {
+            Some(Invisible::PrivateUse)
+        }
+        '\t' | '\n' => None,
+        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Some(Invisible::Control),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_taken_out_and_counted() {
+        let (kept, counts) = clean("p\u{200b}a\u{202e}ss\u{e000} \u{e0041}\u{1b}[0m é 漢\t😀");
+        assert_eq!(kept, "pass [0m é 漢\t😀");
+        let counts: Vec<_> = counts.into_iter().collect();
+        assert_eq!(
+            counts,
+            [
+                (Invisible::ZeroWidth, 2),
+                (Invisible::Bidi, 1),
+                (Invisible::PrivateUse, 1),
+                (Invisible::Control, 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn every_end_of_a_line_is_the_same() {
+        let (kept, counts) = clean("a\r\nb\rc\u{2028}d\u{85}e\n\rf");
+        assert_eq!((kept.as_str(), counts.len()), ("a\nb\nc\nd\ne\n\nf", 0));
+    }
+}

@@ -1,0 +1,114 @@
+//! The digest of all that determines a prompt, by which a verdict that was given before is found.
+
+use serde_json::json;
+
+use super::{Image, PROMPT_VERSION, Question};
+use crate::{
+    canonical::{canonical, sha256_hex},
+    verifier::{Effort, Example, ModelRef},
+};
+
+/// Who is asked what. The random mark of a call is not part of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub question: &'a Question,
+    pub image: Option<&'a Image>,
+    pub example_images: &'a [Option<Image>],
+    pub model: &'a ModelRef,
+    /// Where the model is, so that another one of the same name is another judge.
+    pub address: &'a str,
+    pub effort: Option<Effort>,
+    pub commit_first: bool,
+    /// Which of several judgments by the same judge in one round, from zero. Each is kept apart, so
+    /// that they stay independent when they are asked for again.
+    pub turn: u32,
+}
+
+/// SHA-256 of the canonical JSON of what is asked, in hex.
+pub fn digest(asked: &Asked<'_>) -> String {
+    let question = asked.question;
+    let examples: Vec<_> = question.examples.iter().map(Example::document).collect();
+    let example_images: Vec<_> =
+        asked.example_images.iter().map(|image| image.as_ref().map(Image::digest)).collect();
+    let document = json!({
+        "prompt_version": PROMPT_VERSION,
+        "judge": {
+            "model": asked.model.to_string(),
+            "address": asked.address,
+            "reasoning_effort": asked.effort.map(Effort::as_str),
+            "commit_first": asked.commit_first,
+            "turn": asked.turn,
+        },
+        "criterion": question.criterion,
+        "input_contract": question.contract.as_str(),
+        "input_fields": question.fields,
+        "examples": examples,
+        "example_images": example_images,
+        "inputs": question.inputs,
+        "image": asked.image.map(Image::digest),
+    });
+    sha256_hex(&canonical(&document))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::verifier::InputContract;
+
+    #[test]
+    fn whatever_determines_the_prompt_changes_the_digest() {
+        let example = Example {
+            inputs: BTreeMap::from([("a".to_owned(), "x".to_owned())]),
+            media_url: None,
+            passed: true,
+            reasoning: None,
+        };
+        let question = Question {
+            criterion: "c".to_owned(),
+            contract: InputContract::Text,
+            fields: vec!["a".to_owned(), "b".to_owned()],
+            examples: vec![example.clone()],
+            inputs: BTreeMap::from([("a".to_owned(), "x".to_owned())]),
+        };
+        let model: ModelRef = "p/m".parse().unwrap();
+        let image = Image { mime: "image/png".to_owned(), bytes: [1_u8].into() };
+        let base = Asked {
+            question: &question,
+            image: None,
+            example_images: &[],
+            model: &model,
+            address: "http://a",
+            effort: None,
+            commit_first: false,
+            turn: 0,
+        };
+        let other = |change: &dyn Fn(&mut Question)| {
+            let mut question = question.clone();
+            change(&mut question);
+            digest(&Asked { question: &question, ..base })
+        };
+        let model_2: ModelRef = "p/n".parse().unwrap();
+        let digests = [
+            digest(&base),
+            digest(&Asked { image: Some(&image), ..base }),
+            digest(&Asked { example_images: &[Some(image.clone())], ..base }),
+            digest(&Asked { model: &model_2, ..base }),
+            digest(&Asked { address: "http://b", ..base }),
+            digest(&Asked { effort: Some(Effort::Low), ..base }),
+            digest(&Asked { commit_first: true, ..base }),
+            digest(&Asked { turn: 1, ..base }),
+            other(&|question| question.criterion.push('!')),
+            other(&|question| question.contract = InputContract::TextImage),
+            other(&|question| question.fields.reverse()),
+            other(&|question| question.examples.clear()),
+            other(&|question| question.examples[0].passed = false),
+            other(&|question| question.examples[0].reasoning = Some("r".to_owned())),
+            other(&|question| question.inputs.get_mut("a").unwrap().push('y')),
+        ];
+        let distinct: BTreeSet<_> = digests.iter().collect();
+        assert_eq!(distinct.len(), digests.len());
+        assert_eq!(digest(&base), digests[0]);
+    }
+}

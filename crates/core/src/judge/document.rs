@@ -1,0 +1,112 @@
+//! The JSON of a judgment: what is kept as the output of a replica, and as a verdict that is known.
+
+use serde_json::{Map, Value, json};
+
+use super::{Finding, Judgment, Stripped};
+use crate::run::REASONING;
+
+impl Judgment {
+    pub fn document(&self) -> Value {
+        let mut members = Map::new();
+        members.insert("verdict".to_owned(), json!(self.verdict.as_str()));
+        members.insert(REASONING.to_owned(), json!(self.reasoning));
+        let findings = self.findings.iter().map(Finding::document).collect::<Vec<_>>();
+        members.insert("findings".to_owned(), json!(findings));
+        if !self.stripped.is_empty() {
+            let stripped = self.stripped.iter().map(Stripped::document).collect::<Vec<_>>();
+            members.insert("stripped".to_owned(), json!(stripped));
+        }
+        if let Some(commitment) = &self.commitment {
+            members.insert("commitment".to_owned(), json!(commitment));
+        }
+        if !self.notes.is_empty() {
+            members.insert("notes".to_owned(), json!(self.notes));
+        }
+        Value::Object(members)
+    }
+
+    /// Reads a document that [`Judgment::document`] made; `None` when it is not one.
+    pub fn from_document(document: &Value) -> Option<Self> {
+        let text = |name: &str| document.get(name).and_then(Value::as_str);
+        Some(Self {
+            verdict: text("verdict")?.parse().ok()?,
+            reasoning: text(REASONING)?.to_owned(),
+            findings: list(document, "findings", Finding::from_document)?,
+            stripped: list(document, "stripped", Stripped::from_document)?,
+            commitment: text("commitment").map(str::to_owned),
+            notes: list(document, "notes", |note| note.as_str().map(str::to_owned))?,
+        })
+    }
+}
+
+/// A list that may be left out.
+fn list<T>(document: &Value, name: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    match document.get(name) {
+        None => Some(Vec::new()),
+        Some(list) => list.as_array()?.iter().map(read).collect(),
+    }
+}
+
+impl Finding {
+    fn document(&self) -> Value {
+        json!({ "field": self.field, "quote": self.quote, "says": self.says.as_str() })
+    }
+
+    fn from_document(document: &Value) -> Option<Self> {
+        let text = |name: &str| document.get(name).and_then(Value::as_str);
+        Some(Self {
+            field: text("field")?.to_owned(),
+            quote: text("quote")?.to_owned(),
+            says: text("says")?.parse().ok()?,
+        })
+    }
+}
+
+impl Stripped {
+    fn document(&self) -> Value {
+        json!({ "field": self.field, "kind": self.kind.as_str(), "count": self.count })
+    }
+
+    fn from_document(document: &Value) -> Option<Self> {
+        let text = |name: &str| document.get(name).and_then(Value::as_str);
+        Some(Self {
+            field: text("field")?.to_owned(),
+            kind: text("kind")?.parse().ok()?,
+            count: usize::try_from(document.get("count")?.as_u64()?).ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Invisible, JudgeVerdict, Says};
+    use super::*;
+
+    #[test]
+    fn a_judgment_reads_back() {
+        let bare = Judgment {
+            verdict: JudgeVerdict::NotMet,
+            reasoning: "r".to_owned(),
+            findings: Vec::new(),
+            stripped: Vec::new(),
+            commitment: None,
+            notes: Vec::new(),
+        };
+        let field = "response".to_owned();
+        let full = Judgment {
+            findings: vec![Finding {
+                field: field.clone(),
+                quote: "q".to_owned(),
+                says: Says::Violates,
+            }],
+            stripped: vec![Stripped { field, kind: Invisible::Bidi, count: 2 }],
+            commitment: Some("d".to_owned()),
+            notes: vec!["n".to_owned()],
+            ..bare.clone()
+        };
+        for judgment in [bare, full] {
+            assert_eq!(Judgment::from_document(&judgment.document()), Some(judgment));
+        }
+        assert_eq!(Judgment::from_document(&json!({ "verdict": "met" })), None);
+    }
+}
