@@ -11,6 +11,7 @@ pub mod evaluation;
 mod executors;
 mod fan_out;
 mod idempotency;
+mod judge;
 mod keys;
 mod metrics;
 mod pool;
@@ -44,6 +45,7 @@ pub use self::{
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey, Saving},
+    judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     probe::ExecutorView,
@@ -53,6 +55,7 @@ pub use self::{
     signature::NodeKey,
 };
 use self::{
+    judge::Bench,
     keys::{InUse, KeyCache},
     pool::PoolCache,
     pressure::Pressure,
@@ -72,6 +75,7 @@ pub struct Parts {
     pub node_key: NodeKey,
     pub secrets: Secrets,
     pub limits: Limits,
+    pub judges: Judges,
 }
 
 impl fmt::Debug for Parts {
@@ -125,6 +129,7 @@ struct Inner {
     node_key: NodeKey,
     secrets: Secrets,
     limits: Limits,
+    bench: Bench,
     rounds: Arc<Semaphore>,
     under_way: Arc<UnderWay>,
     pool: PoolCache,
@@ -162,6 +167,7 @@ impl Engine {
             rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
             under_way: Arc::default(),
             limits: parts.limits,
+            bench: Bench::new(parts.judges),
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             tasks: Tasks::default(),
