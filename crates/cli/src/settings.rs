@@ -3,6 +3,7 @@
 mod file;
 mod nearest;
 mod page;
+pub(crate) mod providers;
 mod resolve;
 mod table;
 mod value;
@@ -13,11 +14,11 @@ pub(crate) use self::{
     page::{example, topic},
     resolve::{Given, Origin, Resolved, Settings},
     table::{
-        ALL, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, HEADER_TIMEOUT_MS,
-        IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, MAX_CONNECTIONS,
-        MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, PROBE_FRESH_MS,
-        REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER, STATE_DIR,
-        STORE, WRITE_TIMEOUT_MS,
+        ALL, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DEFAULT_MODEL, DELAY_SECONDS, DRAIN_SECONDS,
+        HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT,
+        MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT,
+        PANEL, PROBE_FRESH_MS, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO,
+        SERVER, STATE_DIR, STORE, WRITE_TIMEOUT_MS,
     },
 };
 
@@ -52,6 +53,14 @@ pub(crate) enum Kind {
     Postgres,
     /// What is logged.
     Filter,
+    /// The name of an environment variable.
+    Variable,
+    /// A judge: provider and model.
+    Model,
+    /// Judges, with commas between them.
+    Models,
+    /// Ranges of network addresses, with commas between them.
+    Ranges,
     Word(&'static [&'static str]),
     /// A number from 0 to 1.
     Share,

@@ -1,12 +1,15 @@
 //! Verifiers: stored, versioned semantic checks of one owner, and the shape of their inputs.
 
 mod config;
+mod draft;
 mod reference;
+pub mod system;
 
 use std::str::FromStr;
 
 pub use self::{
     config::{Config, Effort, Example, InputError, JudgeSettings, ModelRef},
+    draft::NewVersion,
     reference::{RefError, SYSTEM_PREFIX, VerifierRef, Which},
 };
 use crate::{id::AccountId, job::words, time::Timestamp};
@@ -49,6 +52,11 @@ pub const CRITERION_CHARS: usize = 20_000;
 pub const MOST_EXAMPLES: usize = 50;
 pub const MOST_FIELDS: usize = 32;
 pub const FIELD_CHARS: usize = 64;
+pub const URL_CHARS: usize = 2_048;
+
+/// What a judge is asked to write beside its verdict, in every version alike.
+pub const REASONING_FIELD: &str =
+    "Why the criterion is met or not met, in a few sentences that point to the inputs.";
 
 /// Whether a text is a name of a verifier: lowercase letters, digits and hyphens.
 pub fn is_name(text: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use jurat_core::{
     caller::Scope, code::Code, ledger::usd, policy::BindError, schema::SchemaError,
-    select::SelectError,
+    select::SelectError, verifier::InputError,
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
@@ -16,6 +16,11 @@ pub enum EngineError {
     NotFound { what: &'static str, id: String },
     #[error("{0}")]
     Conflict(String),
+    /// A deploy that does not follow the present version.
+    #[error("{problem}")]
+    Token { problem: String, current: Option<String> },
+    #[error(transparent)]
+    Input(InputError),
     #[error("`{field}` {reason}")]
     Invalid { field: &'static str, reason: String },
     #[error("`{field}` {reason}")]
@@ -58,8 +63,8 @@ impl EngineError {
         match self {
             Self::Forbidden(_) => Code::Forbidden,
             Self::NotFound { .. } => Code::NotFound,
-            Self::Conflict(_) => Code::Conflict,
-            Self::Invalid { .. } => Code::ValidationError,
+            Self::Conflict(_) | Self::Token { .. } => Code::Conflict,
+            Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
             Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
@@ -86,6 +91,7 @@ impl EngineError {
             Self::Policy(BindError::Params { field, .. }) => {
                 return Some(format!("policy.{field}"));
             }
+            Self::Input(error) => return Some(error.field.clone()),
             Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(*field),
             Self::Select(
                 SelectError::Unknown(_)
@@ -98,6 +104,7 @@ impl EngineError {
             Self::Forbidden(_)
             | Self::NotFound { .. }
             | Self::Conflict(_)
+            | Self::Token { .. }
             | Self::Select(SelectError::Unavailable { .. })
             | Self::KeyReused(_)
             | Self::Overdrawn { .. }

@@ -27,6 +27,7 @@ mod stop;
 mod tasks;
 pub mod trace;
 mod under_way;
+mod verifiers;
 mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -37,7 +38,7 @@ use jurat_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::{Page as EnginePage, SavedAnswer};
+pub use jurat_store::{Deployment, Measurement, Page as EnginePage, SavedAnswer, VersionSummary};
 
 pub use self::{
     begun::Begun,
@@ -53,6 +54,7 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    verifiers::{RunQuery, RunRecord, VerifierView, VersionList},
 };
 use self::{
     judge::Bench,

@@ -29,7 +29,7 @@ use jurat_core::{
     job::Kind,
     ledger::{AccountState, Transfer},
     round::{Closing, OpenRound, Round, RoundSummary, State},
-    run::Run,
+    run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
     verifier::{Verifier, VerifierVersion, Which},
@@ -192,7 +192,18 @@ pub trait Store: fmt::Debug + Send + Sync {
         let _ = (account, measurement);
         Err(StoreError::unavailable("not built"))
     }
-    /// The newest measurement of a version for each purpose.
+    /// The newest measurement of a version for one purpose, with its cases.
+    async fn measurement_get(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+        purpose: Purpose,
+    ) -> Result<Option<Measurement>> {
+        let _ = (account, verifier_id, version, purpose);
+        Err(StoreError::unavailable("not built"))
+    }
+    /// The newest measurement of a version for each purpose, without their cases.
     async fn measurements(
         &self,
         account: &AccountId,

@@ -87,8 +87,10 @@ pub struct Measurement {
     pub purpose: Purpose,
     /// Tells whether two measurements used the same examples.
     pub data_digest: String,
-    /// Judges, figures, and each case with its inputs and what the judge said.
+    /// Judges and figures, which every run shows.
     pub document: Value,
+    /// Each case with its inputs and what the judge said; null where they were not read.
+    pub cases: Value,
     pub at: Timestamp,
 }
 

@@ -12,6 +12,17 @@ use super::pages::{NOTICE, quoted, row};
 #[derive(Debug, Deserialize)]
 struct Shown {
     items: Vec<Item>,
+    provider_settings: Vec<ProviderItem>,
+}
+
+/// A key of the section of a provider.
+#[derive(Debug, Deserialize)]
+struct ProviderItem {
+    section: String,
+    name: String,
+    default: String,
+    expects: String,
+    about: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,6 +79,26 @@ fn written(shown: &Shown) -> String {
     for item in &shown.items {
         let _ = writeln!(text, "- {}: {}", quoted(&item.name), item.about);
     }
+    text.push_str(&providers(&shown.provider_settings));
+    text
+}
+
+fn providers(items: &[ProviderItem]) -> String {
+    let mut text = String::from(
+        "\n## Providers of judges\n\n\
+         Each provider has a section of its own in the file; neither variables nor flags set it.\n",
+    );
+    let mut section = "";
+    for item in items {
+        if item.section != section {
+            section = &item.section;
+            let _ = write!(
+                text,
+                "\n`[{section}]`\n\n| key | must be | without it | for |\n|---|---|---|---|\n"
+            );
+        }
+        row(&mut text, &[&quoted(&item.name), &item.expects, &item.default, &item.about]);
+    }
     text
 }
 
@@ -79,12 +110,16 @@ mod tests {
     fn each_setting_has_a_row_and_a_sentence() {
         let text = r#"{"file": null, "items": [
             {"name": "a.b", "variable": "JURAT_A", "flag": null, "default": 7, "expects": "`x` | y", "about": "It is a."},
-            {"name": "a.c", "variable": "JURAT_C", "flag": "--c", "default": null, "expects": "a text", "about": "It is c."}]}"#;
+            {"name": "a.c", "variable": "JURAT_C", "flag": "--c", "default": null, "expects": "a text", "about": "It is c."}],
+            "provider_settings": [
+            {"section": "providers.NAME", "name": "kind", "default": "by name", "expects": "a word", "about": "It is d."}]}"#;
         let page = written(&serde_json::from_str(text).unwrap());
         for line in [
             "| `a.b` | `JURAT_A` |  | `7` | `x` \\| y |",
             "| `a.c` | `JURAT_C` | `--c` |  | a text |",
             "- `a.b`: It is a.",
+            "`[providers.NAME]`",
+            "| `kind` | a word | by name | It is d. |",
         ] {
             assert!(page.lines().any(|it| it == line), "{line} is not in\n{page}");
         }

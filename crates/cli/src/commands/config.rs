@@ -1,5 +1,7 @@
 //! `jurat config`.
 
+mod providers;
+
 use std::path::Path;
 
 use comfy_table::Cell;
@@ -18,7 +20,13 @@ pub(super) fn show(context: &Context) -> anyhow::Result<u8> {
     let text = match context.out.format {
         Format::Json => {
             let items: Vec<Value> = settings.iter().map(body).collect();
-            json!({ "file": settings.file(), "items": items }).to_string()
+            json!({
+                "file": settings.file(),
+                "items": items,
+                "providers": providers::bodies(settings),
+                "provider_settings": providers::described(),
+            })
+            .to_string()
         }
         Format::Text => {
             let rows = settings.iter().map(|resolved| {
@@ -29,7 +37,12 @@ pub(super) fn show(context: &Context) -> anyhow::Result<u8> {
                     Cell::new(resolved.origin.said()),
                 ]
             });
-            table(context.out, &["setting", "value", "from"], rows.collect())
+            let flat = table(context.out, &["setting", "value", "from"], rows.collect());
+            [Some(flat), providers::shown(context.out, settings)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("\n")
         }
     };
     context.out.data(&text)?;
@@ -78,7 +91,7 @@ fn origin(origin: &Origin) -> Value {
 /// Checks a file that need not be the one in use.
 pub(super) fn check_file(out: Output, file: &Path) -> anyhow::Result<u8> {
     let found = settings::read_file(file).map_err(|faults| Failure::usage(faults.join("\n")))?;
-    in_order(out, Some(file), found.len())
+    in_order(out, Some(file), (found.values.len(), found.providers.len()))
 }
 
 /// The settings in use were read without a fault, or this would not run.
@@ -86,7 +99,7 @@ pub(super) fn checked(context: &Context) -> anyhow::Result<u8> {
     let settings = &context.config.settings;
     let from_file = settings.iter().filter(|it| matches!(it.origin, Origin::File { .. })).count();
     note_unknown(context.out);
-    in_order(context.out, settings.file(), from_file)
+    in_order(context.out, settings.file(), (from_file, settings.providers().len()))
 }
 
 /// A misspelt variable would be ignored in silence.
@@ -96,15 +109,27 @@ fn note_unknown(out: Output) {
     }
 }
 
-fn in_order(out: Output, file: Option<&Path>, count: usize) -> anyhow::Result<u8> {
+fn in_order(
+    out: Output,
+    file: Option<&Path>,
+    (count, providers): (usize, usize),
+) -> anyhow::Result<u8> {
     if (out.format, out.chatter) == (Format::Text, Chatter::Quiet) {
         return Ok(0);
     }
     let text = match (out.format, file) {
-        (Format::Json, file) => json!({ "ok": true, "file": file, "settings": count }).to_string(),
+        (Format::Json, file) => {
+            json!({ "ok": true, "file": file, "settings": count, "providers": providers })
+                .to_string()
+        }
         (Format::Text, None) => "there is no file with settings, and nothing wrong".to_owned(),
         (Format::Text, Some(file)) => {
-            format!("`{}` is in order: {}", file.display(), counted(count, "setting"))
+            let settings = counted(count, "setting");
+            let also = match providers {
+                0 => String::new(),
+                some => format!(" and {}", counted(some, "provider")),
+            };
+            format!("`{}` is in order: {settings}{also}", file.display())
         }
     };
     out.data(&text)?;

@@ -11,7 +11,7 @@ use crate::config::Colours;
 
 const WIDEST_CELL: usize = 60;
 /// Columns with what is copied into the next command, which a break would spoil.
-const IDS: [&str; 6] = ["round", "session", "executor", "name", "setting", "key"];
+const IDS: [&str; 7] = ["round", "session", "executor", "name", "setting", "key", "provider"];
 /// Columns that give way on a narrow terminal, the first one first: words in pieces help nobody.
 const SPARE: [&str; 6] = ["state", "opened at", "agreement", "last used", "ends at", "limits"];
 /// A space on both sides, and one between two columns.

@@ -4,7 +4,12 @@ use std::{io::Read as _, path::Path};
 
 use toml::de::{DeTable, DeValue};
 
-use super::{ALL, Kind, Setting, nearest::nearest, value};
+use super::{
+    ALL, DEFAULT_MODEL, Kind, PANEL, Setting,
+    nearest::nearest,
+    providers::{self, Provider},
+    value,
+};
 
 /// The file in the state folder that is read when no other is named.
 pub(crate) const FILE_NAME: &str = "jurat.toml";
@@ -19,8 +24,15 @@ pub(crate) struct FromFile {
     pub(crate) line: usize,
 }
 
-/// The values of a file, or all that is wrong with it.
-pub(crate) fn read(path: &Path) -> Result<Vec<FromFile>, Vec<String>> {
+/// All that a file sets.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    pub(crate) values: Vec<FromFile>,
+    pub(crate) providers: Vec<Provider>,
+}
+
+/// What a file sets, or all that is wrong with it.
+pub(crate) fn read(path: &Path) -> Result<Contents, Vec<String>> {
     let name = path.display();
     let unreadable = |why: String| vec![format!("`{name}` cannot be read: {why}")];
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
@@ -35,24 +47,47 @@ pub(crate) fn read(path: &Path) -> Result<Vec<FromFile>, Vec<String>> {
     })
 }
 
-fn parse(text: &str) -> Result<Vec<FromFile>, Vec<(usize, String)>> {
+fn parse(text: &str) -> Result<Contents, Vec<(usize, String)>> {
     let line_of =
         |at: usize| text.as_bytes().iter().take(at).filter(|it| **it == b'\n').count() + 1;
     let table = DeTable::parse(text).map_err(|error| {
         let line = line_of(error.span().map_or(0, |span| span.start));
         vec![(line, format!("this is not TOML: {}", error.message()))]
     })?;
+    let mut faults = Vec::new();
+    let mut contents = Contents {
+        values: Vec::new(),
+        providers: providers::read(table.get_ref(), line_of, &mut faults),
+    };
+    let are_providers_known = faults.is_empty();
     let mut leaves = Vec::new();
     walk(table.get_ref(), "", &mut leaves);
-    let (mut found, mut faults) = (Vec::new(), Vec::new());
     for (name, at, value) in leaves {
         match read_value(&name, value) {
-            Ok((setting, value)) => found.push(FromFile { setting, value, line: line_of(at) }),
-            Err(fault) => faults.push((line_of(at), fault)),
+            Ok((setting, value)) => {
+                contents.values.push(FromFile { setting, value, line: line_of(at) });
+            }
+            Err(fault) => faults.push((at, fault)),
         }
     }
+    let mut faults: Vec<(usize, String)> =
+        faults.into_iter().map(|(at, text)| (line_of(at), text)).collect();
+    if are_providers_known {
+        faults.extend(unknown_judges(&contents));
+    }
     faults.sort();
-    if faults.is_empty() { Ok(found) } else { Err(faults) }
+    if faults.is_empty() { Ok(contents) } else { Err(faults) }
+}
+
+/// Judges whose provider the file does not set up.
+fn unknown_judges(contents: &Contents) -> Vec<(usize, String)> {
+    let judges = [DEFAULT_MODEL.name, PANEL.name];
+    let named = contents.values.iter().filter(|it| judges.contains(&it.setting.name));
+    let of_one = |it: &FromFile| {
+        let faults = providers::unknown_judges(it.setting.name, &it.value, &contents.providers);
+        faults.into_iter().map(|text| (it.line, text)).collect::<Vec<_>>()
+    };
+    named.flat_map(of_one).collect()
 }
 
 /// Collects what is no table, with its dotted name and where it stands.
@@ -67,6 +102,9 @@ fn walk<'a, 'i>(
         } else {
             format!("{prefix}.{}", key.get_ref())
         };
+        if name == providers::TABLE {
+            continue;
+        }
         let is_setting = ALL.iter().any(|setting| setting.name == name);
         match value.get_ref().as_table() {
             Some(inner) if !is_setting => walk(inner, &name, leaves),
@@ -86,7 +124,12 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
             ),
         });
     };
-    let text = match setting.kind {
+    Ok((setting, typed(name, setting.kind, given)?))
+}
+
+/// The value of a setting, or what is wrong with it.
+pub(super) fn typed(name: &str, kind: Kind, given: &DeValue<'_>) -> Result<String, String> {
+    let text = match kind {
         Kind::Count { .. } => given.as_integer().map(ToString::to_string),
         Kind::Share => {
             let number = given.as_float().map(ToString::to_string);
@@ -99,15 +142,24 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
         | Kind::Store
         | Kind::Postgres
         | Kind::Filter
+        | Kind::Variable
+        | Kind::Model
+        | Kind::Models
+        | Kind::Ranges
         | Kind::Word(_) => given.as_str().map(str::to_owned),
     };
     let Some(text) = text else {
-        let kind = given.type_str();
-        let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
-        return Err(format!("`{name}` must be {}, and is {article} {kind}", setting.expects()));
+        let expected = value::expected(kind);
+        return Err(format!("`{name}` must be {expected}, and is {}", a_kind(given)));
     };
-    let value = value::parse(setting.kind, &text).map_err(|fault| format!("`{name}` {fault}"))?;
-    Ok((setting, value))
+    value::parse(kind, &text).map_err(|fault| format!("`{name}` {fault}"))
+}
+
+/// What a value is, with its article.
+pub(super) fn a_kind(given: &DeValue<'_>) -> String {
+    let kind = given.type_str();
+    let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
+    format!("{article} {kind}")
 }
 
 #[cfg(test)]
@@ -117,11 +169,11 @@ mod tests {
     #[test]
     fn values_come_with_their_lines() {
         let text = "# mine\n[limits]\nrounds = 1_000\n\n[server]\nlisten = \"[::1]:1\"\n";
-        let found = parse(text).unwrap();
+        let found = parse(text).unwrap().values;
         let found: Vec<(&str, &str, usize)> =
             found.iter().map(|it| (it.setting.name, it.value.as_str(), it.line)).collect();
         assert_eq!(found, [("limits.rounds", "1000", 3), ("server.listen", "[::1]:1", 6)]);
-        let dotted = parse("limits.rounds = 5").unwrap();
+        let dotted = parse("limits.rounds = 5").unwrap().values;
         assert_eq!(dotted[0].value, "5");
     }
 

@@ -35,7 +35,10 @@ pub(crate) fn unknown_variable(name: &str) -> Option<String> {
 }
 
 /// The name with the fewest letters to change, if they are few.
-fn closest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(super) fn closest(
+    name: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Option<&'static str> {
     known
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
         .filter(|(distance, known)| *distance <= known.len() / LETTERS_FOR_A_SLIP)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{ALL, Kind, Setting};
+use super::{ALL, Kind, Setting, providers};
 
 /// A file with every setting, each commented out.
 pub(crate) fn example() -> String {
@@ -20,6 +20,7 @@ pub(crate) fn example() -> String {
         }
         let _ = write!(text, "\n# {}\n# {name} = {}\n", setting.about, literal(setting));
     }
+    text.push_str(&providers::example());
     text
 }
 
@@ -35,6 +36,10 @@ fn literal(setting: &Setting) -> String {
         | Kind::Store
         | Kind::Postgres
         | Kind::Filter
+        | Kind::Variable
+        | Kind::Model
+        | Kind::Models
+        | Kind::Ranges
         | Kind::Word(_) => format!("\"{value}\""),
     }
 }
@@ -61,5 +66,6 @@ pub(crate) fn topic() -> String {
             None => writeln!(text, "; no default"),
         };
     }
+    text.push_str(&providers::topic());
     text
 }

@@ -5,7 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{ALL, FILE_NAME, STATE_DIR, Setting, file, value};
+use super::{
+    ALL, DEFAULT_MODEL, FILE_NAME, PANEL, STATE_DIR, Setting, file,
+    providers::{Provider, unknown_judges},
+    value,
+};
 use crate::{config::variable, failure::Failure};
 
 /// Where a value comes from.
@@ -36,6 +40,7 @@ pub(crate) struct Resolved {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     by_name: BTreeMap<&'static str, Resolved>,
+    providers: Vec<Provider>,
     /// The file that was read.
     file: Option<PathBuf>,
 }
@@ -44,18 +49,21 @@ impl Settings {
     /// Reads everything, and names all that is wrong at once.
     pub(crate) fn read(given: &Given<'_>) -> anyhow::Result<Self> {
         let mut faults = Vec::new();
-        let mut settings = Self { by_name: BTreeMap::new(), file: None };
+        let mut settings = Self { by_name: BTreeMap::new(), providers: Vec::new(), file: None };
         for setting in ALL {
             settings.add(setting, from_outside(setting, given, &mut faults));
         }
         settings.read_file(given, &mut faults);
+        if faults.is_empty() {
+            settings.check_judges(&mut faults);
+        }
         if faults.is_empty() { Ok(settings) } else { Err(Failure::usage(faults.join("\n"))) }
     }
 
     /// What holds when nobody says anything.
     #[cfg(test)]
     pub(crate) fn defaults() -> Self {
-        Self { by_name: BTreeMap::new(), file: None }
+        Self { by_name: BTreeMap::new(), providers: Vec::new(), file: None }
     }
 
     fn add(&mut self, setting: &'static Setting, found: Option<(String, Origin)>) {
@@ -77,11 +85,12 @@ impl Settings {
             None if own.exists() => own,
             None => return,
         };
-        let values = match file::read(&path) {
-            Ok(values) => values,
+        let contents = match file::read(&path) {
+            Ok(contents) => contents,
             Err(found) => return faults.extend(found),
         };
-        for found in values {
+        self.providers = contents.providers;
+        for found in contents.values {
             if found.setting.name == STATE_DIR.name && !is_named {
                 faults.push(format!(
                     "`{}` line {}: `{}` cannot stand in the file of the state folder itself; leave it out, or name the file with `--config`",
@@ -97,6 +106,23 @@ impl Settings {
             }
         }
         self.file = Some(path);
+    }
+
+    /// A judge that nobody could ask is found before a run needs it. The file has been checked.
+    fn check_judges(&self, faults: &mut Vec<String>) {
+        for setting in [&DEFAULT_MODEL, &PANEL] {
+            if let (Origin::Environment(variable), Some(text)) =
+                (self.origin(setting), self.text(setting))
+            {
+                let found = unknown_judges(setting.name, text, &self.providers);
+                let found = found.into_iter().map(|it| format!("the variable {variable}: {it}"));
+                faults.extend(found);
+            }
+        }
+    }
+
+    pub(crate) fn providers(&self) -> &[Provider] {
+        &self.providers
     }
 
     /// The file that was read, if there was one.

@@ -27,6 +27,11 @@ pub(crate) static ALL: &[&Setting] = &[
     &WRITE_TIMEOUT_MS,
     &DRAIN_SECONDS,
     &DELAY_SECONDS,
+    &DEFAULT_MODEL,
+    &PANEL,
+    &MARGIN_PERCENT,
+    &CACHE_SECONDS,
+    &MEDIA_ALLOW,
     &SERVER,
     &KEY,
 ];
@@ -281,6 +286,61 @@ pub(crate) static DELAY_SECONDS: Setting = Setting {
     default: Some("0"),
     about: "How many seconds a server that stops goes on to serve, so that load balancers notice.",
     example: "5",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static DEFAULT_MODEL: Setting = Setting {
+    name: "judges.default_model",
+    variable: "JURAT_JUDGES_DEFAULT_MODEL",
+    flag: None,
+    kind: Kind::Model,
+    default: None,
+    about: "Judge of verifiers that name none; without it they must name one.",
+    example: "builtin/rules",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static PANEL: Setting = Setting {
+    name: "judges.panel",
+    variable: "JURAT_JUDGES_PANEL",
+    flag: None,
+    kind: Kind::Models,
+    default: None,
+    about: "Judges that runs with several replicas draw from, beside the verifier's own; with commas between them.",
+    example: "builtin/rules",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static MARGIN_PERCENT: Setting = Setting {
+    name: "judges.margin_percent",
+    variable: "JURAT_JUDGES_MARGIN_PERCENT",
+    flag: None,
+    kind: Kind::Count { least: 0, most: 10_000 },
+    default: Some("0"),
+    about: "How many percent an account pays above the prices of the providers.",
+    example: "10",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static CACHE_SECONDS: Setting = Setting {
+    name: "judges.cache_seconds",
+    variable: "JURAT_JUDGES_CACHE_SECONDS",
+    flag: None,
+    kind: Kind::Count { least: 0, most: 315_360_000 },
+    default: Some("2592000"),
+    about: "How many seconds a verdict on the same inputs is used again; 0 asks the judge each time.",
+    example: "86400",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static MEDIA_ALLOW: Setting = Setting {
+    name: "judges.media_allow",
+    variable: "JURAT_JUDGES_MEDIA_ALLOW",
+    flag: None,
+    kind: Kind::Ranges,
+    default: None,
+    about: "Private ranges from which images of runs may be fetched, with commas between them; without it only public addresses.",
+    example: "10.20.0.0/16",
     privacy: Privacy::Open,
 };
 

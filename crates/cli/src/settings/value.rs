@@ -1,10 +1,16 @@
 //! Reads the text of a value, and says what is wrong with it.
 
+use std::{collections::BTreeSet, net::IpAddr};
+
+use ipnet::IpNet;
+use jurat_core::verifier::ModelRef;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use super::Kind;
 
+/// More than any run asks.
+const MOST_JUDGES: usize = 15;
 /// Shown instead of an address that cannot be taken apart, and may hold a password.
 const UNREADABLE: &str = "(hidden, because it cannot be read as an address)";
 
@@ -18,6 +24,12 @@ pub(super) fn expected(kind: Kind) -> String {
         Kind::Store => "a file or a postgres:// address".to_owned(),
         Kind::Postgres => "an address that begins with postgres://".to_owned(),
         Kind::Filter => "a filter like `debug` or `warn,jurat=info`".to_owned(),
+        Kind::Variable => "the name of a variable".to_owned(),
+        Kind::Model => "a provider and a model, like `openai/gpt-5.4-mini`".to_owned(),
+        Kind::Models => {
+            "judges like `openai/gpt-5.4-mini`, at most 15, with commas between them".to_owned()
+        }
+        Kind::Ranges => "ranges of addresses like 10.0.0.0/8, with commas between them".to_owned(),
         Kind::Word(words) => one_of(words),
         Kind::Share => "a number from 0 to 1".to_owned(),
         Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
@@ -47,6 +59,15 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
             Ok(_) => Ok(text.to_owned()),
             Err(error) => Err(format!("must be {}: {error}", expected(kind))),
         },
+        Kind::Variable if is_variable(text) => Ok(text.to_owned()),
+        // What was given may be the key, in the wrong place.
+        Kind::Variable => {
+            Err("must be the name of a variable, like OPENAI_API_KEY, and never the key itself"
+                .to_owned())
+        }
+        Kind::Model if is_model(text) => Ok(text.to_owned()),
+        Kind::Models if is_panel(text) => Ok(joined(text)),
+        Kind::Ranges if listed(text).all(|range| self::range(range).is_some()) => Ok(joined(text)),
         Kind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
         Kind::Share if text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share)) => {
             Ok(text.to_owned())
@@ -55,12 +76,47 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
             Ok(count) if least <= count && count <= most => Ok(count.to_string()),
             Ok(_) | Err(_) => Err(refused(kind, text)),
         },
-        Kind::Listen | Kind::Word(_) | Kind::Share => Err(refused(kind, text)),
+        Kind::Listen | Kind::Model | Kind::Models | Kind::Ranges | Kind::Word(_) | Kind::Share => {
+            Err(refused(kind, text))
+        }
     }
 }
 
 fn refused(kind: Kind, text: &str) -> String {
     format!("must be {}, and is `{}`", expected(kind), crate::output::shortened(text, 60))
+}
+
+fn is_variable(text: &str) -> bool {
+    let is_symbol = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
+    // A key is longer, and has lowercase letters and hyphens.
+    text.len() <= 64
+        && text.chars().all(is_symbol)
+        && !text.starts_with(|it: char| it.is_ascii_digit())
+}
+
+fn is_model(text: &str) -> bool {
+    text.parse::<ModelRef>().is_ok()
+}
+
+/// Each judge of a panel is another one.
+fn is_panel(text: &str) -> bool {
+    let judges: BTreeSet<&str> = listed(text).collect();
+    let count = listed(text).count();
+    judges.len() == count && count <= MOST_JUDGES && listed(text).all(is_model)
+}
+
+/// What a list holds; commas stand between its parts.
+pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim)
+}
+
+fn joined(text: &str) -> String {
+    listed(text).collect::<Vec<_>>().join(",")
+}
+
+/// A range of addresses, or one address.
+pub(crate) fn range(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse().ok().map(|address: IpAddr| address.into()))
 }
 
 /// Names are looked up later.
@@ -131,11 +187,29 @@ mod tests {
             (Kind::Share, "1.5", "must be a number from 0 to 1, and is `1.5`"),
             (Kind::Url, "ftp://h", "must be an address like http://127.0.0.1:5872"),
             (Kind::Postgres, "s3cret", "must be an address that begins with postgres://"),
+            (
+                Kind::Model,
+                "gpt",
+                "must be a provider and a model, like `openai/gpt-5.4-mini`, and is `gpt`",
+            ),
             (Kind::Text, " ", "is empty; it must be a text, or be left out"),
         ] {
             assert_eq!(parse(kind, text).unwrap_err(), expected);
         }
         assert_eq!(parse(count, "1_0").unwrap(), "10");
+        assert_eq!(parse(Kind::Models, "a/b, c/d").unwrap(), "a/b,c/d");
+        assert_eq!(parse(Kind::Ranges, "10.0.0.0/8, ::1").unwrap(), "10.0.0.0/8,::1");
+        for (kind, text) in [
+            (Kind::Models, "a/b,,c/d"),
+            (Kind::Models, "a/b,a/b"),
+            (Kind::Ranges, "10.0.0.0/33"),
+            (Kind::Ranges, "example.com"),
+            (Kind::Variable, "sk-live-abc"),
+        ] {
+            let fault = parse(kind, text).unwrap_err();
+            assert!(fault.starts_with("must be "), "{text}: {fault}");
+            assert!(kind != Kind::Variable || !fault.contains(text), "{fault}");
+        }
         assert!(parse(Kind::Filter, "jurat=loud").unwrap_err().starts_with("must be a filter"));
     }
 

@@ -149,7 +149,7 @@ fn the_example_is_a_file_that_is_in_order() {
     let used: Vec<&str> = example
         .lines()
         .filter_map(|line| match line.strip_prefix("# ") {
-            Some(rest) => Some(rest).filter(|rest| rest.contains(" = ")),
+            Some(rest) => Some(rest).filter(|rest| rest.contains(" = ") || rest.starts_with('[')),
             None => Some(line),
         })
         .collect();
@@ -159,6 +159,7 @@ fn the_example_is_a_file_that_is_in_order() {
     let count =
         home.run(&["config", "show", "--json"]).ok().json()["items"].as_array().unwrap().len();
     assert_eq!(ran.json()["settings"], count);
+    assert_eq!(ran.json()["providers"], 1);
     fs::write(&file, "[log]\nformat = 1\n").unwrap();
     assert_eq!(home.run(&["config", "check", file.to_str().unwrap()]).code, 2);
 }
@@ -240,4 +241,65 @@ fn help_topics_are_read_like_the_help_of_a_command() {
         assert!(settings.contains(&format!("\n  {name}\n")), "{name}");
     }
     assert!(home.run(&["help", "executors", "add"]).ok().out.contains("Registers an executor"));
+}
+
+const PROVIDERS: &str = "[providers.anthropic]\n\
+    [providers.local]\nbase_url = \"http://me:s3cret@127.0.0.1:11434/v1\"\nkey_env = \"LOCAL_KEY\"\n\
+    models = [\"llama3.3\"]\n\
+    [providers.local.prices.\"*\"]\ninput_usd_per_million = \"1.25\"\noutput_usd_per_million = \"10\"\n\
+    [judges]\ndefault_model = \"local/llama3.3\"\n";
+
+#[test]
+fn providers_are_shown_with_where_their_keys_are_and_never_with_the_keys() {
+    let home = with_file(PROVIDERS);
+    let variables = [("LOCAL_KEY", "k3y-s3cret")];
+    let body = shown(&home, &[], &variables);
+    let local = &body["providers"][1];
+    assert_eq!(local["name"], "local");
+    assert_eq!((&local["kind"], &local["key_env"]), (&json!("openai"), &json!("LOCAL_KEY")));
+    assert_eq!(local["key_is_set"], true);
+    assert_eq!(local["base_url"], "http://me@127.0.0.1:11434/v1");
+    let price =
+        json!({"model": "*", "input_usd_per_million": "1.25", "output_usd_per_million": "10.00"});
+    assert_eq!(local["prices"], json!([price]));
+    assert_eq!(local["origin"]["line"], 2);
+    let vendor = &body["providers"][0];
+    assert_eq!(
+        (&vendor["key_env"], &vendor["key_is_set"]),
+        (&json!("ANTHROPIC_API_KEY"), &json!(false))
+    );
+    assert_eq!(of(&body, "judges.default_model")["value"], "local/llama3.3");
+    let mut command = home.command(&["config", "show"]);
+    let ran = Ran::from(command.envs(variables).output().unwrap()).ok();
+    assert!(!ran.out.contains("s3cret") && !body.to_string().contains("s3cret"), "{}", ran.out);
+    assert!(ran.out.contains("ANTHROPIC_API_KEY, not set"), "{}", ran.out);
+    assert!(ran.out.contains("LOCAL_KEY, set"), "{}", ran.out);
+    assert!(ran.out.contains("*: 1.25 in, 10.00 out"), "{}", ran.out);
+    let ran = home.run(&["config", "check"]).ok();
+    assert!(ran.out.ends_with("is in order: 1 setting and 2 providers\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_fault_of_a_provider_is_named_with_its_line() {
+    let home = with_file(
+        "[providers.local]\nkey_env = \"sk-abc-s3cret\"\nbase_ulr = \"http://h\"\n\
+         [judges]\npanel = \"local/a,openai/b\"\nmedia_allow = \"everywhere\"\n",
+    );
+    let ran = home.run(&["executors", "list"]);
+    assert_eq!(ran.code, 2);
+    let file = home.state().join("jurat.toml").display().to_string();
+    let err = ran.err.replace(&file, "FILE");
+    insta::assert_snapshot!(err);
+    assert!(!err.contains("s3cret"), "{err}");
+    let home = with_file("[judges]\npanel = \"builtin/rules,openai/b\"\n");
+    let ran = home.run(&["config", "check"]);
+    assert_eq!(ran.code, 2);
+    let expected = "line 2: `judges.panel` names the judge `openai/b`, and there is no section `[providers.openai]`\n";
+    assert!(ran.err.ends_with(expected), "{}", ran.err);
+    let home = Home::new();
+    let mut command = home.command(&["executors", "list"]);
+    let ran = Ran::from(command.env("JURAT_JUDGES_DEFAULT_MODEL", "openai/b").output().unwrap());
+    assert_eq!(ran.code, 2);
+    let expected = "error: the variable JURAT_JUDGES_DEFAULT_MODEL: `judges.default_model` names the judge `openai/b`, and there is no section `[providers.openai]`\n";
+    assert_eq!(ran.err, expected);
 }

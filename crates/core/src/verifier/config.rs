@@ -135,38 +135,45 @@ impl Config {
         inputs: &BTreeMap<String, String>,
         media_url: Option<&str>,
     ) -> Result<(), InputError> {
-        let wrong =
-            |field: &str, problem: String| Err(InputError { field: field.to_owned(), problem });
-        if let Some(missing) = self.fields.iter().find(|field| !inputs.contains_key(*field)) {
-            let declared = self.fields.join(", ");
-            let problem = format!("lacks the field `{missing}`; give exactly these: {declared}");
-            return wrong("inputs", problem);
+        check_inputs((self.contract, &self.fields), inputs, media_url)
+    }
+}
+
+/// Whether inputs are exactly what a contract with these fields declares.
+pub(super) fn check_inputs(
+    (contract, fields): (InputContract, &[String]),
+    inputs: &BTreeMap<String, String>,
+    media_url: Option<&str>,
+) -> Result<(), InputError> {
+    let wrong = |field: &str, problem: String| Err(InputError { field: field.to_owned(), problem });
+    if let Some(missing) = fields.iter().find(|field| !inputs.contains_key(*field)) {
+        let declared = fields.join(", ");
+        let problem = format!("lacks the field `{missing}`; give exactly these: {declared}");
+        return wrong("inputs", problem);
+    }
+    if let Some(extra) = inputs.keys().find(|field| !fields.contains(*field)) {
+        let extra: String = extra.chars().take(60).collect();
+        let declared = if fields.is_empty() {
+            "the contract `image` takes no text fields".to_owned()
+        } else {
+            format!("give exactly these: {}", fields.join(", "))
+        };
+        return wrong(
+            "inputs",
+            format!("has the field `{extra}`, which is not declared; {declared}"),
+        );
+    }
+    if let Some((field, _)) = inputs.iter().find(|(_, text)| text.trim().is_empty()) {
+        return wrong(&format!("inputs.{field}"), "must not be empty".to_owned());
+    }
+    match (contract.has_image(), media_url) {
+        (true, None) => {
+            wrong("media_url", format!("is needed: the contract `{contract}` has an image"))
         }
-        if let Some(extra) = inputs.keys().find(|field| !self.fields.contains(*field)) {
-            let extra: String = extra.chars().take(60).collect();
-            let declared = if self.fields.is_empty() {
-                "the contract `image` takes no text fields".to_owned()
-            } else {
-                format!("give exactly these: {}", self.fields.join(", "))
-            };
-            return wrong(
-                "inputs",
-                format!("has the field `{extra}`, which is not declared; {declared}"),
-            );
+        (false, Some(_)) => {
+            wrong("media_url", "must be left out: the contract `text` has no image".to_owned())
         }
-        if let Some((field, _)) = inputs.iter().find(|(_, text)| text.trim().is_empty()) {
-            return wrong(&format!("inputs.{field}"), "must not be empty".to_owned());
-        }
-        match (self.contract.has_image(), media_url) {
-            (true, None) => wrong(
-                "media_url",
-                format!("is needed: the contract `{}` has an image", self.contract),
-            ),
-            (false, Some(_)) => {
-                wrong("media_url", "must be left out: the contract `text` has no image".to_owned())
-            }
-            (true, Some(_)) | (false, None) => Ok(()),
-        }
+        (true, Some(_)) | (false, None) => Ok(()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! How a verifier is named: `id`, `name` or `system:name`, each with `@version` to pin one.
 
+use std::fmt;
+
 use super::is_name;
 
 /// What the names of platform-managed verifiers begin with.
@@ -48,13 +50,26 @@ impl VerifierRef {
     }
 }
 
+impl fmt::Display for VerifierRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.which {
+            Which::Id(text) | Which::Name(text) => f.write_str(text)?,
+            Which::System(name) => write!(f, "{SYSTEM_PREFIX}{name}")?,
+        }
+        match self.version {
+            Some(version) => write!(f, "@{version}"),
+            None => Ok(()),
+        }
+    }
+}
+
 fn pinned(text: &str) -> Result<u32, RefError> {
     let is_plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     let version = if is_plain { text.parse().ok() } else { None };
     version.ok_or(RefError::Version)
 }
 
-fn is_uuid(text: &str) -> bool {
+pub(super) fn is_uuid(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == 36
         && bytes.iter().enumerate().all(|(at, byte)| match at {
@@ -79,6 +94,9 @@ mod tests {
         );
         assert_eq!(read("claims-cite@7"), Ok((Which::Name("claims-cite".to_owned()), Some(7))));
         assert_eq!(read("system:qa"), Ok((Which::System("qa".to_owned()), None)));
+        for text in [ID, "claims-cite@7", "system:qa", "system:qa@1"] {
+            assert_eq!(VerifierRef::parse(text).map(|it| it.to_string()).as_deref(), Ok(text));
+        }
     }
 
     #[test]

@@ -1,0 +1,214 @@
+//! The providers of judges: sections of the file whose names the operator chooses.
+
+mod read;
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use jurat_core::verifier::ModelRef;
+
+pub(super) use self::read::read;
+use super::value;
+
+/// The table of the file that holds a section for each provider.
+pub(super) const TABLE: &str = "providers";
+/// The provider of the judges that need no network; it has no section.
+pub(crate) const BUILTIN: &str = "builtin";
+/// The price of every model that has none of its own.
+pub(crate) const ANY_MODEL: &str = "*";
+
+const PRICES: &str = "prices";
+const INPUT_PRICE: &str = "input_usd_per_million";
+const OUTPUT_PRICE: &str = "output_usd_per_million";
+
+/// One key of a section.
+#[derive(Debug)]
+pub(crate) struct ProviderSetting {
+    /// As the section has it.
+    pub(crate) name: &'static str,
+    /// What holds when it is left out, in words.
+    pub(crate) default: &'static str,
+    /// What it must be.
+    pub(crate) expects: &'static str,
+    /// One sentence.
+    pub(crate) about: &'static str,
+    /// As the example file has it.
+    pub(crate) example: &'static str,
+}
+
+/// In the order in which they are shown. Those of a price follow in a table of their own.
+pub(crate) static PROVIDER_SETTINGS: &[ProviderSetting] = &[
+    ProviderSetting {
+        name: "kind",
+        default: "`anthropic` for the provider of that name, else `openai`",
+        expects: "`anthropic` or `openai`",
+        about: "Which API the provider speaks.",
+        example: "\"openai\"",
+    },
+    ProviderSetting {
+        name: "base_url",
+        default: "that of the vendor for `anthropic` and `openai`; other providers need one",
+        expects: "an address like http://127.0.0.1:11434/v1",
+        about: "Where the API is; it may be on this machine or in a private network.",
+        example: "\"http://127.0.0.1:11434/v1\"",
+    },
+    ProviderSetting {
+        name: "key_env",
+        default: "`ANTHROPIC_API_KEY` and `OPENAI_API_KEY` for those two; others send no key",
+        expects: "the name of a variable",
+        about: "Environment variable of the server that holds the key of the provider.",
+        example: "\"LOCAL_API_KEY\"",
+    },
+    ProviderSetting {
+        name: "concurrency",
+        default: "8",
+        expects: "a whole number from 1 to 10000",
+        about: "Requests under way to the provider from this node; more wait for their turn.",
+        example: "8",
+    },
+    ProviderSetting {
+        name: "timeout_ms",
+        default: "60000",
+        expects: "a whole number from 100 to 600000",
+        about: "How many milliseconds one request to the provider may take.",
+        example: "60000",
+    },
+    ProviderSetting {
+        name: "max_output_tokens",
+        default: "2048",
+        expects: "a whole number from 64 to 1000000",
+        about: "How many tokens a judge may write.",
+        example: "2048",
+    },
+    ProviderSetting {
+        name: "models",
+        default: "any model",
+        expects: "a list of names",
+        about: "Models that verifiers may name; others are refused.",
+        example: "[\"llama3.3\"]",
+    },
+];
+
+/// The keys of a price, below `[providers.NAME.prices."MODEL"]`.
+pub(crate) static PRICE_SETTINGS: &[ProviderSetting] = &[
+    ProviderSetting {
+        name: INPUT_PRICE,
+        default: "none; it is needed",
+        expects: "an amount like \"1.25\", in quotes",
+        about: "What a million tokens that the judge reads cost, in US dollars.",
+        example: "\"1.25\"",
+    },
+    ProviderSetting {
+        name: OUTPUT_PRICE,
+        default: "none; it is needed",
+        expects: "an amount like \"10.00\", in quotes",
+        about: "What a million tokens that the judge writes cost, in US dollars.",
+        example: "\"10.00\"",
+    },
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProviderKind {
+    Anthropic,
+    OpenAi,
+}
+
+impl ProviderKind {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+        }
+    }
+}
+
+/// What a million tokens cost, in micro-credits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Price {
+    pub(crate) input: i64,
+    pub(crate) output: i64,
+}
+
+/// One section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    pub(crate) kind: ProviderKind,
+    pub(crate) base_url: String,
+    /// The variable that holds the key, never the key.
+    pub(crate) key_env: Option<String>,
+    pub(crate) concurrency: u64,
+    pub(crate) timeout_ms: u64,
+    pub(crate) max_output_tokens: u64,
+    /// The models that are allowed; `None` allows any.
+    pub(crate) models: Option<Vec<String>>,
+    pub(crate) prices: BTreeMap<String, Price>,
+    /// Where the section begins.
+    pub(crate) line: usize,
+}
+
+impl Provider {
+    /// The address as anyone may see it.
+    pub(crate) fn shown_url(&self) -> String {
+        value::without_password(&self.base_url)
+    }
+}
+
+/// What is wrong with the judges that a setting names: their providers must be set up.
+pub(super) fn unknown_judges(setting: &str, models: &str, providers: &[Provider]) -> Vec<String> {
+    let models = value::listed(models).filter_map(|model| model.parse::<ModelRef>().ok());
+    let objection = |model: ModelRef| {
+        let provider = providers.iter().find(|it| it.name == model.provider);
+        let allowed = provider.map(|it| it.models.as_deref());
+        match allowed {
+            _ if model.provider == BUILTIN => None,
+            None => Some(format!(
+                "`{setting}` names the judge `{model}`, and there is no section `[{TABLE}.{}]`",
+                model.provider
+            )),
+            Some(Some(models)) if !models.contains(&model.model) => Some(format!(
+                "`{setting}` names the judge `{model}`, which is not among the `models` of its provider"
+            )),
+            Some(_) => None,
+        }
+    };
+    models.filter_map(objection).collect()
+}
+
+/// The sections of the example file, commented out: an empty one would already set a provider up.
+pub(super) fn example() -> String {
+    let mut text = String::from(
+        "\n# Providers of judges. `[providers.anthropic]` and `[providers.openai]` may stay empty: their\n\
+         # keys are read from ANTHROPIC_API_KEY and OPENAI_API_KEY. A provider of any other name needs\n\
+         # its address, and speaks the API of OpenAI unless `kind` says otherwise.\n\
+         # [providers.local]\n",
+    );
+    for setting in PROVIDER_SETTINGS {
+        let _ = write!(text, "\n# {}\n# {} = {}\n", setting.about, setting.name, setting.example);
+    }
+    text.push_str(
+        "\n# What a model costs; \"*\" is for every model without a price of its own. Without a price\n\
+         # only accounts that are not metered may use it.\n\
+         # [providers.local.prices.\"*\"]\n",
+    );
+    for setting in PRICE_SETTINGS {
+        let _ = write!(text, "\n# {}\n# {} = {}\n", setting.about, setting.name, setting.example);
+    }
+    text
+}
+
+/// What `jurat help settings` says of providers.
+pub(super) fn topic() -> String {
+    let mut text = String::from(
+        "\nProviders of judges stand in the file only, each in a section of its own:\n",
+    );
+    for (section, settings) in
+        [("NAME", PROVIDER_SETTINGS), ("NAME.prices.\"MODEL\"", PRICE_SETTINGS)]
+    {
+        let _ = write!(text, "\n  [{TABLE}.{section}]\n");
+        for setting in settings {
+            let (name, about, default) = (setting.name, setting.about, setting.default);
+            let _ = write!(text, "    {name}\n      {about}\n      by default {default}\n");
+        }
+    }
+    text
+}

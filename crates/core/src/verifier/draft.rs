@@ -1,0 +1,221 @@
+//! A version as its owner asks for it, and whether it can be one.
+
+use std::collections::BTreeSet;
+
+use super::{
+    CRITERION_CHARS, DESCRIPTION_CHARS, FIELD_CHARS, InputContract, MOST_EXAMPLES, MOST_FIELDS,
+    NAME_CHARS, URL_CHARS,
+    config::{Config, Effort, Example, InputError, JudgeSettings, ModelRef, check_inputs},
+    is_field, is_name,
+    reference::is_uuid,
+};
+
+/// What is to be deployed: the first version of a verifier, or the next one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewVersion {
+    pub name: String,
+    pub description: String,
+    pub criterion: String,
+    pub contract: InputContract,
+    pub fields: Vec<String>,
+    pub examples: Vec<Example>,
+    /// The default judge of the installation when left out.
+    pub model: Option<ModelRef>,
+    pub effort: Option<Effort>,
+    pub commit_first: bool,
+    /// The token of the current version; left out for a new verifier.
+    pub expected_token: Option<String>,
+}
+
+impl NewVersion {
+    /// Whether the limits are kept, and the examples fit the contract.
+    pub fn check(&self) -> Result<(), InputError> {
+        self.check_name()?;
+        within("description", &self.description, DESCRIPTION_CHARS)?;
+        within("criterion", &self.criterion, CRITERION_CHARS)?;
+        self.check_fields()?;
+        if MOST_EXAMPLES < self.examples.len() {
+            let problem = format!("must have at most {MOST_EXAMPLES} examples");
+            return wrong("few_shot_examples", problem);
+        }
+        for (index, example) in self.examples.iter().enumerate() {
+            self.check_example(example).map_err(|error| InputError {
+                field: format!("few_shot_examples.{index}.{}", error.field),
+                ..error
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The configuration of the version, judged by this model.
+    pub fn into_config(self, model: ModelRef) -> Config {
+        Config {
+            criterion: self.criterion,
+            contract: self.contract,
+            fields: self.fields,
+            examples: self.examples,
+            judge: JudgeSettings { model, effort: self.effort, commit_first: self.commit_first },
+        }
+    }
+
+    fn check_name(&self) -> Result<(), InputError> {
+        if !is_name(&self.name) {
+            let problem =
+                format!("must have 1 to {NAME_CHARS} lowercase letters, digits and hyphens");
+            return wrong("name", problem);
+        }
+        if is_uuid(&self.name) {
+            let problem = "must not have the form of a verifier id, which it would be taken for";
+            return wrong("name", problem.to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_fields(&self) -> Result<(), InputError> {
+        let refuse = |problem: String| wrong("input_fields", problem);
+        let contract = self.contract;
+        if contract.has_text() && self.fields.is_empty() {
+            return refuse(format!(
+                "contradicts `input_contract` `{contract}`, which needs at least one named field"
+            ));
+        }
+        if !contract.has_text() && !self.fields.is_empty() {
+            return refuse(format!(
+                "contradicts `input_contract` `{contract}`, which has no text fields; leave them out"
+            ));
+        }
+        if MOST_FIELDS < self.fields.len() {
+            return refuse(format!("must have at most {MOST_FIELDS} names"));
+        }
+        let mut seen = BTreeSet::new();
+        for field in &self.fields {
+            let short: String = field.chars().take(60).collect();
+            if !is_field(field) {
+                return refuse(format!(
+                    "has `{short}`; a name has 1 to {FIELD_CHARS} letters, digits, hyphens and underscores"
+                ));
+            }
+            if !seen.insert(field) {
+                return refuse(format!("has `{short}` twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_example(&self, example: &Example) -> Result<(), InputError> {
+        let media_url = example.media_url.as_deref();
+        check_inputs((self.contract, &self.fields), &example.inputs, media_url)?;
+        let is_address = |url: &str| {
+            url.len() <= URL_CHARS && (url.starts_with("https://") || url.starts_with("http://"))
+        };
+        if media_url.is_some_and(|url| !is_address(url)) {
+            let problem = format!("must be an https address of at most {URL_CHARS} characters");
+            return wrong("media_url", problem);
+        }
+        Ok(())
+    }
+}
+
+fn within(field: &str, text: &str, most: usize) -> Result<(), InputError> {
+    if text.trim().is_empty() {
+        return wrong(field, "must not be blank".to_owned());
+    }
+    let count = text.chars().count();
+    if most < count {
+        return wrong(field, format!("must have at most {most} characters, and has {count}"));
+    }
+    Ok(())
+}
+
+fn wrong(field: &str, problem: String) -> Result<(), InputError> {
+    Err(InputError { field: field.to_owned(), problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn draft() -> NewVersion {
+        NewVersion {
+            name: "claims-cite-source".to_owned(),
+            description: "d".to_owned(),
+            criterion: "c".to_owned(),
+            contract: InputContract::Text,
+            fields: vec!["response".to_owned(), "source".to_owned()],
+            examples: vec![],
+            model: None,
+            effort: None,
+            commit_first: false,
+            expected_token: None,
+        }
+    }
+
+    fn example(fields: &[&str], media_url: Option<&str>) -> Example {
+        let inputs = fields.iter().map(|field| ((*field).to_owned(), "x".to_owned()));
+        Example {
+            inputs: inputs.collect::<BTreeMap<_, _>>(),
+            media_url: media_url.map(str::to_owned),
+            passed: true,
+            reasoning: None,
+        }
+    }
+
+    #[track_caller]
+    fn refused(draft: &NewVersion, field: &str) {
+        assert_eq!(draft.check().unwrap_err().field, field, "{draft:?}");
+    }
+
+    #[test]
+    fn the_longest_texts_fit_and_one_more_character_does_not() {
+        let full = NewVersion {
+            name: "n".repeat(NAME_CHARS),
+            description: "é".repeat(DESCRIPTION_CHARS),
+            criterion: "é".repeat(CRITERION_CHARS),
+            ..draft()
+        };
+        assert_eq!(full.check(), Ok(()));
+        refused(&NewVersion { name: format!("{}n", full.name), ..full.clone() }, "name");
+        let description = format!("{}é", full.description);
+        refused(&NewVersion { description, ..full.clone() }, "description");
+        let criterion = format!("{}é", full.criterion);
+        refused(&NewVersion { criterion, ..full }, "criterion");
+    }
+
+    #[test]
+    fn a_name_is_plain_and_no_id() {
+        for name in ["", "Name", "a_b", "a b", "system:a", "0198c1f0-0000-7000-8000-000000000001"] {
+            refused(&NewVersion { name: name.to_owned(), ..draft() }, "name");
+        }
+    }
+
+    #[test]
+    fn fields_fit_the_contract_and_are_plain_and_distinct() {
+        let fields = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        for names in [&[][..], &["a", "a"], &["a b"], &[""], &["é"]] {
+            refused(&NewVersion { fields: fields(names), ..draft() }, "input_fields");
+        }
+        let many: Vec<String> = (0..=MOST_FIELDS).map(|number| format!("f{number}")).collect();
+        refused(&NewVersion { fields: many, ..draft() }, "input_fields");
+        let image = NewVersion { contract: InputContract::Image, ..draft() };
+        refused(&image, "input_fields");
+        assert_eq!(NewVersion { fields: vec![], ..image }.check(), Ok(()));
+    }
+
+    #[test]
+    fn each_example_fits_the_contract() {
+        let with = |example: Example| NewVersion { examples: vec![example], ..draft() };
+        assert_eq!(with(example(&["response", "source"], None)).check(), Ok(()));
+        refused(&with(example(&["response"], None)), "few_shot_examples.0.inputs");
+        let seen = example(&["response", "source"], Some("https://x/y.png"));
+        refused(&with(seen.clone()), "few_shot_examples.0.media_url");
+        let both = NewVersion { contract: InputContract::TextImage, ..with(seen) };
+        assert_eq!(both.check(), Ok(()));
+        let local = example(&["response", "source"], Some("file:///etc/passwd"));
+        let both = NewVersion { contract: InputContract::TextImage, ..with(local) };
+        refused(&both, "few_shot_examples.0.media_url");
+        let many = vec![example(&["response", "source"], None); MOST_EXAMPLES + 1];
+        refused(&NewVersion { examples: many, ..draft() }, "few_shot_examples");
+    }
+}

@@ -1,0 +1,106 @@
+//! Deploying: the first version of a verifier, or the next one.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    id::uuid,
+    verifier::{NewVersion, Which, system},
+};
+use jurat_store::{Deploy, Deployed, Deployment, OnceAnswer};
+
+use crate::{Done, Engine, EngineError, Keyed, executors::require};
+
+impl Engine {
+    /// Makes a verifier, or adds a version to the one with the name.
+    pub async fn verifier_deploy(
+        &self,
+        caller: &Caller,
+        new: NewVersion,
+        keyed: Option<Keyed<Deployment>>,
+    ) -> Result<Done<Deployment>, EngineError> {
+        require(caller, Scope::VerifiersWrite)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
+        new.check().map_err(EngineError::Input)?;
+        self.check_reserved(caller, &new.name).await?;
+        let deploy = self.deploy_of(caller, new);
+        let name = &deploy.name;
+        let once = self.note_for(caller, keyed, |saving| {
+            OnceAnswer::OfDeployment(Arc::new(move |deployment| saving.of(deployment)))
+        });
+        match self.inner.store.verifier_deploy(&deploy, once.as_ref()).await? {
+            Deployed::Done(deployment) => {
+                tracing::info!(
+                    verifier.id = %deployment.verifier.id,
+                    version = deployment.verifier.current_version,
+                    "deployed a version of a verifier"
+                );
+                Ok(Done::Now(deployment))
+            }
+            Deployed::Repeated => self.answered_meanwhile(caller, keyed).await,
+            Deployed::TokenMissing { current } => {
+                let problem = format!(
+                    "there is a verifier `{name}` already; its next version needs `expected_version_token`"
+                );
+                Err(refusal(problem, Some(current)))
+            }
+            Deployed::TokenStale { current } => {
+                let problem = format!(
+                    "`expected_version_token` is not the current one of `{name}`, which was deployed anew meanwhile"
+                );
+                Err(refusal(problem, Some(current)))
+            }
+            Deployed::TokenUnexpected => {
+                let problem = format!(
+                    "there is no verifier `{name}` yet; leave `expected_version_token` out of its first deploy"
+                );
+                Err(refusal(problem, None))
+            }
+            Deployed::NameRevoked => {
+                let problem = format!(
+                    "the name `{name}` belongs to a verifier that was revoked, and stays taken; choose another one"
+                );
+                Err(refusal(problem, None))
+            }
+        }
+    }
+
+    /// A new verifier cannot have the name of one that comes with the program; one that had it
+    /// before keeps it.
+    async fn check_reserved(&self, caller: &Caller, name: &str) -> Result<(), EngineError> {
+        if !system::names().any(|reserved| reserved == name) {
+            return Ok(());
+        }
+        let which = Which::Name(name.to_owned());
+        match self.inner.store.verifier_get(caller.account(), &which, None).await? {
+            Some(_) => Ok(()),
+            None => Err(EngineError::Conflict(format!(
+                "the name `{name}` is reserved for a verifier of the platform; choose another one"
+            ))),
+        }
+    }
+
+    fn deploy_of(&self, caller: &Caller, mut new: NewVersion) -> Deploy {
+        let clock = &self.inner.clock;
+        let at = clock.now();
+        let judge = self.judge_or_rules(new.model.take());
+        Deploy {
+            account: caller.account().clone(),
+            name: new.name.clone(),
+            description: new.description.clone(),
+            expected_token: new.expected_token.take(),
+            config: new.into_config(judge),
+            new_id: uuid(at, clock.bits()),
+            new_token: format!("{:032x}", clock.bits()),
+            at,
+        }
+    }
+}
+
+/// Why nothing was deployed, with the token that the next version needs where there is one.
+fn refusal(problem: String, current: Option<String>) -> EngineError {
+    EngineError::Token { problem, current }
+}

@@ -1,0 +1,113 @@
+//! Reading the runs of verifiers.
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    round::Round,
+    run::{Purpose, Run, RunVerdict},
+    time::Timestamp,
+    verifier::{
+        SYSTEM_PREFIX, VerifierRef, Which,
+        system::{self, SystemVerifier},
+    },
+};
+use jurat_store::{Measurement, RunFilter};
+
+use crate::{Engine, EngineError, executors::require};
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default)]
+pub struct RunQuery {
+    pub verifier: Option<VerifierRef>,
+    pub verdict: Option<RunVerdict>,
+    pub version: Option<u32>,
+    pub purpose: Option<Purpose>,
+    /// Begun at this time or later.
+    pub since: Option<Timestamp>,
+    /// Begun before this time.
+    pub until: Option<Timestamp>,
+    /// Starts behind this run, towards older ones.
+    pub before: Option<String>,
+    pub limit: u32,
+}
+
+/// A run with its round, in which the judges are.
+#[derive(Debug, Clone)]
+pub struct RunRecord {
+    pub run: Run,
+    pub round: Round,
+    pub measured: Vec<Measurement>,
+}
+
+impl Engine {
+    pub async fn run_get(&self, caller: &Caller, id: &str) -> Result<RunRecord, EngineError> {
+        require(caller, Scope::VerifiersRead)?;
+        let (store, account) = (&self.inner.store, caller.account());
+        let run = store.run_get(account, id).await?;
+        let run = run.ok_or_else(|| EngineError::NotFound { what: "run", id: id.to_owned() })?;
+        let round = self.round_of(account, &run.round).await?;
+        let ticket = &run.ticket;
+        let measured = store.measurements(account, &ticket.verifier_id, ticket.version).await?;
+        Ok(RunRecord { run, round, measured })
+    }
+
+    /// The account's runs, newest first. An id finds the runs of a verifier also when it was
+    /// revoked.
+    pub async fn run_list(
+        &self,
+        caller: &Caller,
+        query: RunQuery,
+    ) -> Result<Vec<Run>, EngineError> {
+        require(caller, Scope::VerifiersRead)?;
+        let verifier_id = match &query.verifier {
+            None => None,
+            Some(reference) => Some(self.id_of(caller, reference).await?),
+        };
+        self.runs_of(caller, verifier_id, query).await
+    }
+
+    /// The account's runs of a verifier that it can run, newest first.
+    pub async fn verifier_runs(
+        &self,
+        caller: &Caller,
+        reference: &VerifierRef,
+        query: RunQuery,
+    ) -> Result<Vec<Run>, EngineError> {
+        require(caller, Scope::VerifiersRead)?;
+        let version = self.verifier_resolve(caller, reference).await?;
+        self.runs_of(caller, Some(version.verifier.id), query).await
+    }
+
+    async fn runs_of(
+        &self,
+        caller: &Caller,
+        verifier_id: Option<String>,
+        query: RunQuery,
+    ) -> Result<Vec<Run>, EngineError> {
+        let filter = RunFilter {
+            verifier_id,
+            version: query.version,
+            verdict: query.verdict,
+            purpose: query.purpose,
+            since: query.since,
+            until: query.until,
+            limit: query.limit,
+            before: query.before,
+        };
+        Ok(self.inner.store.run_list(caller.account(), &filter).await?)
+    }
+
+    /// What stands in the rows of runs; only a name must be looked up.
+    async fn id_of(&self, caller: &Caller, reference: &VerifierRef) -> Result<String, EngineError> {
+        Ok(match &reference.which {
+            Which::Id(id) => id.clone(),
+            Which::System(name) => {
+                let known = system::find(name).map(SystemVerifier::id);
+                known.unwrap_or_else(|| format!("{SYSTEM_PREFIX}{name}"))
+            }
+            Which::Name(_) => {
+                let current = VerifierRef { version: None, ..reference.clone() };
+                self.verifier_owned(caller, &current).await?.verifier.id
+            }
+        })
+    }
+}
