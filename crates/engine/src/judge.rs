@@ -23,11 +23,11 @@ use jurat_core::{
 use jurat_guard::bounded::NotDone;
 use tokio::time::Instant;
 
-pub use self::settings::{Judges, ProviderKind, ProviderSettings};
 use self::{ask::Asking, bench::Provider, pictures::Pictures};
-pub(crate) use self::{
-    bench::{Bench, JudgeUnknown},
-    pictures::SharedImage,
+pub(crate) use self::{bench::Bench, pictures::SharedImage};
+pub use self::{
+    bench::JudgeUnknown,
+    settings::{Judges, ProviderKind, ProviderSettings},
 };
 use crate::Engine;
 

@@ -34,7 +34,7 @@ pub(crate) struct Bench {
     pub(super) judges: Judges,
     desks: BTreeMap<String, Desk>,
     /// What a model's side refused, so that it is not sent again.
-    refused: Cache<ModelRef, Without>,
+    refused: Cache<String, Without>,
     media: OnceLock<Option<PublicClient>>,
     /// The images of examples, by address.
     pub(super) pictures: Cache<String, Image>,
@@ -127,11 +127,11 @@ impl Bench {
 
     /// What is not sent to a model any more.
     pub(super) fn without(&self, model: &ModelRef) -> Without {
-        self.refused.get(model).unwrap_or_default()
+        self.refused.get(&model.to_string()).unwrap_or_default()
     }
 
     pub(super) fn learn(&self, model: &ModelRef, without: Without) {
-        self.refused.insert(model.clone(), without);
+        self.refused.insert(model.to_string(), without);
     }
 
     /// The client for images; `None` on a machine whose TLS set-up is broken.

@@ -54,9 +54,9 @@ impl ProviderSettings {
             kind,
             base_url: base_url.into(),
             key_env: None,
-            concurrency: 16,
-            timeout: Duration::from_secs(120),
-            max_output_tokens: 4_096,
+            concurrency: 8,
+            timeout: Duration::from_secs(60),
+            max_output_tokens: 2_048,
             prices: BTreeMap::new(),
             models: None,
         }
