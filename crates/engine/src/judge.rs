@@ -87,7 +87,7 @@ impl Engine {
             Ok(pictures) => pictures,
             Err(failure) => return Judged::free(Err(failure)),
         };
-        let digest = known::digest(task, &provider.settings, &pictures);
+        let digest = known::digest(task, provider.settings, &pictures);
         if let Some(judgment) = self.known_verdict(task, &digest).await {
             let usage = Usage { is_cached: true, ..Usage::default() };
             return Judged { outcome: Ok(judgment), usage, cost_micros: 0 };

@@ -24,7 +24,7 @@ use crate::Secrets;
 const MOST_MODELS: u64 = 1_000;
 /// Images of examples that are kept, and for how long.
 const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
-const PICTURES_FOR: Duration = Duration::from_secs(600);
+const PICTURES_FOR: Duration = Duration::from_mins(10);
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");

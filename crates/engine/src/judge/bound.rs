@@ -73,7 +73,7 @@ fn most(settings: &ProviderSettings, prompt: &Prompt, images: u64) -> Tokens {
         prompt,
         effort: Some(Effort::Medium),
         max_output_tokens: settings.max_output_tokens,
-        without: Without::default(),
+        without: &Without::new(),
     };
     let bytes = request.body(settings.kind).to_string().len();
     let input = u64::try_from(bytes).unwrap_or(u64::MAX);

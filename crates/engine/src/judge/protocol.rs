@@ -1,5 +1,7 @@
 //! The request in either protocol, and what to leave out of it when a model's side refuses that.
 
+use std::collections::BTreeSet;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_core::{
     judge::{Image, Prompt, Role, Turn},
@@ -9,17 +11,20 @@ use serde_json::{Map, Value, json};
 
 use super::settings::ProviderKind;
 
-/// What not to send, because not every model takes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Without {
-    temperature: bool,
-    effort: bool,
+/// A part of a request that not every model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Temperature,
+    Effort,
+    Thinking,
     /// The schema of the answer; the system text describes its form as well.
-    format: bool,
-    thinking: bool,
-    /// `max_tokens` by its older name; newer models of one provider know only the newer one.
-    old_limit: bool,
+    Format,
+    /// The limit of the answer by its older name, for which the newer one is sent instead.
+    OldLimit,
 }
+
+/// What not to send.
+pub(super) type Without = BTreeSet<Part>;
 
 /// All that a request is made of.
 #[derive(Debug, Clone, Copy)]
@@ -28,10 +33,14 @@ pub(super) struct Request<'a> {
     pub(super) prompt: &'a Prompt,
     pub(super) effort: Option<Effort>,
     pub(super) max_output_tokens: u32,
-    pub(super) without: Without,
+    pub(super) without: &'a Without,
 }
 
 impl Request<'_> {
+    fn has(&self, part: Part) -> bool {
+        !self.without.contains(&part)
+    }
+
     pub(super) fn body(&self, kind: ProviderKind) -> Value {
         match kind {
             ProviderKind::OpenAi => self.chat(),
@@ -40,7 +49,7 @@ impl Request<'_> {
     }
 
     fn effort(&self) -> Option<&'static str> {
-        self.effort.filter(|_| !self.without.effort).map(Effort::as_str)
+        self.effort.filter(|_| self.has(Part::Effort)).map(Effort::as_str)
     }
 
     fn chat(&self) -> Value {
@@ -57,19 +66,19 @@ impl Request<'_> {
         });
         let messages: Vec<Value> = std::iter::once(system).chain(turns).collect();
         let mut body = object(&[("model", json!(self.model)), ("messages", json!(messages))]);
-        let limit = if self.without.old_limit { "max_completion_tokens" } else { "max_tokens" };
+        let limit = if self.has(Part::OldLimit) { "max_tokens" } else { "max_completion_tokens" };
         body.insert(limit.to_owned(), json!(self.max_output_tokens));
         match self.effort() {
             Some(effort) => {
                 body.insert("reasoning_effort".to_owned(), json!(effort));
             }
             // Models that reason take no temperature.
-            None if !self.without.temperature => {
+            None if self.has(Part::Temperature) => {
                 body.insert("temperature".to_owned(), json!(0));
             }
             None => {}
         }
-        if !self.without.format {
+        if self.has(Part::Format) {
             let schema = json!({ "name": "answer", "strict": true, "schema": self.prompt.schema });
             let format = json!({ "type": "json_schema", "json_schema": schema });
             body.insert("response_format".to_owned(), format);
@@ -93,18 +102,18 @@ impl Request<'_> {
             ("max_tokens", json!(self.max_output_tokens)),
         ]);
         let mut output = Map::new();
-        if !self.without.format {
+        if self.has(Part::Format) {
             let format = json!({ "type": "json_schema", "schema": self.prompt.schema });
             output.insert("format".to_owned(), format);
         }
         match self.effort() {
             Some(effort) => {
                 output.insert("effort".to_owned(), json!(effort));
-                if !self.without.thinking {
+                if self.has(Part::Thinking) {
                     body.insert("thinking".to_owned(), json!({ "type": "adaptive" }));
                 }
             }
-            None if !self.without.temperature => {
+            None if self.has(Part::Temperature) => {
                 body.insert("temperature".to_owned(), json!(0));
             }
             None => {}
@@ -116,35 +125,30 @@ impl Request<'_> {
     }
 }
 
-/// What to leave out after a refusal with status 400; `None` when it is about something else.
-pub(super) fn adapted(body: &Value, refusal: &[u8], without: Without) -> Option<Without> {
+/// A member that can be refused, the words by which a message speaks of it, and what to leave out.
+const REFUSABLE: &[(&str, &[&str], &[Part])] = &[
+    ("/max_tokens", &["max_completion_tokens"], &[Part::OldLimit]),
+    ("/temperature", &["temperature"], &[Part::Temperature]),
+    ("/thinking", &["thinking"], &[Part::Thinking]),
+    ("/reasoning_effort", &["reasoning_effort"], &[Part::Effort]),
+    ("/output_config/effort", &["effort"], &[Part::Effort]),
+    ("/response_format", &["response_format", "json_schema"], &[Part::Format]),
+    ("/output_config", &["output_config", "output_format"], &[Part::Format, Part::Effort]),
+];
+
+/// What else to leave out after a refusal with status 400; `None` when it is about something else.
+pub(super) fn refused_parts(body: &Value, refusal: &[u8]) -> Option<&'static [Part]> {
     let refusal: Value = serde_json::from_slice(refusal).ok()?;
     let said = |name: &str| refusal.pointer(name).and_then(Value::as_str).unwrap_or_default();
     let (parameter, message) = (said("/error/param"), said("/error/message").to_lowercase());
-    let names = |name: &str| parameter == name || message.contains(name);
-    let sent = |name: &str| body.pointer(name).is_some();
-    let mut without = without;
-    if sent("/max_tokens") && sent("/messages/0/role") && names("max_completion_tokens") {
-        without.old_limit = true;
-    } else if sent("/max_tokens") && parameter == "max_tokens" {
-        without.old_limit = true;
-    } else if sent("/temperature") && names("temperature") {
-        without.temperature = true;
-    } else if sent("/thinking") && names("thinking") {
-        without.thinking = true;
-    } else if sent("/reasoning_effort") && names("reasoning_effort")
-        || sent("/output_config/effort") && names("effort")
-    {
-        without.effort = true;
-    } else if sent("/response_format") && (names("response_format") || names("json_schema")) {
-        without.format = true;
-    } else if sent("/output_config") && (names("output_config") || names("output_format")) {
-        without.format = true;
-        without.effort = true;
-    } else {
-        return None;
-    }
-    Some(without)
+    let is_about = |member: &str, words: &[&str]| {
+        member.strip_prefix('/') == Some(parameter)
+            || words.iter().any(|word| message.contains(word))
+    };
+    REFUSABLE
+        .iter()
+        .find(|(member, words, _)| body.pointer(member).is_some() && is_about(member, words))
+        .map(|(_, _, parts)| *parts)
 }
 
 fn role(turn: &Turn) -> &'static str {

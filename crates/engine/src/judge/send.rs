@@ -1,6 +1,7 @@
 //! Sends a request to a provider: in its turn, within the deadline, and again where that can help.
 
 use std::{
+    fmt::Write as _,
     sync::atomic::Ordering,
     time::{Duration, UNIX_EPOCH},
 };
@@ -20,7 +21,7 @@ use tokio::time::Instant;
 use super::{
     ask::Asking,
     completion, out_of_time,
-    protocol::{Request, Without, adapted},
+    protocol::{Request, Without, refused_parts},
     unavailable,
 };
 
@@ -66,15 +67,15 @@ impl Asking<'_> {
         let settings = self.provider.settings;
         let bench = &self.engine.inner.bench;
         let known = bench.without(&self.task.model);
-        let mut without = known;
+        let mut without = known.clone();
         for _ in 0..=MOST_ADAPTED {
-            let body = self.request(prompt, without).body(settings.kind);
+            let body = self.request(prompt, &without).body(settings.kind);
             let sent = self.send(Bytes::from(body.to_string())).await;
             let reply = match sent {
                 Ok(reply) => reply,
                 Err(TryFailed::Status { reply, .. }) if reply.status == StatusCode::BAD_REQUEST => {
-                    match adapted(&body, &reply.body, without) {
-                        Some(less) => without = less,
+                    match refused_parts(&body, &reply.body) {
+                        Some(parts) => without.extend(parts),
                         None => return Err(self.refused(&reply, None)),
                     }
                     continue;
@@ -93,7 +94,7 @@ impl Asking<'_> {
         Err(unavailable(format!("`{}` refuses every form of the request", self.task.model)))
     }
 
-    fn request<'p>(&'p self, prompt: &'p Prompt, without: Without) -> Request<'p> {
+    fn request<'p>(&'p self, prompt: &'p Prompt, without: &'p Without) -> Request<'p> {
         Request {
             model: &self.task.model.model,
             prompt,
@@ -179,10 +180,10 @@ impl Asking<'_> {
     fn refused(&self, reply: &Reply, wait: Option<Duration>) -> Failure {
         let mut detail = format!("the provider `{}` answered {}", self.provider.name, reply.status);
         if let Some(word) = error_word(&reply.body) {
-            detail.push_str(&format!(" ({word})"));
+            let _ = write!(detail, " ({word})");
         }
         if let Some(wait) = wait {
-            detail.push_str(&format!(" and asks to wait {} s", wait.as_secs()));
+            let _ = write!(detail, " and asks to wait {} s", wait.as_secs());
         }
         unavailable(detail)
     }

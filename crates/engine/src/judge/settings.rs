@@ -55,7 +55,7 @@ impl ProviderSettings {
             base_url: base_url.into(),
             key_env: None,
             concurrency: 8,
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             max_output_tokens: 2_048,
             prices: BTreeMap::new(),
             models: None,

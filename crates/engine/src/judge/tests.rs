@@ -1,6 +1,10 @@
 //! Judges over real sockets: what they are sent, and what their answers and faults amount to.
 
+mod costs;
 mod faults;
+mod images;
+mod retries;
+mod setup;
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +27,7 @@ use jurat_store::Location;
 use jurat_testkit::fake_provider::FakeProvider;
 use tokio::time::Instant;
 
-use super::{JudgeTask, Judged, Judges, ProviderKind, ProviderSettings};
+use super::{JudgeTask, Judged, Judges, ProviderKind, ProviderSettings, SharedImage};
 use crate::{Clock, Engine, Limits, NodeKey, Parts};
 
 /// The key of every fake; no log may have it.
@@ -50,7 +54,6 @@ impl Clock for Hand {
 /// An engine with one provider.
 struct Court {
     engine: Engine,
-    clock: Arc<Hand>,
 }
 
 impl Court {
@@ -78,7 +81,7 @@ impl Court {
         });
         let engine = Engine::new(Parts {
             store: jurat_store::open(&Location::Memory).await.unwrap(),
-            clock: Arc::<Hand>::clone(&clock),
+            clock,
             client: Client::new(jurat_guard::client::Limits::default()).unwrap(),
             bounded: Bounded::new(1),
             node_key: NodeKey::from_seed(&[7; 32]).unwrap(),
@@ -86,7 +89,7 @@ impl Court {
             limits: Limits::default(),
             judges,
         });
-        Self { engine, clock }
+        Self { engine }
     }
 
     async fn judge(&self, task: &JudgeTask) -> Judged {
@@ -128,7 +131,7 @@ fn task(question: Question) -> JudgeTask {
         verifier_id: "0198c1f0-0000-7000-8000-000000000001".to_owned(),
         turn: 0,
         is_fresh: false,
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: Instant::now() + Duration::from_mins(1),
     }
 }
 

@@ -37,28 +37,52 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-const fn is_public_v4(address: Ipv4Addr) -> bool {
-    match address.octets() {
-        // This network, private, shared with the provider, loopback, link-local.
-        [0 | 10 | 127, ..] | [100, 64..=127, ..] | [169, 254, ..] => false,
-        // Private, protocol assignments, documentation, 6to4 relays, benchmarks.
-        [172, 16..=31, ..] | [192, 168, ..] | [192, 0, 0 | 2, _] | [192, 88, 99, _] => false,
-        [198, 18 | 19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => false,
-        // Multicast and reserved.
-        [224..=255, ..] => false,
-        _ => true,
-    }
+/// What is not public, by its first address and the length of its prefix.
+const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
+    (Ipv4Addr::UNSPECIFIED, 8),
+    (Ipv4Addr::new(10, 0, 0, 0), 8),
+    // Shared between a provider and its customers.
+    (Ipv4Addr::new(100, 64, 0, 0), 10),
+    (Ipv4Addr::new(127, 0, 0, 0), 8),
+    // Link-local, where clouds keep the secrets of their machines.
+    (Ipv4Addr::new(169, 254, 0, 0), 16),
+    (Ipv4Addr::new(172, 16, 0, 0), 12),
+    (Ipv4Addr::new(192, 0, 0, 0), 24),
+    // Documentation, here and below.
+    (Ipv4Addr::new(192, 0, 2, 0), 24),
+    // Relays of 6to4.
+    (Ipv4Addr::new(192, 88, 99, 0), 24),
+    (Ipv4Addr::new(192, 168, 0, 0), 16),
+    // Benchmarks.
+    (Ipv4Addr::new(198, 18, 0, 0), 15),
+    (Ipv4Addr::new(198, 51, 100, 0), 24),
+    (Ipv4Addr::new(203, 0, 113, 0), 24),
+    // Multicast, and what is reserved.
+    (Ipv4Addr::new(224, 0, 0, 0), 3),
+];
+
+/// What is not public among global unicast: much of it holds an IPv4 address.
+const SPECIAL_V6: &[(Ipv6Addr, u32)] = &[
+    // Protocol assignments, Teredo among them.
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
+    // Documentation.
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
+    // 6to4.
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
+];
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let differs = |first: Ipv4Addr| address.to_bits() ^ first.to_bits();
+    SPECIAL_V4.iter().all(|(first, prefix)| differs(*first) >> (32 - prefix) != 0)
 }
 
-/// Only global unicast, and of that nothing that holds an IPv4 address or is for special use.
-const fn is_public_v6(address: Ipv6Addr) -> bool {
-    match address.segments() {
-        // Protocol assignments, Teredo among them, and documentation.
-        [0x2001, 0..=0x1ff | 0xdb8, ..] => false,
-        // 6to4, and documentation.
-        [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        [first, ..] => 0x2000 <= first && first <= 0x3fff,
-    }
+/// Only global unicast is public, which is one eighth of all.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let differs = |first: Ipv6Addr| address.to_bits() ^ first.to_bits();
+    let is_special =
+        SPECIAL_V6.iter().any(|(first, prefix)| differs(*first) >> (128 - prefix) == 0);
+    address.to_bits() >> 125 == 0b001 && !is_special
 }
 
 #[cfg(test)]

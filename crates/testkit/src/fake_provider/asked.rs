@@ -57,10 +57,10 @@ impl Asked {
 
     /// Media types and base64 texts of all images, in order.
     pub fn images(&self) -> Vec<(String, String)> {
-        let parts = self.messages().into_iter().flat_map(|message| match &message["content"] {
-            Value::Array(parts) => parts.clone(),
-            _ => Vec::new(),
-        });
+        let parts = self
+            .messages()
+            .into_iter()
+            .flat_map(|message| message["content"].as_array().cloned().unwrap_or_default());
         let image = |part: Value| match self.protocol {
             Protocol::Chat => {
                 let url = part["image_url"]["url"].as_str()?.strip_prefix("data:")?;
@@ -110,11 +110,12 @@ impl Asked {
 }
 
 fn text(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-        _ => String::new(),
+    let content = &message["content"];
+    if let Some(text) = content.as_str() {
+        return text.to_owned();
     }
+    let parts = content.as_array().cloned().unwrap_or_default();
+    parts.iter().filter_map(|part| part["text"].as_str()).collect()
 }
 
 /// A message without what is marked in it; all of it when it is no such message.
