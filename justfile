@@ -64,6 +64,11 @@ generate-check:
 api-check *args:
     scripts/api-check --program {{ quote(program) }} --examples 25 {{ args }}
 
+# Calls the tools for models with a client that nobody here wrote. Asks the program that the tests
+# have built. Needs Python, and a network when it runs first.
+mcp-check *args:
+    scripts/mcp-check --program {{ quote(program) }} {{ args }}
+
 # The same with many examples, and other ones each time: an hour of requests.
 conformance *args:
     cargo build --package jurat --locked

@@ -7,7 +7,6 @@ use jurat_bench_load::{announce, until_parent_goes};
 use jurat_core::key::ApiKey;
 use jurat_engine::{Alone, Clock as _, Engine, Judges, Limits, NodeKey, Parts, SystemClock};
 use jurat_guard::{bounded::Bounded, client::Client};
-use jurat_server::Inbound;
 use jurat_store::Location;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -64,7 +63,7 @@ pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result
         match front {
             Front::Own => {
                 let never = std::future::pending();
-                jurat_server::serve(listener, engine, Inbound::default(), never).await
+                jurat_server::serve(listener, engine, jurat_server::Front::default(), never).await
             }
             Front::Plain => axum::serve(listener, jurat_server::router(engine)).await,
         }

@@ -168,6 +168,11 @@ pub(crate) enum Command {
     Backup(Backup),
     /// Puts a backup into a state folder that has no store
     Restore(Restore),
+    /// Offers the operations to models as tools (MCP), on standard input and output
+    #[command(
+        after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA client of the Model Context Protocol starts it: one message a line comes in, and one message a\nline goes out, until the input ends. A running server has the same tools at /mcp."
+    )]
+    Mcp,
     /// Prints the public key by which executors know the requests of this node
     #[command(
         after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."

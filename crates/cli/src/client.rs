@@ -3,7 +3,7 @@
 mod events;
 mod transport;
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -62,8 +62,25 @@ enum Found {
 pub(crate) struct Call {
     method: Method,
     path: String,
-    body: Option<Value>,
+    body: Option<Content>,
     headers: Vec<(&'static str, String)>,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone)]
+enum Content {
+    Value(Value),
+    /// JSON as somebody else wrote it.
+    Written(Bytes),
+}
+
+impl From<Content> for Bytes {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Value(value) => Self::from(value.to_string()),
+            Content::Written(bytes) => bytes,
+        }
+    }
 }
 
 impl Call {
@@ -76,7 +93,14 @@ impl Call {
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
-        Self { method: Method::POST, path: path.into(), body: Some(body), headers: Vec::new() }
+        let body = Some(Content::Value(body));
+        Self { method: Method::POST, path: path.into(), body, headers: Vec::new() }
+    }
+
+    /// Sends JSON as somebody else wrote it.
+    pub(crate) fn post_written(path: impl Into<String>, body: Bytes) -> Self {
+        let body = Some(Content::Written(body));
+        Self { method: Method::POST, path: path.into(), body, headers: Vec::new() }
     }
 
     /// Adds a header where there is a value for it.
@@ -246,6 +270,26 @@ impl Client {
         Err(ClientError::Foreign { status: arriving.status })
     }
 
+    /// Sends a message and hands over every message that comes back for it.
+    pub(crate) async fn exchange(
+        &self,
+        call: Call,
+        mut take: impl FnMut(&str) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut arriving = self.begin(call, "application/json, text/event-stream").await?;
+        if !arriving.is_events {
+            let bytes = arriving.rest().await?;
+            return Ok(take(&String::from_utf8_lossy(&bytes))?);
+        }
+        let mut reader = EventReader::default();
+        while let Some(chunk) = arriving.next().await? {
+            for event in reader.push(&chunk) {
+                take(&event.data)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the work is done by this process, and ends with it.
     pub(crate) const fn is_in_process(&self) -> bool {
         matches!(self.transport, Transport::InProcess(_))
@@ -265,11 +309,10 @@ impl Client {
         for (name, value) in call.headers {
             request = request.header(name, value);
         }
-        let mut body = Bytes::new();
-        if let Some(value) = call.body {
+        if call.body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
-            body = Bytes::from(value.to_string());
         }
+        let body = call.body.map(Bytes::from).unwrap_or_default();
         self.transport.begin(request.body(body)?).await
     }
 }

@@ -8,6 +8,7 @@ mod executors;
 mod gate;
 mod junit;
 mod keys;
+mod mcp;
 mod node;
 mod request;
 mod rounds;
@@ -73,6 +74,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Keys(command) => Box::pin(keys::run(context, command)).await,
         Command::Backup(args) => Box::pin(backup::run(context, args)).await,
         Command::Restore(args) => Box::pin(backup::restore(context, args)).await,
+        Command::Mcp => Box::pin(mcp::run(context)).await,
         Command::Node => node::run(context),
         Command::Doctor(args) => Box::pin(doctor::run(context, &args)).await,
         Command::Config(ConfigCommand::Check { .. }) => config::checked(context),

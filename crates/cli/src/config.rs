@@ -13,9 +13,9 @@ use jurat_store::Location;
 use crate::settings::{
     BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, HEADER_TIMEOUT_MS,
     IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, MAX_CONNECTIONS,
-    MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS,
-    REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER, STATE_DIR, STORE,
-    Settings, WRITE_TIMEOUT_MS,
+    MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin,
+    PROBE_FRESH_MS, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER,
+    STATE_DIR, STORE, Settings, WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
@@ -39,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) telemetry: Option<telemetry::Options>,
     pub(crate) limits: Limits,
     pub(crate) inbound: Inbound,
+    /// Names by which the server is called.
+    pub(crate) hosts: Vec<String>,
 }
 
 /// Who chose the store.
@@ -92,6 +94,7 @@ impl Config {
                     .filter(|lag| !lag.is_zero()),
             },
             inbound: inbound(&settings),
+            hosts: hosts(&settings),
             settings,
         }
     }
@@ -119,6 +122,13 @@ fn inbound(settings: &Settings) -> Inbound {
         shutdown_delay: Duration::from_secs(settings.count(&DELAY_SECONDS)),
         ..Inbound::default()
     }
+}
+
+/// The names that were given, and the one that it listens by, which may be an address.
+fn hosts(settings: &Settings) -> Vec<String> {
+    let given = settings.text(&MCP_HOSTS).map(settings::listed).into_iter().flatten();
+    let listen = settings.text(&LISTEN).and_then(|text| text.rsplit_once(':'));
+    given.chain(listen.map(|(host, _)| host)).map(str::to_owned).collect()
 }
 
 pub(crate) fn log_format(word: Option<&str>) -> LogFormat {

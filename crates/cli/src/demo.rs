@@ -9,7 +9,7 @@ use jurat_runtime::{
     Options,
     engines::{EchoExecutor, EchoMode},
 };
-use jurat_server::Inbound;
+use jurat_server::Front;
 use jurat_store::Location;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
@@ -56,7 +56,7 @@ async fn play(
     let listener = TcpListener::bind(LOOPBACK).await?;
     let url = format!("http://{}", listener.local_addr()?);
     let server =
-        jurat_server::serve(listener, engine.clone(), Inbound::default(), std::future::pending());
+        jurat_server::serve(listener, engine.clone(), Front::default(), std::future::pending());
     tasks.spawn(async { drop(server.await) });
 
     let client = Client::http(&url, &state.admin_key()?.reveal())?;

@@ -54,8 +54,9 @@ fn begin(
     telemetry: Option<&Telemetry>,
 ) -> anyhow::Result<()> {
     let text = config.log_filter.as_deref().unwrap_or(default);
-    // Whoever wants verdicts in the log as well names their target.
-    let text = format!("{}=off,{text},{ALWAYS}=info", evaluation::TARGET);
+    // Whoever wants verdicts in the log as well names their target. The library for messages of
+    // models tells of each one, with words of callers.
+    let text = format!("{}=off,rmcp=off,{text},{ALWAYS}=info", evaluation::TARGET);
     let filter = EnvFilter::try_new(text)
         .map_err(|error| Failure::usage(format!("`log.filter` is not a filter: {error}")))?;
     let lines = fmt::layer()

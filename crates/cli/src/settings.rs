@@ -16,10 +16,11 @@ pub(crate) use self::{
     table::{
         ALL, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DEFAULT_MODEL, DELAY_SECONDS, DRAIN_SECONDS,
         HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT,
-        MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT,
-        PANEL, PROBE_FRESH_MS, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO,
-        SERVER, STATE_DIR, STORE, WRITE_TIMEOUT_MS,
+        MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE,
+        OTLP_ENDPOINT, PANEL, PROBE_FRESH_MS, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY,
+        SAMPLE_RATIO, SERVER, STATE_DIR, STORE, WRITE_TIMEOUT_MS,
     },
+    value::listed,
 };
 
 /// One setting.
@@ -48,6 +49,8 @@ pub(crate) enum Kind {
     Listen,
     /// An http or https address.
     Url,
+    /// Names of hosts with commas between them.
+    Hosts,
     /// A file, or an address of PostgreSQL.
     Store,
     Postgres,

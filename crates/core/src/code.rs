@@ -11,6 +11,8 @@ words!(
         AuthRequired => "auth_required",
         /// The key lacks a scope.
         Forbidden => "forbidden",
+        /// The request names a host, or comes from a web page, that the server does not serve.
+        HostRefused => "host_refused",
         /// The body is not JSON, or has two readings.
         InvalidJson => "invalid_json",
         /// A field of one of our own resources is wrong.
@@ -63,7 +65,7 @@ impl Code {
             Self::InvalidJson | Self::ValidationError => 400,
             Self::AuthRequired => 401,
             Self::BudgetExhausted => 402,
-            Self::Forbidden | Self::AccountSuspended => 403,
+            Self::Forbidden | Self::AccountSuspended | Self::HostRefused => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
@@ -98,6 +100,7 @@ impl Code {
             | Self::SessionPoolTooSmall => 2,
             Self::AuthRequired
             | Self::Forbidden
+            | Self::HostRefused
             | Self::NotFound
             | Self::MethodNotAllowed
             | Self::Conflict
@@ -124,6 +127,9 @@ impl Code {
                 "Send `Authorization: Bearer <key>`; the first start writes an admin key to `admin.key` in the state folder."
             }
             Self::Forbidden => "Use a key with the scope that the message names.",
+            Self::HostRefused => {
+                "Call the server as `localhost` or by its address, or have the operator add the name to `mcp.hosts`."
+            }
             Self::InvalidJson => "Send one JSON document in UTF-8 without duplicate keys.",
             Self::ValidationError | Self::RequestInvalid => {
                 "Correct the field that the message names and send the request again."

@@ -18,12 +18,22 @@ pub(crate) fn begin<'a>(
 
 pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, response: &Response) {
     counted.end(class(response.status()));
-    if let Some(reason) = key_refusal(response.status()) {
+    let code = response.extensions().get::<Code>();
+    // A name that the server does not have says nothing about the key.
+    if let (Some(reason), false) =
+        (key_refusal(response.status()), code == Some(&Code::HostRefused))
+    {
         engine.metrics().requests().key_refused(reason);
     }
-    let code = response.extensions().get::<Code>();
-    if let Some(code @ (Code::Overloaded | Code::ShuttingDown)) = code {
-        engine.metrics().requests().shed(*code);
+    if let Some(code) = code {
+        shed(engine, *code);
+    }
+}
+
+/// Counts what was turned away because there is too much of it.
+pub(crate) fn shed(engine: &Engine, code: Code) {
+    if matches!(code, Code::Overloaded | Code::ShuttingDown) {
+        engine.metrics().requests().shed(code);
     }
 }
 

@@ -8,6 +8,7 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
     response::Response,
 };
+use bytes::Bytes;
 use jurat_core::code::Code;
 use jurat_wire::{problem::Problem, strict};
 use serde_json::Value;
@@ -26,7 +27,8 @@ impl<S: Send + Sync> FromRequest<S> for Json {
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
         check_headers(request.headers()).map_err(|problem| encode::problem(&problem))?;
-        read(request.into_body()).await.map(Self).map_err(|problem| encode::problem(&problem))
+        let read = read(request.into_body()).await;
+        read.map(|(_, value)| Self(value)).map_err(|problem| encode::problem(&problem))
     }
 }
 
@@ -68,7 +70,8 @@ fn too_large() -> Problem {
     Problem::new(Code::PayloadTooLarge, format!("the body is larger than {BODY_LIMIT} bytes"))
 }
 
-async fn read(body: Body) -> Result<Value, Problem> {
+/// A whole body within its bounds, as it came and as what it says.
+pub(crate) async fn read(body: Body) -> Result<(Bytes, Value), Problem> {
     // What is announced to be too large is not waited for, nor invited to come.
     if body.size_hint().lower() > BODY_LIMIT as u64 {
         return Err(too_large());
@@ -82,13 +85,14 @@ async fn read(body: Body) -> Result<Value, Problem> {
             Problem::new(Code::InvalidJson, "the body did not arrive whole")
         }
     })?;
-    strict::parse(&bytes).map_err(|error| {
+    let value = strict::parse(&bytes).map_err(|error| {
         let problem = Problem::new(Code::InvalidJson, error.to_string());
         if error.path.is_empty() { problem } else { problem.at(error.path) }
-    })
+    })?;
+    Ok((bytes, value))
 }
 
-fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
+pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
     let refuse = |detail: &str| Err(Problem::new(Code::UnsupportedMediaType, detail));
     let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     if encodings.any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity")) {

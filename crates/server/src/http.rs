@@ -11,8 +11,10 @@ mod rounds;
 mod sessions;
 mod stream;
 
+use std::sync::Arc;
+
 use axum::{
-    Router,
+    Extension, Router,
     http::Uri,
     middleware::from_fn_with_state,
     response::Response,
@@ -24,10 +26,14 @@ use jurat_wire::problem::Problem;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub(crate) use self::{
+    consensus::reply_with,
     doctor::MOST_ENTRIES,
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
 };
-use crate::{auth, encode, layers};
+use crate::{
+    auth, encode, layers,
+    mcp::{self, Hosts},
+};
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +103,7 @@ fn routes() -> Vec<Route> {
         route("POST", "/v1/rounds/{id}/cancel", "round_cancel", post(rounds::cancel)),
         route("GET", "/v1/doctor", "doctor", get(doctor::show)),
         route("GET", "/v1/doctor/entries", "doctor_entries", get(doctor::entries)),
+        route("POST", "/mcp", "mcp", post(mcp::post)),
     ]
 }
 
@@ -105,7 +112,7 @@ pub fn route_table() -> Vec<RouteInfo> {
     routes().into_iter().map(|route| route.info).collect()
 }
 
-pub(crate) fn router(engine: Engine) -> Router {
+pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
     let (mut guarded, mut open) = (Router::new(), Router::new());
     for Route { info, handler } in routes() {
         // What begins rounds is refused first when there is too much of it, all else never.
@@ -122,6 +129,7 @@ pub(crate) fn router(engine: Engine) -> Router {
     guarded
         .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
         .merge(open)
+        .layer(Extension(Arc::new(hosts)))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(CatchPanicLayer::custom(layers::caught))

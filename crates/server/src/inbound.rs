@@ -2,6 +2,14 @@
 
 use std::time::Duration;
 
+/// What a server takes in, and by which names it is called.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Front {
+    pub inbound: Inbound,
+    /// Names of this server beside `localhost` and the address that it listens on.
+    pub hosts: Vec<String>,
+}
+
 /// The limits on what comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inbound {

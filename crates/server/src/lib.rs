@@ -9,6 +9,7 @@ mod framing;
 mod http;
 mod inbound;
 mod layers;
+mod mcp;
 mod once;
 mod openapi;
 mod pace;
@@ -23,16 +24,16 @@ use axum::Router;
 use jurat_engine::Engine;
 use tokio::net::TcpListener;
 
-use self::accept::Connections;
+use self::{accept::Connections, mcp::Hosts};
 pub use self::{
     http::{Access, RouteInfo, route_table},
-    inbound::Inbound,
+    inbound::{Front, Inbound},
     openapi::openapi,
 };
 
-/// Every route of the server.
+/// Every route of the server, for callers on this machine.
 pub fn router(engine: Engine) -> Router {
-    http::router(engine)
+    http::router(engine, Hosts::default())
 }
 
 /// Serves until `stop` is done, then finishes what is under way, for a while.
@@ -41,10 +42,12 @@ pub fn router(engine: Engine) -> Router {
 pub async fn serve(
     listener: TcpListener,
     engine: Engine,
-    inbound: Inbound,
+    front: Front,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let connections = Connections::new(engine.clone(), router(engine.clone()), inbound);
+    let Front { inbound, hosts } = front;
+    let router = http::router(engine.clone(), Hosts::new(listener.local_addr()?.ip(), &hosts));
+    let connections = Connections::new(engine.clone(), router, inbound);
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),
         () = stopped(&engine, &inbound, stop) => Ok(()),

@@ -10,6 +10,7 @@ pub mod events;
 pub mod executors;
 pub mod fields;
 pub mod keys;
+pub mod mcp;
 pub mod member;
 pub mod page;
 pub mod policy_request;

@@ -4,6 +4,7 @@ use std::io;
 
 use anyhow::{Context as _, bail};
 use jurat_engine::Alone;
+use jurat_server::Front;
 use jurat_store::Location;
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
@@ -53,7 +54,8 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
 
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
-    let serving = jurat_server::serve(listener, engine.clone(), config.inbound, stopped);
+    let front = Front { inbound: config.inbound, hosts: config.hosts.clone() };
+    let serving = jurat_server::serve(listener, engine.clone(), front, stopped);
     let mut serving = Box::pin(async {
         serving.await.context("the listener failed")?;
         engine.shutdown().await;

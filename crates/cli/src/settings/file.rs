@@ -139,6 +139,7 @@ pub(super) fn typed(name: &str, kind: Kind, given: &DeValue<'_>) -> Result<Strin
         | Kind::Folder
         | Kind::Listen
         | Kind::Url
+        | Kind::Hosts
         | Kind::Store
         | Kind::Postgres
         | Kind::Filter

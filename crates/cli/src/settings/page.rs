@@ -33,6 +33,7 @@ fn literal(setting: &Setting) -> String {
         | Kind::Folder
         | Kind::Listen
         | Kind::Url
+        | Kind::Hosts
         | Kind::Store
         | Kind::Postgres
         | Kind::Filter

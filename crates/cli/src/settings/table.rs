@@ -27,6 +27,7 @@ pub(crate) static ALL: &[&Setting] = &[
     &WRITE_TIMEOUT_MS,
     &DRAIN_SECONDS,
     &DELAY_SECONDS,
+    &MCP_HOSTS,
     &DEFAULT_MODEL,
     &PANEL,
     &MARGIN_PERCENT,
@@ -286,6 +287,17 @@ pub(crate) static DELAY_SECONDS: Setting = Setting {
     default: Some("0"),
     about: "How many seconds a server that stops goes on to serve, so that load balancers notice.",
     example: "5",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static MCP_HOSTS: Setting = Setting {
+    name: "mcp.hosts",
+    variable: "JURAT_MCP_HOSTS",
+    flag: None,
+    kind: Kind::Hosts,
+    default: None,
+    about: "Names by which clients of the Model Context Protocol reach `/mcp`, with commas between them; `localhost` and the address of `server.listen` are known.",
+    example: "jurat.example.com",
     privacy: Privacy::Open,
 };
 

@@ -21,6 +21,10 @@ pub(super) fn expected(kind: Kind) -> String {
         Kind::Folder => "the path of a folder".to_owned(),
         Kind::Listen => "an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned(),
         Kind::Url => "an address like http://127.0.0.1:5872".to_owned(),
+        Kind::Hosts => {
+            "names like jurat.example.com with commas between them, without http:// and ports"
+                .to_owned()
+        }
         Kind::Store => "a file or a postgres:// address".to_owned(),
         Kind::Postgres => "an address that begins with postgres://".to_owned(),
         Kind::Filter => "a filter like `debug` or `warn,jurat=info`".to_owned(),
@@ -51,6 +55,7 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
         Kind::Text | Kind::Folder => Ok(text.to_owned()),
         Kind::Listen if is_listen(text) => Ok(text.to_owned()),
         Kind::Url => url(text).map(|()| text.trim_end_matches('/').to_owned()),
+        Kind::Hosts if listed(text).all(is_host) => Ok(joined(text)),
         Kind::Store => store(text).map(|()| text.to_owned()),
         Kind::Postgres if is_postgres(text) => Ok(text.to_owned()),
         // What was given may be a password in the wrong place.
@@ -76,9 +81,13 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
             Ok(count) if least <= count && count <= most => Ok(count.to_string()),
             Ok(_) | Err(_) => Err(refused(kind, text)),
         },
-        Kind::Listen | Kind::Model | Kind::Models | Kind::Ranges | Kind::Word(_) | Kind::Share => {
-            Err(refused(kind, text))
-        }
+        Kind::Listen
+        | Kind::Hosts
+        | Kind::Model
+        | Kind::Models
+        | Kind::Ranges
+        | Kind::Word(_)
+        | Kind::Share => Err(refused(kind, text)),
     }
 }
 
@@ -125,6 +134,13 @@ fn is_listen(text: &str) -> bool {
         let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
         is_host && port.parse::<u16>().is_ok()
     })
+}
+
+fn is_host(name: &str) -> bool {
+    let is_symbol = |symbol: char| symbol.is_ascii_alphanumeric() || "-._:".contains(symbol);
+    // Colons are of addresses only; a port would never match.
+    let is_address = name.parse::<std::net::Ipv6Addr>().is_ok();
+    !name.is_empty() && name.chars().all(is_symbol) && (is_address || !name.contains(':'))
 }
 
 fn url(text: &str) -> Result<(), String> {
@@ -186,6 +202,11 @@ mod tests {
             (Kind::Word(&["text", "json"]), "xml", "must be `text` or `json`, and is `xml`"),
             (Kind::Share, "1.5", "must be a number from 0 to 1, and is `1.5`"),
             (Kind::Url, "ftp://h", "must be an address like http://127.0.0.1:5872"),
+            (
+                Kind::Hosts,
+                "a.example,http://b",
+                "must be names like jurat.example.com with commas between them, without http:// and ports, and is `a.example,http://b`",
+            ),
             (Kind::Postgres, "s3cret", "must be an address that begins with postgres://"),
             (
                 Kind::Model,
@@ -197,6 +218,8 @@ mod tests {
             assert_eq!(parse(kind, text).unwrap_err(), expected);
         }
         assert_eq!(parse(count, "1_0").unwrap(), "10");
+        assert_eq!(parse(Kind::Hosts, "a.example, ::1").unwrap(), "a.example,::1");
+        assert!(parse(Kind::Hosts, "a.example:80").is_err());
         assert_eq!(parse(Kind::Models, "a/b, c/d").unwrap(), "a/b,c/d");
         assert_eq!(parse(Kind::Ranges, "10.0.0.0/8, ::1").unwrap(), "10.0.0.0/8,::1");
         for (kind, text) in [

@@ -11,6 +11,7 @@ mod http;
 mod junit;
 mod keys;
 mod log_canary;
+mod mcp;
 mod postgres;
 mod redact;
 mod settings;

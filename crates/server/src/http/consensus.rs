@@ -176,12 +176,20 @@ async fn later(begun: Begun, wait: Option<Duration>, shape: Shape) -> Response {
 
 /// The text of a reply, or the problem that stands for it.
 pub(super) fn reply(result: Result<Round, EngineError>, shape: Shape) -> Result<String, Problem> {
+    reply_with(result, |reply| shape.text(reply))
+}
+
+/// A reply in the form that a surface gives it, or the problem that stands for it.
+pub(crate) fn reply_with<T>(
+    result: Result<Round, EngineError>,
+    write: impl FnOnce(Reply<'_>) -> T,
+) -> Result<T, Problem> {
     let round = result.map_err(|error| encode::engine_problem(&error))?;
     let (Some(reply), Some(closing)) = (Reply::of(&round), &round.closing) else {
         return Err(encode::engine_problem(&EngineError::Bug("a round returned before its end")));
     };
     if round.open.disagreement != Disagreement::FailHard || !closing.consensus.disagreed {
-        return Ok(shape.text(reply));
+        return Ok(write(reply));
     }
     let detail = match closing.ending {
         Ending::Closed => format!(

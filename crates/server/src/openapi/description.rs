@@ -128,6 +128,15 @@ impl Description {
         self
     }
 
+    /// The last reply may come as text of another kind too.
+    pub(super) fn or_as(mut self, kind: &'static str, text: &str) -> Self {
+        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
+        if let Some(reply) = self.replies.last_mut() {
+            reply.contents.push((kind, ContentBuilder::new().schema(Some(schema)).build()));
+        }
+        self
+    }
+
     /// The last reply may come as a stream of events too; each is named with the type of its data.
     pub(super) fn or_streams(mut self, events: &[(&'static str, Event)], example: &str) -> Self {
         let mut types = serde_json::Map::new();
@@ -203,10 +212,18 @@ impl Description {
                 operation = operation.security(SecurityRequirement::new(scheme, scopes.clone()));
             }
         }
+        let mut problems = problems::responses(&codes);
         for reply in self.replies {
-            operation = operation.response(reply.status.to_string(), reply.response());
+            let status = reply.status;
+            let mut response = reply.response();
+            // The same status may come with another body, or as a problem.
+            for (_, problem) in problems.extract_if(.., |(of, _)| *of == status) {
+                response.content.extend(problem.content);
+                response.headers.extend(problem.headers);
+            }
+            operation = operation.response(status.to_string(), response);
         }
-        for (status, response) in problems::responses(&codes) {
+        for (status, response) in problems {
             operation = operation.response(status.to_string(), response);
         }
         (operation.build(), self.schemas)

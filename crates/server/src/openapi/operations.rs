@@ -12,6 +12,7 @@ use jurat_wire::{
         events::{self, Decided, ReplicaStarted},
         executors::{AddExecutorRequest, ExecutorBody, ProbeBody},
         keys::{CreateKeyRequest, CreatedKey, KeyPage, RotateKeyRequest},
+        mcp::{McpMessage, McpReply},
         page::Page,
         rounds::RoundBody,
         sessions::{AddSessionRequest, SessionBody},
@@ -34,6 +35,7 @@ pub(super) const ROUNDS: &str = "rounds";
 pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
+pub(super) const MODELS: &str = "models";
 pub(super) const OPERATIONS: &str = "operations";
 
 /// The tags, with what belongs to each.
@@ -43,6 +45,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (EXECUTORS, "Register the services that do the work."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
+    (MODELS, "Offer the operations as tools to models and agents."),
     (OPERATIONS, "See whether the server is there, and read this document."),
 ];
 
@@ -71,6 +74,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "key_list" => key_list(),
         "key_revoke" => key_revoke(),
         "key_rotate" => key_rotate(),
+        "mcp" => mcp(),
         "doctor" => doctor(),
         "doctor_entries" => doctor_entries(),
         "health" => health(),
@@ -322,6 +326,27 @@ fn key_rotate() -> Description {
         .answers::<CreatedKey>(201, "The new key, shown once.", examples::of("key_rotate"))
         .and_header("Cache-Control", "`no-store`.")
         .refuses([Code::ValidationError, Code::NotFound, Code::Conflict])
+}
+
+fn mcp() -> Description {
+    let text = "The Model Context Protocol over HTTP, in its revisions from 2024-11-05 to 2026-07-28. Each request holds one message of JSON-RPC and is answered by itself: there are no sessions. The scope that a tool needs is that of its operation.";
+    let error = |code: i64, message: &str| json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": code, "message": message } });
+    Description::new(MODELS, "Send a message of the Model Context Protocol", text)
+        .takes::<McpMessage>([("plain", json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }))])
+        .answers::<McpReply>(
+            200,
+            "The answer to a request.",
+            json!({ "jsonrpc": "2.0", "id": 1, "result": {} }),
+        )
+        .or_as("text/event-stream", "The messages of the answer; progress comes before it.")
+        .answers_nothing(202, "A notification was taken, and has no answer.")
+        .answers::<McpReply>(
+            400,
+            "It is no message, or contradicts its headers.",
+            error(-32600, "`jsonrpc` must be `2.0`"),
+        )
+        .answers::<McpReply>(404, "There is no such method.", error(-32601, "no/such/method"))
+        .refuses([Code::HostRefused])
 }
 
 fn doctor() -> Description {

@@ -63,6 +63,9 @@ fn example(code: Code) -> Problem {
     match code {
         Code::AuthRequired => problem("the request carries no key"),
         Code::Forbidden => problem("the key lacks the scope `admin`"),
+        Code::HostRefused => {
+            problem("the header `Host` names a host that this server does not answer for").at("Host")
+        }
         Code::InvalidJson => problem("`claim` stands twice").at("claim"),
         Code::ValidationError => problem("`name` is required").at("name"),
         Code::RequestInvalid => {

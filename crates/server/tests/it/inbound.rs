@@ -8,7 +8,7 @@ mod stop;
 
 use std::{net::SocketAddr, time::Duration};
 
-use jurat_server::Inbound;
+use jurat_server::{Front, Inbound};
 use jurat_testkit::app::TestApp;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -52,10 +52,11 @@ impl Served {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let engine = app.engine.clone();
+        let front = Front { inbound, ..Front::default() };
         let mut server = JoinSet::new();
         server.spawn(async move {
             let stopped = async { drop(stopped.await) };
-            jurat_server::serve(listener, engine, inbound, stopped).await.unwrap();
+            jurat_server::serve(listener, engine, front, stopped).await.unwrap();
         });
         Self { app, address, stop: Some(stop), server }
     }

@@ -10,6 +10,7 @@ mod idempotency;
 mod inbound;
 mod json;
 mod limits;
+mod mcp;
 mod metrics;
 mod openapi;
 mod overload;

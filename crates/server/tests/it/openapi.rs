@@ -295,6 +295,8 @@ async fn resources(story: &mut Story) {
     for path in ["/health", "/ready"] {
         story.play("GET", path, path, &Value::Null).await;
     }
+    let request = story.request("POST", "/mcp");
+    story.play("POST", "/mcp", "/mcp", &request).await;
     // One round of each version was asked; the last is of version 4.
     let page = story.play("GET", "/v1/rounds", "/v1/rounds?limit=1", &Value::Null).await.json();
     let round = page["items"][0]["round_id"].as_str().unwrap();

@@ -50,6 +50,11 @@ choices! {
         .item(text().min_length(Some(1)))
         .item(integer());
 
+    /// What a reply is told by from others.
+    MessageId() = of("What the answer is told by from others; a message without one gets none.")
+        .item(text())
+        .item(integer());
+
     /// The id of a new session.
     NewSessionId() = of("The id of a session.")
         .item(text().pattern(Some(NAME)))

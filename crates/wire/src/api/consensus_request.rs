@@ -44,7 +44,9 @@ pub struct ValidateRequest {
     pub claim: Claim,
     /// What the output must match; before `execution.output_schema`.
     pub output_schema: Option<JsonSchema>,
+    /// Evidence for the candidate, as text.
     pub evidence_inline: Option<Vec<executor::InlineEvidence>>,
+    /// Evidence for the candidate that is kept elsewhere.
     pub evidence_refs: Option<Vec<executor::ArtifactRef>>,
     pub policy: Option<PolicyChoice>,
     /// What the executors should know beside the job.
@@ -92,7 +94,9 @@ pub struct ValidateRequestV2 {
     pub claim: Claim,
     /// What the output must match; before `execution.output_schema`.
     pub output_schema: Option<JsonSchema>,
+    /// Evidence for the candidate, as text.
     pub evidence_inline: Option<Vec<executor::InlineEvidence>>,
+    /// Evidence for the candidate that is kept elsewhere.
     pub evidence_refs: Option<Vec<executor::ArtifactRef>>,
     pub policy: Option<PolicyChoice>,
     /// What the executors should know beside the job.

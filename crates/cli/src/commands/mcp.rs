@@ -1,0 +1,160 @@
+//! `jurat mcp`: the Model Context Protocol on standard input and output.
+//!
+//! Every request is handed to `/mcp` of the server, or of the same router in this process, and what
+//! comes back is printed as it is. So each tool exists once, and both ways in answer alike.
+
+mod lines;
+mod message;
+
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::{io::BufReader, sync::Notify, task::JoinSet};
+
+use self::{
+    lines::{Line, Lines},
+    message::Message,
+};
+use super::Context;
+use crate::{client::Client, failure::sentence, output::Output};
+
+/// How many requests are under way; more wait in the pipe.
+const MOST: usize = 64;
+
+pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
+    // What is wrong with the settings, the key or the store is told before anybody speaks.
+    let first = Box::pin(Client::connect(&context.config, context.out)).await?;
+    let mut relay = Relay::new(context, first);
+    let mut lines = Lines::new(BufReader::new(tokio::io::stdin()));
+    let mut has_ended = false;
+    while !has_ended || !relay.under_way.is_empty() {
+        relay.rest().await;
+        tokio::select! {
+            Some(done) = relay.under_way.join_next(), if !relay.under_way.is_empty() => {
+                relay.ended(done?)?;
+            }
+            line = lines.next(), if !has_ended && relay.under_way.len() < MOST => match line? {
+                Line::Text(text) => relay.take(text).await?,
+                Line::TooLong => relay.out.data(&message::too_long())?,
+                Line::End => has_ended = true,
+            },
+        }
+    }
+    relay.rest().await;
+    Ok(0)
+}
+
+struct Relay<'a> {
+    context: &'a Context,
+    out: Output,
+    /// Only while something is under way: in between, others may have the store, and a server that
+    /// was started since is found.
+    client: Option<Arc<Client>>,
+    under_way: JoinSet<Done>,
+    /// What calls each request off, by its id.
+    offs: BTreeMap<String, Arc<Notify>>,
+    /// The revision that `initialize` agreed on; the newest one is in every message instead.
+    revision: Arc<Mutex<Option<String>>>,
+}
+
+/// A request that has its answer: its id, and whether anybody took the answer.
+type Done = (String, io::Result<()>);
+
+impl<'a> Relay<'a> {
+    fn new(context: &'a Context, client: Client) -> Self {
+        Self {
+            context,
+            out: context.out,
+            client: Some(Arc::new(client)),
+            under_way: JoinSet::new(),
+            offs: BTreeMap::new(),
+            revision: Arc::default(),
+        }
+    }
+
+    /// Lets go of the store and the server when nobody waits for an answer.
+    async fn rest(&mut self) {
+        if self.under_way.is_empty()
+            && let Some(client) = self.client.take().and_then(Arc::into_inner)
+        {
+            client.close().await;
+        }
+    }
+
+    fn ended(&mut self, (id, taken): Done) -> io::Result<()> {
+        self.offs.remove(&id);
+        taken
+    }
+
+    async fn take(&mut self, line: Vec<u8>) -> anyhow::Result<()> {
+        let message = Message::read(line);
+        if let Some(id) = message.cancels() {
+            if let Some(off) = self.offs.get(&id) {
+                off.notify_one();
+            }
+            return Ok(());
+        }
+        // Nothing is kept between two messages, so a notification has nobody to go to.
+        if message.is_notification() {
+            return Ok(());
+        }
+        let client = match self.connected().await {
+            Ok(client) => client,
+            Err(error) => return Ok(self.out.data(&message.failed(&sentence(&error)))?),
+        };
+        let off = Arc::new(Notify::new());
+        self.offs.insert(message.id_text(), Arc::clone(&off));
+        let (out, revision) = (self.out, Arc::clone(&self.revision));
+        self.under_way.spawn(async move {
+            let id = message.id_text();
+            let taken = tokio::select! {
+                taken = answer(&client, out, &message, &revision) => taken,
+                // Letting go of the request tells the server.
+                () = off.notified() => Ok(()),
+            };
+            (id, taken)
+        });
+        Ok(())
+    }
+
+    async fn connected(&mut self) -> anyhow::Result<Arc<Client>> {
+        if let Some(client) = &self.client {
+            return Ok(Arc::clone(client));
+        }
+        let found = Box::pin(Client::connect(&self.context.config, self.out)).await?;
+        let client = Arc::new(found);
+        self.client = Some(Arc::clone(&client));
+        Ok(client)
+    }
+}
+
+/// Has a request answered, and prints what comes.
+async fn answer(
+    client: &Client,
+    out: Output,
+    message: &Message,
+    revision: &Mutex<Option<String>>,
+) -> io::Result<()> {
+    let known = revision.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut is_answered = false;
+    let exchanged = client.exchange(message.call(known.as_deref()), |text| {
+        let reply = message.reply(text);
+        is_answered |= reply.is_last;
+        if let Some(agreed) = reply.revision {
+            *revision.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
+        }
+        out.data(&reply.text)
+    });
+    let error = match exchanged.await {
+        Ok(()) if is_answered => return Ok(()),
+        Ok(()) => "the reply ended before it was whole".to_owned(),
+        Err(error) => match error.downcast::<io::Error>() {
+            Ok(error) => return Err(error),
+            Err(error) => sentence(&error),
+        },
+    };
+    out.data(&message.failed(&error))
+}

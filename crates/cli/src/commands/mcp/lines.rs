@@ -1,0 +1,76 @@
+//! Lines of standard input, none longer than what a server would read.
+
+use std::io;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
+
+/// A server reads no larger body.
+const LONGEST: usize = 1024 * 1024;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// What is in a line that is not blank.
+    Text(Vec<u8>),
+    TooLong,
+    End,
+}
+
+/// Keeps what has come of a line, so that a wait for the rest may be given up.
+pub(super) struct Lines<R> {
+    reader: R,
+    begun: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl<R: AsyncBufRead + Unpin> Lines<R> {
+    pub(super) const fn new(reader: R) -> Self {
+        Self { reader, begun: Vec::new(), is_too_long: false }
+    }
+
+    /// The next line. What is left without an end at the end is a line too.
+    pub(super) async fn next(&mut self) -> io::Result<Line> {
+        loop {
+            let chunk = self.reader.fill_buf().await?;
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let (length, has_ended) = (chunk.len(), chunk.is_empty());
+            let part = chunk.get(..end.unwrap_or(length)).unwrap_or_default();
+            if self.begun.len() + part.len() <= LONGEST {
+                self.begun.extend_from_slice(part);
+            } else {
+                self.is_too_long = true;
+            }
+            self.reader.consume(end.map_or(length, |at| at + 1));
+            if end.is_none() && !has_ended {
+                continue;
+            }
+            let line = std::mem::take(&mut self.begun);
+            if std::mem::take(&mut self.is_too_long) {
+                return Ok(Line::TooLong);
+            }
+            if !line.trim_ascii().is_empty() {
+                return Ok(Line::Text(line));
+            }
+            if has_ended {
+                return Ok(Line::End);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_are_whole_blank_ones_are_skipped_and_long_ones_are_not_kept() {
+        let long = "x".repeat(LONGEST + 1);
+        let text = format!("one\n\n \r\n{long}\ntwo");
+        let mut lines = Lines::new(tokio::io::BufReader::with_capacity(7, text.as_bytes()));
+        let line = |text: &str| Line::Text(text.as_bytes().to_vec());
+        assert_eq!(lines.next().await.unwrap(), line("one"));
+        assert_eq!(lines.next().await.unwrap(), Line::TooLong);
+        assert_eq!(lines.next().await.unwrap(), line("two"));
+        assert_eq!(lines.next().await.unwrap(), Line::End);
+        assert_eq!(lines.next().await.unwrap(), Line::End);
+    }
+}

@@ -1,0 +1,167 @@
+//! A message on its way to the server, with the headers that HTTP wants beside it, and its replies.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::client::Call;
+
+const PATH: &str = "/mcp";
+/// Where a message of the newest revision says which revision it is of.
+const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
+/// Codes of JSON-RPC.
+const PARSE_ERROR: i64 = -32_700;
+const INVALID_REQUEST: i64 = -32_600;
+const INTERNAL_ERROR: i64 = -32_603;
+
+pub(super) struct Message {
+    /// As it came; the server reads it strictly.
+    bytes: Bytes,
+    /// What it says, as far as it can be read; else null.
+    value: Value,
+}
+
+/// What came back, as a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) text: String,
+    /// Whether it is the answer, after which nothing comes.
+    pub(super) is_last: bool,
+    /// The revision that an answer to `initialize` agreed on.
+    pub(super) revision: Option<String>,
+}
+
+impl Message {
+    pub(super) fn read(line: Vec<u8>) -> Self {
+        let value = serde_json::from_slice(&line).unwrap_or_default();
+        Self { bytes: Bytes::from(line), value }
+    }
+
+    fn method(&self) -> &str {
+        self.value["method"].as_str().unwrap_or_default()
+    }
+
+    /// The id as JSON, by which requests are told apart here.
+    pub(super) fn id_text(&self) -> String {
+        self.value["id"].to_string()
+    }
+
+    /// A message that gets no answer. What cannot be read is none, and is answered.
+    pub(super) fn is_notification(&self) -> bool {
+        self.value.is_object() && self.value.get("id").is_none()
+    }
+
+    /// The request that this message calls off.
+    pub(super) fn cancels(&self) -> Option<String> {
+        let is_off = self.method() == "notifications/cancelled";
+        is_off.then(|| self.value["params"]["requestId"].to_string())
+    }
+
+    /// The message as a request over HTTP; `agreed` is what an earlier `initialize` agreed on.
+    pub(super) fn call(&self, agreed: Option<&str>) -> Call {
+        let params = &self.value["params"];
+        let own = params["_meta"][REVISION].as_str();
+        let agreed = agreed.filter(|_| self.method() != "initialize");
+        let name = params["name"].as_str().or_else(|| params["uri"].as_str());
+        Call::post_written(PATH, self.bytes.clone())
+            .with("mcp-protocol-version", own.or(agreed).filter(is_plain))
+            .with("mcp-method", Some(self.method()).filter(is_plain))
+            .with("mcp-name", name.filter(is_plain))
+    }
+
+    /// What the server sent for this message, as a message. A refusal of HTTP becomes an error.
+    pub(super) fn reply(&self, text: &str) -> Reply {
+        let value: Value = serde_json::from_str(text).unwrap_or_default();
+        if value.get("jsonrpc").is_none() {
+            return Reply { text: self.refused(&value), is_last: true, revision: None };
+        }
+        let is_last = value.get("result").is_some() || value.get("error").is_some();
+        let agreed = value["result"]["protocolVersion"].as_str();
+        let revision = agreed.filter(|_| self.method() == "initialize").map(str::to_owned);
+        // Line breaks of JSON are never within its strings.
+        Reply { text: text.replace(['\n', '\r'], " "), is_last, revision }
+    }
+
+    /// The answer when the server could not be asked.
+    pub(super) fn failed(&self, why: &str) -> String {
+        self.error(INTERNAL_ERROR, why, None)
+    }
+
+    fn refused(&self, problem: &Value) -> String {
+        let Some(code) = problem["code"].as_str() else {
+            return self.failed("the reply is not one of a Jurat server; look at `--server`");
+        };
+        let detail = problem["detail"].as_str().unwrap_or_default();
+        let number = if code == "invalid_json" { PARSE_ERROR } else { INTERNAL_ERROR };
+        self.error(number, &format!("{code}: {detail}"), Some(problem))
+    }
+
+    fn error(&self, code: i64, message: &str, data: Option<&Value>) -> String {
+        let mut error = json!({ "code": code, "message": message });
+        if let Some(data) = data {
+            error["data"] = data.clone();
+        }
+        let mut reply = json!({ "jsonrpc": "2.0", "error": error });
+        // Without one that can be read, the answer has none.
+        if let Some(id) = self.value.get("id").filter(|id| id.is_string() || id.is_i64()) {
+            reply["id"] = id.clone();
+        }
+        reply.to_string()
+    }
+}
+
+/// The answer to what is too long to be a message.
+pub(super) fn too_long() -> String {
+    let error = json!({ "code": INVALID_REQUEST, "message": "the message is larger than 1 MiB" });
+    json!({ "jsonrpc": "2.0", "error": error }).to_string()
+}
+
+/// Whether a text can stand in a header as it is.
+fn is_plain(text: &&str) -> bool {
+    !text.is_empty() && text.trim() == *text && text.bytes().all(|it| matches!(it, 0x20..=0x7e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(value: &Value) -> Message {
+        Message::read(value.to_string().into_bytes())
+    }
+
+    #[test]
+    fn notifications_are_told_from_requests_and_from_what_cannot_be_read() {
+        assert!(message(&json!({ "method": "notifications/initialized" })).is_notification());
+        assert!(!message(&json!({ "method": "ping", "id": 0 })).is_notification());
+        assert!(!Message::read(b"{".to_vec()).is_notification());
+        assert!(!message(&json!([])).is_notification());
+        let off = json!({ "method": "notifications/cancelled", "params": { "requestId": "a" } });
+        assert_eq!(message(&off).cancels(), Some("\"a\"".to_owned()));
+        assert_eq!(message(&json!({ "method": "ping", "id": 0 })).cancels(), None);
+    }
+
+    #[test]
+    fn a_refusal_becomes_an_error_of_the_same_request() {
+        let asked = message(&json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }));
+        let problem = json!({ "code": "rate_limited", "detail": "too often" });
+        let reply = asked.reply(&problem.to_string());
+        assert!(reply.is_last);
+        let said: Value = serde_json::from_str(&reply.text).unwrap();
+        assert_eq!(said["id"], 7);
+        assert_eq!(said["error"]["message"], "rate_limited: too often");
+        assert_eq!(said["error"]["data"], problem);
+        let said: Value = serde_json::from_str(&asked.reply("<html>").text).unwrap();
+        assert_eq!(said["error"]["code"], INTERNAL_ERROR);
+    }
+
+    #[test]
+    fn the_agreed_revision_is_learnt_and_a_reply_is_one_line() {
+        let asked = message(&json!({ "id": 1, "method": "initialize" }));
+        let text =
+            "{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\"}}";
+        let reply = asked.reply(text);
+        assert_eq!(reply.revision.as_deref(), Some("2025-11-25"));
+        assert!(reply.is_last && !reply.text.contains('\n'));
+        let step = asked.reply("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}");
+        assert!(!step.is_last);
+    }
+}

@@ -1,0 +1,120 @@
+//! The surface for models: the Model Context Protocol over HTTP, at one address for all its revisions.
+//!
+//! No session is kept. A request of the newest revision says all that it needs, and one of an older
+//! revision is served alone as well, so nobody holds a place between two requests, any node can
+//! answer, and there is no session id that could stand in for a key.
+
+mod call;
+mod consensus;
+mod hosts;
+mod render;
+mod schema;
+mod surface;
+mod tools;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
+use http_body_util::Full;
+use jurat_core::code::Code;
+use jurat_engine::Engine;
+use jurat_wire::{api::mcp, problem::Problem};
+use rmcp::{
+    model::{ErrorData, JsonRpcError, RequestId},
+    transport::streamable_http_server::{
+        StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+    },
+};
+use serde_json::Value;
+
+pub(crate) use self::hosts::Hosts;
+use self::surface::Surface;
+use crate::{
+    decode::{self, BODY_LIMIT},
+    encode,
+};
+
+/// What the library answers itself is short.
+const LONGEST_TEXT: usize = 64 * 1024;
+const BOTH_FORMS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// Answers one message.
+pub(crate) async fn post(
+    State(engine): State<Engine>,
+    Extension(hosts): Extension<Arc<Hosts>>,
+    request: Request,
+) -> Response {
+    if let Some(problem) = hosts.objection(request.uri(), request.headers()) {
+        return encode::problem(&problem);
+    }
+    if let Err(problem) = decode::check_headers(request.headers()) {
+        return encode::problem(&problem);
+    }
+    let (mut parts, body) = request.into_parts();
+    let (bytes, message) = match decode::read(body).await {
+        Ok(read) => read,
+        Err(problem) => return encode::problem(&problem),
+    };
+    if let Err(reason) = mcp::check(&message) {
+        return malformed(&message, reason);
+    }
+    // Who asks for progress must take events, and who does not gets JSON; none is turned away.
+    parts.headers.insert(header::ACCEPT, BOTH_FORMS);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // The library wants one, which a call within this process does not have.
+    parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
+    let request = Request::from_parts(parts, Full::new(bytes));
+    let response = service(engine).handle(request).await.map(Body::new);
+    if response.status().is_success() || is_json(&response) {
+        return response;
+    }
+    worded(&message, response).await
+}
+
+/// The library's service for one request; making it costs less than sharing it.
+fn service(engine: Engine) -> StreamableHttpService<Surface, NeverSessionManager> {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(BODY_LIMIT)
+        // `hosts` has looked already, and answers with a problem.
+        .disable_allowed_hosts();
+    let surface = move || Ok(Surface::new(engine.clone()));
+    StreamableHttpService::new(surface, Arc::default(), config)
+}
+
+/// What is JSON and no message is an error of the protocol.
+fn malformed(message: &Value, reason: impl Into<String>) -> Response {
+    let id = message.get("id").and_then(|id| match id {
+        Value::String(text) => Some(RequestId::String(text.as_str().into())),
+        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    });
+    let error = JsonRpcError::new(id, ErrorData::invalid_request(reason.into(), None));
+    // It holds text and numbers, so it always serializes.
+    let body = serde_json::to_string(&error).unwrap_or_default();
+    encode::text(StatusCode::BAD_REQUEST, body)
+}
+
+/// Puts a refusal that the library wrote as plain text into the form that a client can read.
+async fn worded(message: &Value, response: Response) -> Response {
+    let status = response.status();
+    let text = to_bytes(response.into_body(), LONGEST_TEXT).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    if status.is_server_error() {
+        tracing::error!(error = %text, "a message could not be answered");
+        let detail = "something went wrong inside the server";
+        return encode::problem(&Problem::new(Code::Internal, detail));
+    }
+    malformed(message, text)
+}
+
+fn is_json(response: &Response) -> bool {
+    response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json")
+}

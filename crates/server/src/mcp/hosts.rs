@@ -1,0 +1,127 @@
+//! By which names the server is called. A web page that makes its own name point here is refused.
+
+use std::net::IpAddr;
+
+use axum::http::{HeaderMap, Uri, header, uri::Authority};
+use jurat_core::code::Code;
+use jurat_wire::problem::Problem;
+
+/// The names and addresses that requests may carry in `Host` and `Origin`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hosts {
+    /// The address that the server listens on; none within one process.
+    address: Option<IpAddr>,
+    /// Further names, in small letters.
+    names: Vec<String>,
+}
+
+impl Hosts {
+    pub(crate) fn new(address: IpAddr, names: &[String]) -> Self {
+        let names = names.iter().map(|name| plain(name)).collect();
+        Self { address: Some(address), names }
+    }
+
+    /// What is wrong with where a request goes, or where it comes from.
+    pub(crate) fn objection(&self, uri: &Uri, headers: &HeaderMap) -> Option<Problem> {
+        // Without a host there is no name that could be wrong: calls within one process have none,
+        // and no browser leaves it out.
+        let named = uri.authority().map(|authority| self.knows(authority.host()));
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let is_known = |value| authority(value).is_some_and(|it| self.knows(it.host()));
+        if named == Some(false) || !hosts.all(is_known) {
+            let detail = "the header `Host` names a host that this server does not answer for";
+            return Some(Problem::new(Code::HostRefused, detail).at("Host"));
+        }
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        if !origins.all(|value| origin(value).is_some_and(|it| self.knows(it.host()))) {
+            let detail = "the header `Origin` names a web page that may not call this server";
+            return Some(Problem::new(Code::HostRefused, detail).at("Origin"));
+        }
+        None
+    }
+
+    fn knows(&self, host: &str) -> bool {
+        let host = plain(host);
+        if host == "localhost" || self.names.contains(&host) {
+            return true;
+        }
+        // An address cannot be made to point elsewhere, so whoever listens on all may be called by any.
+        host.parse().is_ok_and(|asked: IpAddr| {
+            let listens = |address: IpAddr| address.is_unspecified() || address == asked;
+            asked.is_loopback() || self.address.is_some_and(listens)
+        })
+    }
+}
+
+/// A name without the brackets of an address and without capitals.
+fn plain(host: &str) -> String {
+    host.trim_matches(['[', ']']).to_ascii_lowercase()
+}
+
+fn authority(value: &axum::http::HeaderValue) -> Option<Authority> {
+    Authority::try_from(value.as_bytes()).ok()
+}
+
+fn origin(value: &axum::http::HeaderValue) -> Option<Authority> {
+    let uri = Uri::try_from(value.as_bytes()).ok()?;
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+    uri.into_parts().authority.filter(|_| is_web)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(hosts: &Hosts, name: &'static str, value: &'static str, is_taken: bool) {
+        let headers = HeaderMap::from_iter([(
+            axum::http::HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        )]);
+        let objection = hosts.objection(&Uri::from_static("/mcp"), &headers);
+        assert_eq!(objection.is_none(), is_taken, "{name}: {value}");
+    }
+
+    #[test]
+    fn a_server_on_loopback_answers_for_this_machine_only() {
+        let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), &[]);
+        for host in ["localhost", "LocalHost:5872", "127.0.0.1:1", "127.8.8.8", "[::1]:5872"] {
+            check(&hosts, "host", host, true);
+        }
+        for host in ["evil.example", "localhost.evil.example:5872", "192.168.1.5", "10.0.0.1:1", ""]
+        {
+            check(&hosts, "host", host, false);
+        }
+        for origin in ["http://localhost", "https://localhost:6274", "http://[::1]:80"] {
+            check(&hosts, "origin", origin, true);
+        }
+        for origin in ["http://evil.example", "null", "", "file://localhost", "localhost"] {
+            check(&hosts, "origin", origin, false);
+        }
+    }
+
+    #[test]
+    fn a_server_answers_for_its_address_and_for_the_names_it_was_told() {
+        let names = ["Jurat.Example".to_owned()];
+        let hosts = Hosts::new(IpAddr::from([192, 168, 1, 5]), &names);
+        check(&hosts, "host", "192.168.1.5:5872", true);
+        check(&hosts, "host", "jurat.example", true);
+        check(&hosts, "origin", "https://jurat.example", true);
+        check(&hosts, "host", "192.168.1.6", false);
+        check(&hosts, "host", "other.example", false);
+        let all = Hosts::new(IpAddr::from([0, 0, 0, 0]), &names);
+        check(&all, "host", "192.168.1.6", true);
+        check(&all, "host", "other.example", false);
+    }
+
+    #[test]
+    fn a_foreign_name_in_the_address_is_found_too() {
+        let hosts = Hosts::default();
+        let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("localhost"))]);
+        let uri = Uri::from_static("http://evil.example/mcp");
+        assert!(hosts.objection(&uri, &headers).is_some());
+        assert!(hosts.objection(&Uri::from_static("/mcp"), &HeaderMap::new()).is_none());
+    }
+}

@@ -1,0 +1,117 @@
+//! The schemas of tools, from the types that describe the same bodies in the OpenAPI document.
+
+use jurat_wire::problem::ProblemBody;
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+use utoipa::{
+    ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+const IN_OPENAPI: &str = "#/components/schemas/";
+const IN_SCHEMA: &str = "#/$defs/";
+/// What OpenAPI adds to JSON Schema.
+const ONLY_OPENAPI: &[&str] = &["discriminator", "example", "externalDocs", "xml"];
+/// Formats of numbers, which only OpenAPI knows.
+const NUMBERS: &[&str] = &["double", "float", "int32", "int64", "uint32", "uint64"];
+
+type Types = Vec<(String, RefOr<Schema>)>;
+
+/// What a tool takes: the body that the type describes.
+pub(super) fn input<T: ToSchema>() -> JsonObject {
+    let mut types = Types::new();
+    T::schemas(&mut types);
+    whole(json!(T::schema()), types)
+}
+
+/// What a tool returns: a reply, or the problem that stands for it.
+pub(super) fn output<T: ToSchema>() -> JsonObject {
+    let mut types = Types::new();
+    let mut alternatives = Vec::new();
+    for (name, schema, add) in [parts::<T>(), parts::<ProblemBody<'_>>()] {
+        alternatives.push(json!({ "$ref": format!("{IN_OPENAPI}{name}") }));
+        types.push((name, schema));
+        add(&mut types);
+    }
+    whole(json!({ "type": "object", "anyOf": alternatives }), types)
+}
+
+fn parts<T: ToSchema>() -> (String, RefOr<Schema>, fn(&mut Types)) {
+    (T::name().into_owned(), T::schema(), T::schemas)
+}
+
+/// A schema with all that it refers to within itself.
+fn whole(mut root: Value, types: Types) -> JsonObject {
+    let defs: JsonObject = types.into_iter().map(|(name, it)| (name, json!(it))).collect();
+    if let Some(members) = root.as_object_mut() {
+        members.insert("$schema".to_owned(), json!(DIALECT));
+        if !defs.is_empty() {
+            members.insert("$defs".to_owned(), Value::Object(defs));
+        }
+    }
+    translate(&mut root);
+    match root {
+        Value::Object(members) => members,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            JsonObject::new()
+        }
+    }
+}
+
+/// From the dialect of OpenAPI into plain JSON Schema.
+fn translate(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    members.retain(|name, value| {
+        let is_number = value.as_str().is_some_and(|format| NUMBERS.contains(&format));
+        let is_foreign = ONLY_OPENAPI.contains(&name.as_str()) || (name == "format" && is_number);
+        !is_foreign
+    });
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            ("$ref", Value::String(reference)) => {
+                *reference = reference.replace(IN_OPENAPI, IN_SCHEMA);
+            }
+            // The members of these are schemas under names that callers chose.
+            ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
+                named.values_mut().for_each(translate);
+            }
+            // These hold values and no schemas.
+            ("enum" | "const" | "default" | "examples", _) => {}
+            (_, Value::Array(schemas)) => schemas.iter_mut().for_each(translate),
+            (_, schema) => translate(schema),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(ToSchema)]
+    #[expect(dead_code, reason = "it only has a schema")]
+    struct Inner {
+        #[schema(example = "a")]
+        example: String,
+        count: u32,
+    }
+
+    #[derive(ToSchema)]
+    #[expect(dead_code, reason = "it only has a schema")]
+    struct Outer {
+        /// What is inside.
+        inner: Inner,
+        list: Option<Vec<Inner>>,
+    }
+
+    #[test]
+    fn a_schema_holds_all_that_it_refers_to_and_nothing_of_openapi() {
+        let schema = Value::Object(input::<Outer>());
+        assert_eq!(schema["type"], "object");
+        let text = schema.to_string();
+        assert!(!text.contains("#/components") && text.contains("#/$defs/Inner"), "{text}");
+        let inner = &schema["$defs"]["Inner"];
+        assert_eq!(inner["properties"]["example"], json!({ "type": "string" }));
+        assert!(inner["properties"]["count"].get("format").is_none(), "{inner}");
+    }
+}

@@ -1,0 +1,109 @@
+//! The table of tools. A tool is one entry, and does what the operation of the same name does.
+
+use std::sync::{Arc, LazyLock};
+
+use futures::future::BoxFuture;
+use jurat_wire::{
+    api::{
+        consensus_reply::{DelegateReply, VerdictReply},
+        consensus_request::{DelegateRequest, FactcheckRequest, ValidateRequest},
+    },
+    problem::Problem,
+};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::Value;
+
+use super::{call::Call, consensus, render, schema};
+
+/// A tool: what clients are told of it, and what it does.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    title: &'static str,
+    text: &'static str,
+    effect: Effect,
+    /// From the types that describe the same body of the API.
+    input: fn() -> JsonObject,
+    output: fn() -> JsonObject,
+    pub(super) run: for<'a> fn(Call<'a>) -> BoxFuture<'a, Result<Value, Problem>>,
+    /// The result in a sentence, in words of ours only.
+    pub(super) summary: fn(&Value) -> String,
+    /// Who wrote the text that is in the result.
+    pub(super) author: Author,
+}
+
+/// What a tool does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Has others do work, and keeps a record of it.
+    Asks,
+}
+
+/// Whose words are in a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Author {
+    Executors,
+}
+
+static ALL: &[Entry] = &[
+    Entry {
+        name: "delegate",
+        title: "Have a job done",
+        text: "Runs a job on 1, 3 or 5 independent executors, checks every output under a policy, and returns the output they agree on, with agreement, confidence and what each replica said.",
+        effect: Effect::Asks,
+        input: schema::input::<DelegateRequest>,
+        output: schema::output::<DelegateReply<'static>>,
+        run: consensus::delegate,
+        summary: render::round,
+        author: Author::Executors,
+    },
+    Entry {
+        name: "validate",
+        title: "Have a candidate judged",
+        text: "Has 1, 3 or 5 independent executors judge a claim or an output under a policy, and returns the verdict they agree on: VALID, INVALID, RETRY or NEEDS_SPEC, or null without agreement.",
+        effect: Effect::Asks,
+        input: schema::input::<ValidateRequest>,
+        output: schema::output::<VerdictReply<'static>>,
+        run: consensus::validate,
+        summary: render::round,
+        author: Author::Executors,
+    },
+    Entry {
+        name: "factcheck",
+        title: "Have a claim checked",
+        text: "Has 1, 3 or 5 independent executors say whether a claim is true, and returns the verdict they agree on: TRUE, FALSE or UNSURE, or null without agreement.",
+        effect: Effect::Asks,
+        input: schema::input::<FactcheckRequest>,
+        output: schema::output::<VerdictReply<'static>>,
+        run: consensus::factcheck,
+        summary: render::round,
+        author: Author::Executors,
+    },
+];
+
+pub(super) fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name)
+}
+
+/// What clients are told, made once.
+pub(super) fn listed() -> &'static [Tool] {
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| ALL.iter().map(Entry::told).collect());
+    &TOOLS
+}
+
+impl Entry {
+    fn told(&self) -> Tool {
+        Tool::new(self.name, self.text, (self.input)())
+            .with_title(self.title)
+            .with_raw_output_schema(Arc::new((self.output)()))
+            .with_annotations(self.effect.hints())
+    }
+}
+
+impl Effect {
+    fn hints(self) -> ToolAnnotations {
+        let hints = ToolAnnotations::new();
+        match self {
+            Self::Asks => hints.read_only(false).destructive(false).open_world(true),
+        }
+    }
+}

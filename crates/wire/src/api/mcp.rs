@@ -1,0 +1,100 @@
+//! Messages of the Model Context Protocol as far as HTTP must know them: the envelope of JSON-RPC.
+
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::choices::MessageId;
+
+const VERSION: &str = "2.0";
+
+/// A message of the Model Context Protocol to the server. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it only describes the message")]
+pub struct McpMessage {
+    #[schema(pattern = r"^2\.0$")]
+    jsonrpc: String,
+    id: Option<MessageId>,
+    /// Such as `tools/call`.
+    method: String,
+    /// What the method takes.
+    #[schema(value_type = Option<Object>)]
+    params: Option<Value>,
+}
+
+/// The answer to a message: `result`, or `error` when the message itself is wrong.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it only describes the answer")]
+pub struct McpReply {
+    #[schema(pattern = r"^2\.0$")]
+    jsonrpc: String,
+    /// That of the message.
+    #[schema(required = false)]
+    id: Option<MessageId>,
+    /// What the method answers.
+    #[schema(value_type = Object, required = false)]
+    result: Option<Value>,
+    /// What is wrong with the message.
+    #[schema(value_type = McpError, required = false)]
+    error: Option<McpError>,
+}
+
+/// What is wrong with a message. Tools that fail say so in their result.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it only describes the error")]
+pub struct McpError {
+    /// A code of JSON-RPC or of the protocol, such as -32602.
+    code: i64,
+    message: String,
+    #[schema(required = false)]
+    data: Option<Value>,
+}
+
+/// Whether a document can be a message, and if not, why.
+pub fn check(message: &Value) -> Result<(), &'static str> {
+    let Some(members) = message.as_object() else {
+        return Err("a message must be one JSON object");
+    };
+    if members.get("jsonrpc").and_then(Value::as_str) != Some(VERSION) {
+        return Err("`jsonrpc` must be `2.0`");
+    }
+    if !members.get("method").is_some_and(Value::is_string) {
+        return Err("`method` must be a string; this server sends no requests that want an answer");
+    }
+    if members.get("id").is_some_and(|id| !id.is_string() && !id.is_i64()) {
+        return Err("`id` must be a string or an integer");
+    }
+    if members.get("params").is_some_and(|params| !params.is_object()) {
+        return Err("`params` must be an object");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_message_is_told_why() {
+        let good = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": {} });
+        assert_eq!(check(&good), Ok(()));
+        let with = |name: &str, value: Value| {
+            let mut message = good.clone();
+            message[name] = value;
+            message
+        };
+        for (message, field) in [
+            (json!([good]), "one JSON object"),
+            (json!({ "method": "ping" }), "`jsonrpc`"),
+            (with("jsonrpc", json!(2.0)), "`jsonrpc`"),
+            (with("method", json!(7)), "`method`"),
+            (with("id", json!(1.5)), "`id`"),
+            (with("id", json!(null)), "`id`"),
+            (with("params", json!([])), "`params`"),
+        ] {
+            let reason = check(&message).unwrap_err();
+            assert!(reason.contains(field), "{message}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+"""Calls every tool of a server with the client of the Python SDK of the Model Context Protocol.
+
+Over HTTP and over standard input and output, and over each of these in both eras: with `initialize`
+and with `server/discover`. The server has three executors. At the end, without a server, the tools
+work over standard input and output all the same.
+"""
+
+import argparse
+import asyncio
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+
+import httpx2 as httpx
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+PATIENCE = 60
+
+
+class Process:
+    """A process of the program that says where it listens."""
+
+    def __init__(self, command, folder):
+        self.child = subprocess.Popen(
+            command, cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+        self.lines = []
+        self.url = None
+        self.is_listening = threading.Event()
+        # Reads to the end, so that the process never waits for somebody to read.
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.child.stderr:
+            self.lines.append(line)
+            if self.url is None and "listening on " in line:
+                self.url = line.split("listening on ")[1].split()[0]
+                self.is_listening.set()
+
+    def listening(self):
+        if not self.is_listening.wait(PATIENCE):
+            raise SystemExit(f"the program did not say where it listens:\n{''.join(self.lines)}")
+        return self
+
+    def stop(self):
+        self.child.terminate()
+        try:
+            self.child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+
+
+def environment(folder):
+    """Nothing of the caller's settings; a build for tests is late on any machine."""
+    return {"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder),
+            "JURAT_LIMITS_LAG_MS": "0"}
+
+
+def post(url, key, body):
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
+    with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
+        return json.load(reply)
+
+
+def over_http(url, key):
+    headers = {"Authorization": f"Bearer {key}"}
+    client = httpx.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False)
+    return streamable_http_client(f"{url}/mcp", http_client=client)
+
+
+def over_stdio(program, folder):
+    arguments = ["--state-dir", str(folder / "state"), "mcp"]
+    return StdioServerParameters(
+        command=str(program), args=arguments, cwd=str(folder), env=environment(folder))
+
+
+ROUNDS = [
+    ("delegate", {"objective": "say it again", "input": {"n": 7}}, "status", "OK"),
+    ("validate", {"claim": "12 * 12 = 144"}, "verdict", "VALID"),
+    ("factcheck", {"claim": "12 * 12 = 144"}, "verdict", "TRUE"),
+]
+
+
+async def rounds(client):
+    """The tools that ask executors: the reply of the API, progress, and problems."""
+    for tool, arguments, member, expected in ROUNDS:
+        steps = []
+
+        async def heard(progress, total, message):
+            steps.append((progress, total, message))
+
+        arguments = arguments | {"consensus": {"replicas": 3}}
+        result = await client.call_tool(tool, arguments, progress_callback=heard)
+        assert not result.is_error, result
+        body = result.structured_content
+        assert body[member] == expected and body["consensus"]["replicas"] == 3, body
+        assert [step[0] for step in steps] == [1, 2, 3, 4, 5, 6, 7], steps
+        assert "untrusted" in result.content[0].text
+        assert json.loads(result.content[1].text) == body
+    result = await client.call_tool("validate", {"claim": "x", "session_id": "nobody"})
+    assert result.is_error and result.structured_content["code"] == "session_unknown", result
+    assert result.content[0].text.startswith("session_unknown: "), result
+
+
+async def talk(client, era):
+    """A whole conversation; returns what was called."""
+    assert client.protocol_version == era, client.protocol_version
+    listed = (await client.list_tools()).tools
+    assert all(tool.description and tool.input_schema["type"] == "object" for tool in listed)
+    await rounds(client)
+    try:
+        await client.call_tool("no_such_tool", {})
+        raise AssertionError("a tool that is not there was called")
+    except MCPError as error:
+        assert error.error.code == -32602, error
+    called = {tool for tool, *_ in ROUNDS}
+    assert called == {tool.name for tool in listed}, f"call every tool: {listed}"
+
+
+async def refused(url):
+    """Without a valid key nobody gets in."""
+    for mode, _ in ERAS:
+        is_in = False
+        try:
+            async with Client(over_http(url, "jrt_live_wrong"), mode=mode):
+                is_in = True
+        except Exception:
+            pass
+        assert not is_in, "a wrong key was let in"
+
+
+ERAS = [("legacy", "2025-11-25"), ("auto", "2026-07-28")]
+
+
+async def check(program, folder, server, key):
+    for mode, era in ERAS:
+        async with Client(over_http(server.url, key), mode=mode) as client:
+            await talk(client, era)
+        async with Client(over_stdio(program, folder), mode=mode) as client:
+            await talk(client, era)
+    await refused(server.url)
+    server.stop()
+    # The same folder without a server: the command does the work itself.
+    for mode, era in ERAS:
+        async with Client(over_stdio(program, folder), mode=mode) as client:
+            await talk(client, era)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--program", default="target/debug/jurat", help="the program to try")
+    program = pathlib.Path(parser.parse_args().program).resolve()
+    with tempfile.TemporaryDirectory(prefix="jurat-mcp-") as name:
+        folder = pathlib.Path(name)
+        jurat = [str(program), "--state-dir", str(folder / "state")]
+        server = Process([*jurat, "serve", "--listen", "127.0.0.1:0"], folder)
+        executors = {
+            executor: Process(
+                [*jurat, "runtime", "--listen", "127.0.0.1:0", "--engine", "echo",
+                 "--provider-family", executor, "--model-id", "small"], folder)
+            for executor in ["alpha", "beta", "gamma"]
+        }
+        try:
+            server.listening()
+            key = (folder / "state" / "admin.key").read_text().strip()
+            for executor, process in executors.items():
+                body = {"name": executor, "url": process.listening().url}
+                post(f"{server.url}/v1/executors", key, body)
+            asyncio.run(check(program, folder, server, key))
+        except BaseException:
+            sys.stderr.write("".join(server.lines[-40:]))
+            raise
+        finally:
+            for process in [server, *executors.values()]:
+                process.stop()
+    print("the tools hold")
+
+
+if __name__ == "__main__":
+    main()
