@@ -146,12 +146,14 @@ async fn nobody_listening_is_no_verdict() {
     .await;
     let still = Still::begin();
     let task = task(question("x"));
-    let (judged, ()) = tokio::join!(court.judge(&task), async {
-        for _ in 0..2 {
-            court.rests().await;
-            advance(Duration::from_secs(2)).await;
+    let mut judging = std::pin::pin!(court.judge(&task));
+    let judged = loop {
+        tokio::select! {
+            biased;
+            judged = &mut judging => break judged,
+            () = court.rests() => advance(Duration::from_secs(2)).await,
         }
-    });
+    };
     drop(still);
     let expected = (FailureCode::JudgeUnavailable, "the provider `fake`: no connection");
     assert_eq!(failure_of(&judged), expected);
