@@ -108,9 +108,8 @@ impl<'a> Fields<'a> {
     pub fn text_map(&self, name: &str) -> Result<BTreeMap<String, String>, Problem> {
         let Some(object) = self.object(name)? else { return Ok(BTreeMap::new()) };
         let members = object.members.iter().map(|(member, value)| {
-            let wrong = || {
-                object.wrong(&short(member), &format!("must be a string, not {}", kind(value)))
-            };
+            let wrong =
+                || object.wrong(&short(member), &format!("must be a string, not {}", kind(value)));
             Ok((member.clone(), value.as_str().ok_or_else(wrong)?.to_owned()))
         });
         members.collect()
