@@ -37,7 +37,8 @@ pub(crate) fn check(method: &str, path: &str, reply: &Reply) {
 /// A text for people with square brackets in it.
 fn markup(reply: &Reply) -> Option<String> {
     let content_type = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
-    if content_type.is_none_or(|mime| !mime.ends_with("json")) {
+    let is_json = |mime: &str| ["application/json", "application/problem+json"].contains(&mime);
+    if !content_type.is_some_and(is_json) {
         return None;
     }
     let body = reply.json();

@@ -29,9 +29,8 @@ impl Engine {
         self.default_judge().unwrap_or(model(NOBODY))
     }
 
-    #[expect(clippy::unused_self, reason = "the settings of judges will belong to the engine")]
     fn default_judge(&self) -> Option<ModelRef> {
-        None
+        self.judges().default_model.clone()
     }
 }
 

@@ -43,8 +43,7 @@ pub(super) async fn run(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     repeatable: Repeatable,
-    PathText(text): PathText,
-    query: Filters,
+    (PathText(text), query): (PathText, Filters),
     Json(body): Json,
 ) -> Answer {
     query.only(&["version"])?;

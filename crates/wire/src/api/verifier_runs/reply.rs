@@ -268,13 +268,11 @@ impl<'a> JudgeBody<'a> {
         let text = |name: &str| output.and_then(|output| output.get(name)?.as_str());
         let label = replica.answer.label();
         let findings = output.and_then(|output| output.get("findings")?.as_array());
+        let met = (label == CoreLabel::Valid).then_some("met");
+        let decided = met.or((label == CoreLabel::Invalid).then_some("not_met"));
         Self {
             model: replica.session_id.strip_prefix(JUDGE).unwrap_or(&replica.session_id),
-            verdict: text("verdict").or(match label {
-                CoreLabel::Valid => Some("met"),
-                CoreLabel::Invalid => Some("not_met"),
-                _ => None,
-            }),
+            verdict: text("verdict").or(decided),
             label: Label(label),
             reasoning: text(REASONING),
             findings: findings.map_or(&[], Vec::as_slice),

@@ -1,10 +1,17 @@
 //! Running a verifier, and reading what came of it.
 
+use std::collections::BTreeMap;
+
 use axum::body::Body;
 use http::StatusCode;
 use insta::assert_json_snapshot;
-use jurat_core::caller::Scope;
-use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use jurat_core::{
+    caller::Scope,
+    run::{Provenance, Purpose},
+    verifier::VerifierRef,
+};
+use jurat_engine::{RunRequest, Watcher};
+use jurat_testkit::app::{Reply, TestApp, TestCaller, admin_caller};
 use serde_json::{Value, json};
 
 use super::{OWNER, assert_problem, claims, claims_with, deploy, owner, text};
@@ -27,6 +34,23 @@ async fn run(caller: &TestCaller<'_>, path: &str, answer: &str) -> Value {
     let reply = caller.post(path, &json!({ "inputs": { "answer": answer } })).await;
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
     reply.json()
+}
+
+fn request(answer: &str) -> RunRequest {
+    RunRequest {
+        reference: VerifierRef::parse("names-a-source").unwrap(),
+        inputs: BTreeMap::from([("answer".to_owned(), answer.to_owned())]),
+        media_url: None,
+        replicas: 1,
+        judges: Vec::new(),
+        is_fresh: true,
+        commit_first: None,
+        timeout_ms: 10_000,
+        provenance: Provenance::default(),
+        request_digest: "d".to_owned(),
+        purpose: Purpose::Run,
+        leave_out: None,
+    }
 }
 
 async fn ids(caller: &TestCaller<'_>, path: &str) -> Vec<String> {
@@ -314,13 +338,15 @@ async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
 #[tokio::test]
 async fn an_export_has_every_run_once_and_comes_in_lines() {
     let app = TestApp::new().await;
-    let alice = owner(&app).await;
+    let alice = app.admin();
     deploy(&alice, &sourced()).await;
     let mut expected = Vec::new();
     for number in 0..205 {
         app.clock.advance_ms(10);
-        let made = run(&alice, AT, &format!("answer {number}")).await;
-        expected.insert(0, text(&made["verifier_run_id"]).to_owned());
+        let order = request(&format!("answer {number}"));
+        // Without HTTP, because there are so many.
+        let made = app.engine.verifier_run(&admin_caller(), order, Watcher::nobody(), None).await;
+        expected.insert(0, made.unwrap().run.ticket.id);
     }
     let lines = async |path: &str, accept: &str| {
         let reply = alice.send("GET", path, Body::empty(), &[("accept", accept)]).await;
