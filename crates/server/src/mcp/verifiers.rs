@@ -4,7 +4,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use jurat_engine::{Done, EngineError, EnginePage, Watcher};
 use jurat_wire::{
     api::{
-        mcp::arguments,
+        mcp::arguments as tool,
         page::Page,
         verifier_runs::{self, RunBody, RunVerifierRequest},
         verifiers::{self, DeployedVerifier},
@@ -29,22 +29,22 @@ type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
 /// A member of runs that only callers without a key get.
 const ANONYMOUS: &str = "anonymous_verifier_run_id";
 
-pub(super) fn deploy(call: Call<'_>) -> Answer<'_> {
+pub(super) fn deploy(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let new = verifiers::decode_deploy(arguments::payload(call.arguments)?)?;
+        let new = verifiers::decode_deploy(tool::payload(arguments)?)?;
         let contract = new.contract;
-        let done = call.engine.verifier_deploy(call.caller, new, None).await;
+        let done = engine.verifier_deploy(caller, new, None).await;
         let deployed = now(done)?;
         Ok(json!(DeployedVerifier::new(&deployed.verifier, contract, &deployed.config_hash)))
     }
     .boxed()
 }
 
-pub(super) fn list(call: Call<'_>) -> Answer<'_> {
+pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let order = arguments::page(call.arguments)?;
+        let order = tool::page(arguments)?;
         let wanted = EnginePage { after: order.cursor, limit: order.limit + 1 };
-        let found = call.engine.verifier_list(call.caller, &wanted).await;
+        let found = engine.verifier_list(caller, &wanted).await;
         let mut found = found.map_err(|error| engine_problem(&error))?;
         // One more than asked for tells whether there are more.
         let limit = usize::try_from(order.limit).unwrap_or(usize::MAX);
@@ -56,12 +56,12 @@ pub(super) fn list(call: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-pub(super) fn get(call: Call<'_>) -> Answer<'_> {
+pub(super) fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let (text, version) = arguments::verifier_version(call.arguments)?;
+        let (text, version) = tool::verifier_version(arguments)?;
         let asked = verifiers::reference(text)?;
         let wanted = verifiers::pinned(asked.clone(), version)?;
-        let view = call.engine.verifier_get(call.caller, &wanted).await;
+        let view = engine.verifier_get(caller, &wanted).await;
         let view = view.map_err(|error| engine_problem(&error))?;
         Ok(json!(verifiers::shown(&asked, &view.version, measured(&view.measured))))
     }
@@ -75,7 +75,7 @@ pub(super) fn run(call: Call<'_>) -> Answer<'_> {
 async fn judged(mut call: Call<'_>) -> Result<Value, Problem> {
     let problem = |error: EngineError| engine_problem(&error);
     call.engine.admit().map_err(problem)?;
-    let (text, body) = arguments::run(call.arguments)?;
+    let (text, body) = tool::run(call.arguments)?;
     let order = verifier_runs::decode_run(&body)?;
     let reference = verifiers::pinned(verifiers::reference(text)?, order.version)?;
     let (watcher, progress) = Watcher::new();
@@ -90,19 +90,19 @@ async fn judged(mut call: Call<'_>) -> Result<Value, Problem> {
     Ok(body)
 }
 
-pub(super) fn revoke(call: Call<'_>) -> Answer<'_> {
+pub(super) fn revoke(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let reference = verifiers::reference(arguments::verifier(call.arguments)?)?;
-        let verifier = now(call.engine.verifier_revoke(call.caller, &reference, None).await)?;
+        let reference = verifiers::reference(tool::verifier(arguments)?)?;
+        let verifier = now(engine.verifier_revoke(caller, &reference, None).await)?;
         Ok(json!(verifiers::revoked(&verifier)))
     }
     .boxed()
 }
 
-pub(super) fn delete(call: Call<'_>) -> Answer<'_> {
+pub(super) fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let reference = verifiers::reference(arguments::verifier(call.arguments)?)?;
-        let verifier = now(call.engine.verifier_delete(call.caller, &reference, None).await)?;
+        let reference = verifiers::reference(tool::verifier(arguments)?)?;
+        let verifier = now(engine.verifier_delete(caller, &reference, None).await)?;
         Ok(json!(verifiers::deleted(&verifier)))
     }
     .boxed()
