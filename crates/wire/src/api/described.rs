@@ -92,24 +92,23 @@ fn cases() -> Vec<Case> {
             json!({ "name": "a", "scopes": ["admin"] }),
             &[],
         ),
-        case::<DeployVerifierRequest>(
-            |it| verifiers::decode_deploy(it).map(drop),
-            json!({
-                "name": "a", "description": "b", "criterion": "c", "input_contract": "text",
-                "input_fields": ["d"], "model_settings": { "model": "e/f" },
-            }),
-            &[],
-        ),
-        case::<RunVerifierRequest>(
-            |it| verifier_runs::decode_run(it).map(drop),
-            json!({ "inputs": { "a": "b" } }),
-            &[],
-        ),
         case::<RotateKeyRequest>(
             |it| keys::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
             &[],
         ),
+    ]
+}
+
+fn registry_cases() -> [Case; 2] {
+    let deploy = json!({
+        "name": "a", "description": "b", "criterion": "c", "input_contract": "text",
+        "input_fields": ["d"], "model_settings": { "model": "e/f" },
+    });
+    let run = json!({ "inputs": { "a": "b" } });
+    [
+        case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy, &[]),
+        case::<RunVerifierRequest>(|it| verifier_runs::decode_run(it).map(drop), run, &[]),
     ]
 }
 
@@ -179,7 +178,7 @@ impl Case {
 
 #[test]
 fn decoders_look_at_the_fields_that_are_described_and_at_no_others() {
-    for case in cases() {
+    for case in cases().into_iter().chain(registry_cases()) {
         assert!((case.decode)(&case.whole).is_ok(), "{:?}", (case.decode)(&case.whole));
         assert!(case.validator().is_valid(&case.whole), "{}", case.whole);
         ASKED.with_borrow_mut(BTreeSet::clear);
@@ -318,7 +317,7 @@ fn is_about_two_fields(problem: &Problem) -> bool {
 fn decoders_take_what_the_descriptions_allow_and_refuse_the_rest() {
     let mut tried = 0;
     let mut differences = Vec::new();
-    for case in cases() {
+    for case in cases().into_iter().chain(registry_cases()) {
         let validator = case.validator();
         for path in case.described() {
             for value in values() {
@@ -344,7 +343,7 @@ fn decoders_take_what_the_descriptions_allow_and_refuse_the_rest() {
 
 #[test]
 fn what_is_required_is_missed_by_both() {
-    for case in cases() {
+    for case in cases().into_iter().chain(registry_cases()) {
         let name = case.schema["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
         let schema = &case.schema["components"]["schemas"][name];
         let fields = case.whole.as_object().unwrap();
@@ -360,7 +359,7 @@ fn what_is_required_is_missed_by_both() {
 
 #[test]
 fn what_is_not_known_is_refused_or_ignored_by_both() {
-    for case in cases() {
+    for case in cases().into_iter().chain(registry_cases()) {
         let validator = case.validator();
         for path in [
             "surplus",

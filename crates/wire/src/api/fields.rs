@@ -107,11 +107,12 @@ impl<'a> Fields<'a> {
     /// An object whose members are all strings; the one that is not is named.
     pub fn text_map(&self, name: &str) -> Result<BTreeMap<String, String>, Problem> {
         let Some(object) = self.object(name)? else { return Ok(BTreeMap::new()) };
-        let members = object.members.iter().map(|(member, value)| match value {
-            Value::String(text) => Ok((member.clone(), text.clone())),
-            other => {
-                Err(object.wrong(&short(member), &format!("must be a string, not {}", kind(other))))
-            }
+        let members = object.members.iter().map(|(member, value)| {
+            let text = value.as_str().ok_or_else(|| {
+                let reason = format!("must be a string, not {}", kind(value));
+                object.wrong(&short(member), &reason)
+            });
+            text.map(|text| (member.clone(), text.to_owned()))
         });
         members.collect()
     }
