@@ -352,7 +352,10 @@ fn what_is_required_is_missed_by_both() {
             request.as_object_mut().unwrap().remove(field);
             let is_required =
                 schema["required"].as_array().is_some_and(|names| names.contains(&json!(field)));
-            assert_eq!((case.decode)(&request).is_err(), is_required, "{name}: {field}");
+            let read = (case.decode)(&request);
+            if !read.as_ref().is_err_and(is_about_two_fields) {
+                assert_eq!(read.is_err(), is_required, "{name}: {field}");
+            }
         }
     }
 }
