@@ -59,7 +59,7 @@ fn cases() -> Vec<Case> {
     for old in [&mut delegate_v2, &mut validate_v2] {
         old.as_object_mut().unwrap().remove("consensus");
     }
-    vec![
+    let mut cases = vec![
         case::<DelegateRequest>(|it| consensus_request::delegate(it).map(drop), delegate, TERMS),
         case::<ValidateRequest>(|it| consensus_request::validate(it).map(drop), validate, TERMS),
         case::<FactcheckRequest>(
@@ -77,6 +77,13 @@ fn cases() -> Vec<Case> {
             validate_v2,
             OLD,
         ),
+    ];
+    cases.extend(own_resources());
+    cases
+}
+
+fn own_resources() -> Vec<Case> {
+    vec![
         case::<AddExecutorRequest>(
             |it| executors::decode_add(it, NOW).map(drop),
             json!({ "name": "a", "url": "http://a", "session": { "id": "b" } }),
