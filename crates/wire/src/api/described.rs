@@ -59,7 +59,7 @@ fn cases() -> Vec<Case> {
     for old in [&mut delegate_v2, &mut validate_v2] {
         old.as_object_mut().unwrap().remove("consensus");
     }
-    let mut cases = vec![
+    vec![
         case::<DelegateRequest>(|it| consensus_request::delegate(it).map(drop), delegate, TERMS),
         case::<ValidateRequest>(|it| consensus_request::validate(it).map(drop), validate, TERMS),
         case::<FactcheckRequest>(
