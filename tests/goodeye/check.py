@@ -9,6 +9,7 @@ Everything happens in a folder of its own.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -253,9 +254,11 @@ def judge_fails(client):
 def removes(client, first_id):
     done = client.run("verifiers", "revoke", "more-0", "--yes")
     expect("Revoked more-0" in done.stdout, "not revoked", done)
-    for command in [["show"], ["run", "--inputs-json", '{"response": "x"}'], ["revoke", "--yes"]]:
+    for command in [["show"], ["run", "--inputs-json", '{"response": "x"}']]:
         done = client.run("verifiers", command[0], "more-0", *command[1:], code=1)
         expect(done.stderr.startswith("not_found: "), "still there", done)
+    done = client.run("verifiers", "deploy", "-", given=json.dumps(verifier("more-0")), code=1)
+    expect(done.stderr.startswith("conflict: "), "the name of a revoked one was taken", done)
     listed = client.json("verifiers", "list", "--all")
     assert "more-0" not in [item["name"] for item in listed["items"]], listed
     done = client.run("verifiers", "delete", first_id, "--yes")
@@ -275,14 +278,14 @@ def account(client):
     expect("Email:" in done.stdout, "no email", done)
 
 
-def keys(client):
-    done = client.run("auth", "create-key", "--name", "spare")
+def keys(client, name):
+    done = client.run("auth", "create-key", "--name", name)
     secret = re.search(r"Key:\s+(\S+)", done.stdout)
-    identifier = re.search(r"ID:\s+(key_\S+)", done.stdout)
+    identifier = re.search(r"ID:\s+(\S+)", done.stdout)
     expect(secret and identifier, "no key", done)
     client.run("verifiers", "list", key=secret[1])
     listed = client.json("auth", "list-keys", "--all")
-    assert "spare" in [item["name"] for item in listed["items"]], listed
+    assert name in [item["name"] for item in listed["items"]], listed
     assert secret[1] not in json.dumps(listed), "a secret is listed"
     client.run("auth", "revoke-key", identifier[1])
     done = client.run("verifiers", "list", key=secret[1], code=1)
@@ -324,7 +327,8 @@ def check(server, program, folder):
     removes(client, first_id)
     others(client, stranger)
     account(client)
-    keys(Client(program, server.url, (server.state / "admin.key").read_text().strip(), folder))
+    admin = (server.state / "admin.key").read_text().strip()
+    keys(Client(program, server.url, admin, folder), f"spare-{name}")
     done = client.run("verifiers", "list", key="jrt_live_nobody", code=1)
     expect(done.stderr.startswith("auth_required: "), "no key is needed", done)
     print(f"{version.stdout.strip()}: every step as its users expect")
@@ -339,8 +343,10 @@ def main():
         folder = pathlib.Path(folder)
         server = Server(str(pathlib.Path(args.program).resolve()), folder)
         try:
-            for program in args.client:
-                check(server, program, folder)
+            # Each call starts a Python of its own, which is most of the time that this takes.
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                for done in [pool.submit(check, server, program, folder) for program in args.client]:
+                    done.result()
         except Failed as error:
             raise SystemExit(f"{error}\n\nthe log of the server:\n{''.join(server.lines[-20:])}")
         finally:
