@@ -71,7 +71,9 @@ async fn an_image_is_fetched_once_for_all_replicas_and_shown_as_an_image() {
         let mut task = task(about_an_image(None));
         task.image = Some(Arc::new(SharedImage::new(&gallery.url)));
         let judged = join_all((0..3).map(|_| court.judge(&task))).await;
-        judged.iter().for_each(|judged| _ = verdict_of(judged));
+        for judged in &judged {
+            verdict_of(judged);
+        }
         assert_eq!(gallery.visits.load(Ordering::SeqCst), 1);
         let asked = fake.asked();
         let expected = ("image/png".to_owned(), STANDARD.encode(PNG));

@@ -203,7 +203,9 @@ async fn requests_beyond_the_limit_wait_and_are_busy_at_the_deadline() {
     };
     let (patient, busy) = judging.await;
     drop(still);
-    patient.iter().for_each(|judged| assert_eq!(verdict_of(judged), JudgeVerdict::Met));
+    for judged in &patient {
+        assert_eq!(verdict_of(judged), JudgeVerdict::Met);
+    }
     assert_eq!(failure_of(&busy).0, FailureCode::Busy);
     assert_eq!((fake.asked().len(), busy.usage.calls), (3, 0));
 }
