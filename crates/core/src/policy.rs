@@ -7,6 +7,7 @@ mod params;
 mod result_hash;
 mod schema_only;
 mod schema_thresholds;
+mod semantic;
 mod wattswarm;
 
 use serde_json::Value;
@@ -17,6 +18,7 @@ pub use self::{
     params::BindError,
     result_hash::{HashCheck, ResultFields, check_result_hash, result_hash},
     schema_thresholds::{Comparison, Limits, Threshold},
+    semantic::{JudgeInputs, Semantic},
 };
 use crate::{
     candidate::Candidate,
@@ -28,6 +30,7 @@ pub const SCHEMA_ONLY: &str = "vp.schema_only.v1";
 pub const SCHEMA_THRESHOLDS: &str = "vp.schema_thresholds.v1";
 pub const CROSSCHECK: &str = "vp.crosscheck.v1";
 pub const CLAIM: &str = "vp.claim.v1";
+pub const SEMANTIC: &str = "vp.semantic.v1";
 
 /// The version of every policy that is built in.
 const VERSION: &str = "1";
@@ -76,6 +79,8 @@ pub enum Policy {
     },
     /// Whether a claim is true and useful. Only a judge can tell.
     Claim,
+    /// What a verifier of the registry says. Its judge decides.
+    Semantic(Semantic),
 }
 
 /// Whose reading of a policy applies.
@@ -138,7 +143,7 @@ impl Evaluation {
 impl Policy {
     /// Whether this is a policy that is built in.
     pub fn is_known(policy_id: &str) -> bool {
-        matches!(policy_id, SCHEMA_ONLY | SCHEMA_THRESHOLDS | CROSSCHECK | CLAIM)
+        matches!(policy_id, SCHEMA_ONLY | SCHEMA_THRESHOLDS | CROSSCHECK | CLAIM | SEMANTIC)
     }
 
     /// The name by which a binding asks for this policy.
@@ -148,6 +153,7 @@ impl Policy {
             Self::SchemaThresholds { .. } => SCHEMA_THRESHOLDS,
             Self::Crosscheck { .. } => CROSSCHECK,
             Self::Claim => CLAIM,
+            Self::Semantic(_) => SEMANTIC,
         }
     }
 
@@ -169,13 +175,14 @@ impl Policy {
             SCHEMA_ONLY => schema_only::bind(rules, params),
             SCHEMA_THRESHOLDS => schema_thresholds::bind(rules, params),
             CROSSCHECK => crosscheck::bind(rules, params),
+            SEMANTIC => semantic::bind(params),
             _ => Ok(Self::Claim),
         }
     }
 
     /// Whether only a judge can decide.
     pub const fn needs_judge(&self) -> bool {
-        matches!(self, Self::Claim)
+        matches!(self, Self::Claim | Self::Semantic(_))
     }
 
     /// An upper bound on the work of [`Policy::evaluate`].
@@ -189,7 +196,7 @@ impl Policy {
             Self::Crosscheck { against, .. } => {
                 schema.estimate(&candidate.output).and(crosscheck::estimate(against, candidate))
             }
-            Self::Claim => Work::default(),
+            Self::Claim | Self::Semantic(_) => Work::default(),
         }
     }
 
@@ -216,6 +223,10 @@ impl Policy {
             Self::Claim => Evaluation::inconclusive(
                 reason::CLAIM_UNDECIDED,
                 "A judge must decide whether the claim is true and useful.",
+            ),
+            Self::Semantic(_) => Evaluation::inconclusive(
+                reason::CLAIM_UNDECIDED,
+                "The judge of the verifier must decide, beside the registry that has it.",
             ),
         }
     }

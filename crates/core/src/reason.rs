@@ -36,6 +36,9 @@ reasons! {
     CLAIM_UNDECIDED = 1021, "The claim could not be decided.";
     JUDGE_FAILED = 1030, "The judge did not give a usable answer.";
     EVALUATION_REFUSED = 1040, "The check would exceed the bounds on work.";
+    CRITERION_NOT_MET = 1070, "The criterion of the verifier is not met, as its judge says.";
+    CRITERION_UNCONFIRMED = 1071, "The judge can neither confirm nor deny the criterion.";
+    CRITERION_CONFLICTING = 1072, "The judge finds evidence both for and against the criterion.";
 }
 
 /// Whether these codes make an unstated status inconclusive.

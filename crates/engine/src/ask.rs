@@ -2,6 +2,7 @@
 
 mod check;
 mod execute;
+mod judge;
 mod verify;
 
 use std::{sync::Arc, time::Duration};
@@ -11,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use jurat_core::{
     id::RoundId,
     job::{Job, Work},
-    replica::{Answer, Failure, FailureCode},
+    replica::{Answer, Failure, FailureCode, Usage},
     round::OpenRound,
     time::Timestamp,
 };
@@ -20,11 +21,11 @@ use jurat_wire::strict;
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(crate) use self::check::Checks;
+pub(crate) use self::{check::Checks, judge::Judging};
 use crate::{
     Engine,
+    places::{Place, Places},
     probe::headers,
-    round::Place,
     signature::{Covered, content_digest},
     trace,
 };
@@ -42,7 +43,7 @@ pub(crate) struct Errand {
     pub(crate) round: RoundId,
     pub(crate) job: Job,
     pub(crate) checks: Checks,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Places,
     pub(crate) opened_at: Timestamp,
     pub(crate) deadline: Instant,
     /// The body of `/verify`, the same for all replicas.
@@ -68,12 +69,14 @@ impl Errand {
         open: &OpenRound,
         job: Job,
         checks: Checks,
-        places: Vec<Place>,
+        places: Places,
         deadline: Instant,
     ) -> Self {
-        let verify = match &job.work {
-            Work::Validate { .. } => Some(Letter::new(verify::request(open, &job, &checks))),
-            Work::Delegate { .. } | Work::Factcheck { .. } => None,
+        let verify = match (&job.work, &places) {
+            (Work::Validate { .. }, Places::Executors(_)) => {
+                Some(Letter::new(verify::request(open, &job, &checks)))
+            }
+            _ => None,
         };
         Self {
             round: open.id.clone(),
@@ -87,14 +90,42 @@ impl Errand {
     }
 }
 
+/// What one session said, and what that costs.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) answer: Answer,
+    pub(crate) cost_micros: u64,
+    pub(crate) usage: Option<Usage>,
+}
+
+impl From<Answer> for Asked {
+    /// An answer that nobody is paid for.
+    fn from(answer: Answer) -> Self {
+        Self { answer, cost_micros: 0, usage: None }
+    }
+}
+
 impl Engine {
     /// What one session says. Never fails: whatever goes wrong is the answer.
-    pub(crate) async fn ask(&self, errand: &Arc<Errand>, index: usize) -> Answer {
+    pub(crate) async fn ask(&self, errand: &Arc<Errand>, index: usize) -> Asked {
+        match &errand.places {
+            Places::Judges(models) => self.ask_judge(errand, &models[index]).await,
+            Places::Executors(places) => {
+                let place = &places[index];
+                let answer = self.ask_executor(errand, index, place).await;
+                // Who did not answer is not paid.
+                let is_paid = answer.said().is_some();
+                let cost_micros = if is_paid { place.price_micros } else { 0 };
+                Asked { answer, cost_micros, usage: None }
+            }
+        }
+    }
+
+    async fn ask_executor(&self, errand: &Arc<Errand>, index: usize, place: &Place) -> Answer {
         let (path, letter) = match &errand.verify {
             Some(letter) => ("/verify", letter.clone()),
-            None => ("/execute", Letter::new(execute::request(errand, index))),
+            None => ("/execute", Letter::new(execute::request(errand, index, place))),
         };
-        let place = &errand.places[index];
         let permit = tokio::time::timeout_at(errand.deadline, place.address.calls.acquire());
         let Ok(Ok(_permit)) = permit.await else {
             return Answer::nothing(
@@ -102,7 +133,7 @@ impl Engine {
                 "the executor had as many calls as it may have, until the deadline",
             );
         };
-        let headers = self.letter_heads(errand, index, path, &letter);
+        let headers = self.letter_heads(errand, index, place, (path, &letter));
         let url = match errand.verify {
             Some(_) => &place.address.verify,
             None => &place.address.execute,
@@ -111,7 +142,7 @@ impl Engine {
         let replied = self.inner.client.post_json(url, headers, letter.body, left).await;
         trace::replied(&place.address, &replied);
         match replied {
-            Ok(reply) if errand.verify.is_some() => verify::read(errand, index, &reply),
+            Ok(reply) if errand.verify.is_some() => verify::read(errand, place, &reply),
             Ok(reply) => execute::read(self, errand, index, &reply).await,
             Err(error) => failed_call(&error, errand.job.timeout_ms),
         }
@@ -121,10 +152,10 @@ impl Engine {
         &self,
         errand: &Errand,
         index: usize,
-        path: &str,
-        letter: &Letter,
+        place: &Place,
+        (path, letter): (&str, &Letter),
     ) -> HeaderMap {
-        let address = &errand.places[index].address;
+        let address = &place.address;
         let replica = index.to_string();
         let full_path = format!("{}{path}", address.prefix);
         let signed = self.inner.node_key.sign(&Covered {

@@ -20,7 +20,7 @@ pub enum EngineError {
     #[error("{problem}")]
     Token { problem: String, current: Option<String> },
     #[error(transparent)]
-    Input(InputError),
+    Input(#[from] InputError),
     #[error("`{field}` {reason}")]
     Invalid { field: &'static str, reason: String },
     #[error("`{field}` {reason}")]

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{
     Engine, Progress, Watcher,
-    ask::Errand,
+    ask::{Asked, Errand},
     round::Ended,
     trace,
     under_way::{Entered, Stop},
@@ -63,12 +63,12 @@ impl Engine {
                 }
             };
             let Some((index, answer)) = next else { break };
-            let answer = answer.unwrap_or_else(|_| {
-                Answer::nothing(FailureCode::Internal, "the call ended in a panic")
+            let asked = answer.unwrap_or_else(|_| {
+                Answer::nothing(FailureCode::Internal, "the call ended in a panic").into()
             });
             let latency_ms = self.inner.clock.now().millis_since(started_at);
-            let replica = replica(open, &errand, index, answer, latency_ms);
-            self.note_call(&replica);
+            let replica = replica(open, index, asked, latency_ms);
+            self.note_call(&errand, &replica);
             watcher.tell(|| Progress::ReplicaDone {
                 round: open.id.clone(),
                 kind: open.kind,
@@ -88,12 +88,19 @@ impl Engine {
         for index in missing {
             let answer = unasked(stopped);
             let latency_ms = self.inner.clock.now().millis_since(started_at);
-            replicas.push(replica(open, &errand, index, answer, latency_ms));
+            replicas.push(replica(open, index, answer.into(), latency_ms));
         }
         // The order is that of choice, never of arrival.
         replicas.sort_by_key(|replica| replica.index);
-        self.inner.metrics.executors.ended(&replicas);
+        self.count_calls(&errand, &replicas);
         Ended { errand, replicas, stopped }
+    }
+
+    /// Judges are no executors: their names come from callers, and figures have none of those.
+    fn count_calls(&self, errand: &Errand, replicas: &[Replica]) {
+        if errand.places.are_executors() {
+            self.inner.metrics.executors.ended(replicas);
+        }
     }
 
     async fn is_decided(&self, open: &OpenRound, errand: &Arc<Errand>, ended: &[Replica]) -> bool {
@@ -147,8 +154,11 @@ impl Engine {
         }
     }
 
-    /// Lets the circuit breaker see how the call went.
-    fn note_call(&self, replica: &Replica) {
+    /// Lets the circuit breaker of an executor see how the call went.
+    fn note_call(&self, errand: &Errand, replica: &Replica) {
+        if !errand.places.are_executors() {
+            return;
+        }
         let now = self.inner.clock.now();
         let is_failure = match replica.answer.failure() {
             None => false,
@@ -188,13 +198,8 @@ fn unasked(stopped: Option<Stop>) -> Answer {
     }
 }
 
-fn replica(
-    open: &OpenRound,
-    errand: &Errand,
-    index: usize,
-    answer: Answer,
-    latency_ms: u64,
-) -> Replica {
+fn replica(open: &OpenRound, index: usize, asked: Asked, latency_ms: u64) -> Replica {
+    let Asked { answer, cost_micros, usage } = asked;
     let seat = &open.seats[index];
     Replica {
         index,
@@ -204,8 +209,8 @@ fn replica(
         reliability: seat.reliability,
         answer,
         latency_ms,
-        cost_micros: errand.places[index].price_micros,
-        usage: None,
+        cost_micros,
+        usage,
     }
 }
 

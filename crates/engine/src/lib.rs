@@ -11,10 +11,10 @@ pub mod evaluation;
 mod executors;
 mod fan_out;
 mod idempotency;
-#[cfg_attr(not(test), expect(dead_code, reason = "rounds do not ask judges yet"))]
 mod judge;
 mod keys;
 mod metrics;
+mod places;
 mod pool;
 mod pressure;
 mod probe;
@@ -22,6 +22,7 @@ mod progress;
 mod recover;
 mod round;
 mod rounds;
+mod semantic;
 mod sessions;
 mod signature;
 mod stop;
@@ -55,7 +56,7 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
-    verifiers::{RunQuery, RunRecord, VerifierView, VersionList},
+    verifiers::{RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList},
 };
 use self::{
     judge::Bench,

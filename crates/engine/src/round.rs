@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use jurat_core::{
-    caller::{Caller, Scope},
+    caller::{Caller, Credit, Scope},
     id::{AccountId, RoundId},
     job::Job,
     replica::Replica,
     round::{OpenRound, Round, Seat},
-    select::select,
+    run::RunTicket,
     time::Timestamp,
 };
 use jurat_store::{Once, Opened, StoreError, StoreErrorKind};
@@ -20,7 +20,8 @@ use crate::{
     ask::{Checks, Errand},
     executors::require,
     keys::RoundPlace,
-    pool::{PoolView, lanes},
+    pool::PoolView,
+    semantic::{Bound, Found},
     trace,
     under_way::Stop,
 };
@@ -29,13 +30,14 @@ use crate::{
 pub(crate) const LEASE_GRACE_MS: u64 = 10_000;
 
 /// What a walk begins with.
-struct Start {
-    caller: Caller,
-    job: Job,
-    watcher: Watcher,
-    once: Option<OnceKey>,
-    /// Told when the round is on record; nobody listens when the caller is gone.
-    opened: oneshot::Sender<OpenRound>,
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) caller: Caller,
+    pub(crate) job: Job,
+    pub(crate) watcher: Watcher,
+    pub(crate) once: Option<OnceKey>,
+    /// The run of a verifier that the round is.
+    pub(crate) run: Option<(RunTicket, Found)>,
 }
 
 enum Turn {
@@ -67,20 +69,26 @@ impl Engine {
         watcher: Watcher,
         once: Option<OnceKey>,
     ) -> Result<Begun, EngineError> {
-        let kind = job.work.kind();
-        let admitted = self.place_for(caller, once.as_ref()).await;
+        let caller = caller.clone();
+        self.begin(Start { caller, job, watcher, once, run: None }).await
+    }
+
+    pub(crate) async fn begin(&self, start: Start) -> Result<Begun, EngineError> {
+        let kind = start.job.work.kind();
+        let (caller, once) = (start.caller.clone(), start.once.clone());
+        let scope = if start.run.is_some() { Scope::VerifiersRun } else { Scope::RoundsCreate };
+        let admitted = self.place_for(&caller, scope, once.as_ref()).await;
         let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
         let place = match admitted.inspect_err(failed)? {
             Turn::Now(place) => place,
             Turn::Before(round) => return Ok(Begun::before(self, *round)),
         };
         let (opened, opening) = oneshot::channel();
-        let start = Start { caller: caller.clone(), job, watcher, once: once.clone(), opened };
         let engine = self.clone();
         let walk = async move {
             // Held until the round ends, not until its caller leaves.
             let _place = place;
-            let walked = engine.walk(start).await;
+            let walked = engine.walk(start, opened).await;
             walked.inspect_err(|error| engine.inner.metrics.rounds.failed(kind, error.code()))
         };
         // The log lines of the round name the request that it belongs to.
@@ -90,7 +98,7 @@ impl Engine {
         }
         // It ended before it opened a round: by an error, or because another was quicker.
         walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))??;
-        let round = self.round_before(caller, once.as_ref()).await?;
+        let round = self.round_before(&caller, once.as_ref()).await?;
         round.map(|round| Begun::before(self, round)).ok_or(EngineError::Bug("no round was begun"))
     }
 
@@ -98,11 +106,15 @@ impl Engine {
     async fn place_for(
         &self,
         caller: &Caller,
+        scope: Scope,
         once: Option<&OnceKey>,
     ) -> Result<Turn, EngineError> {
-        require(caller, Scope::RoundsCreate)?;
+        require(caller, scope)?;
         if let Some(round) = self.round_before(caller, once).await? {
             return Ok(Turn::Before(Box::new(round)));
+        }
+        if caller.credit() == Credit::Suspended {
+            return Err(EngineError::Suspended);
         }
         // Whether the node is late was asked before the body was read.
         if self.is_stopping() {
@@ -111,23 +123,32 @@ impl Engine {
         self.round_place(caller).map(Turn::Now)
     }
 
-    /// Returns nothing when no round was opened and that is no error.
-    async fn walk(&self, start: Start) -> Result<Option<Round>, EngineError> {
-        let Start { caller, job, watcher, once, opened } = start;
+    /// Returns nothing when no round was opened and that is no error. `opened` is told when the
+    /// round is on record; nobody listens when the caller is gone.
+    async fn walk(
+        &self,
+        start: Start,
+        opened: oneshot::Sender<OpenRound>,
+    ) -> Result<Option<Round>, EngineError> {
+        let Start { caller, mut job, watcher, once, run } = start;
+        let (ticket, found) = run.unzip();
         let opened_at = self.inner.clock.now();
         let deadline = Instant::now() + Duration::from_millis(job.timeout_ms);
         let bits = self.inner.clock.bits();
         let id = RoundId::new(opened_at, bits);
         trace::name_round(&id);
 
+        let verifier = self.bind_verifier(&caller, &mut job, found).await?;
         let view = self.pool_view().await?;
         let checks = tokio::select! {
-            checks = self.make_ready(&id, &job, &view, deadline) => checks?,
+            checks = self.make_ready(&id, &job, (&view, verifier.as_ref()), deadline) => checks?,
             () = self.inner.under_way.released() => return Err(EngineError::ShuttingDown),
         };
-        let (seats, places) = self.choose(&job, &view, seed(bits))?;
+        let (seats, places) = self.choose(&job, &view, verifier.as_ref(), seed(bits))?;
 
-        let open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
+        let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
+        open.run = ticket;
+        open.hold = self.hold(&caller, &places, checks.judging.as_ref());
         let once = once.map(|once| self.round_note(&caller, &once));
         // Nobody waits for it any more, and nothing is lost yet.
         if opened.is_closed() {
@@ -143,8 +164,8 @@ impl Engine {
                 return Err(EngineError::Overdrawn { needed_micros, available_micros });
             }
         }
-        for seat in &open.seats {
-            self.note_dispatch(&seat.executor);
+        if places.are_executors() {
+            open.seats.iter().for_each(|seat| self.note_dispatch(&seat.executor));
         }
         // A caller who went away in this moment gets the round by its key or from the list.
         let _gone = opened.send(open.clone());
@@ -160,14 +181,17 @@ impl Engine {
         &self,
         id: &RoundId,
         job: &Job,
-        view: &PoolView,
+        (view, verifier): (&PoolView, Option<&Bound>),
         deadline: Instant,
     ) -> Result<Checks, EngineError> {
-        // Probing takes a part of the time at the most; whom it did not reach is not chosen.
-        let probing = self.probe_stale(job, view);
-        let _elapsed =
-            tokio::time::timeout(Duration::from_millis(job.timeout_ms / 4), probing).await;
-        let preparing = tokio::time::timeout_at(deadline, self.prepare(id, job, view)).await;
+        if verifier.is_none() {
+            // Probing takes a part of the time at the most; whom it did not reach is not chosen.
+            let probing = self.probe_stale(job, view);
+            let within = Duration::from_millis(job.timeout_ms / 4);
+            let _elapsed = tokio::time::timeout(within, probing).await;
+        }
+        let preparing = self.prepare(id, job, view, verifier);
+        let preparing = tokio::time::timeout_at(deadline, preparing).await;
         preparing.map_err(|_| EngineError::ChecksBusy)?
     }
 
@@ -225,55 +249,6 @@ impl Engine {
             hold: None,
         }
     }
-
-    /// Chooses the sessions and says where each of them is.
-    fn choose(
-        &self,
-        job: &Job,
-        view: &PoolView,
-        seed: u64,
-    ) -> Result<(Vec<Seat>, Vec<Place>), EngineError> {
-        let standings = self.standings();
-        let lanes = lanes(view, &standings);
-        let chosen = select(job, &lanes, seed)?;
-        let mut seats = Vec::with_capacity(chosen.len());
-        let mut places = Vec::with_capacity(chosen.len());
-        for index in chosen {
-            let lane = &lanes[index];
-            let Some(address) = view.addresses.get(&lane.session.executor) else {
-                return Err(EngineError::Bug("a chosen session has no address"));
-            };
-            seats.push(Seat {
-                session_id: lane.session.id.clone(),
-                executor: lane.session.executor.clone(),
-                independence: lane.independence(),
-                reliability: lane.reliability,
-            });
-            places.push(Place {
-                address: Arc::clone(address),
-                profile: lane.session.profile.clone(),
-                task_type: job
-                    .work
-                    .task_type()
-                    .map(|wanted| lane.session.task_type(wanted).to_owned()),
-                price_micros: lane.session.price_micros,
-                declared: lane.independence(),
-            });
-        }
-        Ok((seats, places))
-    }
-}
-
-/// Where a chosen session is, and how it wants to be asked.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) address: Arc<crate::pool::Address>,
-    pub(crate) profile: String,
-    /// The executor's own name for the task type; validation has none.
-    pub(crate) task_type: Option<String>,
-    pub(crate) price_micros: u64,
-    /// Provider and model as declared, for answers that leave them out.
-    pub(crate) declared: jurat_core::executor::Independence,
 }
 
 /// A job whose replicas have all ended.

@@ -10,7 +10,6 @@ use jurat_core::{
     id::RoundId,
     job::Kind,
     policy::{Evaluation, Policy},
-    replica::Answer,
     round::OpenRound,
 };
 use jurat_guard::client::{CallError, Reply};
@@ -24,7 +23,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tracing::{Instrument as _, Span, error_span, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use crate::pool::Address;
+use crate::{ask::Asked, places::JUDGE_PREFIX, pool::Address};
 
 /// The most that a caller may hand on to executors in `tracestate`.
 const LONGEST_STATE: usize = 512;
@@ -61,28 +60,31 @@ pub(crate) fn name_round(id: &RoundId) {
 pub(crate) async fn asked(
     open: &OpenRound,
     index: usize,
-    asking: impl Future<Output = Answer>,
-) -> Answer {
+    asking: impl Future<Output = Asked>,
+) -> Asked {
     let seat = &open.seats[index];
     let name = match open.kind {
+        Kind::Validate if seat.session_id.starts_with(JUDGE_PREFIX) => "judge",
         Kind::Validate => "POST /verify",
         Kind::Delegate | Kind::Factcheck => "POST /execute",
     };
+    // Callers name the models of judges, so these go by their provider.
+    let session = if name == "judge" { &seat.executor } else { &seat.session_id };
     let span = error_span!(
         "replica",
         otel.kind = "client",
         otel.name = name,
         jurat.replica.index = index,
         jurat.executor.name = seat.executor,
-        jurat.session.id = seat.session_id,
+        jurat.session.id = session,
     );
-    let answer = asking.instrument(span.clone()).await;
-    span.set_attribute("jurat.replica.label", answer.label().as_str());
-    if let Some(failure) = answer.failure() {
+    let asked = asking.instrument(span.clone()).await;
+    span.set_attribute("jurat.replica.label", asked.answer.label().as_str());
+    if let Some(failure) = asked.answer.failure() {
         span.set_attribute("error.type", failure.code.as_str());
         span.set_status(Status::error(""));
     }
-    answer
+    asked
 }
 
 /// Lets the executor that is asked go on with the trace.

@@ -3,6 +3,7 @@
 mod deploy;
 mod judged_by;
 mod removal;
+mod run;
 mod runs;
 
 use jurat_core::{
@@ -11,7 +12,10 @@ use jurat_core::{
 };
 use jurat_store::{Measurement, Page, VersionSummary};
 
-pub use self::runs::{RunQuery, RunRecord};
+pub use self::{
+    run::{RunRequest, RunView},
+    runs::{RunQuery, RunRecord},
+};
 use crate::{Engine, EngineError, executors::require};
 
 /// A version with what was found when it was measured, the newest of each purpose.

@@ -82,6 +82,10 @@ async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Re
 /// The built-in policy of a binding; `None` for one of the executor's own.
 fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>, Refusal> {
     match Policy::bind(binding) {
+        // A criterion never leaves its registry, so that nobody else can judge by it.
+        Ok(Policy::Semantic(_)) => Err(unsupported(
+            "the registry that has the verifier decides `vp.semantic.v1`".to_owned(),
+        )),
         Ok(policy) => Ok(Some(policy)),
         Err(BindError::Unknown { policy_id }) => {
             let own = shared.executor.capabilities().policies;

@@ -7,5 +7,6 @@ mod consensus;
 mod large_outputs;
 mod policies;
 mod properties;
+mod runs;
 mod schemas;
 mod select;

@@ -7,14 +7,15 @@ use jurat_core::{
     canonical::canonical,
     id::RoundId,
     job::{Job, Work},
-    policy::{BindError, Evaluation, Policy},
+    policy::{BindError, Evaluation, Policy, Rules},
     reason,
     schema::Schema,
 };
 use jurat_guard::bounded::RefusedSchema;
 use serde_json::json;
 
-use crate::{Engine, EngineError, pool::PoolView};
+use super::judge::Judging;
+use crate::{Engine, EngineError, pool::PoolView, semantic::Bound};
 
 /// A policy that can be evaluated, and what it says of the caller's own candidate.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Checks {
     pub(crate) candidate: Option<Arc<Candidate>>,
     /// Our own evaluation of that candidate, where the policy needs no judge.
     pub(crate) own: Option<Evaluation>,
+    /// What the judges of a verifier are asked, where one decides.
+    pub(crate) judging: Option<Arc<Judging>>,
 }
 
 impl Engine {
@@ -34,6 +37,7 @@ impl Engine {
         round: &RoundId,
         job: &Job,
         view: &PoolView,
+        verifier: Option<&Bound>,
     ) -> Result<Checks, EngineError> {
         let policy = self.bind(job, view)?;
         let schema =
@@ -43,12 +47,13 @@ impl Engine {
                 RefusedSchema::Crashed => EngineError::Bug("a schema could not be compiled"),
             })?;
         let candidate = candidate(round, job).map(Arc::new);
+        let judging = match (verifier, &candidate) {
+            (Some(bound), Some(candidate)) => Some(Arc::new(bound.judging(&candidate.output)?)),
+            _ => None,
+        };
         let mut own = None;
-        if let (Some(policy), Some(candidate)) = (&policy, &candidate)
-            && !policy.needs_judge()
-        {
-            let (policy, candidate) = (Arc::clone(policy), Arc::clone(candidate));
-            let verdict = self.checked(policy, candidate, schema.clone()).await;
+        if let (Some(policy), Some(candidate)) = (own_check(policy.as_ref(), &schema), &candidate) {
+            let verdict = self.checked(policy, Arc::clone(candidate), schema.clone()).await;
             let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
             // Without a check of our own nothing would keep a false pass out.
             if verdict.reason_codes.contains(&reason::EVALUATION_REFUSED) {
@@ -56,7 +61,7 @@ impl Engine {
             }
             own = Some(verdict);
         }
-        Ok(Checks { policy, schema, candidate, own })
+        Ok(Checks { policy, schema, candidate, own, judging })
     }
 
     fn bind(&self, job: &Job, view: &PoolView) -> Result<Option<Arc<Policy>>, EngineError> {
@@ -89,6 +94,18 @@ impl Engine {
                 policy_id: binding.policy_id.clone(),
             })),
         }
+    }
+}
+
+/// What we can check of a candidate without anybody's judgement. A judge may fail what matches the
+/// schema, and never passes what does not.
+fn own_check(policy: Option<&Arc<Policy>>, schema: &Schema) -> Option<Arc<Policy>> {
+    match policy {
+        Some(policy) if !policy.needs_judge() => Some(Arc::clone(policy)),
+        Some(policy) if matches!(**policy, Policy::Semantic(_)) && !schema.is_open() => {
+            Some(Arc::new(Policy::SchemaOnly { rules: Rules::Jurat }))
+        }
+        Some(_) | None => None,
     }
 }
 

@@ -15,12 +15,11 @@ use jurat_wire::executor::{
 use serde_json::{Value, json};
 
 use super::{Errand, content};
-use crate::Engine;
+use crate::{Engine, places::Place};
 
 const DEFAULT_MAX_STEPS: u32 = 10;
 
-pub(super) fn request(errand: &Errand, index: usize) -> Vec<u8> {
-    let place = &errand.places[index];
+pub(super) fn request(errand: &Errand, index: usize, place: &Place) -> Vec<u8> {
     let task_type = place.task_type.clone().unwrap_or_default();
     let execution_id = execution_id(errand, index);
     let inputs = inputs(errand);

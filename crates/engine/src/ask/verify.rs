@@ -13,6 +13,7 @@ use jurat_wire::executor::{
 };
 
 use super::{Checks, Errand, beginning, content};
+use crate::places::Place;
 
 /// The bytes that every replica gets.
 pub(super) fn request(open: &OpenRound, job: &Job, checks: &Checks) -> Vec<u8> {
@@ -22,7 +23,7 @@ pub(super) fn request(open: &OpenRound, job: &Job, checks: &Checks) -> Vec<u8> {
     verify_request_bytes(candidate, &output_ref, &job.output_schema, &job.policy)
 }
 
-pub(super) fn read(errand: &Errand, index: usize, reply: &Reply) -> Answer {
+pub(super) fn read(errand: &Errand, place: &Place, reply: &Reply) -> Answer {
     let is_refusal =
         matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
     // A page in HTML comes from something in between, not from the executor.
@@ -31,16 +32,16 @@ pub(super) fn read(errand: &Errand, index: usize, reply: &Reply) -> Answer {
         let said = Said { notes: vec![beginning(&reply.body)], ..Said::default() };
         return Answer::Abstained { label: Label::NeedsSpec, said };
     }
-    judge(errand, index, reply).unwrap_or_else(|failure| Answer::failed(failure, None))
+    judge(errand, place, reply).unwrap_or_else(|failure| Answer::failed(failure, None))
 }
 
-fn judge(errand: &Errand, index: usize, reply: &Reply) -> Result<Answer, Failure> {
+fn judge(errand: &Errand, place: &Place, reply: &Reply) -> Result<Answer, Failure> {
     let response = decode_verify_response(content(reply)?)
         .map_err(|error| Failure::new(FailureCode::BadShape, error.to_string()))?;
     let status = response
         .status()
         .map_err(|error| Failure::new(FailureCode::StatusContradicts, error.to_string()))?;
-    let said = said(errand, index, response)?;
+    let said = said(errand, place, response)?;
     Ok(match (status, &errand.checks.own) {
         (VerificationStatus::Inconclusive, _) => Answer::Abstained { label: Label::Retry, said },
         (VerificationStatus::Failed, _) => Answer::Vote(Vote { label: Label::Invalid, said }),
@@ -59,11 +60,11 @@ fn judge(errand: &Errand, index: usize, reply: &Reply) -> Result<Answer, Failure
 }
 
 /// The content of the reply, if its hash is right or was left out.
-fn said(errand: &Errand, index: usize, response: VerifyResponse) -> Result<Said, Failure> {
+fn said(errand: &Errand, place: &Place, response: VerifyResponse) -> Result<Said, Failure> {
     let Some(candidate) = &errand.checks.candidate else {
         return Err(Failure::new(FailureCode::Internal, "there is no candidate"));
     };
-    let declared = &errand.places[index].declared;
+    let declared = &place.declared;
     let fields = ResultFields {
         candidate_id: &candidate.candidate_id,
         execution_id: &candidate.execution_id,

@@ -6,10 +6,10 @@ use futures::future::join_all;
 use jurat_core::{
     judge::Image,
     replica::{Failure, FailureCode},
+    verifier::InputError,
 };
-use jurat_guard::public::{FetchError, UrlRefused};
+use jurat_guard::public::{FetchError, check_media_url};
 use tokio::{sync::OnceCell, time::Instant};
-use url::Url;
 
 use super::JudgeTask;
 use crate::Engine;
@@ -41,11 +41,15 @@ pub(super) struct Pictures {
 
 impl Engine {
     /// Whether an address may be given as that of an image.
-    pub fn media_url_check(&self, text: &str) -> Result<Url, UrlRefused> {
-        match self.inner.bench.media() {
+    pub(crate) fn media_url_check(&self, text: &str) -> Result<(), InputError> {
+        let checked = match self.inner.bench.media() {
             Some(client) => client.check(text),
-            None => jurat_guard::public::check_media_url(text),
-        }
+            None => check_media_url(text),
+        };
+        checked.map(drop).map_err(|refused| InputError {
+            field: "media_url".to_owned(),
+            problem: refused.to_string(),
+        })
     }
 
     pub(super) async fn pictures(&self, task: &JudgeTask) -> Result<Pictures, Failure> {

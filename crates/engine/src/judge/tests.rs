@@ -129,7 +129,6 @@ fn task(question: Question) -> JudgeTask {
         image: None,
         account: AccountId::admin(),
         verifier_id: "0198c1f0-0000-7000-8000-000000000001".to_owned(),
-        turn: 0,
         is_fresh: false,
         deadline: Instant::now() + Duration::from_mins(1),
     }

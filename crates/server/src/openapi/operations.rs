@@ -164,6 +164,8 @@ fn round_of<R: ToSchema>(description: Description) -> Description {
             Code::SessionUnknown,
             Code::SessionPoolTooSmall,
             Code::SessionsUnavailable,
+            Code::BudgetExhausted,
+            Code::AccountSuspended,
             Code::ShuttingDown,
             Code::ConsensusDisagreement,
             Code::Conflict,

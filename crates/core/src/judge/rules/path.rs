@@ -1,4 +1,4 @@
-//! JSONPath (RFC 9535), narrowed to paths whose work grows with the document and not beyond it.
+//! `JSONPath` (RFC 9535), narrowed to paths whose work grows with the document and not beyond it.
 
 use jsonpath_rust::{
     parser::{model::JpQuery, parse_json_path},

@@ -1,0 +1,266 @@
+//! `vp.semantic.v1`: a verifier of the registry decides, by a judge that runs beside the registry.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    BindError, Policy,
+    params::{is_pointer, members},
+};
+use crate::{
+    canonical::canonical,
+    verifier::{Config, InputError, MOST_FIELDS, VerifierRef},
+};
+
+/// What the parameters of the policy say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Semantic {
+    pub verifier: VerifierRef,
+    /// Where in the candidate each input field is; one that is left out is the member of its name.
+    inputs: BTreeMap<String, String>,
+    /// Where in the candidate the address of the image is.
+    media_url: Option<String>,
+    /// Overrules the verifier.
+    pub commit_first: Option<bool>,
+    /// Whether a verdict that is known from before does not count.
+    pub is_fresh: bool,
+    /// The calibration example that the judge does not see.
+    pub leave_out: Option<usize>,
+}
+
+/// What a judge is given of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgeInputs {
+    pub inputs: BTreeMap<String, String>,
+    pub media_url: Option<String>,
+}
+
+const MEDIA_URL: &str = "media_url";
+
+pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
+    let known = ["verifier", "inputs", MEDIA_URL, "commit_first", "fresh", "leave_out"];
+    let empty = Map::new();
+    let members = members(params, &known)?.unwrap_or(&empty);
+    let unnamed = || {
+        let problem = "is needed: the id or the name of a verifier, or `system:` and a name";
+        BindError::params("policy_params.verifier", problem)
+    };
+    let verifier = members.get("verifier").and_then(Value::as_str).ok_or_else(unnamed)?;
+    let verifier = VerifierRef::parse(verifier)
+        .map_err(|error| BindError::params("policy_params.verifier", error.to_string()))?;
+    Ok(Policy::Semantic(Semantic {
+        verifier,
+        inputs: inputs(members)?,
+        media_url: members.get(MEDIA_URL).map(|value| pointer(MEDIA_URL, value)).transpose()?,
+        commit_first: toggle(members, "commit_first")?,
+        is_fresh: toggle(members, "fresh")?.unwrap_or(false),
+        leave_out: leave_out(members)?,
+    }))
+}
+
+impl Semantic {
+    /// The parameters with the verifier and the version that were found, as they are hashed.
+    pub fn pinned(&self, verifier_id: &str, version: u32) -> Value {
+        let mut params = Map::new();
+        params.insert("verifier".to_owned(), json!(format!("{verifier_id}@{version}")));
+        if !self.inputs.is_empty() {
+            params.insert("inputs".to_owned(), json!(self.inputs));
+        }
+        if let Some(pointer) = &self.media_url {
+            params.insert(MEDIA_URL.to_owned(), json!(pointer));
+        }
+        if let Some(commit_first) = self.commit_first {
+            params.insert("commit_first".to_owned(), json!(commit_first));
+        }
+        if self.is_fresh {
+            params.insert("fresh".to_owned(), json!(true));
+        }
+        if let Some(index) = self.leave_out {
+            params.insert("leave_out".to_owned(), json!(index));
+        }
+        Value::Object(params)
+    }
+
+    /// What the judge is given of a candidate, if the candidate has it.
+    pub fn read(&self, output: &Value, config: &Config) -> Result<JudgeInputs, InputError> {
+        if let Some(extra) = self.inputs.keys().find(|field| !config.fields.contains(*field)) {
+            return Err(wrong(
+                format!("policy_params.inputs.{extra}"),
+                format!("is no input field of the verifier; it has: {}", config.fields.join(", ")),
+            ));
+        }
+        let mut inputs = BTreeMap::new();
+        for field in &config.fields {
+            let (pointer, is_alone) = match self.inputs.get(field) {
+                Some(pointer) => (pointer.clone(), false),
+                None => (format!("/{field}"), config.fields.len() == 1),
+            };
+            let found = match output.pointer(&pointer) {
+                // A candidate that is a text is the only field of a verifier that has one.
+                None if is_alone && output.is_string() => Some(output),
+                found => found,
+            };
+            let Some(value) = found.filter(|value| !value.is_null()) else {
+                let problem = format!("points to `{pointer}`, which the candidate does not have");
+                return Err(wrong(format!("policy_params.inputs.{field}"), problem));
+            };
+            inputs.insert(field.clone(), text(value));
+        }
+        let media_url = self.media(output, config)?;
+        config.check_inputs(&inputs, media_url.as_deref())?;
+        Ok(JudgeInputs { inputs, media_url })
+    }
+
+    fn media(&self, output: &Value, config: &Config) -> Result<Option<String>, InputError> {
+        if !config.contract.has_image() && self.media_url.is_none() {
+            return Ok(None);
+        }
+        let pointer = self.media_url.as_deref().unwrap_or("/media_url");
+        match output.pointer(pointer) {
+            Some(Value::String(url)) => Ok(Some(url.clone())),
+            Some(_) | None => Err(wrong(
+                "policy_params.media_url".to_owned(),
+                format!("points to `{pointer}`, where the candidate has no text"),
+            )),
+        }
+    }
+}
+
+fn wrong(field: String, problem: String) -> InputError {
+    InputError { field, problem }
+}
+
+/// What is no text is shown to the judge as JSON.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            String::from_utf8_lossy(&canonical(value)).into_owned()
+        }
+    }
+}
+
+fn inputs(members: &Map<String, Value>) -> Result<BTreeMap<String, String>, BindError> {
+    match members.get("inputs") {
+        None | Some(Value::Null) => Ok(BTreeMap::new()),
+        Some(Value::Object(inputs)) if inputs.len() <= MOST_FIELDS => inputs
+            .iter()
+            .map(|(field, value)| Ok((field.clone(), pointer(&format!("inputs.{field}"), value)?)))
+            .collect(),
+        Some(_) => Err(BindError::params(
+            "policy_params.inputs",
+            format!("must be an object of at most {MOST_FIELDS} fields and JSON Pointers"),
+        )),
+    }
+}
+
+fn pointer(name: &str, value: &Value) -> Result<String, BindError> {
+    let problem = "must be a JSON Pointer into the candidate, such as `/answer`";
+    let wrong = || BindError::params(format!("policy_params.{name}"), problem);
+    value.as_str().filter(|text| is_pointer(text)).map(str::to_owned).ok_or_else(wrong)
+}
+
+fn toggle(members: &Map<String, Value>, name: &str) -> Result<Option<bool>, BindError> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(on)) => Ok(Some(*on)),
+        Some(_) => Err(BindError::params(format!("policy_params.{name}"), "must be true or false")),
+    }
+}
+
+fn leave_out(members: &Map<String, Value>) -> Result<Option<usize>, BindError> {
+    match members.get("leave_out") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            let index = value.as_u64().and_then(|index| usize::try_from(index).ok());
+            let problem = "must be the position of a calibration example, counted from 0";
+            index.map(Some).ok_or_else(|| BindError::params("policy_params.leave_out", problem))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verifier::{InputContract, JudgeSettings};
+
+    fn config(fields: &[&str], contract: InputContract) -> Config {
+        Config {
+            criterion: "c".to_owned(),
+            contract,
+            fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+            examples: Vec::new(),
+            judge: JudgeSettings {
+                model: "builtin/rules".parse().unwrap(),
+                effort: None,
+                commit_first: false,
+            },
+        }
+    }
+
+    fn bound(params: &Value) -> Semantic {
+        match bind(params) {
+            Ok(Policy::Semantic(semantic)) => semantic,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn fields_are_found_by_pointer_or_by_their_name() {
+        let semantic = bound(&json!({ "verifier": "v", "inputs": { "source": "/in/text" } }));
+        let output = json!({ "response": "yes", "in": { "text": ["a", 1] } });
+        let read = semantic.read(&output, &config(&["response", "source"], InputContract::Text));
+        let inputs = read.unwrap().inputs;
+        assert_eq!(inputs["response"], "yes");
+        assert_eq!(inputs["source"], r#"["a",1]"#);
+    }
+
+    #[test]
+    fn a_text_is_the_only_field() {
+        let one = config(&["response"], InputContract::Text);
+        let semantic = bound(&json!({ "verifier": "v" }));
+        assert_eq!(semantic.read(&json!("hello"), &one).unwrap().inputs["response"], "hello");
+        let two = config(&["response", "source"], InputContract::Text);
+        let refused = semantic.read(&json!("hello"), &two).unwrap_err();
+        assert_eq!(refused.field, "policy_params.inputs.response");
+    }
+
+    #[test]
+    fn an_image_is_found_where_the_contract_wants_one() {
+        let image = config(&[], InputContract::Image);
+        let semantic = bound(&json!({ "verifier": "v" }));
+        let read = semantic.read(&json!({ "media_url": "https://x/y.png" }), &image).unwrap();
+        assert_eq!(read.media_url.as_deref(), Some("https://x/y.png"));
+        let refused = semantic.read(&json!({}), &image).unwrap_err();
+        assert_eq!(refused.field, "policy_params.media_url");
+    }
+
+    #[test]
+    fn the_pinned_parameters_name_the_version_and_bind_again() {
+        let semantic = bound(&json!({ "verifier": "v", "fresh": true, "leave_out": 2 }));
+        let pinned = semantic.pinned("system:qa", 1);
+        assert_eq!(pinned, json!({ "verifier": "system:qa@1", "fresh": true, "leave_out": 2 }));
+        assert_eq!(bound(&pinned).verifier, VerifierRef::parse("system:qa@1").unwrap());
+    }
+
+    #[test]
+    fn wrong_parameters_are_named() {
+        for (params, field) in [
+            (json!({}), "verifier"),
+            (json!({ "verifier": 7 }), "verifier"),
+            (json!({ "verifier": "A b" }), "verifier"),
+            (json!({ "verifier": "v", "inputs": [] }), "inputs"),
+            (json!({ "verifier": "v", "inputs": { "a": "x" } }), "inputs.a"),
+            (json!({ "verifier": "v", "media_url": "x" }), "media_url"),
+            (json!({ "verifier": "v", "fresh": "yes" }), "fresh"),
+            (json!({ "verifier": "v", "leave_out": -1 }), "leave_out"),
+            (json!({ "verifier": "v", "more": 1 }), "more"),
+        ] {
+            let BindError::Params { field: found, .. } = bind(&params).unwrap_err() else {
+                panic!("{params}")
+            };
+            assert_eq!(found, format!("policy_params.{field}"), "{params}");
+        }
+    }
+}

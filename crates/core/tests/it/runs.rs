@@ -1,0 +1,123 @@
+//! What the decision of a round means for the run that it is.
+
+use jurat_core::{
+    consensus::{Ballot, agree},
+    id::{AccountId, NodeId, RoundId},
+    job::{Disagreement, Kind, Toggle},
+    ledger::Hold,
+    replica::{Answer, FailureCode, Label, Replica, Said},
+    round::{Closing, Ending, OpenRound},
+    run::{Provenance, Purpose, RunEnd, RunError, RunTicket, Settlement},
+    time::Timestamp,
+};
+use serde_json::json;
+
+use crate::consensus::{stranger, terms, vote};
+
+fn closing(answers: Vec<Answer>) -> Closing {
+    let replicas: Vec<Replica> =
+        answers.into_iter().enumerate().map(|(index, answer)| stranger(index, answer)).collect();
+    let mut terms = terms();
+    terms.replicas = u8::try_from(replicas.len()).unwrap();
+    let ballot =
+        Ballot { kind: Kind::Validate, has_schema: false, terms: &terms, replicas: &replicas };
+    let consensus = agree(&ballot);
+    Closing {
+        ending: Ending::Closed,
+        consensus,
+        replicas,
+        closed_at: Timestamp::from_millis(1_250),
+        receipt_id: "sha256:00".to_owned(),
+        entry: "{}".to_owned(),
+    }
+}
+
+fn end(answers: Vec<Answer>) -> RunEnd {
+    RunEnd::of(&closing(answers), Timestamp::from_millis(1_000))
+}
+
+fn says(label: Label, reasoning: &str) -> Answer {
+    vote(label, Some(json!({ "reasoning": reasoning })))
+}
+
+fn error(answers: Vec<Answer>) -> (RunError, String) {
+    end(answers).verdict.unwrap_err()
+}
+
+#[test]
+fn a_judgement_is_a_pass_or_a_fail_with_its_reasoning() {
+    let passed = end(vec![says(Label::Valid, "all cited")]);
+    assert_eq!((passed.verdict, passed.duration_ms), (Ok(true), 250));
+    assert_eq!(passed.reasoning.as_deref(), Some("all cited"));
+    assert_eq!(end(vec![says(Label::Invalid, "no source")]).verdict, Ok(false));
+}
+
+#[test]
+fn the_majority_of_judges_speaks() {
+    let valid = || says(Label::Valid, "fine");
+    let ended = end(vec![says(Label::Invalid, "bad"), valid(), valid()]);
+    assert_eq!(ended.verdict, Ok(true));
+    assert_eq!(ended.reasoning.as_deref(), Some("fine"));
+}
+
+#[test]
+fn a_judge_that_fails_is_neither_a_pass_nor_a_fail() {
+    let failed = |code| vec![Answer::nothing(code, "why")];
+    assert_eq!(error(failed(FailureCode::Timeout)), (RunError::Timeout, "why".to_owned()));
+    assert_eq!(error(failed(FailureCode::JudgeUnavailable)).0, RunError::VerifierUnavailable);
+    assert_eq!(error(failed(FailureCode::JudgeUnreadable)).0, RunError::RuntimeError);
+    assert_eq!(error(failed(FailureCode::MediaUnavailable)).0, RunError::RuntimeError);
+}
+
+#[test]
+fn judges_that_do_not_agree_or_do_not_decide_are_an_error() {
+    let split = vec![
+        says(Label::Valid, "yes"),
+        says(Label::Invalid, "no"),
+        Answer::nothing(FailureCode::Timeout, "late"),
+    ];
+    let (code, message) = error(split);
+    assert_eq!(code, RunError::RuntimeError);
+    assert_eq!(message, "the judges do not agree: VALID, INVALID, TIMEOUT");
+    let said = Said { notes: vec!["no source is given".to_owned()], ..Said::default() };
+    let (_, message) = error(vec![Answer::Abstained { label: Label::Retry, said }]);
+    assert_eq!(message, "the judge did not decide: no source is given");
+}
+
+#[test]
+fn of_what_is_held_the_cost_is_captured_and_the_rest_goes_back() {
+    let at = Timestamp::from_millis(1_000);
+    let open = OpenRound {
+        id: RoundId::new(at, 1),
+        account: AccountId::admin(),
+        kind: Kind::Validate,
+        node: NodeId::new(at, 2),
+        lease_token: 3,
+        lease_until: at,
+        request_digest: "sha256:00".to_owned(),
+        policy_id: "vp.semantic.v1".to_owned(),
+        policy_hash: "sha256:00".to_owned(),
+        disagreement: Disagreement::ReturnAll,
+        traces: Toggle::Off,
+        seats: Vec::new(),
+        opened_at: at,
+        deadline_at: at,
+        run: Some(RunTicket {
+            id: "r".to_owned(),
+            verifier_id: "v".to_owned(),
+            version: 1,
+            purpose: Purpose::Run,
+            provenance: Provenance::default(),
+            inputs_digest: String::new(),
+        }),
+        hold: Some(Hold { micros: 100, is_limited: true }),
+    };
+    let mut closing = closing(vec![says(Label::Valid, "fine")]);
+    closing.replicas[0].cost_micros = 30;
+    let settled = Settlement::of(&open, &closing);
+    assert_eq!((settled.captured_micros, settled.released_micros), (30, 70));
+    assert_eq!(settled.run.unwrap().cost_micros, 30);
+    closing.replicas[0].cost_micros = 300;
+    let settled = Settlement::of(&open, &closing);
+    assert_eq!((settled.captured_micros, settled.released_micros), (100, 0));
+}

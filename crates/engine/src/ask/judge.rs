@@ -1,0 +1,122 @@
+//! Asks a judge of a verifier, and reads what it said as the answer of a replica.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    id::AccountId,
+    judge::{JudgeVerdict, Judgment, Question},
+    policy::{Evaluation, Status},
+    reason,
+    replica::{Answer, Failure, FailureCode, Label, Said, Vote},
+    run::REASONING,
+    verifier::{Effort, ModelRef},
+};
+use serde_json::{Value, json};
+
+use super::{Asked, Errand};
+use crate::{
+    Engine,
+    judge::{JudgeTask, Judged, SharedImage},
+    semantic::Bound,
+};
+
+/// What every judge of a round is asked.
+#[derive(Debug)]
+pub(crate) struct Judging {
+    pub(crate) question: Arc<Question>,
+    /// Fetched once, whoever needs it first.
+    pub(crate) image: Option<Arc<SharedImage>>,
+    effort: Option<Effort>,
+    pub(crate) commit_first: bool,
+    is_fresh: bool,
+    account: AccountId,
+    verifier_id: String,
+}
+
+impl Judging {
+    pub(crate) fn new(bound: &Bound, question: Question, media_url: Option<String>) -> Self {
+        Self {
+            question: Arc::new(question),
+            image: media_url.map(|url| Arc::new(SharedImage::new(url))),
+            effort: bound.version.config.judge.effort,
+            commit_first: bound.commit_first(),
+            is_fresh: bound.is_fresh(),
+            account: bound.account().clone(),
+            verifier_id: bound.version.verifier.id.clone(),
+        }
+    }
+}
+
+impl Engine {
+    pub(super) async fn ask_judge(&self, errand: &Arc<Errand>, model: &ModelRef) -> Asked {
+        let Some(judging) = &errand.checks.judging else {
+            return Answer::nothing(FailureCode::Internal, "there is nothing to judge").into();
+        };
+        if let Some(own) = errand.checks.own.as_ref().filter(|own| own.status != Status::Passed) {
+            return unjudged(own).into();
+        }
+        let task = JudgeTask {
+            question: Arc::clone(&judging.question),
+            model: model.clone(),
+            effort: judging.effort,
+            commit_first: judging.commit_first,
+            image: judging.image.clone(),
+            account: judging.account.clone(),
+            verifier_id: judging.verifier_id.clone(),
+            is_fresh: judging.is_fresh,
+            deadline: errand.deadline,
+        };
+        let Judged { outcome, usage, cost_micros } = self.judge(&task).await;
+        let answer = match outcome {
+            Ok(judgment) => answer(&judgment),
+            Err(failure) => Answer::failed(failure, None),
+        };
+        Asked { answer, cost_micros, usage: Some(usage) }
+    }
+
+    /// The most that one judge's answer can cost.
+    pub(crate) fn judge_bound(&self, judging: &Judging, model: &ModelRef) -> i64 {
+        let has_image = judging.image.is_some();
+        self.judge_bound_micros(&judging.question, model, has_image, judging.commit_first)
+    }
+}
+
+fn answer(judgment: &Judgment) -> Answer {
+    let (label, reason_code) = match judgment.verdict {
+        JudgeVerdict::Met => (Label::Valid, None),
+        JudgeVerdict::NotMet => (Label::Invalid, Some(reason::CRITERION_NOT_MET)),
+        JudgeVerdict::CannotConfirm => (Label::Retry, Some(reason::CRITERION_UNCONFIRMED)),
+        JudgeVerdict::Conflicting => (Label::Retry, Some(reason::CRITERION_CONFLICTING)),
+    };
+    let said = Said {
+        output: Some(judgment.document()),
+        reason_codes: reason_code.into_iter().collect(),
+        notes: if label == Label::Retry { vec![judgment.reasoning.clone()] } else { Vec::new() },
+        ..Said::default()
+    };
+    match judgment.verdict {
+        JudgeVerdict::Met | JudgeVerdict::NotMet => Answer::Vote(Vote { label, said }),
+        JudgeVerdict::CannotConfirm | JudgeVerdict::Conflicting => {
+            Answer::Abstained { label, said }
+        }
+    }
+}
+
+/// What stands for a judge that need not be asked: the candidate does not match its schema.
+fn unjudged(own: &Evaluation) -> Answer {
+    let output: Value = json!({ REASONING: own.notes.join("; ") });
+    let said = Said {
+        output: Some(output),
+        score: Some(own.score),
+        reason_codes: own.reason_codes.clone(),
+        notes: own.notes.clone(),
+        ..Said::default()
+    };
+    match own.status {
+        Status::Passed | Status::Failed => Answer::Vote(Vote { label: Label::Invalid, said }),
+        Status::Inconclusive => {
+            let failure = Failure::new(FailureCode::OutputUnchecked, own.notes.join("; "));
+            Answer::failed(failure, Some(said))
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `vp.semantic.v1` in a round: finds the verifier, pins its version, and says what its judge is asked.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    job::{Job, Work},
+    judge::Question,
+    policy::{BindError, Policy, PolicyBinding, SEMANTIC, Semantic},
+    verifier::{InputError, ModelRef, VerifierVersion},
+};
+use jurat_store::Measurement;
+use serde_json::Value;
+
+use crate::{Engine, EngineError, ask::Judging, executors::require};
+
+/// The verifier that decides a round, at one version, with what is measured of it.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) version: Arc<VerifierVersion>,
+    pub(crate) measured: Arc<Vec<Measurement>>,
+    policy: Semantic,
+    caller: Caller,
+}
+
+/// A verifier that was found before the round begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) version: Arc<VerifierVersion>,
+    pub(crate) measured: Arc<Vec<Measurement>>,
+}
+
+impl Engine {
+    /// The verifier that the policy of a job names, if it names one. The version is pinned in the
+    /// policy, so that its hash says which one decided.
+    pub(crate) async fn bind_verifier(
+        &self,
+        caller: &Caller,
+        job: &mut Job,
+        found: Option<Found>,
+    ) -> Result<Option<Bound>, EngineError> {
+        if job.policy.policy_id != SEMANTIC {
+            return Ok(None);
+        }
+        let Policy::Semantic(policy) = Policy::bind(&job.policy).map_err(EngineError::Policy)?
+        else {
+            return Err(EngineError::Bug("a semantic policy is something else"));
+        };
+        if !matches!(job.work, Work::Validate { .. }) {
+            let reason = format!("`{SEMANTIC}` needs a judge and works with validate only");
+            return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
+        }
+        require(caller, Scope::VerifiersRun)?;
+        let found = match found {
+            Some(found) => found,
+            None => self.find_verifier(caller, &policy).await?,
+        };
+        let (id, version) = (&found.version.verifier.id, found.version.version);
+        job.policy = PolicyBinding::new(SEMANTIC, policy.pinned(id, version));
+        let Found { version, measured } = found;
+        Ok(Some(Bound { version, measured, policy, caller: caller.clone() }))
+    }
+
+    async fn find_verifier(
+        &self,
+        caller: &Caller,
+        policy: &Semantic,
+    ) -> Result<Found, EngineError> {
+        let version = self.verifier_resolve(caller, &policy.verifier).await.map_err(|error| {
+            // To a caller of validate this is a wrong parameter, not a wrong address.
+            let EngineError::NotFound { what, id } = error else { return error };
+            EngineError::Policy(BindError::Params {
+                field: "policy_params.verifier".to_owned(),
+                problem: format!("names a {what} that is not there: `{id}`"),
+            })
+        })?;
+        self.measured(caller, version).await
+    }
+
+    pub(crate) async fn measured(
+        &self,
+        caller: &Caller,
+        version: VerifierVersion,
+    ) -> Result<Found, EngineError> {
+        let id = &version.verifier.id;
+        let measured = self.inner.store.measurements(caller.account(), id, version.version).await?;
+        Ok(Found { version: Arc::new(version), measured: Arc::new(measured) })
+    }
+}
+
+impl Bound {
+    /// What the judges are asked about a candidate.
+    pub(crate) fn judging(&self, output: &Value) -> Result<Judging, EngineError> {
+        let config = &self.version.config;
+        let refused = |error: InputError| {
+            EngineError::Policy(BindError::Params { field: error.field, problem: error.problem })
+        };
+        let given = self.policy.read(output, config).map_err(refused)?;
+        Question::check_length(config.contract, &given.inputs).map_err(refused)?;
+        let mut examples = config.examples.clone();
+        if let Some(index) = self.policy.leave_out.filter(|index| *index < examples.len()) {
+            examples.remove(index);
+        }
+        let question = Question {
+            criterion: config.criterion.clone(),
+            contract: config.contract,
+            fields: config.fields.clone(),
+            examples,
+            inputs: given.inputs,
+        };
+        Ok(Judging::new(self, question, given.media_url))
+    }
+
+    pub(crate) fn account(&self) -> &jurat_core::id::AccountId {
+        self.caller.account()
+    }
+
+    pub(crate) fn commit_first(&self) -> bool {
+        self.policy.commit_first.unwrap_or(self.version.config.judge.commit_first)
+    }
+
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.policy.is_fresh
+    }
+
+    /// How often this judge was right when the version was measured.
+    pub(crate) fn reliability(&self, model: &ModelRef) -> Option<f64> {
+        let known = |measurement: &Measurement| {
+            measurement.document.get("reliability")?.get(model.to_string())?.as_f64()
+        };
+        self.measured.iter().find_map(known).filter(|share| (0.0..1.0).contains(share))
+    }
+}

@@ -1,0 +1,193 @@
+//! Runs a verifier: a round of its judges, with a row of its own in the registry.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    candidate::Evidence,
+    canonical::{canonical, sha256_hex},
+    id,
+    job::{Aggregation, Disagreement, Job, Merge, PoolEntry, Terms, TimeoutPolicy, Toggle, Work},
+    judge::Question,
+    policy::{PolicyBinding, SEMANTIC},
+    round::Round,
+    run::{Provenance, Purpose, Run, RunEnd, RunTicket},
+    verifier::{InputError, ModelRef, VerifierRef, VerifierVersion},
+};
+use jurat_store::Measurement;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Engine, EngineError, OnceKey, Watcher, executors::require, places::JUDGE_PREFIX, round::Start,
+    semantic::Found,
+};
+
+/// What a run is asked for.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    pub reference: VerifierRef,
+    pub inputs: BTreeMap<String, String>,
+    pub media_url: Option<String>,
+    /// 1, 3 or 5 judges.
+    pub replicas: u8,
+    /// Who judges; the verifier's own judge and the operator's panel when empty.
+    pub judges: Vec<ModelRef>,
+    /// Whether a verdict that is known from before does not count.
+    pub is_fresh: bool,
+    /// Overrules the verifier.
+    pub commit_first: Option<bool>,
+    pub timeout_ms: u64,
+    pub provenance: Provenance,
+    pub request_digest: String,
+    pub purpose: Purpose,
+    /// The calibration example that the judge does not see, and that is the one under test.
+    pub leave_out: Option<usize>,
+}
+
+/// A run that has ended, with all that is known of it.
+#[derive(Debug, Clone)]
+pub struct RunView {
+    pub run: Run,
+    pub round: Round,
+    pub verifier_name: String,
+    pub measured: Vec<Measurement>,
+    /// Whether an earlier request with the same idempotency key began it.
+    pub is_repeated: bool,
+}
+
+impl Engine {
+    /// Lets the judge of a verifier decide. What the judge cannot do is the end of a run, not an
+    /// error; inputs that do not fit the contract are an error, and leave no trace.
+    pub async fn verifier_run(
+        &self,
+        caller: &Caller,
+        request: RunRequest,
+        watcher: Watcher,
+        once: Option<OnceKey>,
+    ) -> Result<RunView, EngineError> {
+        require(caller, Scope::VerifiersRun)?;
+        let version = self.verifier_resolve(caller, &request.reference).await?;
+        check(&version, &request)?;
+        if let Some(url) = &request.media_url {
+            self.media_url_check(url)?;
+        }
+        let found = self.measured(caller, version).await?;
+        let ticket = self.ticket(&found.version, &request);
+        let start = Start {
+            caller: caller.clone(),
+            job: job(&found.version, &request),
+            watcher,
+            once,
+            run: Some((ticket, found.clone())),
+        };
+        let begun = self.begin(start).await?;
+        let is_repeated = begun.is_repeated;
+        let round = begun.ended().await?;
+        view(round, &found, is_repeated)
+    }
+
+    fn ticket(&self, version: &VerifierVersion, request: &RunRequest) -> RunTicket {
+        let clock = &self.inner.clock;
+        RunTicket {
+            id: id::uuid(clock.now(), clock.bits()),
+            verifier_id: version.verifier.id.clone(),
+            version: version.version,
+            purpose: request.purpose,
+            provenance: request.provenance.clone(),
+            inputs_digest: sha256_hex(&canonical(&candidate(request))),
+        }
+    }
+}
+
+/// Whether the request fits the contract of the version.
+fn check(version: &VerifierVersion, request: &RunRequest) -> Result<(), EngineError> {
+    version.config.check_inputs(&request.inputs, request.media_url.as_deref())?;
+    Question::check_length(version.config.contract, &request.inputs)?;
+    let wrong = |field: &str, problem: String| {
+        Err(EngineError::Input(InputError { field: field.to_owned(), problem }))
+    };
+    if let Some(twice) = twice(&request.judges) {
+        return wrong("judges", format!("names `{twice}` twice; each judge has one vote"));
+    }
+    let (named, wanted) = (request.judges.len(), usize::from(request.replicas));
+    if 0 < named && named < wanted {
+        let problem = format!("names {named}, and `replicas` asks for {wanted}");
+        return wrong("judges", problem);
+    }
+    Ok(())
+}
+
+fn twice(judges: &[ModelRef]) -> Option<&ModelRef> {
+    judges.iter().enumerate().find(|(at, model)| judges[..*at].contains(model)).map(|(_, it)| it)
+}
+
+/// What is judged, as a candidate.
+fn candidate(request: &RunRequest) -> Value {
+    let mut members: Map<String, Value> =
+        request.inputs.iter().map(|(field, text)| (field.clone(), json!(text))).collect();
+    if let Some(url) = &request.media_url {
+        members.insert("media_url".to_owned(), json!(url));
+    }
+    Value::Object(members)
+}
+
+fn job(version: &VerifierVersion, request: &RunRequest) -> Job {
+    let mut params = Map::new();
+    let pinned = format!("{}@{}", version.verifier.id, version.version);
+    params.insert("verifier".to_owned(), json!(pinned));
+    if let Some(commit_first) = request.commit_first {
+        params.insert("commit_first".to_owned(), json!(commit_first));
+    }
+    if request.is_fresh {
+        params.insert("fresh".to_owned(), json!(true));
+    }
+    if let Some(index) = request.leave_out {
+        params.insert("leave_out".to_owned(), json!(index));
+    }
+    let pool =
+        request.judges.iter().map(|model| PoolEntry::Session(format!("{JUDGE_PREFIX}{model}")));
+    Job {
+        work: Work::Validate { output: candidate(request), evidence: Evidence::default() },
+        policy: PolicyBinding::new(SEMANTIC, Value::Object(params)),
+        output_schema: json!({}),
+        has_schema: false,
+        context: None,
+        tier: None,
+        labels: std::collections::BTreeSet::new(),
+        terms: Terms {
+            replicas: request.replicas,
+            pool: pool.collect(),
+            aggregation: Aggregation::Majority,
+            disagreement: Disagreement::ReturnAll,
+            min_agreement: None,
+            timeout_policy: TimeoutPolicy::Count,
+            equivalence: None,
+            merge: Merge::Medoid,
+            early_stop: Toggle::Off,
+            traces: Toggle::Off,
+        },
+        timeout_ms: request.timeout_ms,
+        max_steps: None,
+        request_digest: request.request_digest.clone(),
+    }
+}
+
+fn view(round: Round, found: &Found, is_repeated: bool) -> Result<RunView, EngineError> {
+    let (Some(ticket), Some(closing)) = (&round.open.run, &round.closing) else {
+        return Err(EngineError::Bug("a run has no ticket or no end"));
+    };
+    let run = Run {
+        account: round.open.account.clone(),
+        ticket: ticket.clone(),
+        round: round.open.id.clone(),
+        created_at: round.open.opened_at,
+        end: Some(RunEnd::of(closing, round.open.opened_at)),
+    };
+    Ok(RunView {
+        run,
+        round,
+        verifier_name: found.version.verifier.name.clone(),
+        measured: found.measured.to_vec(),
+        is_repeated,
+    })
+}
