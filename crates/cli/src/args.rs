@@ -1,13 +1,16 @@
 //! The command line: what can be said, and the help that explains it.
 
+mod account;
 mod backup;
 mod config;
 mod doctor;
 mod executors;
 mod keys;
+mod measure;
 mod request;
 mod rounds;
 mod serve;
+mod verifiers;
 
 use std::path::PathBuf;
 
@@ -16,14 +19,20 @@ use clap::{Args, Parser, Subcommand};
 use crate::settings::{Given, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR, STORE, topic};
 
 pub(crate) use self::{
+    account::{Admin, Grant},
     backup::{Backup, BackupCommand, Restore},
     config::ConfigCommand,
     doctor::Doctor,
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
     keys::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
+    measure::{AttackVerifier, MeasureArgs, TestVerifier},
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
     serve::{Compat, EngineName, Runtime, Serve},
+    verifiers::{
+        DeployVerifier, DiffVersions, InputArgs, JudgeArgs, ListRuns, ListVerifiers, ListVersions,
+        NamedVersion, RemoveVerifier, RunVerifier, Runs, RunsCommand, Verifiers,
+    },
 };
 
 const AFTER_HELP: &str = "\
@@ -33,6 +42,7 @@ Examples:
   jurat runtime --listen 127.0.0.1:8787 --engine echo
   jurat executors add my-runtime http://127.0.0.1:8787
   jurat validate --claim '12 * 12 = 144' --replicas 3
+  jurat verifiers run claims-cite-source --inputs-file inputs.json
 
 Commands speak to the server of the state folder when one runs; without one they do the work
 themselves, under the folder's lock.
@@ -46,6 +56,7 @@ Examples:
   jurat runtime --listen 127.0.0.1:8787 --engine echo
   jurat executors add my-runtime http://127.0.0.1:8787
   jurat validate --claim '12 * 12 = 144' --replicas 3
+  jurat verifiers run claims-cite-source --inputs-file inputs.json
 
 Commands speak to the server of the state folder when one runs; without one they do the work
 themselves, under the folder's lock.
@@ -161,9 +172,21 @@ pub(crate) enum Command {
     /// Lists and shows the rounds that were walked
     #[command(subcommand)]
     Rounds(Rounds),
+    /// Deploys, runs and measures verifiers: versioned checks that a judge decides
+    #[command(subcommand)]
+    Verifiers(Verifiers),
     /// Makes, lists, revokes and rotates API keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Says which account and key commands speak for
+    #[command(after_help = "Examples:\n  jurat whoami\n  jurat whoami --json")]
+    Whoami,
+    /// Shows the credit of your account and what it has used
+    #[command(after_help = "Examples:\n  jurat usage\n  jurat usage --json")]
+    Usage,
+    /// Gives credit, suspends accounts, and lists them
+    #[command(subcommand)]
+    Admin(Admin),
     /// Writes a backup of the store and the keys, while the server may run
     Backup(Backup),
     /// Puts a backup into a state folder that has no store

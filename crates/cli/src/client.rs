@@ -30,6 +30,8 @@ use crate::{
 /// Five replicas may each say as much as one executor may.
 const LARGEST_REPLY: usize = 64 * 1024 * 1024;
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longer than any round may take.
+const LONGEST_ROUND: Duration = Duration::from_secs(630);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
@@ -64,6 +66,8 @@ pub(crate) struct Call {
     path: String,
     body: Option<Content>,
     headers: Vec<(&'static str, String)>,
+    /// How long the whole reply may take.
+    within: Duration,
 }
 
 /// The body of a request.
@@ -85,22 +89,29 @@ impl From<Content> for Bytes {
 
 impl Call {
     pub(crate) fn get(path: String) -> Self {
-        Self { method: Method::GET, path, body: None, headers: Vec::new() }
+        Self::new(Method::GET, path, None)
     }
 
     pub(crate) fn delete(path: String) -> Self {
-        Self { method: Method::DELETE, path, body: None, headers: Vec::new() }
+        Self::new(Method::DELETE, path, None)
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
-        let body = Some(Content::Value(body));
-        Self { method: Method::POST, path: path.into(), body, headers: Vec::new() }
+        Self::new(Method::POST, path.into(), Some(Content::Value(body)))
     }
 
     /// Sends JSON as somebody else wrote it.
     pub(crate) fn post_written(path: impl Into<String>, body: Bytes) -> Self {
-        let body = Some(Content::Written(body));
-        Self { method: Method::POST, path: path.into(), body, headers: Vec::new() }
+        Self::new(Method::POST, path.into(), Some(Content::Written(body)))
+    }
+
+    fn new(method: Method, path: String, body: Option<Content>) -> Self {
+        Self { method, path, body, headers: Vec::new(), within: LONGEST_ROUND }
+    }
+
+    /// Has more patience, or less.
+    pub(crate) fn within(self, within: Duration) -> Self {
+        Self { within, ..self }
     }
 
     /// Adds a header where there is a value for it.
@@ -241,10 +252,11 @@ impl Client {
         Ok(Reply { date: arriving.date, ..Reply::new(arriving.status, bytes)? })
     }
 
-    /// Sends a request and shows its events on the way to the reply.
+    /// Sends a request and shows its events on the way to the reply, which is the event `last`.
     pub(crate) async fn watch(
         &self,
         call: Call,
+        last: &str,
         mut show: impl FnMut(&Event),
     ) -> Result<Reply, ClientError> {
         let mut arriving = self.begin(call, "text/event-stream").await?;
@@ -256,7 +268,7 @@ impl Client {
         while let Some(chunk) = arriving.next().await? {
             for event in reader.push(&chunk) {
                 match event.name.as_str() {
-                    jurat_wire::api::events::FINAL => {
+                    name if name == last => {
                         return Reply::new(StatusCode::OK, Bytes::from(event.data));
                     }
                     jurat_wire::api::events::ERROR => {
@@ -301,6 +313,7 @@ impl Client {
     }
 
     async fn begin(&self, call: Call, accept: &'static str) -> Result<Arriving, ClientError> {
+        let within = call.within;
         let mut request = http::Request::builder()
             .method(call.method)
             .uri(self.transport.address(&call.path))
@@ -313,7 +326,7 @@ impl Client {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let body = call.body.map(Bytes::from).unwrap_or_default();
-        self.transport.begin(request.body(body)?).await
+        self.transport.begin(request.body(body)?, within).await
     }
 }
 

@@ -1,11 +1,13 @@
 //! The commands. Each makes a request, sends it, and prints what came.
 
+mod account;
 mod backup;
 mod config;
 mod consensus;
 mod doctor;
 mod executors;
 mod gate;
+mod input;
 mod junit;
 mod keys;
 mod mcp;
@@ -15,6 +17,7 @@ mod rounds;
 mod runtime;
 mod serve;
 mod sessions;
+mod verifiers;
 
 use clap::CommandFactory as _;
 use serde_json::Value;
@@ -71,6 +74,10 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Validate(args) => Box::pin(consensus::validate(context, &args)).await,
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
+        Command::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
+        Command::Whoami => Box::pin(account::whoami(context)).await,
+        Command::Usage => Box::pin(account::usage(context)).await,
+        Command::Admin(command) => Box::pin(account::admin(context, command)).await,
         Command::Keys(command) => Box::pin(keys::run(context, command)).await,
         Command::Backup(args) => Box::pin(backup::run(context, args)).await,
         Command::Restore(args) => Box::pin(backup::restore(context, args)).await,
@@ -90,10 +97,18 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
 impl Context {
     /// Sends one request and returns the reply, unless it is a problem.
     async fn send(&self, call: Call) -> anyhow::Result<Reply> {
+        self.with_client(async |client| Ok(client.send(call).await?.well()?)).await
+    }
+
+    /// Does something with one client, and lets go of it afterwards.
+    async fn with_client<T>(
+        &self,
+        ask: impl AsyncFnOnce(&Client) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
         let client = Box::pin(Client::connect(&self.config, self.out)).await?;
-        let reply = client.send(call).await;
+        let result = ask(&client).await;
         client.close().await;
-        Ok(reply?.well()?)
+        result
     }
 
     /// Says how to see more of a list, or how to begin one.

@@ -1,9 +1,14 @@
 //! What is printed: data on standard output, everything else on standard error.
 
+pub(crate) mod cases;
+pub(crate) mod measurement;
 pub(crate) mod progress;
 pub(crate) mod round;
 pub(crate) mod steps;
 pub(crate) mod table;
+pub(crate) mod verifier;
+pub(crate) mod verifier_diff;
+pub(crate) mod verifier_run;
 
 use std::{
     fmt,

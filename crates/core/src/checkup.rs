@@ -80,8 +80,14 @@ pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> Finding {
 }
 
 /// What contradicts the entry of a round that has ended; nothing when all that is stored of the
-/// round leads to the same entry.
-pub fn faults(open: &OpenRound, closing: &Closing, listed: &ClosingSummary) -> Vec<String> {
+/// round leads to the same entry. Of a round in which what was said is erased, the digests of that
+/// cannot be made again.
+pub fn faults(
+    open: &OpenRound,
+    closing: &Closing,
+    listed: &ClosingSummary,
+    is_erased: bool,
+) -> Vec<String> {
     let mut faults = Vec::new();
     let found = digest(closing.entry.as_bytes());
     if found != closing.receipt_id {
@@ -90,7 +96,7 @@ pub fn faults(open: &OpenRound, closing: &Closing, listed: &ClosingSummary) -> V
             closing.receipt_id
         ));
     }
-    let Ok(entry) = serde_json::from_str::<DecisionEntry>(&closing.entry) else {
+    let Ok(mut entry) = serde_json::from_str::<DecisionEntry>(&closing.entry) else {
         faults.push("its entry cannot be read".to_owned());
         return faults;
     };
@@ -105,11 +111,22 @@ pub fn faults(open: &OpenRound, closing: &Closing, listed: &ClosingSummary) -> V
         &closing.consensus,
         closing.closed_at,
     );
+    if is_erased {
+        forget_what_was_said(&mut entry);
+    }
     faults.extend(differences(&entry, &again));
     if *listed != listing(closing, listed) {
         faults.push("what lists show of it differs from its decision".to_owned());
     }
     faults
+}
+
+fn forget_what_was_said(entry: &mut DecisionEntry) {
+    entry.output_digest = None;
+    for replica in &mut entry.replicas {
+        replica.answer_digest = None;
+        replica.result_hash = None;
+    }
 }
 
 /// What lists should show. They keep shares to four places.

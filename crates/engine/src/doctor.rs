@@ -103,7 +103,9 @@ impl Engine {
             Ok(Some(record)) => match &record.round.closing {
                 None => Vec::new(),
                 Some(closing) => {
-                    let mut texts = faults(&record.round.open, closing, &record.listed);
+                    let is_erased = record.erased_at.is_some();
+                    let open = &record.round.open;
+                    let mut texts = faults(open, closing, &record.listed, is_erased);
                     if record.entry_receipt_id != closing.receipt_id {
                         texts.push("its entry is kept under another receipt".to_owned());
                     }

@@ -77,7 +77,7 @@ impl Engine {
             revoked_at: None,
             last_used_at: None,
         };
-        let record = KeyRecord { key, secret_hash: clear.secret_hash() };
+        let record = KeyRecord { key, secret_hash: clear.secret_hash(), suspended: false };
         let issued = Issued { key: record.key.clone(), clear, replaces: None };
         let once = self.note_of(caller, keyed, &issued);
         match self.inner.store.key_add(&record, once.as_ref()).await? {
@@ -225,6 +225,7 @@ impl Engine {
                 last_used_at: None,
             },
             secret_hash: key.secret_hash(),
+            suspended: false,
         };
         Ok(self.inner.store.key_put(&record).await?)
     }

@@ -46,4 +46,6 @@ pub struct Record {
     pub listed: ClosingSummary,
     /// By which its entry is found.
     pub entry_receipt_id: String,
+    /// When what was said in it was erased, with the verifier that it was a run of.
+    pub erased_at: Option<Timestamp>,
 }

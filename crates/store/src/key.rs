@@ -9,6 +9,8 @@ pub struct KeyRecord {
     pub key: Key,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],
+    /// Whether the account of the key is suspended. It is read, and never written with a key.
+    pub suspended: bool,
 }
 
 impl fmt::Debug for KeyRecord {
@@ -99,7 +101,7 @@ impl Rotation {
             last_used_at: None,
             ..old.clone()
         };
-        KeyRecord { key, secret_hash: self.new_secret_hash }
+        KeyRecord { key, secret_hash: self.new_secret_hash, suspended: false }
     }
 
     /// The key that has taken the place of `old`: a live one of the same name that is no older and

@@ -136,25 +136,16 @@ pub trait Store: fmt::Debug + Send + Sync {
     -> Result<()>;
 
     /// Adds a version: to the verifier with the name, or as the first of a new one.
-    async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
-        let _ = (deploy, once);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed>;
     /// A version of an active verifier, or its current one; `None` also for a system verifier.
     async fn verifier_get(
         &self,
         account: &AccountId,
         which: &Which,
         version: Option<u32>,
-    ) -> Result<Option<VerifierVersion>> {
-        let _ = (account, which, version);
-        Err(StoreError::unavailable("not built"))
-    }
+    ) -> Result<Option<VerifierVersion>>;
     /// The active verifiers of an account by name; a page starts behind a name.
-    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
-        let _ = (account, page);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>>;
     /// The versions of an active verifier, newest first; `before` starts behind a version.
     async fn verifier_versions(
         &self,
@@ -162,36 +153,18 @@ pub trait Store: fmt::Debug + Send + Sync {
         verifier_id: &str,
         before: Option<u32>,
         limit: u32,
-    ) -> Result<Vec<VersionSummary>> {
-        let _ = (account, verifier_id, before, limit);
-        Err(StoreError::unavailable("not built"))
-    }
+    ) -> Result<Vec<VersionSummary>>;
     /// Deactivates a verifier for ever. One that is revoked already stays so.
-    async fn verifier_revoke(
-        &self,
-        removal: &Removal,
-        once: Option<&Once>,
-    ) -> Result<VerifierGone> {
-        let _ = (removal, once);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn verifier_revoke(&self, removal: &Removal, once: Option<&Once>)
+    -> Result<VerifierGone>;
     /// Erases a verifier, also a revoked one: its versions, measurements, runs and known verdicts,
     /// and what judges said in the rounds of its runs. The decision entries of those rounds stay:
     /// they hold digests only.
-    async fn verifier_delete(
-        &self,
-        removal: &Removal,
-        once: Option<&Once>,
-    ) -> Result<VerifierGone> {
-        let _ = (removal, once);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn verifier_delete(&self, removal: &Removal, once: Option<&Once>)
+    -> Result<VerifierGone>;
 
     /// Keeps a measurement of a version.
-    async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
-        let _ = (account, measurement);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()>;
     /// The newest measurement of a version for one purpose, with its cases.
     async fn measurement_get(
         &self,
@@ -199,30 +172,18 @@ pub trait Store: fmt::Debug + Send + Sync {
         verifier_id: &str,
         version: u32,
         purpose: Purpose,
-    ) -> Result<Option<Measurement>> {
-        let _ = (account, verifier_id, version, purpose);
-        Err(StoreError::unavailable("not built"))
-    }
+    ) -> Result<Option<Measurement>>;
     /// The newest measurement of a version for each purpose, without their cases.
     async fn measurements(
         &self,
         account: &AccountId,
         verifier_id: &str,
         version: u32,
-    ) -> Result<Vec<Measurement>> {
-        let _ = (account, verifier_id, version);
-        Err(StoreError::unavailable("not built"))
-    }
+    ) -> Result<Vec<Measurement>>;
 
-    async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>> {
-        let _ = (account, id);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>>;
     /// The account's runs, newest first.
-    async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>> {
-        let _ = (account, filter);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>>;
 
     /// What a judge said before to the same question, if that was not before `since`.
     async fn verdict_get(
@@ -230,63 +191,37 @@ pub trait Store: fmt::Debug + Send + Sync {
         account: &AccountId,
         digest: &str,
         since: Timestamp,
-    ) -> Result<Option<KnownVerdict>> {
-        let _ = (account, digest, since);
-        Err(StoreError::unavailable("not built"))
-    }
+    ) -> Result<Option<KnownVerdict>>;
     /// Keeps what a judge said, for the verifier that it belongs to.
     async fn verdict_put(
         &self,
         account: &AccountId,
         verifier_id: &str,
         verdict: &KnownVerdict,
-    ) -> Result<()> {
-        let _ = (account, verifier_id, verdict);
-        Err(StoreError::unavailable("not built"))
-    }
+    ) -> Result<()>;
 
     /// Gives credit to an account, or takes some back.
-    async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {
-        let _ = (grant, once);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted>;
     /// Suspends an account, or lifts it.
     async fn account_suspend(
         &self,
         suspension: &Suspension,
         once: Option<&Once>,
-    ) -> Result<Suspended> {
-        let _ = (suspension, once);
-        Err(StoreError::unavailable("not built"))
-    }
-    async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>> {
-        let _ = (account,);
-        Err(StoreError::unavailable("not built"))
-    }
+    ) -> Result<Suspended>;
+    async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>>;
     /// Accounts by identifier.
-    async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>> {
-        let _ = (page,);
-        Err(StoreError::unavailable("not built"))
-    }
-    async fn credit_spent(&self, account: &AccountId, since: Timestamp) -> Result<Spending> {
-        let _ = (account, since);
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>>;
+    async fn credit_spent(&self, account: &AccountId, since: Timestamp) -> Result<Spending>;
     /// The lines of an account's ledger, newest first; `before` starts behind a line.
     async fn credit_transfers(
         &self,
         account: &AccountId,
         before: Option<&str>,
         limit: u32,
-    ) -> Result<Vec<Transfer>> {
-        let _ = (account, before, limit);
-        Err(StoreError::unavailable("not built"))
-    }
+    ) -> Result<Vec<Transfer>>;
     /// What is wrong with the ledger: balances that are not the sum of their lines, holds without
     /// an open round, open rounds without their hold. Empty when nothing is.
-    async fn credit_check(&self) -> Result<Vec<String>> {
-        Err(StoreError::unavailable("not built"))
-    }
+    async fn credit_check(&self) -> Result<Vec<String>>;
 
     /// The canonical decision entry with this digest.
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>>;
@@ -366,6 +301,8 @@ pub enum Opened {
     Overdrawn {
         available_micros: i64,
     },
+    /// The verifier whose run it is was deleted meanwhile; nothing changed.
+    VerifierGone,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

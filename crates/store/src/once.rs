@@ -59,6 +59,22 @@ impl OnceAnswer {
     pub(crate) fn of_rotation(&self, succession: &Succession) -> Option<SavedAnswer> {
         if let Self::OfRotation(answer) = self { Some(answer(succession)) } else { self.known() }
     }
+
+    pub(crate) fn of_deployment(&self, deployment: &Deployment) -> Option<SavedAnswer> {
+        if let Self::OfDeployment(answer) = self { Some(answer(deployment)) } else { self.known() }
+    }
+
+    pub(crate) fn of_verifier(&self, verifier: &Verifier) -> Option<SavedAnswer> {
+        if let Self::OfVerifier(answer) = self { Some(answer(verifier)) } else { self.known() }
+    }
+
+    pub(crate) fn of_balance(&self, balance: &Balance) -> Option<SavedAnswer> {
+        if let Self::OfBalance(answer) = self { Some(answer(balance)) } else { self.known() }
+    }
+
+    pub(crate) fn of_account(&self, account: &AccountState) -> Option<SavedAnswer> {
+        if let Self::OfAccount(answer) = self { Some(answer(account)) } else { self.known() }
+    }
 }
 
 impl fmt::Debug for OnceAnswer {

@@ -3,9 +3,12 @@
 mod checkup;
 mod installation;
 mod keys;
+mod ledger;
 mod migrate;
 mod once;
+mod registry;
 mod rounds;
+mod runs;
 
 use std::{collections::BTreeMap, str::FromStr as _, time::Duration};
 
@@ -13,9 +16,12 @@ use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, NodeId, RoundId},
+    ledger::{AccountState, Transfer},
     round::{Closing, OpenRound, Round, RoundSummary},
+    run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
+    verifier::{Verifier, VerifierVersion, Which},
 };
 use sqlx::{
     Connection as _, Executor as _, PgPool, Row as _,
@@ -23,9 +29,11 @@ use sqlx::{
 };
 
 use crate::{
-    Added, Checkup, Claim, Closed, Connections, DoneBefore, EndedPage, KeyAdded, KeyRecord, Load,
-    Once, Opened, Page, Record, Removed, Result, Revocation, Revoked, Rotated, Rotation,
-    RoundFilter, SavedAnswer, SessionAdded, Store, StoreError,
+    Added, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage, Grant,
+    Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Record,
+    Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
+    SavedAnswer, SessionAdded, Spending, Store, StoreError, Suspended, Suspension, VerifierGone,
+    VersionSummary,
     error::Refusal,
     migrations,
     rows::{
@@ -33,6 +41,7 @@ use crate::{
         installation::{ExecutorRow, SessionRow, probe_text},
         keys::KeyRow,
         once::OnceRow,
+        registry::DeployRow,
         rounds::{ClosingRow, RoundRow},
     },
 };
@@ -44,6 +53,8 @@ const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 /// No statement of ours takes long; one that does must not hold its connection for ever. And
 /// whatever the server's default, what was acknowledged is on disk.
 const SETTINGS: &str = "set statement_timeout = '10s'; set synchronous_commit = on";
+/// For what reads whole tables, which takes longer than any other statement of ours may.
+const PATIENCE: &str = "set local statement_timeout = '120s'";
 
 #[derive(Debug)]
 pub struct Postgres {
@@ -185,7 +196,7 @@ impl Store for Postgres {
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
-        rounds::close(&self.pool, &ClosingRow::new(round, closing)?).await
+        rounds::close(&self.pool, ClosingRow::new(round, closing)?).await
     }
 
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
@@ -228,6 +239,136 @@ impl Store for Postgres {
         answer: &SavedAnswer,
     ) -> Result<()> {
         once::answer(&self.pool, account.as_str(), key, answer).await
+    }
+
+    async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
+        let row = DeployRow::new(deploy)?;
+        registry::deploy(&self.pool, &row, once.map(OnceRow::new).as_ref()).await
+    }
+
+    async fn verifier_get(
+        &self,
+        account: &AccountId,
+        which: &Which,
+        version: Option<u32>,
+    ) -> Result<Option<VerifierVersion>> {
+        registry::get(&self.pool, account, which, version).await
+    }
+
+    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
+        registry::list(&self.pool, account, page).await
+    }
+
+    async fn verifier_versions(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        before: Option<u32>,
+        limit: u32,
+    ) -> Result<Vec<VersionSummary>> {
+        registry::versions(&self.pool, account, verifier_id, (before, limit)).await
+    }
+
+    async fn verifier_revoke(
+        &self,
+        removal: &Removal,
+        once: Option<&Once>,
+    ) -> Result<VerifierGone> {
+        registry::revoke(&self.pool, removal, once.map(OnceRow::new).as_ref()).await
+    }
+
+    async fn verifier_delete(
+        &self,
+        removal: &Removal,
+        once: Option<&Once>,
+    ) -> Result<VerifierGone> {
+        registry::delete(&self.pool, removal, once.map(OnceRow::new).as_ref()).await
+    }
+
+    async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
+        registry::measurement_add(&self.pool, account, measurement).await
+    }
+
+    async fn measurement_get(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+        purpose: Purpose,
+    ) -> Result<Option<Measurement>> {
+        registry::measurement_get(&self.pool, account, (verifier_id, version), purpose).await
+    }
+
+    async fn measurements(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+    ) -> Result<Vec<Measurement>> {
+        registry::measurements(&self.pool, account, verifier_id, version).await
+    }
+
+    async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>> {
+        runs::get(&self.pool, account, id).await
+    }
+
+    async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>> {
+        runs::list(&self.pool, account, filter).await
+    }
+
+    async fn verdict_get(
+        &self,
+        account: &AccountId,
+        digest: &str,
+        since: Timestamp,
+    ) -> Result<Option<KnownVerdict>> {
+        registry::verdict_get(&self.pool, account, digest, since).await
+    }
+
+    async fn verdict_put(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        verdict: &KnownVerdict,
+    ) -> Result<()> {
+        registry::verdict_put(&self.pool, account, verifier_id, verdict).await
+    }
+
+    async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {
+        ledger::grant(&self.pool, grant, once.map(OnceRow::new).as_ref()).await
+    }
+
+    async fn account_suspend(
+        &self,
+        suspension: &Suspension,
+        once: Option<&Once>,
+    ) -> Result<Suspended> {
+        ledger::suspend(&self.pool, suspension, once.map(OnceRow::new).as_ref()).await
+    }
+
+    async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>> {
+        ledger::account(&self.pool, account).await
+    }
+
+    async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>> {
+        ledger::accounts(&self.pool, page).await
+    }
+
+    async fn credit_spent(&self, account: &AccountId, since: Timestamp) -> Result<Spending> {
+        ledger::spent(&self.pool, account, since).await
+    }
+
+    async fn credit_transfers(
+        &self,
+        account: &AccountId,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Transfer>> {
+        ledger::transfers(&self.pool, account, before, limit).await
+    }
+
+    async fn credit_check(&self) -> Result<Vec<String>> {
+        ledger::check(&self.pool).await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {

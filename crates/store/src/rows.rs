@@ -4,8 +4,11 @@ pub(crate) mod checkup;
 pub(crate) mod documents;
 pub(crate) mod installation;
 pub(crate) mod keys;
+pub(crate) mod ledger;
 pub(crate) mod once;
+pub(crate) mod registry;
 pub(crate) mod rounds;
+pub(crate) mod runs;
 
 use std::{error::Error, str::FromStr};
 

@@ -3,7 +3,10 @@
 
 pub(crate) mod checkup;
 pub(crate) mod keys;
+pub(crate) mod ledger;
 pub(crate) mod list;
+pub(crate) mod registry;
+pub(crate) mod runs;
 
 /// Columns are named one by one: a `*` would break statements that PostgreSQL has prepared when a
 /// migration adds a column.
@@ -24,7 +27,8 @@ macro_rules! open_columns {
     () => {
         "rounds.account_id, rounds.id, rounds.kind, rounds.node_id, rounds.lease_token, \
          rounds.lease_until, rounds.request_digest, rounds.policy_id, rounds.policy_hash, \
-         rounds.disagreement, rounds.traces, rounds.seats, rounds.opened_at, rounds.deadline_at"
+         rounds.disagreement, rounds.traces, rounds.seats, rounds.opened_at, rounds.deadline_at, \
+         rounds.run, rounds.held_micros, rounds.is_limited"
     };
 }
 pub(crate) use open_columns;

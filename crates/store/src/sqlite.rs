@@ -3,9 +3,12 @@
 mod checkup;
 mod installation;
 mod keys;
+mod ledger;
 mod once;
 mod readers;
+mod registry;
 mod rounds;
+mod runs;
 pub(crate) mod setup;
 mod writer;
 
@@ -15,22 +18,27 @@ use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, NodeId, RoundId},
+    ledger::{AccountState, Transfer},
     round::{Closing, OpenRound, Round, RoundSummary},
+    run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
+    verifier::{Verifier, VerifierVersion, Which},
 };
 use rusqlite::{Connection, ErrorCode, Params, Row};
 
 use self::{readers::Readers, writer::Writer};
 use crate::{
-    Added, Checkup, Claim, Closed, DoneBefore, EndedPage, KeyAdded, KeyRecord, Load, Once, Opened,
-    Page, Record, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
-    SavedAnswer, SessionAdded, Store, StoreError,
+    Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
+    KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Record, Removal,
+    Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
+    SessionAdded, Spending, Store, StoreError, Suspended, Suspension, VerifierGone, VersionSummary,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
         keys::KeyRow,
         once::OnceRow,
+        registry::DeployRow,
         rounds::{ClosingRow, RoundRow},
     },
 };
@@ -191,7 +199,7 @@ impl Store for Sqlite {
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
         let row = ClosingRow::new(round, closing)?;
-        self.write(move |tx| rounds::close(tx, &row)).await
+        self.write(move |tx| rounds::close(tx, row)).await
     }
 
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
@@ -241,6 +249,154 @@ impl Store for Sqlite {
     ) -> Result<()> {
         let (account, key, answer) = (account.clone(), key.to_owned(), answer.clone());
         self.write(move |tx| once::answer(tx, &account, &key, &answer)).await
+    }
+
+    async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
+        let (row, once) = (DeployRow::new(deploy)?, once.map(OnceRow::new));
+        self.write(move |tx| registry::deploy(tx, &row, once.as_ref())).await
+    }
+
+    async fn verifier_get(
+        &self,
+        account: &AccountId,
+        which: &Which,
+        version: Option<u32>,
+    ) -> Result<Option<VerifierVersion>> {
+        let (account, which) = (account.clone(), which.clone());
+        self.read(move |tx| registry::get(tx, &account, &which, version)).await
+    }
+
+    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
+        let (account, page) = (account.clone(), page.clone());
+        self.read(move |tx| registry::list(tx, &account, &page)).await
+    }
+
+    async fn verifier_versions(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        before: Option<u32>,
+        limit: u32,
+    ) -> Result<Vec<VersionSummary>> {
+        let (account, id) = (account.clone(), verifier_id.to_owned());
+        self.read(move |tx| registry::versions(tx, &account, &id, (before, limit))).await
+    }
+
+    async fn verifier_revoke(
+        &self,
+        removal: &Removal,
+        once: Option<&Once>,
+    ) -> Result<VerifierGone> {
+        let (removal, once) = (removal.clone(), once.map(OnceRow::new));
+        self.write(move |tx| registry::revoke(tx, &removal, once.as_ref())).await
+    }
+
+    async fn verifier_delete(
+        &self,
+        removal: &Removal,
+        once: Option<&Once>,
+    ) -> Result<VerifierGone> {
+        let (removal, once) = (removal.clone(), once.map(OnceRow::new));
+        self.write(move |tx| registry::delete(tx, &removal, once.as_ref())).await
+    }
+
+    async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
+        let (account, measurement) = (account.clone(), measurement.clone());
+        self.write(move |tx| registry::measurement_add(tx, &account, &measurement)).await
+    }
+
+    async fn measurement_get(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+        purpose: Purpose,
+    ) -> Result<Option<Measurement>> {
+        let (account, id) = (account.clone(), verifier_id.to_owned());
+        self.read(move |tx| registry::measurement_get(tx, &account, (&id, version), purpose)).await
+    }
+
+    async fn measurements(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+    ) -> Result<Vec<Measurement>> {
+        let (account, id) = (account.clone(), verifier_id.to_owned());
+        self.read(move |tx| registry::measurements(tx, &account, &id, version)).await
+    }
+
+    async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>> {
+        let (account, id) = (account.clone(), id.to_owned());
+        self.read(move |tx| runs::get(tx, &account, &id)).await
+    }
+
+    async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>> {
+        let (account, filter) = (account.clone(), filter.clone());
+        self.read(move |tx| runs::list(tx, &account, &filter)).await
+    }
+
+    async fn verdict_get(
+        &self,
+        account: &AccountId,
+        digest: &str,
+        since: Timestamp,
+    ) -> Result<Option<KnownVerdict>> {
+        let (account, digest) = (account.clone(), digest.to_owned());
+        self.read(move |tx| registry::verdict_get(tx, &account, &digest, since)).await
+    }
+
+    async fn verdict_put(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        verdict: &KnownVerdict,
+    ) -> Result<()> {
+        let (account, id, verdict) = (account.clone(), verifier_id.to_owned(), verdict.clone());
+        self.write(move |tx| registry::verdict_put(tx, &account, &id, &verdict)).await
+    }
+
+    async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {
+        let (grant, once) = (grant.clone(), once.map(OnceRow::new));
+        self.write(move |tx| ledger::grant(tx, &grant, once.as_ref())).await
+    }
+
+    async fn account_suspend(
+        &self,
+        suspension: &Suspension,
+        once: Option<&Once>,
+    ) -> Result<Suspended> {
+        let (suspension, once) = (suspension.clone(), once.map(OnceRow::new));
+        self.write(move |tx| ledger::suspend(tx, &suspension, once.as_ref())).await
+    }
+
+    async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>> {
+        let account = account.clone();
+        self.read(move |tx| ledger::account(tx, &account)).await
+    }
+
+    async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>> {
+        let page = page.clone();
+        self.read(move |tx| ledger::accounts(tx, &page)).await
+    }
+
+    async fn credit_spent(&self, account: &AccountId, since: Timestamp) -> Result<Spending> {
+        let account = account.clone();
+        self.read(move |tx| ledger::spent(tx, &account, since)).await
+    }
+
+    async fn credit_transfers(
+        &self,
+        account: &AccountId,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Transfer>> {
+        let (account, before) = (account.clone(), before.map(str::to_owned));
+        self.read(move |tx| ledger::transfers(tx, &account, before.as_deref(), limit)).await
+    }
+
+    async fn credit_check(&self) -> Result<Vec<String>> {
+        self.read(ledger::check).await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {

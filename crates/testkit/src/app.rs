@@ -265,7 +265,7 @@ pub fn key_record(
         revoked_at: None,
         last_used_at: None,
     };
-    KeyRecord { key: known, secret_hash: key.secret_hash() }
+    KeyRecord { key: known, secret_hash: key.secret_hash(), suspended: false }
 }
 
 /// The key of the operator of every test application.

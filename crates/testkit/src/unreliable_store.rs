@@ -12,14 +12,19 @@ use async_trait::async_trait;
 use jurat_core::{
     executor::{Executor, Probe},
     id::{AccountId, NodeId, RoundId},
+    ledger::{AccountState, Transfer},
     round::{Closing, OpenRound, Round, RoundSummary},
+    run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
+    verifier::{Verifier, VerifierVersion, Which},
 };
 use jurat_store::{
-    Added, Checkup, Claim, Closed, DoneBefore, EndedPage, KeyAdded, KeyRecord, Location, Once,
-    Opened, Page, Record, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter,
-    SavedAnswer, SessionAdded, Store, StoreError, StoreErrorKind,
+    Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
+    KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Record, Removal,
+    Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
+    SessionAdded, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension, VerifierGone,
+    VersionSummary,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -204,6 +209,135 @@ impl Store for UnreliableStore {
         answer: &SavedAnswer,
     ) -> Result<()> {
         self.inner.once_answer(account, key, answer).await
+    }
+
+    async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
+        self.inner.verifier_deploy(deploy, once).await
+    }
+
+    async fn verifier_get(
+        &self,
+        account: &AccountId,
+        which: &Which,
+        version: Option<u32>,
+    ) -> Result<Option<VerifierVersion>> {
+        self.inner.verifier_get(account, which, version).await
+    }
+
+    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
+        self.inner.verifier_list(account, page).await
+    }
+
+    async fn verifier_versions(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        before: Option<u32>,
+        limit: u32,
+    ) -> Result<Vec<VersionSummary>> {
+        self.inner.verifier_versions(account, verifier_id, before, limit).await
+    }
+
+    async fn verifier_revoke(
+        &self,
+        removal: &Removal,
+        once: Option<&Once>,
+    ) -> Result<VerifierGone> {
+        self.inner.verifier_revoke(removal, once).await
+    }
+
+    async fn verifier_delete(
+        &self,
+        removal: &Removal,
+        once: Option<&Once>,
+    ) -> Result<VerifierGone> {
+        self.inner.verifier_delete(removal, once).await
+    }
+
+    async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
+        self.inner.measurement_add(account, measurement).await
+    }
+
+    async fn measurement_get(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+        purpose: Purpose,
+    ) -> Result<Option<Measurement>> {
+        self.inner.measurement_get(account, verifier_id, version, purpose).await
+    }
+
+    async fn measurements(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        version: u32,
+    ) -> Result<Vec<Measurement>> {
+        self.inner.measurements(account, verifier_id, version).await
+    }
+
+    async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>> {
+        self.inner.run_get(account, id).await
+    }
+
+    async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>> {
+        self.inner.run_list(account, filter).await
+    }
+
+    async fn verdict_get(
+        &self,
+        account: &AccountId,
+        digest: &str,
+        since: Timestamp,
+    ) -> Result<Option<KnownVerdict>> {
+        self.inner.verdict_get(account, digest, since).await
+    }
+
+    async fn verdict_put(
+        &self,
+        account: &AccountId,
+        verifier_id: &str,
+        verdict: &KnownVerdict,
+    ) -> Result<()> {
+        self.inner.verdict_put(account, verifier_id, verdict).await
+    }
+
+    async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {
+        self.inner.credit_grant(grant, once).await
+    }
+
+    async fn account_suspend(
+        &self,
+        suspension: &Suspension,
+        once: Option<&Once>,
+    ) -> Result<Suspended> {
+        self.inner.account_suspend(suspension, once).await
+    }
+
+    async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>> {
+        self.inner.account_get(account).await
+    }
+
+    async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>> {
+        self.inner.account_list(page).await
+    }
+
+    async fn credit_spent(&self, account: &AccountId, since: Timestamp) -> Result<Spending> {
+        self.inner.credit_spent(account, since).await
+    }
+
+    async fn credit_transfers(
+        &self,
+        account: &AccountId,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Transfer>> {
+        self.inner.credit_transfers(account, before, limit).await
+    }
+
+    async fn credit_check(&self) -> Result<Vec<String>> {
+        self.inner.credit_check().await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {

@@ -1,6 +1,7 @@
 //! `jurat keys`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, builder::PossibleValuesParser};
+use jurat_core::caller::Scope;
 
 use super::ListArgs;
 
@@ -39,7 +40,7 @@ pub(crate) struct CreateKey {
     /// Name of the key; of the live keys of an account only one has it
     pub(crate) name: String,
     /// What the key may do; may be given again; by default `rounds:create` and `rounds:read`
-    #[arg(long, value_parser = ["admin", "rounds:create", "rounds:read", "metrics:read"])]
+    #[arg(long, value_parser = PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)))]
     pub(crate) scope: Vec<String>,
     /// Account that the key speaks for, made if it is not there; by default your own
     #[arg(long, value_name = "ID")]

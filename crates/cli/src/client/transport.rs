@@ -14,9 +14,6 @@ use tower::ServiceExt as _;
 use super::ClientError;
 use crate::state::Lock;
 
-/// Longer than any round may take.
-const LONGEST: Duration = Duration::from_secs(630);
-
 #[derive(Debug)]
 pub(super) enum Transport {
     Http { client: Box<HttpClient>, url: String },
@@ -75,10 +72,11 @@ impl Transport {
     pub(super) async fn begin(
         &self,
         request: http::Request<Bytes>,
+        within: Duration,
     ) -> Result<Arriving, ClientError> {
         match self {
             Self::Http { client, url } => {
-                let begun = client.stream(request, LONGEST).await;
+                let begun = client.stream(request, within).await;
                 let streaming =
                     begun.map_err(|source| ClientError::Call { url: url.clone(), source })?;
                 Ok(Arriving {

@@ -1,6 +1,7 @@
 //! `jurat delegate`, `validate` and `factcheck`.
 
 use jurat_core::code::Code;
+use jurat_wire::api::events::FINAL;
 use serde_json::{Value, json};
 
 use super::{Context, gate, junit::Junit, request::Draft};
@@ -109,7 +110,7 @@ pub(crate) async fn ask(client: &Client, out: Output, call: Call) -> Result<Repl
         return client.send(call).await;
     }
     let mut progress = Progress::new(out);
-    let reply = client.watch(call, |event| progress.show(event)).await;
+    let reply = client.watch(call, FINAL, |event| progress.show(event)).await;
     progress.finish();
     reply
 }

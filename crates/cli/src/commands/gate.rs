@@ -6,7 +6,7 @@ use crate::output::round::label;
 
 pub(super) const PASSED: u8 = 0;
 pub(super) const NEGATIVE: u8 = 11;
-const UNDECIDED: u8 = 12;
+pub(super) const UNDECIDED: u8 = 12;
 
 /// The exit code of a reply. Only a positive answer that was agreed on passes.
 pub(super) fn exit_code(body: &Value) -> u8 {

@@ -1,20 +1,15 @@
 //! Makes the body of a request from a file and from flags, which override it.
 
-use std::{
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use jurat_wire::strict;
 use serde_json::{Map, Value, json};
 
+use super::input;
 use crate::{
     args::{Api, PolicyArgs, RequestArgs},
     failure::Failure,
 };
-
-/// More than the server takes, so that the server says so.
-const LARGEST: u64 = 2 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Draft {
@@ -195,13 +190,7 @@ fn parsed(flag: &str, text: &str) -> anyhow::Result<Value> {
 }
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if file == Path::new("-") {
-        io::stdin().lock().take(LARGEST).read_to_end(&mut bytes)?;
-    } else {
-        std::fs::File::open(file)?.take(LARGEST).read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
+    input::read(file, input::LARGEST)
 }
 
 #[cfg(test)]

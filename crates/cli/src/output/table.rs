@@ -11,9 +11,24 @@ use crate::config::Colours;
 
 const WIDEST_CELL: usize = 60;
 /// Columns with what is copied into the next command, which a break would spoil.
-const IDS: [&str; 7] = ["round", "session", "executor", "name", "setting", "key", "provider"];
+const IDS: [&str; 10] =
+    ["round", "session", "executor", "name", "setting", "key", "provider", "run", "account", "id"];
 /// Columns that give way on a narrow terminal, the first one first: words in pieces help nobody.
-const SPARE: [&str; 6] = ["state", "opened at", "agreement", "last used", "ends at", "limits"];
+const SPARE: [&str; 13] = [
+    "state",
+    "opened at",
+    "agreement",
+    "last used",
+    "ends at",
+    "limits",
+    "verifier",
+    "id",
+    "cost",
+    "took",
+    "updated at",
+    "begun at",
+    "since",
+];
 /// A space on both sides, and one between two columns.
 const AROUND: u16 = 3;
 /// A line above, below and under the header; none between the rows.
@@ -78,13 +93,13 @@ pub(crate) fn word(value: &Value) -> Cell {
 
 pub(crate) fn colour(word: &str) -> Option<Color> {
     match word {
-        "VALID" | "TRUE" | "OK" | "up" | "live" | "agreed" | "ok" => Some(Color::Green),
+        "VALID" | "TRUE" | "OK" | "up" | "live" | "agreed" | "ok" | "passed" | "pass"
+        | "active" | "current" => Some(Color::Green),
         "INVALID" | "FALSE" | "INVALID_OUTPUT" | "ERROR" | "down" | "revoked" | "failed"
-        | "problem" => Some(Color::Red),
+        | "problem" | "fail" | "suspended" => Some(Color::Red),
         "TIMEOUT" | "RETRY" | "NEEDS_SPEC" | "UNSURE" | "CANCELLED" | "NO_CONSENSUS" | "split"
-        | "abstained" | "resting" | "unchecked" | "expired" | "open" | "warning" => {
-            Some(Color::Yellow)
-        }
+        | "abstained" | "resting" | "unchecked" | "expired" | "open" | "warning" | "error"
+        | "running" => Some(Color::Yellow),
         _ => None,
     }
 }
@@ -101,6 +116,19 @@ pub(crate) fn said(value: &Value) -> String {
     };
     let text = shortened(&text, WIDEST_CELL);
     if text.is_empty() { "–".to_owned() } else { text }
+}
+
+/// A value on one line, whole.
+pub(crate) fn whole_text(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    if value.is_null() { "–".to_owned() } else { shortened(&text, usize::MAX) }
+}
+
+/// A text with its lines, and without what would steer a terminal.
+pub(crate) fn paragraph(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let is_kept = |symbol: &char| matches!(symbol, '\n' | '\t') || !symbol.is_control();
+    text.chars().filter(is_kept).collect::<String>().trim_end().to_owned()
 }
 
 /// One line for each field.

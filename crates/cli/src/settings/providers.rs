@@ -186,8 +186,8 @@ pub(super) fn example() -> String {
         let _ = write!(text, "\n# {}\n# {} = {}\n", setting.about, setting.name, setting.example);
     }
     text.push_str(
-        "\n# What a model costs; \"*\" is for every model without a price of its own. Without a price\n\
-         # only accounts that are not metered may use it.\n\
+        "\n# What a model costs; \"*\" is for every model without a price of its own. A model without any\n\
+         # price costs nothing, whoever uses it.\n\
          # [providers.local.prices.\"*\"]\n",
     );
     for setting in PRICE_SETTINGS {

@@ -307,7 +307,7 @@ pub(crate) static DEFAULT_MODEL: Setting = Setting {
     flag: None,
     kind: Kind::Model,
     default: None,
-    about: "Judge of verifiers that name none; without it they must name one.",
+    about: "Judge of verifiers that name none; without it the built-in one, which follows rules and asks no model.",
     example: "builtin/rules",
     privacy: Privacy::Open,
 };
@@ -318,7 +318,7 @@ pub(crate) static PANEL: Setting = Setting {
     flag: None,
     kind: Kind::Models,
     default: None,
-    about: "Judges that runs with several replicas draw from, beside the verifier's own; with commas between them.",
+    about: "Judges of runs that ask for several and name none, with commas between them.",
     example: "builtin/rules",
     privacy: Privacy::Open,
 };

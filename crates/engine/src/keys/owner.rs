@@ -65,6 +65,17 @@ impl KeyCache {
     }
 }
 
+/// The operator's own account is never refused, whatever is said of it.
+fn credit(record: &KeyRecord) -> Credit {
+    if record.key.account == AccountId::admin() {
+        Credit::Unmetered
+    } else if record.suspended {
+        Credit::Suspended
+    } else {
+        Credit::Metered
+    }
+}
+
 impl Engine {
     /// Lets one request of a key in, if the key allows it; `None` for a key that is unknown, wrong,
     /// revoked or at its end, which all look alike.
@@ -87,11 +98,7 @@ impl Engine {
             account: key.account.clone(),
             scopes: key.scopes.clone(),
             key: CallerKey { id: key.id.clone(), concurrent_rounds },
-            credit: if key.account == AccountId::admin() {
-                Credit::Unmetered
-            } else {
-                Credit::Metered
-            },
+            credit: credit(&record),
             allowance,
         }))
     }

@@ -6,7 +6,7 @@ use jurat_core::{
 };
 use sqlx::{PgConnection, PgPool, Row as _};
 
-use super::{migrate, rounds};
+use super::{PATIENCE, migrate, rounds};
 use crate::{
     Checkup, EndedPage, Record, Result,
     checkup::MOST_FAULTS,
@@ -14,9 +14,6 @@ use crate::{
     rows::checkup::{bounds, read_ended, read_record},
     sql::checkup as sql,
 };
-
-/// It reads whole tables, which takes longer than any other statement of ours may.
-const PATIENCE: &str = "set local statement_timeout = '120s'";
 
 const CLOCK: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 

@@ -20,8 +20,11 @@ const MIGRATIONS: &str = "\
     applied_at bigint not null)";
 
 /// Tables that the serving role reads and writes as it needs.
-const SERVED: &str =
-    "installation, executors, sessions, accounts, api_keys, rounds, replicas, idempotency";
+const SERVED: &str = "\
+    installation, executors, sessions, accounts, api_keys, rounds, replicas, idempotency, \
+    verifiers, verifier_measurements, verifier_runs, known_verdicts, credit_balances";
+/// Tables whose rows are never changed once they are written.
+const APPENDED: &str = "entries, credit_transfers";
 
 pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) -> Result<()> {
     let mut connection = PgConnection::connect_with(options).await?;
@@ -85,7 +88,8 @@ async fn apply(tx: &mut PgConnection, migration: &Migration) -> Result<()> {
     }
 }
 
-/// Lets the role serve, and no more: it cannot change the schema, nor an entry once written.
+/// Lets the role serve, and no more: it cannot change the schema, nor an entry, a version or a
+/// transfer once it is written.
 async fn grant(tx: &mut PgConnection, role: &str) -> Result<()> {
     let (schema, quoted, is_owner): (String, String, bool) = sqlx::query_as(
         "select quote_ident(current_schema()::text), quote_ident($1), $1 = current_user::text",
@@ -100,7 +104,8 @@ async fn grant(tx: &mut PgConnection, role: &str) -> Result<()> {
     let grants = format!(
         "grant usage on schema {schema} to {quoted}; \
          grant select, insert, update, delete on {SERVED} to {quoted}; \
-         grant select, insert on entries to {quoted}; \
+         grant select, insert on {APPENDED} to {quoted}; \
+         grant select, insert, delete on verifier_versions to {quoted}; \
          grant select on migrations to {quoted};"
     );
     // The only parts that vary were quoted by the database itself.

@@ -6,9 +6,9 @@ use jurat_core::{
     round::{OpenRound, Round, RoundSummary},
     time::Timestamp,
 };
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use super::once;
+use super::{ledger, once, runs};
 use crate::{
     Claim, Closed, Opened, Result, RoundFilter,
     rows::{
@@ -31,11 +31,16 @@ macro_rules! clock {
 
 const OPEN: &str = concat!(
     "insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
-     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at) \
-     values ($1, $2, $3, 'open', $4, $5, ",
+     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
+     run, held_micros, is_limited) values ($1, $2, $3, 'open', $4, $5, ",
     clock!(),
-    " + $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
 );
+
+/// Whether what is said in an open round is to be erased.
+const ERASED: &str = "\
+    select erased_at from rounds \
+    where account_id = $1 and id = $2 and state = 'open' and lease_token = $3 for update";
 
 /// One statement, one round trip: whoever does not end the round writes nothing.
 const CLOSE: &str = concat!(
@@ -70,7 +75,7 @@ const CLAIM: &str = concat!(
 
 pub(super) async fn open(pool: &PgPool, row: &RoundRow, once: Option<&OnceRow>) -> Result<Opened> {
     // Most rounds have no key, and one statement needs no transaction.
-    if once.is_none() {
+    if once.is_none() && row.is_alone() {
         insert(pool, row).await?;
         return Ok(Opened::Opened);
     }
@@ -80,8 +85,28 @@ pub(super) async fn open(pool: &PgPool, row: &RoundRow, once: Option<&OnceRow>) 
         return Ok(Opened::Repeated);
     }
     insert(&mut *tx, row).await?;
+    if let Some(refused) = beside(&mut tx, row).await? {
+        tx.rollback().await?;
+        return Ok(refused);
+    }
     tx.commit().await?;
     Ok(Opened::Opened)
+}
+
+/// Writes what belongs to the round, or says why it cannot be.
+async fn beside(tx: &mut PgConnection, row: &RoundRow) -> Result<Option<Opened>> {
+    if let Some(run) = &row.run_row
+        && !runs::add(tx, run).await?
+    {
+        return Ok(Some(Opened::VerifierGone));
+    }
+    if let Some(posting) = &row.posting
+        && ledger::post(tx, posting).await?.is_none()
+    {
+        let available_micros = ledger::balance(tx, &row.account_id).await?.available;
+        return Ok(Some(Opened::Overdrawn { available_micros }));
+    }
+    Ok(None)
 }
 
 async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
@@ -100,12 +125,44 @@ async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
         .bind(&row.seats)
         .bind(row.opened_at)
         .bind(row.deadline_at)
+        .bind(&row.run)
+        .bind(row.held_micros)
+        .bind(row.is_limited)
         .execute(database)
         .await?;
     Ok(())
 }
 
-pub(super) async fn close(pool: &PgPool, row: &ClosingRow) -> Result<Closed> {
+pub(super) async fn close(pool: &PgPool, mut row: ClosingRow) -> Result<Closed> {
+    if row.is_alone() {
+        return end(pool, &row).await;
+    }
+    let mut tx = pool.begin().await?;
+    if row.run_end.is_some() && is_erased(&mut tx, &row).await? {
+        row.erase()?;
+    }
+    if end(&mut *tx, &row).await? == Closed::Lost {
+        tx.rollback().await?;
+        return Ok(Closed::Lost);
+    }
+    if let Some(end) = &row.run_end {
+        runs::end(&mut tx, &row.account_id, end).await?;
+    }
+    if let Some(posting) = &row.posting {
+        ledger::post(&mut tx, posting).await?;
+    }
+    tx.commit().await?;
+    Ok(Closed::Closed)
+}
+
+/// Keeps the round from being erased until it has ended.
+async fn is_erased(tx: &mut PgConnection, row: &ClosingRow) -> Result<bool> {
+    let query = sqlx::query_scalar(ERASED).bind(&row.account_id).bind(&row.id);
+    let erased_at: Option<Option<i64>> = query.bind(row.lease_token).fetch_optional(tx).await?;
+    Ok(erased_at.flatten().is_some())
+}
+
+async fn end(database: impl PgExecutor<'_>, row: &ClosingRow) -> Result<Closed> {
     let replicas = &row.replicas;
     let ended: i64 = sqlx::query_scalar(CLOSE)
         .bind(&row.account_id)
@@ -123,12 +180,12 @@ pub(super) async fn close(pool: &PgPool, row: &ClosingRow) -> Result<Closed> {
         .bind(replicas.iter().map(|replica| replica.position).collect::<Vec<_>>())
         .bind(replicas.iter().map(|replica| replica.session_id.as_str()).collect::<Vec<_>>())
         .bind(replicas.iter().map(|replica| replica.executor.as_str()).collect::<Vec<_>>())
-        .bind(replicas.iter().map(|replica| replica.label).collect::<Vec<_>>())
+        .bind(replicas.iter().map(|replica| replica.label.as_str()).collect::<Vec<_>>())
         .bind(replicas.iter().map(|replica| replica.failure).collect::<Vec<_>>())
         .bind(replicas.iter().map(|replica| replica.latency_ms).collect::<Vec<_>>())
         .bind(replicas.iter().map(|replica| replica.cost_micros).collect::<Vec<_>>())
         .bind(replicas.iter().map(|replica| replica.document.as_str()).collect::<Vec<_>>())
-        .fetch_one(pool)
+        .fetch_one(database)
         .await?;
     Ok(if ended == 0 { Closed::Lost } else { Closed::Closed })
 }

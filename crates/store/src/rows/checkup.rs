@@ -19,9 +19,10 @@ pub(crate) fn read_record(cells: &impl Cells) -> Result<Record> {
     let of_entry = Columns::new(cells, "entries", "id")?;
     let missing = || of_entry.bad("entry", "the round has ended, and there is no entry of it");
     let entry_receipt_id = of_entry.maybe_text("entry_receipt_id")?.ok_or_else(missing)?;
+    let erased_at = Columns::new(cells, "rounds", "id")?.maybe_time("erased_at")?;
     let round = read_round(cells)?;
     let listed = read_summary(cells)?.closing.ok_or_else(missing)?;
-    Ok(Record { round, listed, entry_receipt_id })
+    Ok(Record { round, listed, entry_receipt_id, erased_at })
 }
 
 /// What a page starts behind; nothing is less than the empty text.

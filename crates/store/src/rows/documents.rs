@@ -6,8 +6,9 @@ use jurat_core::{
     candidate::{ArtifactRef, Evidence, InlineEvidence},
     consensus::{Consensus, ScoreSummary},
     executor::{Capabilities, Independence, Probe},
-    replica::{Answer, Said, Vote},
+    replica::{Answer, Label, Said, Usage, Vote},
     round::Seat,
+    run::{Provenance, RunTicket},
     time::Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -135,6 +136,31 @@ pub(crate) struct ReplicaDocument<'a> {
     pub(crate) independence: IndependenceDocument<'a>,
     pub(crate) reliability: f64,
     pub(crate) answer: AnswerDocument<'a>,
+    /// Documents of earlier programs do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<UsageDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct UsageDocument {
+    input_tokens: u64,
+    output_tokens: u64,
+    calls: u32,
+    is_cached: bool,
+}
+
+impl From<Usage> for UsageDocument {
+    fn from(usage: Usage) -> Self {
+        let Usage { input_tokens, output_tokens, calls, is_cached } = usage;
+        Self { input_tokens, output_tokens, calls, is_cached }
+    }
+}
+
+impl From<UsageDocument> for Usage {
+    fn from(document: UsageDocument) -> Self {
+        let UsageDocument { input_tokens, output_tokens, calls, is_cached } = document;
+        Self { input_tokens, output_tokens, calls, is_cached }
+    }
 }
 
 /// The label and the code of a failure are columns.
@@ -158,6 +184,31 @@ impl<'a> From<&'a Answer> for AnswerDocument<'a> {
         }
     }
 }
+
+impl AnswerDocument<'_> {
+    /// What is left of an answer when what was said is erased.
+    pub(crate) fn erased(label: Label, has_failed: bool) -> Self {
+        let said = SaidDocument {
+            output: None,
+            score: None,
+            reason_codes: Cow::Borrowed(&[]),
+            evidence_inline: Vec::new(),
+            evidence_refs: Vec::new(),
+            result_hash: None,
+            notes: Cow::Borrowed(&[]),
+        };
+        if has_failed {
+            Self::Nothing { detail: Cow::Borrowed(ERASED), said: None }
+        } else if matches!(label, Label::Retry | Label::NeedsSpec) {
+            Self::Abstained(said)
+        } else {
+            Self::Vote(said)
+        }
+    }
+}
+
+/// Stands in place of a text that was erased.
+const ERASED: &str = "erased";
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SaidDocument<'a> {
@@ -317,6 +368,73 @@ impl From<ScoreDocument<'_>> for ScoreSummary {
             min: document.min,
             max: document.max,
             deviation: document.deviation,
+        }
+    }
+}
+
+/// What is recorded of a run with its round.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct TicketDocument<'a> {
+    id: Text<'a>,
+    verifier_id: Text<'a>,
+    version: u32,
+    pub(crate) purpose: Text<'a>,
+    provenance: ProvenanceDocument<'a>,
+    inputs_digest: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ProvenanceDocument<'a> {
+    workflow_id: Option<Text<'a>>,
+    workflow_version: Option<u32>,
+    workflow_ref: Option<Text<'a>>,
+    run_id: Option<Text<'a>>,
+}
+
+impl<'a> From<&'a RunTicket> for TicketDocument<'a> {
+    fn from(ticket: &'a RunTicket) -> Self {
+        Self {
+            id: Cow::Borrowed(&ticket.id),
+            verifier_id: Cow::Borrowed(&ticket.verifier_id),
+            version: ticket.version,
+            purpose: Cow::Borrowed(ticket.purpose.as_str()),
+            provenance: (&ticket.provenance).into(),
+            inputs_digest: Cow::Borrowed(&ticket.inputs_digest),
+        }
+    }
+}
+
+impl TicketDocument<'_> {
+    pub(crate) fn into_ticket(self, purpose: jurat_core::run::Purpose) -> RunTicket {
+        RunTicket {
+            id: self.id.into_owned(),
+            verifier_id: self.verifier_id.into_owned(),
+            version: self.version,
+            purpose,
+            provenance: self.provenance.into(),
+            inputs_digest: self.inputs_digest.into_owned(),
+        }
+    }
+}
+
+impl<'a> From<&'a Provenance> for ProvenanceDocument<'a> {
+    fn from(provenance: &'a Provenance) -> Self {
+        Self {
+            workflow_id: borrowed(provenance.workflow_id.as_ref()),
+            workflow_version: provenance.workflow_version,
+            workflow_ref: borrowed(provenance.workflow_ref.as_ref()),
+            run_id: borrowed(provenance.run_id.as_ref()),
+        }
+    }
+}
+
+impl From<ProvenanceDocument<'_>> for Provenance {
+    fn from(document: ProvenanceDocument<'_>) -> Self {
+        Self {
+            workflow_id: document.workflow_id.map(Cow::into_owned),
+            workflow_version: document.workflow_version,
+            workflow_ref: document.workflow_ref.map(Cow::into_owned),
+            run_id: document.run_id.map(Cow::into_owned),
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct KeyRow {
 }
 
 impl KeyRow {
-    pub(crate) fn new(KeyRecord { key, secret_hash }: &KeyRecord) -> Result<Self> {
+    pub(crate) fn new(KeyRecord { key, secret_hash, .. }: &KeyRecord) -> Result<Self> {
         let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
         Ok(Self {
             id: key.id.clone(),
@@ -59,7 +59,8 @@ pub(crate) fn read_key(cells: &impl Cells) -> Result<KeyRecord> {
         revoked_at: columns.maybe_time("revoked_at")?,
         last_used_at: columns.maybe_time("last_used_at")?,
     };
-    Ok(KeyRecord { key, secret_hash })
+    let suspended = columns.maybe_time("suspended_at")?.is_some();
+    Ok(KeyRecord { key, secret_hash, suspended })
 }
 
 /// Of the keys with an identifier or a name, the one with the identifier, or all with the name.

@@ -6,16 +6,21 @@ use jurat_core::{
     consensus::{Consensus, Outcome},
     id::{AccountId, NodeId, RoundId},
     job::Toggle,
+    ledger::{Hold, Movement},
     replica::{Answer, Failure, FailureCode, Label, Replica, Vote},
     round::{Closing, ClosingSummary, OpenRound, Round, RoundSummary},
+    run::{RunTicket, Settlement},
 };
 
 use super::{
     Cells, Columns,
-    documents::{AnswerDocument, ConsensusDocument, ReplicaDocument, SeatDocument},
-    json, to_bigint,
+    documents::{AnswerDocument, ConsensusDocument, ReplicaDocument, SeatDocument, TicketDocument},
+    json,
+    ledger::Posting,
+    runs::{RunEndRow, RunRow},
+    to_bigint,
 };
-use crate::{Result, StoreErrorKind};
+use crate::{Result, StoreError, StoreErrorKind};
 
 /// The state of a round that has not ended; every other state is how it ended.
 pub(crate) const OPEN: &str = "open";
@@ -44,11 +49,24 @@ pub(crate) struct RoundRow {
     pub(crate) seats: String,
     pub(crate) opened_at: i64,
     pub(crate) deadline_at: i64,
+    /// The document of the run.
+    pub(crate) run: Option<String>,
+    pub(crate) held_micros: Option<i64>,
+    pub(crate) is_limited: Option<i16>,
+    /// What is written beside the round.
+    pub(crate) run_row: Option<RunRow>,
+    pub(crate) posting: Option<Posting>,
 }
 
 impl RoundRow {
     pub(crate) fn new(round: &OpenRound) -> Result<Self> {
         let seats: Vec<SeatDocument<'_>> = round.seats.iter().map(Into::into).collect();
+        let ticket = round.run.as_ref().map(TicketDocument::from);
+        let held = round.hold.map(|hold| {
+            Posting::of_round(&round.account, &round.id, round.opened_at)
+                .with(Movement::Hold, hold.micros.max(0))
+                .needing(hold.is_limited.then_some(hold.micros))
+        });
         Ok(Self {
             account_id: round.account.to_string(),
             id: round.id.to_string(),
@@ -64,7 +82,17 @@ impl RoundRow {
             seats: json(&seats)?,
             opened_at: round.opened_at.micros(),
             deadline_at: round.deadline_at.micros(),
+            run: ticket.as_ref().map(json).transpose()?,
+            held_micros: round.hold.map(|hold| hold.micros),
+            is_limited: round.hold.map(|hold| i16::from(hold.is_limited)),
+            run_row: RunRow::of(round)?,
+            posting: held.filter(Posting::moves_something),
         })
+    }
+
+    /// Whether nothing but the round itself is written.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.run_row.is_none() && self.posting.is_none()
     }
 }
 
@@ -108,9 +136,23 @@ fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
         seats: seats.into_iter().map(Into::into).collect(),
         opened_at: columns.time("opened_at")?,
         deadline_at: columns.time("deadline_at")?,
-        run: None,
-        hold: None,
+        run: ticket_of(columns)?,
+        hold: hold_of(columns)?,
     })
+}
+
+fn ticket_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<RunTicket>> {
+    if columns.maybe_text("run")?.is_none() {
+        return Ok(None);
+    }
+    let document: TicketDocument<'_> = columns.document("run")?;
+    let purpose = columns.parse("run", &document.purpose)?;
+    Ok(Some(document.into_ticket(purpose)))
+}
+
+fn hold_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<Hold>> {
+    let Some(micros) = columns.maybe_number("held_micros")? else { return Ok(None) };
+    Ok(Some(Hold { micros, is_limited: columns.number("is_limited")? != 0 }))
 }
 
 pub(crate) struct ClosingRow {
@@ -127,10 +169,19 @@ pub(crate) struct ClosingRow {
     pub(crate) receipt_id: String,
     pub(crate) entry: String,
     pub(crate) replicas: Vec<ReplicaRow>,
+    /// How the run of the round ends.
+    pub(crate) run_end: Option<RunEndRow>,
+    /// What becomes of the credit that the round holds.
+    pub(crate) posting: Option<Posting>,
 }
 
 impl ClosingRow {
     pub(crate) fn new(round: &OpenRound, closing: &Closing) -> Result<Self> {
+        let Settlement { run, captured_micros, released_micros } = Settlement::of(round, closing);
+        let settled = Posting::of_round(&round.account, &round.id, closing.closed_at)
+            .with(Movement::Capture, captured_micros)
+            .with(Movement::Release, released_micros);
+        let run_end = round.run.as_ref().zip(run);
         Ok(Self {
             account_id: round.account.to_string(),
             id: round.id.to_string(),
@@ -145,8 +196,29 @@ impl ClosingRow {
             receipt_id: closing.receipt_id.clone(),
             entry: closing.entry.clone(),
             replicas: closing.replicas.iter().map(ReplicaRow::new).collect::<Result<_>>()?,
+            run_end: run_end.map(|(ticket, end)| RunEndRow::new(&ticket.id, end)),
+            posting: Some(settled).filter(Posting::moves_something),
         })
     }
+
+    /// Whether nothing but the round itself is written.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.run_end.is_none() && self.posting.is_none()
+    }
+
+    /// Leaves out what was said: the verifier of the run was deleted while it was under way.
+    pub(crate) fn erase(&mut self) -> Result<()> {
+        let mut consensus: ConsensusDocument<'_> = parsed(&self.consensus)?;
+        consensus.output = None;
+        self.consensus = json(&consensus)?;
+        self.run_end = None;
+        self.replicas.iter_mut().try_for_each(ReplicaRow::erase)
+    }
+}
+
+/// Reads a document that was written a moment ago.
+fn parsed<'a, D: serde::Deserialize<'a>>(text: &'a str) -> Result<D> {
+    serde_json::from_str(text).map_err(StoreError::unavailable)
 }
 
 /// A share in ten-thousandths, to which these figures are rounded anyway.
@@ -224,7 +296,7 @@ pub(crate) struct ReplicaRow {
     pub(crate) position: i16,
     pub(crate) session_id: String,
     pub(crate) executor: String,
-    pub(crate) label: &'static str,
+    pub(crate) label: Label,
     pub(crate) failure: Option<&'static str>,
     pub(crate) latency_ms: i64,
     pub(crate) cost_micros: i64,
@@ -237,17 +309,25 @@ impl ReplicaRow {
             independence: (&replica.independence).into(),
             reliability: replica.reliability,
             answer: (&replica.answer).into(),
+            usage: replica.usage.map(Into::into),
         };
         Ok(Self {
             position: i16::try_from(replica.index).unwrap_or(i16::MAX),
             session_id: replica.session_id.clone(),
             executor: replica.executor.clone(),
-            label: replica.answer.label().as_str(),
+            label: replica.answer.label(),
             failure: replica.answer.failure().map(|failure| failure.code.as_str()),
             latency_ms: to_bigint(replica.latency_ms),
             cost_micros: to_bigint(replica.cost_micros),
             document: json(&document)?,
         })
+    }
+
+    fn erase(&mut self) -> Result<()> {
+        let mut document: ReplicaDocument<'_> = parsed(&self.document)?;
+        document.answer = AnswerDocument::erased(self.label, self.failure.is_some());
+        self.document = json(&document)?;
+        Ok(())
     }
 }
 
@@ -263,7 +343,7 @@ pub(crate) fn read_replica(cells: &impl Cells) -> Result<Replica> {
         answer: answer_of(&columns, document.answer)?,
         latency_ms: columns.count("latency_ms")?,
         cost_micros: columns.count("cost_micros")?,
-        usage: None,
+        usage: document.usage.map(Into::into),
     })
 }
 

@@ -23,7 +23,7 @@ pub(crate) const RECORD: &str = concat!(
     "select ",
     open_columns!(),
     ", rounds.state, rounds.closed_at, rounds.outcome, rounds.verdict, rounds.agreement_bp, \
-     rounds.confidence_bp, rounds.consensus, rounds.receipt_id, entries.entry, \
+     rounds.confidence_bp, rounds.consensus, rounds.receipt_id, rounds.erased_at, entries.entry, \
      entries.receipt_id as entry_receipt_id from rounds left join entries \
      on entries.account_id = rounds.account_id and entries.round_id = rounds.id \
      where rounds.account_id = $1 and rounds.id = $2 and rounds.state <> 'open'"

@@ -7,6 +7,18 @@ macro_rules! key_columns {
     };
 }
 
+/// A key with how its account stands.
+macro_rules! key_select {
+    () => {
+        concat!(
+            "select ",
+            key_columns!(),
+            ", (select accounts.suspended_at from accounts \
+             where accounts.id = api_keys.account_id) as suspended_at from api_keys "
+        )
+    };
+}
+
 /// A key that opens something at the given time.
 macro_rules! is_live {
     ($now:literal) => {
@@ -36,21 +48,19 @@ pub(crate) const KEY_PUT: &str = concat!(
      expires_at = excluded.expires_at, last_used_at = excluded.last_used_at \
      where api_keys.account_id = excluded.account_id"
 );
-pub(crate) const KEY_GET: &str = concat!("select ", key_columns!(), " from api_keys where id = $1");
+pub(crate) const KEY_GET: &str = concat!(key_select!(), "where id = $1");
 /// In the order in which they were made. A cursor that names no key has nothing behind it.
 pub(crate) const KEY_LIST: &str = concat!(
-    "select ",
-    key_columns!(),
-    " from api_keys where ($1 is null or account_id = $1) and ($2 is null or (created_at, id) > \
+    key_select!(),
+    "where ($1 is null or account_id = $1) and ($2 is null or (created_at, id) > \
      (select shown.created_at, shown.id from api_keys shown where shown.id = $2)) \
      order by created_at, id limit $3"
 );
 /// Those that an identifier or a name means. An identifier comes before a name, and the newest of
 /// a name first.
 pub(crate) const KEY_MEANT: &str = concat!(
-    "select ",
-    key_columns!(),
-    " from api_keys where account_id = $1 and (id = $2 or name = $2) and revoked_at is null \
+    key_select!(),
+    "where account_id = $1 and (id = $2 or name = $2) and revoked_at is null \
      order by id = $2 desc, created_at desc, id desc"
 );
 pub(crate) const KEY_NAME_TAKEN: &str = concat!(

@@ -7,7 +7,7 @@ use jurat_core::{
 };
 use rusqlite::{Connection, ToSql, params};
 
-use super::{all, execute, first, once};
+use super::{all, execute, first, ledger, once, runs};
 use crate::{
     Claim, Closed, Opened, Orphans, Result, RoundFilter,
     rows::{
@@ -22,8 +22,13 @@ use crate::{
 
 const OPEN: &str = "\
     insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
-    request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at) \
-    values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
+    run, held_micros, is_limited) values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
+    ?12, ?13, ?14, ?15, ?16, ?17)";
+/// Whether what is said in an open round is to be erased.
+const ERASED: &str = "\
+    select erased_at from rounds \
+    where account_id = ?1 and id = ?2 and state = 'open' and lease_token = ?3";
 
 // PostgreSQL closes a round in one statement; here three cost less than one that does it all.
 const END: &str = "\
@@ -57,6 +62,21 @@ pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> R
     if once::is_done(tx, once)? {
         return Ok(Opened::Repeated);
     }
+    // What can be refused comes before what is written, so that nothing has to be undone.
+    if let Some(needed) = row.posting.as_ref().and_then(|posting| posting.needed) {
+        let available_micros = ledger::balance(tx, &row.account_id)?.available;
+        if available_micros < needed {
+            return Ok(Opened::Overdrawn { available_micros });
+        }
+    }
+    if let Some(run) = &row.run_row
+        && !runs::add(tx, run)?
+    {
+        return Ok(Opened::VerifierGone);
+    }
+    if let Some(posting) = &row.posting {
+        ledger::post(tx, posting)?;
+    }
     execute(
         tx,
         OPEN,
@@ -74,14 +94,40 @@ pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> R
             row.traces,
             row.seats,
             row.opened_at,
-            row.deadline_at
+            row.deadline_at,
+            row.run,
+            row.held_micros,
+            row.is_limited
         ],
     )?;
     once::note(tx, once, Some(&row.id))?;
     Ok(Opened::Opened)
 }
 
-pub(super) fn close(tx: &Connection, row: &ClosingRow) -> Result<Closed> {
+pub(super) fn close(tx: &Connection, mut row: ClosingRow) -> Result<Closed> {
+    if row.run_end.is_some() && is_erased(tx, &row)? {
+        row.erase()?;
+    }
+    if !end(tx, &row)? {
+        return Ok(Closed::Lost);
+    }
+    if let Some(end) = &row.run_end {
+        runs::end(tx, &row.account_id, end)?;
+    }
+    if let Some(posting) = &row.posting {
+        ledger::post(tx, posting)?;
+    }
+    Ok(Closed::Closed)
+}
+
+fn is_erased(tx: &Connection, row: &ClosingRow) -> Result<bool> {
+    let params = params![row.account_id, row.id, row.lease_token];
+    let erased_at = first(tx, ERASED, params, |row| Ok(row.get::<_, Option<i64>>(0)?))?;
+    Ok(erased_at.flatten().is_some())
+}
+
+/// Writes what ends a round; `false` when it has ended already or is another node's.
+fn end(tx: &Connection, row: &ClosingRow) -> Result<bool> {
     let ended = execute(
         tx,
         END,
@@ -100,7 +146,7 @@ pub(super) fn close(tx: &Connection, row: &ClosingRow) -> Result<Closed> {
         ],
     )?;
     if ended == 0 {
-        return Ok(Closed::Lost);
+        return Ok(false);
     }
     for replica in &row.replicas {
         execute(
@@ -112,7 +158,7 @@ pub(super) fn close(tx: &Connection, row: &ClosingRow) -> Result<Closed> {
                 replica.position,
                 replica.session_id,
                 replica.executor,
-                replica.label,
+                replica.label.as_str(),
                 replica.failure,
                 replica.latency_ms,
                 replica.cost_micros,
@@ -121,7 +167,7 @@ pub(super) fn close(tx: &Connection, row: &ClosingRow) -> Result<Closed> {
         )?;
     }
     execute(tx, ENTRY, params![row.account_id, row.id, row.receipt_id, row.entry, row.closed_at])?;
-    Ok(Closed::Closed)
+    Ok(true)
 }
 
 pub(super) fn get(tx: &Connection, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {

@@ -9,7 +9,7 @@ use crate::{Result, StoreError, migrations};
 /// How long a connection waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// More than there are statements, so that none is ever compiled twice.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 128;
 /// What the writer keeps of the database in memory, so that it seldom has to read.
 const CACHE_KIB: i64 = 64 * 1024;
 /// The write-ahead log shrinks to this after a checkpoint.

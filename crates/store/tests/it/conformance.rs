@@ -3,10 +3,13 @@
 pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
+pub(crate) mod ledger;
 pub(crate) mod once;
 pub(crate) mod rounds;
+pub(crate) mod runs;
 pub(crate) mod takeover;
 pub(crate) mod trust;
+pub(crate) mod verifiers;
 
 /// Makes one test of each story for a database.
 macro_rules! conformance {
@@ -110,6 +113,50 @@ macro_rules! conformance {
             entries_cannot_be_changed_or_removed,
             a_corrupt_row_is_named,
             a_store_answers_until_it_is_closed,
+        );
+        $crate::conformance::stories!(
+            $start,
+            verifiers,
+            a_verifier_reads_back_by_identifier_and_name,
+            a_version_is_added_and_the_earlier_ones_stay,
+            a_deploy_needs_the_token_of_the_current_version,
+            of_two_deploys_at_once_one_wins,
+            verifiers_are_listed_by_name_in_pages,
+            a_revoked_verifier_is_gone_and_keeps_its_name,
+            a_deleted_verifier_leaves_nothing_but_entries,
+            what_is_said_after_its_verifier_was_deleted_is_not_kept,
+            versions_cannot_be_changed,
+            the_newest_measurement_of_each_purpose_is_shown,
+            a_verdict_is_known_for_a_while,
+            another_account_sees_no_verifiers,
+            a_deploy_under_a_key_happens_once,
+        );
+        $crate::conformance::stories!(
+            $start,
+            runs,
+            a_run_begins_and_ends_with_its_round,
+            a_run_whose_node_stopped_ends_as_an_error,
+            a_round_that_is_not_opened_leaves_no_run,
+            runs_are_listed_by_every_filter_newest_first,
+            another_account_sees_no_runs,
+        );
+        $crate::conformance::stories!(
+            $start,
+            ledger,
+            credit_is_granted_and_taken_back,
+            a_round_holds_credit_and_its_end_settles_it,
+            nothing_is_written_where_nothing_moves,
+            an_account_without_credit_opens_nothing_that_costs,
+            an_account_that_is_not_metered_may_go_below_zero,
+            a_round_that_expires_gives_back_what_it_did_not_cost,
+            what_was_spent_is_counted_since_a_time,
+            accounts_are_listed_and_suspended,
+            a_grant_under_a_key_happens_once,
+            transfers_cannot_be_changed_or_removed,
+            a_ledger_that_somebody_changed_is_found,
+            many_rounds_at_once_never_hold_more_than_there_is,
+            any_sequence_leads_to_what_the_model_says,
+            another_account_sees_no_credit,
         );
     };
 }

@@ -3,13 +3,20 @@
 use std::error::Error as _;
 
 use futures::future::join_all;
-use jurat_store::{Claim, Closed, Location, Orphans, Postgres, Removed, StoreErrorKind};
+use jurat_core::{run::RunVerdict, verifier::Which};
+use jurat_store::{
+    Claim, Closed, Location, Opened, Orphans, Postgres, Removal, Removed, Store, StoreErrorKind,
+    VerifierGone,
+};
 
 use crate::{
     backend::{self, Backend, Schema},
-    conformance::conformance,
+    conformance::{conformance, verifiers::deployed},
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
-    samples::{HOUR_MS, account, at, claim, closing, executor, round, session},
+    samples::{
+        HOUR_MS, account, at, claim, closing, deploy, executor, grant, holding, judged, round, run,
+        session,
+    },
 };
 
 conformance!(Backend::postgres());
@@ -32,10 +39,16 @@ async fn the_serving_role_writes_rounds_and_cannot_change_entries() {
     let open = round(&account("alice"), 1);
     store.round_open(&open, None).await.unwrap();
     assert_eq!(store.round_close(&open, &closing(&open)).await.unwrap(), Closed::Closed);
+    a_run_is_paid_and_erased(&*store).await;
     for sql in [
         "update entries set entry = '{}'",
         "delete from entries",
         "truncate entries",
+        "update credit_transfers set micros = 1",
+        "delete from credit_transfers",
+        "truncate credit_transfers",
+        "update verifier_versions set config = '{}'",
+        "truncate verifier_versions",
         "drop trigger entries_never_change on entries",
         "alter table entries disable trigger all",
         "update migrations set version = 2",
@@ -53,6 +66,22 @@ async fn the_serving_role_writes_rounds_and_cannot_change_entries() {
     store.close().await;
     schema.execute(&format!("drop owned by \"{role}\"; drop role \"{role}\"")).await.unwrap();
     schema.drop().await;
+}
+
+/// All that is done to the tables of the registry and the ledger.
+async fn a_run_is_paid_and_erased(store: &dyn Store) {
+    let alice = account("alice");
+    store.account_ensure(&alice, at(0)).await.unwrap();
+    store.credit_grant(&grant(&alice, 100), None).await.unwrap();
+    let verifier = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let open = holding(run(&alice, &verifier.id, 2), 40, true);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    let end = judged(&open, RunVerdict::Passed, 15);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    let removal = Removal { account: alice, which: Which::Id(verifier.id), at: at(9) };
+    let gone = store.verifier_delete(&removal, None).await.unwrap();
+    assert!(matches!(gone, VerifierGone::Gone(_)));
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
 #[tokio::test]
@@ -75,7 +104,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0 and this program needs 2; start it once with a role that may migrate"
+        "the database has schema version 0 and this program needs 3; start it once with a role that may migrate"
     );
     schema.drop().await;
 }
@@ -89,7 +118,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99 and this program knows versions up to 3; use a newer program"
+        "the database has schema version 99 and this program knows versions up to 4; use a newer program"
     );
     schema.drop().await;
 }

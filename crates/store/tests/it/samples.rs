@@ -5,15 +5,18 @@ use jurat_core::{
     consensus::{Consensus, Outcome, ScoreSummary},
     decision::DecisionEntry,
     executor::{Capabilities, Executor, Independence, Probe},
-    id::{AccountId, NodeId, RoundId},
+    id::{AccountId, NodeId, RoundId, uuid},
     job::{Disagreement, Kind, Toggle},
     key::Key,
-    replica::{Answer, Failure, FailureCode, Label, Replica, Said, Vote},
+    ledger::Hold,
+    replica::{Answer, Failure, FailureCode, Label, Replica, Said, Usage, Vote},
     round::{Closing, ClosingSummary, Ending, OpenRound, RoundSummary, Seat},
+    run::{Provenance, Purpose, RunTicket, RunVerdict},
     session::{Session, Tier},
     time::Timestamp,
+    verifier::{Config, Effort, Example, InputContract, JudgeSettings},
 };
-use jurat_store::{Claim, KeyRecord, Orphans, Page, RoundFilter};
+use jurat_store::{Claim, Deploy, Grant, KeyRecord, Orphans, Page, RoundFilter};
 use serde_json::{Value, json};
 
 pub(crate) const HOUR_MS: u64 = 3_600_000;
@@ -99,7 +102,8 @@ pub(crate) fn key(id: &str, account: &AccountId) -> KeyRecord {
         revoked_at: None,
         last_used_at: None,
     };
-    KeyRecord { key, secret_hash: std::array::from_fn(|index| u8::try_from(index * 8).unwrap()) }
+    let secret_hash = std::array::from_fn(|index| u8::try_from(index * 8).unwrap());
+    KeyRecord { key, secret_hash, suspended: false }
 }
 
 /// A round of the account, opened `number` seconds after the first, with a lease of an hour.
@@ -277,4 +281,111 @@ fn replica(index: usize, answer: Answer) -> Replica {
         cost_micros: 1_250,
         usage: None,
     }
+}
+
+/// The mark of what a judge says, which nothing may hold once it is erased.
+pub(crate) const SAID: &str = "the judge's own words";
+
+pub(crate) fn config(criterion: &str) -> Config {
+    let example = Example {
+        inputs: [("response".to_owned(), "a 'quoted' \u{e9}".to_owned())].into(),
+        media_url: Some("https://example.org/a.png".to_owned()),
+        passed: true,
+        reasoning: Some("because".to_owned()),
+    };
+    Config {
+        criterion: criterion.to_owned(),
+        contract: InputContract::TextImage,
+        fields: vec!["response".to_owned()],
+        examples: vec![example],
+        judge: JudgeSettings {
+            model: "openai/gpt-5.4".parse().unwrap(),
+            effort: Some(Effort::High),
+            commit_first: true,
+        },
+    }
+}
+
+/// A deploy with a token, an identifier and a time that go with its number.
+pub(crate) fn deploy(account: &AccountId, name: &str, number: u32) -> Deploy {
+    Deploy {
+        account: account.clone(),
+        name: name.to_owned(),
+        description: format!("the {number}th"),
+        config: config(&format!("criterion {number}")),
+        expected_token: None,
+        new_id: uuid(at(i64::from(number)), u128::from(number)),
+        new_token: format!("token-{number}"),
+        at: at(i64::from(number)),
+    }
+}
+
+pub(crate) fn ticket(verifier_id: &str, number: u32) -> RunTicket {
+    RunTicket {
+        id: uuid(at(i64::from(number) * 1_000), u128::from(number)),
+        verifier_id: verifier_id.to_owned(),
+        version: 1,
+        purpose: Purpose::Run,
+        provenance: Provenance {
+            workflow_id: Some("wf \u{e9}".to_owned()),
+            workflow_version: Some(3),
+            workflow_ref: None,
+            run_id: Some("outer".to_owned()),
+        },
+        inputs_digest: format!("{number:064x}"),
+    }
+}
+
+/// A round that is a run of the verifier.
+pub(crate) fn run(account: &AccountId, verifier_id: &str, number: u32) -> OpenRound {
+    OpenRound { run: Some(ticket(verifier_id, number)), ..round(account, number) }
+}
+
+/// The round with credit set aside.
+pub(crate) fn holding(open: OpenRound, micros: i64, is_limited: bool) -> OpenRound {
+    OpenRound { hold: Some(Hold { micros, is_limited }), ..open }
+}
+
+/// How a round ends in which one judge decides, and asks for so much.
+pub(crate) fn judged(open: &OpenRound, verdict: RunVerdict, cost_micros: u64) -> Closing {
+    let label = if verdict == RunVerdict::Passed { Label::Valid } else { Label::Invalid };
+    let said = Said {
+        output: Some(json!({"passed": label == Label::Valid, "reasoning": SAID, "odd": "\u{0}"})),
+        notes: vec![SAID.to_owned()],
+        ..replicas()[0].answer.said().cloned().unwrap()
+    };
+    let answer = if verdict == RunVerdict::Error {
+        Answer::nothing(FailureCode::Timeout, format!("late: {SAID}"))
+    } else {
+        Answer::Vote(Vote { label, said })
+    };
+    let usage = Usage { input_tokens: 9, output_tokens: 2, calls: 1, is_cached: false };
+    let judge = Replica { cost_micros, usage: Some(usage), ..replica(0, answer) };
+    let outcome = if verdict == RunVerdict::Error { Outcome::Failed } else { Outcome::Agreed };
+    let mut end = ended(open, Ending::Closed, outcome, vec![judge]);
+    end.consensus.verdict = (verdict != RunVerdict::Error).then_some(label);
+    end.consensus.output = Some(json!({"reasoning": SAID, "odd": "\u{0}"}));
+    end.consensus.groups = vec![Some(0)];
+    sealed(open, end)
+}
+
+/// The same end with a decision entry that goes with it.
+fn sealed(open: &OpenRound, end: Closing) -> Closing {
+    let entry =
+        DecisionEntry::new(open, end.ending, &end.replicas, &end.consensus, end.closed_at).seal();
+    Closing { receipt_id: entry.digest, entry: entry.text, ..end }
+}
+
+/// How a round ends when its replicas ask for so much together.
+pub(crate) fn costing(open: &OpenRound, ending: Ending, cost_micros: u64) -> Closing {
+    let mut replicas = replicas();
+    for replica in &mut replicas {
+        replica.cost_micros = 0;
+    }
+    replicas[1].cost_micros = cost_micros;
+    ended(open, ending, Outcome::Agreed, replicas)
+}
+
+pub(crate) fn grant(account: &AccountId, micros: i64) -> Grant {
+    Grant { account: account.clone(), micros, note: Some("a gift".to_owned()), at: at(3) }
 }

@@ -18,7 +18,9 @@ async fn ended(backend: &Backend, name: &str, number: u32) -> OpenRound {
 /// What contradicts the entry of the round.
 async fn found(backend: &Backend, open: &OpenRound) -> Vec<String> {
     let record = backend.store.record_get(&open.account, &open.id).await.unwrap().unwrap();
-    faults(&record.round.open, record.round.closing.as_ref().unwrap(), &record.listed)
+    let is_erased = record.erased_at.is_some();
+    let closing = record.round.closing.as_ref().unwrap();
+    faults(&record.round.open, closing, &record.listed, is_erased)
 }
 
 pub(crate) async fn a_sound_store_has_no_faults(backend: &Backend) {

@@ -1,0 +1,138 @@
+//! `jurat whoami`, `jurat usage` and `jurat admin`: who one is, and credit.
+
+use jurat_core::ledger;
+use serde_json::{Value, json};
+
+use super::{Context, items, rounds::to_the_second};
+use crate::{
+    args::{Admin, Grant, ListArgs},
+    client::{Call, path, query},
+    failure::Failure,
+    output::table::{cell, fields, said, table, whole_text, word},
+};
+
+const ACCOUNTS: &str = "/v1/accounts";
+
+pub(super) async fn whoami(context: &Context) -> anyhow::Result<u8> {
+    let reply = context.send(Call::get("/v1/me".to_owned())).await?;
+    let titles = [
+        ("account", "id"),
+        ("email", "email"),
+        ("handle", "handle"),
+        ("key", "key_id"),
+        ("key name", "key_name"),
+        ("scopes", "scopes"),
+    ];
+    context.out.reply(&reply, |_| present(&reply.value, &titles))?;
+    Ok(0)
+}
+
+pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
+    let reply = context.send(Call::get("/v1/me/usage".to_owned())).await?;
+    let titles = [
+        ("tier", "tier"),
+        ("available", "available_usd"),
+        ("held", "held_usd"),
+        ("granted", "granted_usd"),
+        ("used", "used_usd"),
+        ("since", "period_start"),
+        ("runs", "runs"),
+    ];
+    context.out.reply(&reply, |_| present(&reply.value, &titles))?;
+    Ok(0)
+}
+
+/// Those members that the body has; amounts with their currency.
+fn present(body: &Value, titles: &[(&'static str, &str)]) -> String {
+    let lines = titles.iter().filter(|(_, name)| !body[*name].is_null()).map(|(title, name)| {
+        let text = said(&body[*name]);
+        (*title, if name.ends_with("_usd") { format!("${text}") } else { text })
+    });
+    fields(&lines.collect::<Vec<_>>())
+}
+
+pub(super) async fn admin(context: &Context, command: Admin) -> anyhow::Result<u8> {
+    match command {
+        Admin::Grant(args) => grant(context, &args).await?,
+        Admin::Suspend { account } => standing(context, &account, "suspend").await?,
+        Admin::Resume { account } => standing(context, &account, "resume").await?,
+        Admin::Accounts(args) => accounts(context, args).await?,
+        Admin::Transfers(args) => transfers(context, args).await?,
+    }
+    Ok(0)
+}
+
+async fn grant(context: &Context, args: &Grant) -> anyhow::Result<()> {
+    let is_amount = ledger::micros(&args.amount).is_some_and(|micros| micros != 0);
+    if !is_amount {
+        let text = format!(
+            "`{}` is no amount; write US dollars with at most six places, such as 25 or 0.50",
+            whole_text(&json!(args.amount))
+        );
+        return Err(Failure::usage(text));
+    }
+    let mut body = json!({ "amount_usd": args.amount });
+    if let Some(note) = &args.note {
+        body["note"] = json!(note);
+    }
+    let call = Call::post(path(ACCOUNTS, &[&args.account, "grants"]), body)
+        .with("idempotency-key", args.idempotency_key.as_deref());
+    let reply = context.send(call).await?;
+    context.out.confirm(&reply, || {
+        let available = said(&reply.value["available_usd"]);
+        let done = match args.amount.strip_prefix('-') {
+            Some(amount) => format!("took ${amount} back from"),
+            None => format!("granted ${} to", args.amount),
+        };
+        format!("{done} {}, which has ${available} available", args.account)
+    })?;
+    Ok(())
+}
+
+async fn standing(context: &Context, account: &str, what: &str) -> anyhow::Result<()> {
+    let reply = context.send(Call::post(path(ACCOUNTS, &[account, what]), json!({}))).await?;
+    let done = if what == "suspend" { "suspended" } else { "resumed" };
+    context.out.confirm(&reply, || format!("{done} {account}"))?;
+    Ok(())
+}
+
+fn page(args: ListArgs) -> [(&'static str, Option<String>); 2] {
+    [("limit", args.limit.map(|limit| limit.to_string())), ("cursor", args.cursor)]
+}
+
+async fn accounts(context: &Context, args: ListArgs) -> anyhow::Result<()> {
+    let reply = context.send(Call::get(query(ACCOUNTS, &page(args)))).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        let standing = if item["suspended_at"].is_null() { "active" } else { "suspended" };
+        vec![
+            cell(&item["account"]),
+            word(&json!(standing)),
+            cell(&item["available_usd"]),
+            cell(&item["held_usd"]),
+            cell(&item["spent_usd"]),
+            cell(&item["granted_usd"]),
+            cell(&json!(to_the_second(&item["created_at"]))),
+        ]
+    });
+    let header = ["account", "standing", "available", "held", "spent", "granted", "since"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    context.note_page(&reply.value, "no accounts");
+    Ok(())
+}
+
+async fn transfers(context: &Context, args: ListArgs) -> anyhow::Result<()> {
+    let reply = context.send(Call::get(query("/v1/me/transfers", &page(args)))).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        vec![
+            cell(&json!(to_the_second(&item["at"]))),
+            cell(&item["movement"]),
+            cell(&item["amount_usd"]),
+            cell(&item["round_id"]),
+            cell(&item["note"]),
+        ]
+    });
+    let header = ["at", "movement", "amount", "round", "note"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    context.note_page(&reply.value, "no credit has moved yet");
+    Ok(())
+}

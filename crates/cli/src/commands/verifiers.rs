@@ -1,0 +1,152 @@
+//! `jurat verifiers`.
+
+mod cases;
+mod deploy;
+mod diff;
+mod measure;
+mod remove;
+mod run;
+mod runs;
+
+use std::io::{IsTerminal as _, stdout};
+
+use anyhow::bail;
+use serde_json::{Value, json};
+
+use super::{Context, items, rounds::to_the_second};
+use crate::{
+    args::{ListVerifiers, ListVersions, NamedVersion, Verifiers},
+    client::{Call, Client, path, query},
+    output::{
+        Format, Output,
+        table::{cell, table, word},
+        verifier,
+    },
+};
+
+const ROUTE: &str = "/v1/verifiers";
+const RUNS_ROUTE: &str = "/v1/verifier-runs";
+
+pub(super) async fn run(context: &Context, command: Verifiers) -> anyhow::Result<u8> {
+    match command {
+        Verifiers::Deploy(args) => Box::pin(deploy::run(context, &args)).await,
+        Verifiers::List(args) => list(context, args).await,
+        Verifiers::Show(args) => show(context, &args).await,
+        Verifiers::Run(args) => Box::pin(run::run(context, &args)).await,
+        Verifiers::Revoke(args) => remove::revoke(context, &args).await,
+        Verifiers::Delete(args) => remove::delete(context, &args).await,
+        Verifiers::Versions(args) => versions(context, args).await,
+        Verifiers::Diff(args) => diff::run(context, &args).await,
+        Verifiers::Runs(args) => runs::run(context, *args).await,
+        Verifiers::Test(args) => Box::pin(measure::test(context, &args)).await,
+        Verifiers::Attack(args) => Box::pin(measure::attack(context, &args)).await,
+    }
+}
+
+async fn list(context: &Context, args: ListVerifiers) -> anyhow::Result<u8> {
+    // What reads a pipe is a program.
+    let is_json = context.out.format == Format::Json || !(args.table || stdout().is_terminal());
+    let parameters = [("limit", Some(args.limit.to_string())), ("cursor", args.cursor)];
+    let mut pages = Pages::new(ROUTE, &parameters);
+    let body = context.with_client(async |client| pages.read(client, args.all).await).await?;
+    if is_json {
+        context.out.data(&body.to_string())?;
+        return Ok(0);
+    }
+    let rows = items(&body).iter().map(|item| {
+        vec![
+            cell(&item["name"]),
+            cell(&item["current_version"]),
+            cell(&item["description"]),
+            cell(&json!(to_the_second(&item["updated_at"]))),
+            cell(&item["verifier_id"]),
+        ]
+    });
+    let header = ["name", "version", "description", "updated at", "id"];
+    context.out.data(&table(context.out, &header, rows.collect()))?;
+    context
+        .note_page(&body, "no verifiers yet: `jurat verifiers deploy --help` says how to make one");
+    Ok(0)
+}
+
+async fn show(context: &Context, args: &NamedVersion) -> anyhow::Result<u8> {
+    let reply = context.send(Call::get(version_path(&args.verifier, args.version))).await?;
+    context.out.reply(&reply, |out| verifier::shown(out, &reply.value))?;
+    Ok(0)
+}
+
+fn version_path(verifier: &str, version: Option<u32>) -> String {
+    let version = version.map(|version| version.to_string());
+    query(&path(ROUTE, &[verifier]), &[("version", version)])
+}
+
+async fn versions(context: &Context, args: ListVersions) -> anyhow::Result<u8> {
+    let parameters =
+        [("limit", args.list.limit.map(|limit| limit.to_string())), ("cursor", args.list.cursor)];
+    let address = query(&path(ROUTE, &[&args.verifier, "versions"]), &parameters);
+    let reply = context.send(Call::get(address)).await?;
+    context.out.reply(&reply, |out| versions_table(out, &reply.value))?;
+    context.note_page(&reply.value, "no versions");
+    Ok(0)
+}
+
+fn versions_table(out: Output, body: &Value) -> String {
+    let rows = items(body).iter().map(|item| {
+        let state = if item["is_current"] == true { "current" } else { "" };
+        vec![
+            cell(&item["version"]),
+            word(&json!(state)),
+            cell(&json!(to_the_second(&item["created_at"]))),
+            cell(&json!(verifier::short_hash(&item["config_hash"]))),
+            cell(&item["description"]),
+        ]
+    });
+    table(out, &["version", "", "deployed at", "config", "description"], rows.collect())
+}
+
+/// A list that comes in pages.
+struct Pages {
+    route: String,
+    parameters: Vec<(&'static str, Option<String>)>,
+    cursor: Option<String>,
+}
+
+impl Pages {
+    fn new(route: &str, parameters: &[(&'static str, Option<String>)]) -> Self {
+        let cursor = parameters.iter().find(|(name, _)| *name == "cursor");
+        Self {
+            route: route.to_owned(),
+            cursor: cursor.and_then(|(_, cursor)| cursor.clone()),
+            parameters: parameters.iter().filter(|(name, _)| *name != "cursor").cloned().collect(),
+        }
+    }
+
+    async fn next(&mut self, client: &Client) -> anyhow::Result<Value> {
+        let mut parameters = self.parameters.clone();
+        parameters.push(("cursor", self.cursor.clone()));
+        let page = client.send(Call::get(query(&self.route, &parameters))).await?.well()?.value;
+        let next = page["next_cursor"].as_str().map(str::to_owned);
+        if next.is_some() && next == self.cursor {
+            bail!(
+                "the server gives the same page again and again; the list was not read to its end"
+            );
+        }
+        self.cursor = next;
+        Ok(page)
+    }
+
+    /// One page, or all of them as one.
+    async fn read(&mut self, client: &Client, all: bool) -> anyhow::Result<Value> {
+        let mut whole = self.next(client).await?;
+        while all && self.cursor.is_some() {
+            let mut page = self.next(client).await?;
+            if let (Some(items), Some(more)) =
+                (whole["items"].as_array_mut(), page["items"].as_array_mut())
+            {
+                items.append(more);
+            }
+        }
+        whole["next_cursor"] = json!(self.cursor);
+        Ok(whole)
+    }
+}

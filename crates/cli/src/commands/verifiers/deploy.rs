@@ -1,0 +1,111 @@
+//! `jurat verifiers deploy`.
+
+use serde_json::{Map, Value, json};
+
+use super::{Context, ROUTE, measure, version_path};
+use crate::{
+    args::DeployVerifier,
+    client::{Call, Client, Reply},
+    commands::input,
+    failure::{ERROR, Failure, sentence},
+    output::{
+        Chatter, Format, complain, measurement,
+        table::{said, whole_text},
+    },
+};
+
+pub(super) async fn run(context: &Context, args: &DeployVerifier) -> anyhow::Result<u8> {
+    let mut body = input::object(&format!("`{}`", args.file.display()), &args.file)?;
+    if let Some(token) = &args.expected_version_token {
+        body.insert("expected_version_token".to_owned(), json!(token));
+    }
+    let call = Call::post(ROUTE, Value::Object(body))
+        .with("idempotency-key", args.idempotency_key.as_deref());
+    context.with_client(async |client| deploy(context, client, (args, call)).await).await
+}
+
+async fn deploy(
+    context: &Context,
+    client: &Client,
+    (args, call): (&DeployVerifier, Call),
+) -> anyhow::Result<u8> {
+    let reply = client.send(call).await?.well()?;
+    let is_tested = args.test || !args.no_test && was_measured(client, &reply.value).await;
+    if context.out.format == Format::Text || !is_tested {
+        context.out.reply(&reply, |_| line(&reply.value))?;
+    }
+    if !is_tested {
+        return Ok(0);
+    }
+    let tested = measured(context, client, &reply).await;
+    let is_failed = tested.is_err();
+    tell(context, &reply, tested)?;
+    // The version is deployed; only who asked for the test is told that there was none.
+    Ok(if is_failed && args.test { ERROR } else { 0 })
+}
+
+fn line(body: &Value) -> String {
+    let text = |name: &str| whole_text(&body[name]);
+    format!(
+        "Deployed {} v{} (verifier_id={}, version_token={})",
+        text("name"),
+        text("version"),
+        text("verifier_id"),
+        text("version_token")
+    )
+}
+
+/// Whether there is something to compare the new version with.
+async fn was_measured(client: &Client, deployed: &Value) -> bool {
+    let version = deployed["version"].as_u64().and_then(|it| u32::try_from(it).ok());
+    let (Some(before), Some(id)) =
+        (version.and_then(|it| it.checked_sub(1)), deployed["verifier_id"].as_str())
+    else {
+        return false;
+    };
+    if before == 0 {
+        return false;
+    }
+    // A key that may deploy need not be one that may read.
+    let reply = client.send(Call::get(version_path(id, Some(before)))).await;
+    let shown = reply.ok().and_then(|reply| reply.well().ok());
+    shown.is_some_and(|shown| !shown.value["measured"]["test"].is_null())
+}
+
+async fn measured(context: &Context, client: &Client, reply: &Reply) -> anyhow::Result<Value> {
+    let deployed = &reply.value;
+    let mut body = Map::new();
+    body.insert("version".to_owned(), deployed["version"].clone());
+    if deployed["version"] != 1 {
+        body.insert("compare".to_owned(), json!(true));
+    }
+    let verifier = said(&deployed["verifier_id"]);
+    Ok(measure::ask(context, client, (&verifier, "tests"), body).await?.well()?.value)
+}
+
+/// Standard output has the one line of the deploy, so people are told beside it.
+fn tell(context: &Context, reply: &Reply, tested: anyhow::Result<Value>) -> anyhow::Result<()> {
+    let out = context.out;
+    if out.format == Format::Json {
+        let mut body = reply.value.clone();
+        body["test"] = match tested {
+            Ok(report) => report,
+            Err(error) => crate::failure::body(&error),
+        };
+        return Ok(out.data(&body.to_string())?);
+    }
+    match tested {
+        Ok(_) if out.chatter == Chatter::Quiet => {}
+        Ok(report) => complain(&measurement::test(out, &report)),
+        Err(error) => {
+            out.error(
+                &format!(
+                    "the version is deployed, and could not be measured: {}",
+                    sentence(&error)
+                ),
+                &error.downcast_ref::<Failure>().map(Failure::advice).unwrap_or_default(),
+            );
+        }
+    }
+    Ok(())
+}

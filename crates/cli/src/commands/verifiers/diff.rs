@@ -1,0 +1,58 @@
+//! `jurat verifiers diff`.
+
+use anyhow::bail;
+use serde_json::{Value, json};
+
+use super::{Context, version_path};
+use crate::{
+    args::DiffVersions,
+    client::{Call, Client},
+    failure::Failure,
+    output::{Format, verifier_diff},
+};
+
+pub(super) async fn run(context: &Context, args: &DiffVersions) -> anyhow::Result<u8> {
+    let (before, after) = context.with_client(async |client| both(client, args).await).await?;
+    let (from, to) = (&before["version"], &after["version"]);
+    let text = match context.out.format {
+        Format::Json => {
+            let changed = verifier_diff::changed(&before, &after);
+            json!({
+                "verifier_id": after["verifier_id"],
+                "name": after["name"],
+                "from": from,
+                "to": to,
+                "changed": changed,
+            })
+            .to_string()
+        }
+        Format::Text => verifier_diff::text(context.out, &before, &after),
+    };
+    context.out.data(&text)?;
+    if from == to {
+        context.out.note("that is one version; choose another with `--from` or `--to`");
+    }
+    Ok(0)
+}
+
+/// The two versions. Without a later one it is the current one, without an earlier one the one
+/// before.
+async fn both(client: &Client, args: &DiffVersions) -> anyhow::Result<(Value, Value)> {
+    let version = async |number: Option<u32>| {
+        let reply = client.send(Call::get(version_path(&args.verifier, number))).await?;
+        anyhow::Ok(reply.well()?.value)
+    };
+    let after = version(args.to).await?;
+    let Some(to) = after["version"].as_u64().and_then(|it| u32::try_from(it).ok()) else {
+        bail!("the server did not say which version it is")
+    };
+    let from = match args.from {
+        Some(from) => from,
+        None if to == 1 => {
+            let text = format!("there is no version before the first of `{}`", args.verifier);
+            return Err(Failure::usage(text));
+        }
+        None => to - 1,
+    };
+    Ok((version(Some(from)).await?, after))
+}

@@ -1,0 +1,61 @@
+//! `jurat verifiers revoke` and `delete`: they ask a person, and trust a script.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _, stderr, stdin};
+
+use jurat_core::verifier::{VerifierRef, Which};
+
+use super::{Context, ROUTE};
+use crate::{
+    args::RemoveVerifier,
+    client::{Call, path},
+    failure::Failure,
+    output::table::said,
+};
+
+/// Longer answers are none.
+const LONGEST_ANSWER: u64 = 100;
+
+pub(super) async fn revoke(context: &Context, args: &RemoveVerifier) -> anyhow::Result<u8> {
+    let question =
+        format!("Revoke {}? It cannot be undone, and its name stays taken.", args.verifier);
+    if !is_wanted(args, &question)? {
+        context.out.note("nothing was revoked");
+        return Ok(0);
+    }
+    let reply = context.send(Call::delete(path(ROUTE, &[&args.verifier]))).await?;
+    context.out.confirm(&reply, || format!("Revoked {}", said(&reply.value["name"])))?;
+    Ok(0)
+}
+
+pub(super) async fn delete(context: &Context, args: &RemoveVerifier) -> anyhow::Result<u8> {
+    let is_id = VerifierRef::parse(&args.verifier)
+        .is_ok_and(|it| matches!(it.which, Which::Id(_)) && it.version.is_none());
+    if !is_id {
+        return Err(Failure::usage(
+            "`delete` takes the id of a verifier, so that nothing else is erased by mistake; `jurat verifiers show NAME` prints it",
+        ));
+    }
+    let question = format!(
+        "Erase the verifier {} with all its versions and runs? It cannot be undone.",
+        args.verifier
+    );
+    if !is_wanted(args, &question)? {
+        context.out.note("nothing was deleted");
+        return Ok(0);
+    }
+    let reply = context.send(Call::delete(path(ROUTE, &[&args.verifier, "permanent"]))).await?;
+    let done = || format!("Permanently deleted {}", said(&reply.value["name"]));
+    context.out.confirm(&reply, done)?;
+    Ok(0)
+}
+
+/// Asks where somebody can answer.
+fn is_wanted(args: &RemoveVerifier, question: &str) -> io::Result<bool> {
+    if args.yes || !stdin().is_terminal() {
+        return Ok(true);
+    }
+    write!(stderr().lock(), "{question} [y/N] ")?;
+    let mut answer = String::new();
+    stdin().lock().take(LONGEST_ANSWER).read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

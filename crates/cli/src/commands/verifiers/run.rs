@@ -1,0 +1,119 @@
+//! `jurat verifiers run`.
+
+use quick_junit::{TestCase, TestCaseStatus};
+use serde_json::{Map, Value, json};
+
+use super::{Context, ROUTE};
+use crate::{
+    args::{InputArgs, JudgeArgs, RunVerifier},
+    client::{Call, Reply, path},
+    commands::{
+        gate::{NEGATIVE, PASSED, UNDECIDED},
+        input,
+        junit::{self, JunitFile},
+    },
+    failure::{ERROR, Failure},
+    output::{Output, verifier_run},
+};
+
+pub(super) async fn run(context: &Context, args: &RunVerifier) -> anyhow::Result<u8> {
+    if args.anonymous {
+        return Err(Failure::usage(
+            "`--anonymous` is not supported: runs without a key need published templates, which this server does not have; leave it out, and the run is made with your key",
+        ));
+    }
+    let junit = JunitFile::new(args.junit.as_deref())?;
+    let call = Call::post(path(ROUTE, &[&args.named.verifier, "runs"]), body(args)?)
+        .with("idempotency-key", args.idempotency_key.as_deref());
+    let reply = context.send(call).await;
+    if let Some(junit) = junit {
+        junit.write("verifiers run", [case(&args.named.verifier, reply.as_ref())])?;
+    }
+    let reply = reply?;
+    context.out.reply(&reply, |out| verifier_run::result(out, &reply.value))?;
+    let exit_code = match reply.value["passed"].as_bool() {
+        Some(true) => PASSED,
+        Some(false) if args.gate => NEGATIVE,
+        Some(false) => 0,
+        None if args.gate => UNDECIDED,
+        None => ERROR,
+    };
+    Ok(exit_code)
+}
+
+fn body(args: &RunVerifier) -> anyhow::Result<Value> {
+    let mut body = Map::new();
+    body.insert("inputs".to_owned(), Value::Object(inputs(&args.inputs)?));
+    judges(&mut body, &args.judges);
+    let from = &args.provenance;
+    for (name, value) in [
+        ("media_url", json!(args.inputs.media_url)),
+        ("version", json!(args.named.version)),
+        ("workflow_id", json!(from.workflow_id)),
+        ("workflow_version", json!(from.workflow_version)),
+        ("workflow_ref", json!(from.workflow_ref)),
+        ("run_id", json!(from.run_id)),
+        ("commit_first", json!(args.commit_first.then_some(true))),
+        ("timeout_ms", json!(args.timeout_ms)),
+    ] {
+        if !value.is_null() {
+            body.insert(name.to_owned(), value);
+        }
+    }
+    Ok(Value::Object(body))
+}
+
+/// What runs, tests and attacks say of their judges.
+pub(super) fn judges(body: &mut Map<String, Value>, args: &JudgeArgs) {
+    if let Some(replicas) = args.replicas.as_deref().and_then(|it| it.parse::<u8>().ok()) {
+        body.insert("replicas".to_owned(), json!(replicas));
+    }
+    if !args.judge.is_empty() {
+        body.insert("judges".to_owned(), json!(args.judge));
+    }
+    if args.fresh {
+        body.insert("fresh".to_owned(), json!(true));
+    }
+}
+
+fn inputs(args: &InputArgs) -> anyhow::Result<Map<String, Value>> {
+    let mut inputs = match (&args.inputs_json, &args.inputs_file) {
+        (Some(text), _) => input::object_of("`--inputs-json`", text.as_bytes())?,
+        (None, Some(file)) => input::object(&format!("`--inputs-file {}`", file.display()), file)?,
+        (None, None) => Map::new(),
+    };
+    for (name, value) in &args.input {
+        inputs.insert(name.clone(), json!(value));
+    }
+    Ok(inputs)
+}
+
+/// What the gate would say.
+fn case(name: &str, reply: Result<&Reply, &anyhow::Error>) -> TestCase {
+    let body = match reply {
+        Ok(reply) => &reply.value,
+        Err(error) => return junit::case("verifiers.run", name, junit::of_error(error)),
+    };
+    let text = verifier_run::result(Output::plain(), body);
+    let word = verifier_run::verdict(body);
+    let status = match body["passed"].as_bool() {
+        Some(true) => TestCaseStatus::success(),
+        Some(false) => junit::failed(word, &text),
+        None => junit::unanswered(word, &text),
+    };
+    let mut case = junit::case("verifiers.run", name, status);
+    let took = body["duration_ms"].as_u64().unwrap_or(0);
+    case.set_time(std::time::Duration::from_millis(took));
+    case.add_properties(junit::properties(&[
+        ("verifier_run_id", &body["verifier_run_id"]),
+        ("verifier_id", &body["verifier_id"]),
+        ("version", &body["version"]),
+        ("round_id", &body["round_id"]),
+        ("receipt_id", &body["receipt_id"]),
+        ("agreement", &body["agreement"]),
+        ("confidence", &body["confidence"]),
+        ("cost_usd", &body["cost_usd"]),
+    ]));
+    case.set_system_out(junit::clean(&text));
+    case
+}

@@ -1,0 +1,101 @@
+//! `jurat verifiers runs`.
+
+use serde_json::{Value, json};
+
+use super::{Context, Pages, ROUTE, RUNS_ROUTE, items, to_the_second};
+use crate::{
+    args::{ListRuns, Runs, RunsCommand},
+    client::{Call, path},
+    output::{
+        Format, Output,
+        table::{cell, table, word},
+        verifier_run,
+    },
+};
+
+/// As many as the server gives at once.
+const WHOLE_PAGE: &str = "200";
+
+pub(super) async fn run(context: &Context, args: Runs) -> anyhow::Result<u8> {
+    match args.command {
+        Some(RunsCommand::Show { run }) => {
+            let reply = context.send(Call::get(path(RUNS_ROUTE, &[&run]))).await?;
+            context.out.reply(&reply, |out| verifier_run::shown(out, &reply.value))?;
+            Ok(0)
+        }
+        None => list(context, args.list).await,
+    }
+}
+
+async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
+    let limit = args.list.limit.map(|limit| limit.to_string());
+    let limit = limit.or_else(|| (args.jsonl || args.all).then(|| WHOLE_PAGE.to_owned()));
+    let route = match &args.verifier {
+        Some(verifier) => path(ROUTE, &[verifier, "runs"]),
+        None => RUNS_ROUTE.to_owned(),
+    };
+    let parameters = [
+        ("verdict", args.verdict),
+        ("purpose", args.purpose),
+        ("version", args.version.map(|version| version.to_string())),
+        ("since", args.since),
+        ("until", args.until),
+        ("limit", limit),
+        ("cursor", args.list.cursor),
+    ];
+    let mut pages = Pages::new(&route, &parameters);
+    if args.jsonl {
+        return export(context, pages).await;
+    }
+    let body = context.with_client(async |client| pages.read(client, args.all).await).await?;
+    match context.out.format {
+        Format::Json => context.out.data(&body.to_string())?,
+        Format::Text => {
+            let is_named = args.verifier.is_some();
+            context.out.data(&runs_table(context.out, &body, is_named))?;
+        }
+    }
+    context.note_page(&body, "no such runs");
+    Ok(0)
+}
+
+/// Each page is printed as it comes, so that a long history needs no memory.
+async fn export(context: &Context, mut pages: Pages) -> anyhow::Result<u8> {
+    let out = context.out;
+    let export = async |client: &_| {
+        loop {
+            let page = pages.next(client).await?;
+            let lines: Vec<String> = items(&page).iter().map(Value::to_string).collect();
+            if !lines.is_empty() {
+                out.data(&lines.join("\n"))?;
+            }
+            if pages.cursor.is_none() {
+                return anyhow::Ok(0);
+            }
+        }
+    };
+    context.with_client(export).await
+}
+
+fn runs_table(out: Output, body: &Value, is_named: bool) -> String {
+    let rows = items(body).iter().map(|item| {
+        let mut row = vec![
+            cell(&item["verifier_run_id"]),
+            word(&json!(verifier_run::verdict(item))),
+            cell(&item["version"]),
+            cell(&item["purpose"]),
+            cell(&json!(to_the_second(&item["created_at"]))),
+            cell(&json!(format!("{} ms", item["duration_ms"]))),
+            cell(&item["cost_usd"]),
+        ];
+        if !is_named {
+            row.insert(2, cell(&item["verifier_id"]));
+        }
+        row
+    });
+    let mut header = vec!["run", "verdict", "version", "purpose", "begun at", "took", "cost"];
+    if !is_named {
+        header.insert(2, "verifier");
+    }
+    table(out, &header, rows.collect())
+}

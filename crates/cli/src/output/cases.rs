@@ -1,0 +1,43 @@
+//! How far a measurement is: a bar on a terminal, nothing elsewhere.
+
+use indicatif::ProgressBar;
+
+use super::{
+    Output,
+    measurement::{Side, side},
+    steps::bar,
+};
+use crate::client::Event;
+
+/// The event of a case that was judged.
+const CASE: &str = "case";
+
+#[derive(Debug)]
+pub(crate) struct CasesBar {
+    bar: Option<ProgressBar>,
+    wrong: u64,
+}
+
+impl CasesBar {
+    pub(crate) fn new(out: Output) -> Self {
+        Self { bar: bar(out), wrong: 0 }
+    }
+
+    pub(crate) fn show(&mut self, event: &Event) {
+        let Some(bar) = self.bar.as_ref().filter(|_| event.name == CASE) else { return };
+        let case = event.value();
+        if side(&case) == Side::Wrong {
+            self.wrong += 1;
+        }
+        bar.set_length(case["total"].as_u64().unwrap_or(0));
+        bar.inc(1);
+        bar.set_message(format!("judging cases, {} wrong", self.wrong));
+    }
+
+    /// Takes the bar away; the report says the same.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Verifiers, their versions and measurements, and known verdicts in PostgreSQL.
+
+use jurat_core::{
+    id::AccountId,
+    run::Purpose,
+    time::Timestamp,
+    verifier::{Verifier, VerifierVersion, Which},
+};
+use sqlx::{PgConnection, PgPool};
+
+use super::{PATIENCE, once};
+use crate::{
+    Deployed, Deployment, KnownVerdict, Measurement, Page, Removal, Result, VerifierGone,
+    VersionSummary,
+    rows::{
+        json,
+        once::OnceRow,
+        registry::{
+            DeployRow, is_system, read_known, read_measured, read_measurement, read_verifier,
+            read_version, read_version_summary, verifier_gone, version_below,
+        },
+    },
+    sql::registry::{self as sql, erased_answer, verifier_by_id, verifier_by_name},
+};
+
+/// Those who deploy or revoke a verifier take turns; runs of it go on beginning.
+const BY_ID_LOCKED: &str = concat!(verifier_by_id!(), " for no key update");
+const BY_NAME_LOCKED: &str = concat!(verifier_by_name!(), " for no key update");
+/// Nothing that belongs to the verifier can be added any more.
+const BY_ID_GOING: &str = concat!(verifier_by_id!(), " for update");
+const BY_NAME_GOING: &str = concat!(verifier_by_name!(), " for update");
+
+/// A document that PostgreSQL can take apart: it refuses those with a NUL in some text. Such texts
+/// are only in what is erased.
+macro_rules! readable {
+    ($column:literal) => {
+        concat!("regexp_replace(", $column, r", '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g')::json")
+    };
+}
+
+/// The rounds of a verifier's runs, also those under way: they are scrubbed when they end. They
+/// come before the replicas, so that a round that ends at this moment is seen by both statements.
+const ERASE_ROUNDS: &str = concat!(
+    "update rounds set erased_at = $1, run = null, consensus = ( \
+     select json_object_agg(key, value)::text from json_each(",
+    readable!("rounds.consensus"),
+    ") where key <> 'output') where account_id = $2 and id in ( \
+     select round_id from verifier_runs where account_id = $2 and verifier_id = $3)"
+);
+const ERASE_REPLICAS: &str = concat!(
+    "update replicas set document = ( \
+     select json_object_agg(key, case when key = 'answer' then (",
+    erased_answer!(),
+    ")::json else value end)::text from json_each(",
+    readable!("document"),
+    ")) where account_id = $1 and round_id in ( \
+     select round_id from verifier_runs where account_id = $1 and verifier_id = $2)"
+);
+
+pub(super) async fn deploy(
+    pool: &PgPool,
+    row: &DeployRow,
+    once: Option<&OnceRow>,
+) -> Result<Deployed> {
+    let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(Deployed::Repeated);
+    }
+    let verifier = match next(&mut tx, row).await? {
+        Ok(verifier) => verifier,
+        Err(refused) => {
+            tx.rollback().await?;
+            return Ok(*refused);
+        }
+    };
+    sqlx::query(sql::VERSION_ADD)
+        .bind(verifier.account.as_str())
+        .bind(&verifier.id)
+        .bind(i64::from(verifier.current_version))
+        .bind(&verifier.description)
+        .bind(&row.config)
+        .bind(&row.config_hash)
+        .bind(row.deploy.at.micros())
+        .execute(&mut *tx)
+        .await?;
+    let deployment = Deployment { verifier, config_hash: row.config_hash.clone() };
+    once::complete(&mut tx, once, |answer| answer.of_deployment(&deployment)).await?;
+    tx.commit().await?;
+    Ok(Deployed::Done(deployment))
+}
+
+/// Writes the verifier as it is after the deploy, or says why it is not.
+async fn next(tx: &mut PgConnection, row: &DeployRow) -> Result<Result<Verifier, Box<Deployed>>> {
+    let (account, name) = (row.deploy.account.as_str(), row.deploy.name.as_str());
+    let found = find(tx, BY_NAME_LOCKED, account, name).await?;
+    let verifier = match row.next(found) {
+        Ok(verifier) => verifier,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    if verifier.current_version > 1 {
+        sqlx::query(sql::VERIFIER_DEPLOYED)
+            .bind(&verifier.description)
+            .bind(i64::from(verifier.current_version))
+            .bind(&verifier.version_token)
+            .bind(verifier.updated_at.micros())
+            .bind(account)
+            .bind(&verifier.id)
+            .execute(tx)
+            .await?;
+        return Ok(Ok(verifier));
+    }
+    if add(tx, &verifier).await? {
+        return Ok(Ok(verifier));
+    }
+    // Somebody else was first, and is visible now.
+    let found = find(tx, BY_NAME_LOCKED, account, name).await?;
+    Ok(match row.next(found) {
+        Err(refused) => Err(refused),
+        // Deployed and deleted within this moment.
+        Ok(_) => return Err(verifier_gone()),
+    })
+}
+
+async fn add(tx: &mut PgConnection, verifier: &Verifier) -> Result<bool> {
+    let added = sqlx::query(sql::VERIFIER_ADD)
+        .bind(verifier.account.as_str())
+        .bind(&verifier.id)
+        .bind(&verifier.name)
+        .bind(&verifier.description)
+        .bind(i64::from(verifier.current_version))
+        .bind(&verifier.version_token)
+        .bind(verifier.standing.as_str())
+        .bind(verifier.created_at.micros())
+        .bind(verifier.updated_at.micros())
+        .execute(tx)
+        .await?;
+    Ok(added.rows_affected() == 1)
+}
+
+async fn find(
+    tx: &mut PgConnection,
+    text: &'static str,
+    account: &str,
+    key: &str,
+) -> Result<Option<Verifier>> {
+    let row = sqlx::query(text).bind(account).bind(key).fetch_optional(tx).await?;
+    row.as_ref().map(read_verifier).transpose()
+}
+
+pub(super) async fn get(
+    pool: &PgPool,
+    account: &AccountId,
+    which: &Which,
+    version: Option<u32>,
+) -> Result<Option<VerifierVersion>> {
+    let (text, key) = match which {
+        Which::Id(id) => (sql::VERSION_BY_ID, id),
+        Which::Name(name) => (sql::VERSION_BY_NAME, name),
+        Which::System(_) => return Ok(None),
+    };
+    let query = sqlx::query(text).bind(account.as_str()).bind(key).bind(version.map(i64::from));
+    query.fetch_optional(pool).await?.as_ref().map(read_version).transpose()
+}
+
+pub(super) async fn list(pool: &PgPool, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
+    let query = sqlx::query(sql::VERIFIER_LIST)
+        .bind(account.as_str())
+        .bind(page.after.as_deref().unwrap_or_default())
+        .bind(i64::from(page.limit));
+    query.fetch_all(pool).await?.iter().map(read_verifier).collect()
+}
+
+pub(super) async fn versions(
+    pool: &PgPool,
+    account: &AccountId,
+    verifier_id: &str,
+    (before, limit): (Option<u32>, u32),
+) -> Result<Vec<VersionSummary>> {
+    let query = sqlx::query(sql::VERSION_LIST)
+        .bind(account.as_str())
+        .bind(verifier_id)
+        .bind(version_below(before))
+        .bind(i64::from(limit));
+    query.fetch_all(pool).await?.iter().map(read_version_summary).collect()
+}
+
+pub(super) async fn revoke(
+    pool: &PgPool,
+    removal: &Removal,
+    once: Option<&OnceRow>,
+) -> Result<VerifierGone> {
+    let account = removal.account.as_str();
+    let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(VerifierGone::Repeated);
+    }
+    let found = match &removal.which {
+        Which::Id(id) => find(&mut tx, BY_ID_LOCKED, account, id).await?,
+        Which::Name(name) => find(&mut tx, BY_NAME_LOCKED, account, name).await?,
+        Which::System(_) => None,
+    };
+    let Some(verifier) = found else {
+        tx.rollback().await?;
+        return Ok(VerifierGone::Unknown);
+    };
+    let revoke = sqlx::query(sql::VERIFIER_REVOKE).bind(removal.at.micros());
+    revoke.bind(account).bind(&verifier.id).execute(&mut *tx).await?;
+    once::complete(&mut tx, once, |answer| answer.of_verifier(&verifier)).await?;
+    tx.commit().await?;
+    Ok(VerifierGone::Gone(Box::new(verifier)))
+}
+
+pub(super) async fn delete(
+    pool: &PgPool,
+    removal: &Removal,
+    once: Option<&OnceRow>,
+) -> Result<VerifierGone> {
+    let account = removal.account.as_str();
+    let mut tx = pool.begin().await?;
+    if !once::note(&mut tx, once, None).await? {
+        tx.rollback().await?;
+        return Ok(VerifierGone::Repeated);
+    }
+    let found = match &removal.which {
+        Which::Id(id) => find(&mut tx, BY_ID_GOING, account, id).await?,
+        Which::Name(name) => find(&mut tx, BY_NAME_GOING, account, name).await?,
+        Which::System(_) => None,
+    };
+    let Some(verifier) = found else {
+        tx.rollback().await?;
+        return Ok(VerifierGone::Unknown);
+    };
+    // A verifier may have had very many runs.
+    sqlx::query(PATIENCE).execute(&mut *tx).await?;
+    let rounds = sqlx::query(ERASE_ROUNDS).bind(removal.at.micros());
+    rounds.bind(account).bind(&verifier.id).execute(&mut *tx).await?;
+    for text in [ERASE_REPLICAS].into_iter().chain(sql::DELETIONS) {
+        sqlx::query(text).bind(account).bind(&verifier.id).execute(&mut *tx).await?;
+    }
+    once::complete(&mut tx, once, |answer| answer.of_verifier(&verifier)).await?;
+    tx.commit().await?;
+    Ok(VerifierGone::Gone(Box::new(verifier)))
+}
+
+pub(super) async fn measurement_add(
+    pool: &PgPool,
+    account: &AccountId,
+    measurement: &Measurement,
+) -> Result<()> {
+    let is_system = is_system(&measurement.verifier_id);
+    let text = if is_system { sql::SYSTEM_MEASUREMENT_ADD } else { sql::MEASUREMENT_ADD_LOCKING };
+    let added = sqlx::query(text)
+        .bind(account.as_str())
+        .bind(&measurement.verifier_id)
+        .bind(&measurement.id)
+        .bind(i64::from(measurement.version))
+        .bind(measurement.purpose.as_str())
+        .bind(&measurement.data_digest)
+        .bind(json(&measurement.document)?)
+        .bind(json(&measurement.cases)?)
+        .bind(measurement.at.micros())
+        .execute(pool)
+        .await?;
+    if added.rows_affected() == 0 { Err(verifier_gone()) } else { Ok(()) }
+}
+
+pub(super) async fn measurement_get(
+    pool: &PgPool,
+    account: &AccountId,
+    (verifier_id, version): (&str, u32),
+    purpose: Purpose,
+) -> Result<Option<Measurement>> {
+    let query = sqlx::query(sql::MEASUREMENT_GET)
+        .bind(account.as_str())
+        .bind(verifier_id)
+        .bind(i64::from(version))
+        .bind(purpose.as_str());
+    query.fetch_optional(pool).await?.as_ref().map(read_measured).transpose()
+}
+
+pub(super) async fn measurements(
+    pool: &PgPool,
+    account: &AccountId,
+    verifier_id: &str,
+    version: u32,
+) -> Result<Vec<Measurement>> {
+    let query = sqlx::query(sql::MEASUREMENTS)
+        .bind(account.as_str())
+        .bind(verifier_id)
+        .bind(i64::from(version));
+    query.fetch_all(pool).await?.iter().map(read_measurement).collect()
+}
+
+pub(super) async fn verdict_get(
+    pool: &PgPool,
+    account: &AccountId,
+    digest: &str,
+    since: Timestamp,
+) -> Result<Option<KnownVerdict>> {
+    let query = sqlx::query(sql::VERDICT_GET).bind(account.as_str()).bind(digest);
+    let row = query.bind(since.micros()).fetch_optional(pool).await?;
+    row.as_ref().map(read_known).transpose()
+}
+
+pub(super) async fn verdict_put(
+    pool: &PgPool,
+    account: &AccountId,
+    verifier_id: &str,
+    verdict: &KnownVerdict,
+) -> Result<()> {
+    let is_system = is_system(verifier_id);
+    // Nothing is kept for a verifier that is gone.
+    let text = if is_system { sql::SYSTEM_VERDICT_PUT } else { sql::VERDICT_PUT_LOCKING };
+    sqlx::query(text)
+        .bind(account.as_str())
+        .bind(verifier_id)
+        .bind(&verdict.digest)
+        .bind(json(&verdict.document)?)
+        .bind(verdict.at.micros())
+        .execute(pool)
+        .await?;
+    Ok(())
+}

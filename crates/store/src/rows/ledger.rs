@@ -1,0 +1,156 @@
+//! Rows of credits, and what is posted to a ledger at once.
+
+use jurat_core::{
+    id::{AccountId, RoundId},
+    ledger::{AccountState, Balance, Movement, Transfer},
+    time::Timestamp,
+};
+
+use super::{Cells, Columns};
+use crate::{Grant, Result, Spending};
+
+/// Lines that are written together, and what they do to the balance.
+pub(crate) struct Posting {
+    pub(crate) account_id: String,
+    pub(crate) lines: Vec<Line>,
+    /// What is added to each part of the balance.
+    pub(crate) change: Balance,
+    /// What must be available for it to happen at all.
+    pub(crate) needed: Option<i64>,
+    round_id: Option<String>,
+    note: Option<String>,
+    at: i64,
+}
+
+/// A line of the ledger that has no number yet.
+pub(crate) struct Line {
+    pub(crate) movement: &'static str,
+    pub(crate) micros: i64,
+    pub(crate) round_id: Option<String>,
+    pub(crate) note: Option<String>,
+    pub(crate) at: i64,
+}
+
+impl Posting {
+    /// For what a round costs.
+    pub(crate) fn of_round(account: &AccountId, round: &RoundId, at: Timestamp) -> Self {
+        Self {
+            account_id: account.to_string(),
+            lines: Vec::new(),
+            change: Balance::default(),
+            needed: None,
+            round_id: Some(round.to_string()),
+            note: None,
+            at: at.micros(),
+        }
+    }
+
+    /// Of what is taken back, no more than is available.
+    pub(crate) fn of_grant(grant: &Grant) -> Self {
+        let posting = Self {
+            account_id: grant.account.to_string(),
+            lines: Vec::new(),
+            change: Balance::default(),
+            needed: None,
+            round_id: None,
+            note: grant.note.clone(),
+            at: grant.at.micros(),
+        };
+        let taken = grant.micros.checked_neg().filter(|taken| 0 < *taken);
+        posting.with(Movement::Grant, grant.micros).needing(taken)
+    }
+
+    /// Adds a line, unless nothing moves.
+    pub(crate) fn with(mut self, movement: Movement, micros: i64) -> Self {
+        if micros != 0 {
+            self.change = self.change.after(movement, micros);
+            self.lines.push(Line {
+                movement: movement.as_str(),
+                micros,
+                round_id: self.round_id.clone(),
+                note: self.note.clone(),
+                at: self.at,
+            });
+        }
+        self
+    }
+
+    pub(crate) fn needing(self, needed: Option<i64>) -> Self {
+        Self { needed, ..self }
+    }
+
+    /// Whether it needs no balance to be there.
+    pub(crate) fn is_for_any(&self) -> bool {
+        self.needed.is_none_or(|needed| needed <= 0)
+    }
+
+    pub(crate) fn moves_something(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    pub(crate) fn count(&self) -> i64 {
+        i64::try_from(self.lines.len()).unwrap_or(i64::MAX)
+    }
+
+    /// The lines with their identifiers; `last` is the number of the last one.
+    pub(crate) fn numbered(&self, last: i64) -> impl Iterator<Item = (String, &Line)> {
+        let before = last - self.count();
+        (1..).zip(&self.lines).map(move |(number, line)| (line_id(before + number), line))
+    }
+}
+
+/// All have the same length, so that texts have the order of the numbers.
+fn line_id(number: i64) -> String {
+    format!("{number:016}")
+}
+
+/// A balance, and how many lines led to it.
+pub(crate) fn read_balance(cells: &impl Cells) -> Result<(Balance, i64)> {
+    let columns = Columns::new(cells, "credit_balances", "account_id")?;
+    Ok((balance_of(&columns)?, columns.number("lines")?))
+}
+
+fn balance_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Balance> {
+    Ok(Balance {
+        granted: columns.number("granted")?,
+        available: columns.number("available")?,
+        held: columns.number("held")?,
+        spent: columns.number("spent")?,
+    })
+}
+
+pub(crate) fn read_account(cells: &impl Cells) -> Result<AccountState> {
+    let columns = Columns::new(cells, "accounts", "id")?;
+    Ok(AccountState {
+        account: columns.id("id", AccountId::parse)?,
+        created_at: columns.time("created_at")?,
+        suspended_at: columns.maybe_time("suspended_at")?,
+        balance: balance_of(&columns)?,
+    })
+}
+
+pub(crate) fn read_transfer(cells: &impl Cells) -> Result<Transfer> {
+    let columns = Columns::new(cells, "credit_transfers", "id")?;
+    let round = match columns.maybe_text("round_id")? {
+        None => None,
+        Some(_) => Some(columns.id("round_id", RoundId::parse)?),
+    };
+    Ok(Transfer {
+        id: columns.text("id")?,
+        movement: columns.word("movement")?,
+        micros: columns.number("micros")?,
+        round,
+        note: columns.maybe_text("note")?,
+        at: columns.time("created_at")?,
+    })
+}
+
+pub(crate) fn read_spending(cells: &impl Cells) -> Result<Spending> {
+    let columns = Columns::new(cells, "credit_transfers", "account_id")?;
+    Ok(Spending { micros: columns.number("micros")?, rounds: columns.number("rounds")? })
+}
+
+/// What a check found, in words.
+pub(crate) fn fault(what: &str, why: &str) -> String {
+    format!("`{what}`: {why}")
+}

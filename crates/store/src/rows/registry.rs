@@ -1,0 +1,153 @@
+//! Rows of verifiers, their versions and measurements, and of verdicts that are known.
+
+use jurat_core::{
+    id::AccountId,
+    verifier::{Config, SYSTEM_PREFIX, Standing, Verifier, VerifierVersion},
+};
+use serde_json::Value;
+
+use super::{Cells, Columns, json};
+use crate::{Deploy, Deployed, KnownVerdict, Measurement, Result, StoreError, VersionSummary};
+
+/// A deploy with its configuration as text.
+pub(crate) struct DeployRow {
+    pub(crate) deploy: Deploy,
+    pub(crate) config: String,
+    pub(crate) config_hash: String,
+}
+
+impl DeployRow {
+    pub(crate) fn new(deploy: &Deploy) -> Result<Self> {
+        Ok(Self {
+            deploy: deploy.clone(),
+            config: json(&deploy.config.document())?,
+            config_hash: deploy.config.hash(),
+        })
+    }
+
+    /// The verifier as it is after the deploy, or why there is none.
+    pub(crate) fn next(&self, found: Option<Verifier>) -> Result<Verifier, Box<Deployed>> {
+        let deploy = &self.deploy;
+        let Some(found) = found else {
+            return if deploy.expected_token.is_some() {
+                Err(Box::new(Deployed::TokenUnexpected))
+            } else {
+                Ok(self.first())
+            };
+        };
+        if found.standing == Standing::Revoked {
+            return Err(Box::new(Deployed::NameRevoked));
+        }
+        match &deploy.expected_token {
+            None => Err(Box::new(Deployed::TokenMissing { current: found.version_token })),
+            Some(given) if *given != found.version_token => {
+                Err(Box::new(Deployed::TokenStale { current: found.version_token }))
+            }
+            Some(_) => Ok(Verifier {
+                description: deploy.description.clone(),
+                current_version: found.current_version.saturating_add(1),
+                version_token: deploy.new_token.clone(),
+                updated_at: deploy.at,
+                ..found
+            }),
+        }
+    }
+
+    fn first(&self) -> Verifier {
+        let deploy = &self.deploy;
+        Verifier {
+            account: deploy.account.clone(),
+            id: deploy.new_id.clone(),
+            name: deploy.name.clone(),
+            description: deploy.description.clone(),
+            current_version: 1,
+            version_token: deploy.new_token.clone(),
+            standing: Standing::Active,
+            created_at: deploy.at,
+            updated_at: deploy.at,
+        }
+    }
+}
+
+/// Whether a verifier is one of the platform's, which are not in the store.
+pub(crate) fn is_system(verifier_id: &str) -> bool {
+    verifier_id.starts_with(SYSTEM_PREFIX)
+}
+
+/// What belonged to a verifier cannot be kept without it.
+pub(crate) fn verifier_gone() -> StoreError {
+    StoreError::conflict("the verifier is not there any more")
+}
+
+/// Greater than any version.
+pub(crate) fn version_below(before: Option<u32>) -> i64 {
+    before.map_or(i64::MAX, i64::from)
+}
+
+pub(crate) fn read_verifier(cells: &impl Cells) -> Result<Verifier> {
+    let columns = Columns::new(cells, "verifiers", "id")?;
+    Ok(Verifier {
+        account: columns.id("account_id", AccountId::parse)?,
+        id: columns.text("id")?,
+        name: columns.text("name")?,
+        description: columns.text("description")?,
+        current_version: columns.count("current_version")?,
+        version_token: columns.text("version_token")?,
+        standing: columns.word("standing")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+    })
+}
+
+pub(crate) fn read_version(cells: &impl Cells) -> Result<VerifierVersion> {
+    let columns = Columns::new(cells, "verifier_versions", "id")?;
+    let document: Value = columns.document("config")?;
+    let config = Config::read(&document);
+    Ok(VerifierVersion {
+        verifier: read_verifier(cells)?,
+        version: columns.count("version")?,
+        description: columns.text("version_description")?,
+        config: config.ok_or_else(|| columns.bad("config", "it is no configuration"))?,
+        config_hash: columns.text("config_hash")?,
+        deployed_at: columns.time("deployed_at")?,
+    })
+}
+
+pub(crate) fn read_version_summary(cells: &impl Cells) -> Result<VersionSummary> {
+    let columns = Columns::new(cells, "verifier_versions", "verifier_id")?;
+    Ok(VersionSummary {
+        version: columns.count("version")?,
+        description: columns.text("description")?,
+        config_hash: columns.text("config_hash")?,
+        deployed_at: columns.time("deployed_at")?,
+    })
+}
+
+/// A measurement with its cases.
+pub(crate) fn read_measured(cells: &impl Cells) -> Result<Measurement> {
+    let cases = Columns::new(cells, "verifier_measurements", "id")?.document("cases")?;
+    Ok(Measurement { cases, ..read_measurement(cells)? })
+}
+
+pub(crate) fn read_measurement(cells: &impl Cells) -> Result<Measurement> {
+    let columns = Columns::new(cells, "verifier_measurements", "id")?;
+    Ok(Measurement {
+        id: columns.text("id")?,
+        verifier_id: columns.text("verifier_id")?,
+        version: columns.count("version")?,
+        purpose: columns.word("purpose")?,
+        data_digest: columns.text("data_digest")?,
+        document: columns.document("document")?,
+        cases: Value::Null,
+        at: columns.time("created_at")?,
+    })
+}
+
+pub(crate) fn read_known(cells: &impl Cells) -> Result<KnownVerdict> {
+    let columns = Columns::new(cells, "known_verdicts", "digest")?;
+    Ok(KnownVerdict {
+        digest: columns.text("digest")?,
+        document: columns.document("document")?,
+        at: columns.time("created_at")?,
+    })
+}

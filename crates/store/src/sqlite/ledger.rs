@@ -1,0 +1,159 @@
+//! Credits and how accounts stand, in SQLite.
+
+use jurat_core::{
+    id::AccountId,
+    ledger::{AccountState, Balance, Transfer},
+    time::Timestamp,
+};
+use rusqlite::{Connection, params};
+
+use super::{all, execute, first, once};
+use crate::{
+    Grant, Granted, Page, Result, Spending, Suspended, Suspension,
+    checkup::MOST_FAULTS,
+    rows::{
+        ledger::{Posting, fault, read_account, read_balance, read_spending, read_transfer},
+        once::OnceRow,
+        rounds::AFTER_ALL,
+    },
+    sql::ledger as sql,
+};
+
+/// Writes lines and changes the balance; `None` when less is available than is needed.
+pub(super) fn post(tx: &Connection, posting: &Posting) -> Result<Option<Balance>> {
+    let mut changed = change(tx, posting)?;
+    if changed.is_none() && posting.is_for_any() {
+        execute(tx, sql::BALANCE_MAKE, params![posting.account_id])?;
+        changed = change(tx, posting)?;
+    }
+    let Some((balance, last)) = changed else { return Ok(None) };
+    for (id, line) in posting.numbered(last) {
+        let params = params![
+            posting.account_id,
+            id,
+            line.movement,
+            line.micros,
+            line.round_id,
+            line.note,
+            line.at
+        ];
+        execute(tx, sql::TRANSFER_ADD, params)?;
+    }
+    Ok(Some(balance))
+}
+
+fn change(tx: &Connection, posting: &Posting) -> Result<Option<(Balance, i64)>> {
+    let change = posting.change;
+    let params = params![
+        change.granted,
+        change.available,
+        change.held,
+        change.spent,
+        posting.count(),
+        posting.account_id,
+        posting.needed
+    ];
+    first(tx, sql::BALANCE_CHANGE, params, |row| read_balance(row))
+}
+
+/// What an account has; nothing, when nothing was ever counted for it.
+pub(super) fn balance(tx: &Connection, account: &str) -> Result<Balance> {
+    let found = first(tx, sql::BALANCE_GET, params![account], |row| read_balance(row))?;
+    Ok(found.map(|(balance, _)| balance).unwrap_or_default())
+}
+
+pub(super) fn grant(tx: &Connection, grant: &Grant, once: Option<&OnceRow>) -> Result<Granted> {
+    if once::is_done(tx, once)? {
+        return Ok(Granted::Repeated);
+    }
+    if account(tx, &grant.account)?.is_none() {
+        return Ok(Granted::UnknownAccount);
+    }
+    let Some(balance) = post(tx, &Posting::of_grant(grant))? else {
+        return Ok(Granted::TooMuch(balance(tx, grant.account.as_str())?));
+    };
+    once::note_answered(tx, once, |answer| answer.of_balance(&balance))?;
+    Ok(Granted::Done(balance))
+}
+
+pub(super) fn suspend(
+    tx: &Connection,
+    suspension: &Suspension,
+    once: Option<&OnceRow>,
+) -> Result<Suspended> {
+    if once::is_done(tx, once)? {
+        return Ok(Suspended::Repeated);
+    }
+    let id = suspension.account.as_str();
+    match suspension.since {
+        Some(since) => execute(tx, sql::ACCOUNT_SUSPEND, params![since.micros(), id])?,
+        None => execute(tx, sql::ACCOUNT_RESUME, params![id])?,
+    };
+    let Some(state) = account(tx, &suspension.account)? else {
+        return Ok(Suspended::UnknownAccount);
+    };
+    once::note_answered(tx, once, |answer| answer.of_account(&state))?;
+    Ok(Suspended::Done(Box::new(state)))
+}
+
+pub(super) fn account(tx: &Connection, account: &AccountId) -> Result<Option<AccountState>> {
+    first(tx, sql::ACCOUNT_GET, params![account.as_str()], |row| read_account(row))
+}
+
+pub(super) fn accounts(tx: &Connection, page: &Page) -> Result<Vec<AccountState>> {
+    let after = page.after.as_deref().unwrap_or_default();
+    all(tx, sql::ACCOUNT_LIST, params![after, page.limit], |row| read_account(row))
+}
+
+pub(super) fn spent(tx: &Connection, account: &AccountId, since: Timestamp) -> Result<Spending> {
+    let params = params![account.as_str(), since.micros()];
+    Ok(first(tx, sql::SPENT, params, |row| read_spending(row))?.unwrap_or_default())
+}
+
+pub(super) fn transfers(
+    tx: &Connection,
+    account: &AccountId,
+    before: Option<&str>,
+    limit: u32,
+) -> Result<Vec<Transfer>> {
+    let params = params![account.as_str(), before.unwrap_or(AFTER_ALL), limit];
+    all(tx, sql::TRANSFER_LIST, params, |row| read_transfer(row))
+}
+
+pub(super) fn check(tx: &Connection) -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for (why, text) in sql::RULES {
+        let found: Vec<String> = all(tx, text, params![MOST_FAULTS], |row| Ok(row.get(0)?))?;
+        faults.extend(found.iter().map(|what| fault(what, why)));
+    }
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::setup;
+
+    /// How SQLite finds the rows of a query.
+    fn plan(text: &str) -> Vec<String> {
+        let connection = setup::open_memory().unwrap();
+        let mut statement = connection.prepare(&format!("explain query plan {text}")).unwrap();
+        let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
+        lines.map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn no_page_reads_lines_that_it_does_not_show() {
+        let transfers = plan(sql::TRANSFER_LIST);
+        let by_id = "SEARCH credit_transfers USING INDEX sqlite_autoindex_credit_transfers_1 \
+            (account_id=? AND id<?)";
+        assert_eq!(transfers, [by_id]);
+        let spent = plan(sql::SPENT);
+        let by_time = "SEARCH credit_transfers USING COVERING INDEX credit_transfers_spent \
+            (account_id=? AND created_at>?)";
+        assert_eq!(spent, [by_time]);
+        let verifiers = plan(crate::sql::registry::VERIFIER_LIST);
+        let by_name = "SEARCH verifiers USING INDEX verifiers_active (account_id=? AND name>?)";
+        assert_eq!(verifiers, [by_name]);
+    }
+}

@@ -1,0 +1,232 @@
+//! Verifiers, their versions and measurements, and known verdicts in SQLite.
+
+use jurat_core::{
+    id::AccountId,
+    run::Purpose,
+    time::Timestamp,
+    verifier::{Verifier, VerifierVersion, Which},
+};
+use rusqlite::{Connection, params};
+
+use super::{all, execute, first, once};
+use crate::{
+    Deployed, Deployment, KnownVerdict, Measurement, Page, Removal, Result, VerifierGone,
+    VersionSummary,
+    rows::{
+        json,
+        once::OnceRow,
+        registry::{
+            DeployRow, is_system, read_known, read_measured, read_measurement, read_verifier,
+            read_version, read_version_summary, verifier_gone, version_below,
+        },
+    },
+    sql::registry::{self as sql, erased_answer},
+};
+
+/// The rounds of a verifier's runs, also those under way: they are scrubbed when they end.
+const ERASE_ROUNDS: &str = "\
+    update rounds set erased_at = ?1, run = null, consensus = json_remove(consensus, '$.output') \
+    where account_id = ?2 and id in ( \
+    select round_id from verifier_runs where account_id = ?2 and verifier_id = ?3)";
+const ERASE_REPLICAS: &str = concat!(
+    "update replicas set document = json_set(document, '$.answer', json(",
+    erased_answer!(),
+    ")) where account_id = ?1 and round_id in ( \
+     select round_id from verifier_runs where account_id = ?1 and verifier_id = ?2)"
+);
+
+pub(super) fn deploy(tx: &Connection, row: &DeployRow, once: Option<&OnceRow>) -> Result<Deployed> {
+    if once::is_done(tx, once)? {
+        return Ok(Deployed::Repeated);
+    }
+    let account = row.deploy.account.as_str();
+    let found = find(tx, account, &Which::Name(row.deploy.name.clone()))?;
+    let verifier = match row.next(found) {
+        Ok(verifier) => verifier,
+        Err(refused) => return Ok(*refused),
+    };
+    if verifier.current_version == 1 {
+        add(tx, &verifier)?;
+    } else {
+        let params = params![
+            verifier.description,
+            verifier.current_version,
+            verifier.version_token,
+            verifier.updated_at.micros(),
+            account,
+            verifier.id
+        ];
+        execute(tx, sql::VERIFIER_DEPLOYED, params)?;
+    }
+    let params = params![
+        account,
+        verifier.id,
+        verifier.current_version,
+        verifier.description,
+        row.config,
+        row.config_hash,
+        row.deploy.at.micros()
+    ];
+    execute(tx, sql::VERSION_ADD, params)?;
+    let deployment = Deployment { verifier, config_hash: row.config_hash.clone() };
+    once::note_answered(tx, once, |answer| answer.of_deployment(&deployment))?;
+    Ok(Deployed::Done(deployment))
+}
+
+fn add(tx: &Connection, verifier: &Verifier) -> Result<()> {
+    let params = params![
+        verifier.account.as_str(),
+        verifier.id,
+        verifier.name,
+        verifier.description,
+        verifier.current_version,
+        verifier.version_token,
+        verifier.standing.as_str(),
+        verifier.created_at.micros(),
+        verifier.updated_at.micros()
+    ];
+    execute(tx, sql::VERIFIER_ADD, params).map(drop)
+}
+
+fn find(tx: &Connection, account: &str, which: &Which) -> Result<Option<Verifier>> {
+    let (text, key) = match which {
+        Which::Id(id) => (sql::VERIFIER_BY_ID, id),
+        Which::Name(name) => (sql::VERIFIER_BY_NAME, name),
+        Which::System(_) => return Ok(None),
+    };
+    first(tx, text, params![account, key], |row| read_verifier(row))
+}
+
+pub(super) fn get(
+    tx: &Connection,
+    account: &AccountId,
+    which: &Which,
+    version: Option<u32>,
+) -> Result<Option<VerifierVersion>> {
+    let (text, key) = match which {
+        Which::Id(id) => (sql::VERSION_BY_ID, id),
+        Which::Name(name) => (sql::VERSION_BY_NAME, name),
+        Which::System(_) => return Ok(None),
+    };
+    first(tx, text, params![account.as_str(), key, version], |row| read_version(row))
+}
+
+pub(super) fn list(tx: &Connection, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
+    let after = page.after.as_deref().unwrap_or_default();
+    let params = params![account.as_str(), after, page.limit];
+    all(tx, sql::VERIFIER_LIST, params, |row| read_verifier(row))
+}
+
+pub(super) fn versions(
+    tx: &Connection,
+    account: &AccountId,
+    verifier_id: &str,
+    (before, limit): (Option<u32>, u32),
+) -> Result<Vec<VersionSummary>> {
+    let params = params![account.as_str(), verifier_id, version_below(before), limit];
+    all(tx, sql::VERSION_LIST, params, |row| read_version_summary(row))
+}
+
+pub(super) fn revoke(
+    tx: &Connection,
+    removal: &Removal,
+    once: Option<&OnceRow>,
+) -> Result<VerifierGone> {
+    if once::is_done(tx, once)? {
+        return Ok(VerifierGone::Repeated);
+    }
+    let account = removal.account.as_str();
+    let Some(verifier) = find(tx, account, &removal.which)? else {
+        return Ok(VerifierGone::Unknown);
+    };
+    execute(tx, sql::VERIFIER_REVOKE, params![removal.at.micros(), account, verifier.id])?;
+    once::note_answered(tx, once, |answer| answer.of_verifier(&verifier))?;
+    Ok(VerifierGone::Gone(Box::new(verifier)))
+}
+
+pub(super) fn delete(
+    tx: &Connection,
+    removal: &Removal,
+    once: Option<&OnceRow>,
+) -> Result<VerifierGone> {
+    if once::is_done(tx, once)? {
+        return Ok(VerifierGone::Repeated);
+    }
+    let account = removal.account.as_str();
+    let Some(verifier) = find(tx, account, &removal.which)? else {
+        return Ok(VerifierGone::Unknown);
+    };
+    execute(tx, ERASE_ROUNDS, params![removal.at.micros(), account, verifier.id])?;
+    execute(tx, ERASE_REPLICAS, params![account, verifier.id])?;
+    for text in sql::DELETIONS {
+        execute(tx, text, params![account, verifier.id])?;
+    }
+    once::note_answered(tx, once, |answer| answer.of_verifier(&verifier))?;
+    Ok(VerifierGone::Gone(Box::new(verifier)))
+}
+
+pub(super) fn measurement_add(
+    tx: &Connection,
+    account: &AccountId,
+    measurement: &Measurement,
+) -> Result<()> {
+    let is_system = is_system(&measurement.verifier_id);
+    let text = if is_system { sql::SYSTEM_MEASUREMENT_ADD } else { sql::MEASUREMENT_ADD };
+    let params = params![
+        account.as_str(),
+        measurement.verifier_id,
+        measurement.id,
+        measurement.version,
+        measurement.purpose.as_str(),
+        measurement.data_digest,
+        json(&measurement.document)?,
+        json(&measurement.cases)?,
+        measurement.at.micros()
+    ];
+    if execute(tx, text, params)? == 0 { Err(verifier_gone()) } else { Ok(()) }
+}
+
+pub(super) fn measurement_get(
+    tx: &Connection,
+    account: &AccountId,
+    (verifier_id, version): (&str, u32),
+    purpose: Purpose,
+) -> Result<Option<Measurement>> {
+    let params = params![account.as_str(), verifier_id, version, purpose.as_str()];
+    first(tx, sql::MEASUREMENT_GET, params, |row| read_measured(row))
+}
+
+pub(super) fn measurements(
+    tx: &Connection,
+    account: &AccountId,
+    verifier_id: &str,
+    version: u32,
+) -> Result<Vec<Measurement>> {
+    let params = params![account.as_str(), verifier_id, version];
+    all(tx, sql::MEASUREMENTS, params, |row| read_measurement(row))
+}
+
+pub(super) fn verdict_get(
+    tx: &Connection,
+    account: &AccountId,
+    digest: &str,
+    since: Timestamp,
+) -> Result<Option<KnownVerdict>> {
+    let params = params![account.as_str(), digest, since.micros()];
+    first(tx, sql::VERDICT_GET, params, |row| read_known(row))
+}
+
+pub(super) fn verdict_put(
+    tx: &Connection,
+    account: &AccountId,
+    verifier_id: &str,
+    verdict: &KnownVerdict,
+) -> Result<()> {
+    let is_system = is_system(verifier_id);
+    let text = if is_system { sql::SYSTEM_VERDICT_PUT } else { sql::VERDICT_PUT };
+    let document = json(&verdict.document)?;
+    let params =
+        params![account.as_str(), verifier_id, verdict.digest, document, verdict.at.micros()];
+    // Nothing is kept for a verifier that is gone.
+    execute(tx, text, params).map(drop)
+}

@@ -1,0 +1,474 @@
+//! Credits: granted, held, captured and released, and accounts that are suspended.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures::future::join_all;
+use jurat_core::{
+    id::AccountId,
+    ledger::{Balance, Movement, Transfer, settle},
+    round::{Ending, OpenRound},
+};
+use jurat_store::{
+    Closed, Granted, Once, OnceAnswer, Opened, Orphans, SavedAnswer, Spending, Store, Suspended,
+    Suspension,
+};
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
+
+use crate::{
+    backend::Backend,
+    samples::{abandoned, account, at, claim, costing, expiry, grant, holding, key, page, round},
+};
+
+async fn member(store: &dyn Store, name: &str, micros: i64) -> AccountId {
+    let account = account(name);
+    store.account_ensure(&account, at(0)).await.unwrap();
+    if micros != 0 {
+        store.credit_grant(&grant(&account, micros), None).await.unwrap();
+    }
+    account
+}
+
+async fn balance(store: &dyn Store, account: &AccountId) -> Balance {
+    store.account_get(account).await.unwrap().unwrap().balance
+}
+
+async fn lines(store: &dyn Store, account: &AccountId) -> Vec<Transfer> {
+    store.credit_transfers(account, None, 1_000).await.unwrap()
+}
+
+async fn sound(store: &dyn Store) {
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+fn suspension(account: &AccountId, since: Option<i64>) -> Suspension {
+    Suspension { account: account.clone(), since: since.map(at) }
+}
+
+pub(crate) async fn credit_is_granted_and_taken_back(backend: &Backend) {
+    let store = &*backend.store;
+    let unknown = store.credit_grant(&grant(&account("nobody"), 5), None).await.unwrap();
+    assert_eq!(unknown, Granted::UnknownAccount);
+    let alice = member(store, "alice", 0).await;
+    assert_eq!(balance(store, &alice).await, Balance::default());
+    let had = Balance { granted: 100, available: 100, ..Balance::default() };
+    assert_eq!(store.credit_grant(&grant(&alice, 100), None).await.unwrap(), Granted::Done(had));
+    let too_much = store.credit_grant(&grant(&alice, -101), None).await.unwrap();
+    assert_eq!(too_much, Granted::TooMuch(had));
+    let left = Balance { granted: 30, available: 30, ..Balance::default() };
+    assert_eq!(store.credit_grant(&grant(&alice, -70), None).await.unwrap(), Granted::Done(left));
+    let nothing = member(store, "bob", 0).await;
+    let refused = store.credit_grant(&grant(&nothing, -1), None).await.unwrap();
+    assert_eq!(refused, Granted::TooMuch(Balance::default()));
+    let written = lines(store, &alice).await;
+    let shown: Vec<_> = written.iter().map(|it| (it.movement, it.micros)).collect();
+    assert_eq!(shown, [(Movement::Grant, -70), (Movement::Grant, 100)]);
+    assert_eq!(written[0].note.as_deref(), Some("a gift"));
+    assert_eq!(lines(store, &nothing).await, []);
+    sound(store).await;
+}
+
+pub(crate) async fn a_round_holds_credit_and_its_end_settles_it(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 100).await;
+    let open = holding(round(&alice, 1), 40, true);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_get(&alice, &open.id).await.unwrap().unwrap().open.hold, open.hold);
+    let during = Balance { granted: 100, available: 60, held: 40, spent: 0 };
+    assert_eq!(balance(store, &alice).await, during);
+    sound(store).await;
+    let end = costing(&open, Ending::Closed, 15);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    let after = Balance { granted: 100, available: 85, held: 0, spent: 15 };
+    assert_eq!(balance(store, &alice).await, after);
+    // The second end is lost, and settles nothing.
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(balance(store, &alice).await, after);
+    let written = lines(store, &alice).await;
+    let shown: Vec<_> = written.iter().map(|it| (it.movement, it.micros, it.at)).collect();
+    let closed_at = end.closed_at;
+    assert_eq!(
+        shown,
+        [
+            (Movement::Release, 25, closed_at),
+            (Movement::Capture, 15, closed_at),
+            (Movement::Hold, 40, open.opened_at),
+            (Movement::Grant, 100, at(3)),
+        ]
+    );
+    assert!(written[..3].iter().all(|it| it.round.as_ref() == Some(&open.id)));
+    assert!(written.is_sorted_by(|newer, older| newer.id > older.id));
+    let behind = store.credit_transfers(&alice, Some(&written[1].id), 1).await.unwrap();
+    assert_eq!(behind, written[2..3]);
+    sound(store).await;
+}
+
+pub(crate) async fn nothing_is_written_where_nothing_moves(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 100).await;
+    let movements = async || {
+        let written = lines(store, &alice).await;
+        written.into_iter().map(|it| it.movement).collect::<Vec<_>>()
+    };
+    for (number, hold, cost, expected) in [
+        (1, None, 5, &[][..]),
+        (2, Some(0), 5, &[][..]),
+        (3, Some(10), 0, &[Movement::Release, Movement::Hold][..]),
+        (4, Some(10), 99, &[Movement::Capture, Movement::Hold][..]),
+    ] {
+        let before = movements().await.len();
+        let plain = round(&alice, number);
+        let open = hold.map_or(plain.clone(), |micros| holding(plain, micros, true));
+        store.round_open(&open, None).await.unwrap();
+        store.round_close(&open, &costing(&open, Ending::Closed, cost)).await.unwrap();
+        let after = movements().await;
+        assert_eq!(after[..after.len() - before], *expected, "{hold:?}");
+    }
+    sound(store).await;
+}
+
+pub(crate) async fn an_account_without_credit_opens_nothing_that_costs(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 39).await;
+    let open = holding(round(&alice, 1), 40, true);
+    let once = once(&alice, "key", OnceAnswer::Round);
+    let refused = store.round_open(&open, Some(&once)).await.unwrap();
+    assert_eq!(refused, Opened::Overdrawn { available_micros: 39 });
+    assert_eq!(store.round_get(&alice, &open.id).await.unwrap(), None);
+    assert_eq!(store.once_get(&alice, "key").await.unwrap(), None);
+    assert_eq!(lines(store, &alice).await.len(), 1);
+    let poor = holding(round(&account("poor"), 1), 1, true);
+    let refused = store.round_open(&poor, None).await.unwrap();
+    assert_eq!(refused, Opened::Overdrawn { available_micros: 0 });
+    assert_eq!(lines(store, &poor.account).await, []);
+    // Credit that is granted later is enough for the same round.
+    store.credit_grant(&grant(&alice, 1), None).await.unwrap();
+    assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), Opened::Repeated);
+    assert_eq!(balance(store, &alice).await.held, 40);
+    sound(store).await;
+}
+
+pub(crate) async fn an_account_that_is_not_metered_may_go_below_zero(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 0).await;
+    let open = holding(round(&alice, 1), 40, false);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    let during = Balance { granted: 0, available: -40, held: 40, spent: 0 };
+    assert_eq!(balance(store, &alice).await, during);
+    store.round_close(&open, &costing(&open, Ending::Closed, 15)).await.unwrap();
+    let after = Balance { granted: 0, available: -15, held: 0, spent: 15 };
+    assert_eq!(balance(store, &alice).await, after);
+    sound(store).await;
+}
+
+pub(crate) async fn a_round_that_expires_gives_back_what_it_did_not_cost(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 100).await;
+    let open = holding(abandoned(&alice, 1), 40, true);
+    store.round_open(&open, None).await.unwrap();
+    let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
+    assert_eq!(taken.hold, open.hold);
+    // The node that was too late takes nothing.
+    let late = costing(&open, Ending::Closed, 40);
+    assert_eq!(store.round_close(&open, &late).await.unwrap(), Closed::Lost);
+    assert_eq!(balance(store, &alice).await.held, 40);
+    let mut end = expiry(&taken);
+    for replica in &mut end.replicas {
+        replica.cost_micros = 0;
+    }
+    assert_eq!(store.round_close(&taken, &end).await.unwrap(), Closed::Closed);
+    let after = Balance { granted: 100, available: 100, held: 0, spent: 0 };
+    assert_eq!(balance(store, &alice).await, after);
+    sound(store).await;
+}
+
+pub(crate) async fn what_was_spent_is_counted_since_a_time(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 1_000).await;
+    for (number, cost) in [(1, 10), (2, 20), (3, 0), (4, 40)] {
+        let open = holding(round(&alice, number), 50, true);
+        store.round_open(&open, None).await.unwrap();
+        store.round_close(&open, &costing(&open, Ending::Closed, cost)).await.unwrap();
+    }
+    let since = async |millis| store.credit_spent(&alice, at(millis)).await.unwrap();
+    assert_eq!(since(0).await, Spending { micros: 70, rounds: 3 });
+    assert_eq!(since(2_250).await, Spending { micros: 60, rounds: 2 });
+    assert_eq!(since(4_251).await, Spending::default());
+    let nobody = store.credit_spent(&account("bob"), at(0)).await.unwrap();
+    assert_eq!(nobody, Spending::default());
+}
+
+pub(crate) async fn accounts_are_listed_and_suspended(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 7).await;
+    for name in ["carol", "bob"] {
+        member(store, name, 0).await;
+    }
+    store.key_put(&key("k1", &alice)).await.unwrap();
+    let listed = async |after, limit| {
+        let accounts = store.account_list(&page(after, limit)).await.unwrap();
+        accounts.into_iter().map(|it| it.account.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(None, 2).await, ["acct_alice", "acct_bob"]);
+    assert_eq!(listed(Some("acct_bob"), 2).await, ["acct_carol"]);
+    assert_eq!(store.account_get(&account("nobody")).await.unwrap(), None);
+
+    let suspend = async |since| store.account_suspend(&suspension(&alice, since), None).await;
+    for (since, expected) in [(Some(5), Some(5)), (Some(9), Some(5)), (None, None)] {
+        let done = suspend(since).await.unwrap();
+        let state = store.account_get(&alice).await.unwrap().unwrap();
+        assert_eq!(done, Suspended::Done(Box::new(state.clone())));
+        assert_eq!((state.suspended_at, state.balance.available), (expected.map(at), 7));
+        let known = store.key_get("k1").await.unwrap().unwrap();
+        assert_eq!(known.suspended, expected.is_some());
+    }
+    let unknown = store.account_suspend(&suspension(&account("nobody"), None), None).await;
+    assert_eq!(unknown.unwrap(), Suspended::UnknownAccount);
+}
+
+fn once(account: &AccountId, key: &str, answer: OnceAnswer) -> Once {
+    Once {
+        account: account.clone(),
+        key: key.to_owned(),
+        operation: "operation".to_owned(),
+        request_digest: "digest".to_owned(),
+        answer,
+        at: at(5),
+    }
+}
+
+pub(crate) async fn a_grant_under_a_key_happens_once(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, admin) = (member(store, "alice", 0).await, account("admin"));
+    let saved = |text: String| SavedAnswer { status: 201, text };
+    let of_balance = OnceAnswer::OfBalance(Arc::new(move |it| saved(it.available.to_string())));
+    let key = once(&admin, "grant", of_balance);
+    assert!(matches!(
+        store.credit_grant(&grant(&alice, 9), Some(&key)).await.unwrap(),
+        Granted::Done(_)
+    ));
+    let again = store.credit_grant(&grant(&alice, 9), Some(&key)).await.unwrap();
+    assert_eq!(again, Granted::Repeated);
+    assert_eq!(balance(store, &alice).await.available, 9);
+    let found = store.once_get(&admin, "grant").await.unwrap().unwrap();
+    assert_eq!(found.answer, Some(saved("9".to_owned())));
+    let of_account = OnceAnswer::OfAccount(Arc::new(move |it| saved(it.account.to_string())));
+    let key = once(&admin, "suspend", of_account);
+    store.account_suspend(&suspension(&alice, Some(5)), Some(&key)).await.unwrap();
+    store.account_suspend(&suspension(&alice, None), None).await.unwrap();
+    let again = store.account_suspend(&suspension(&alice, Some(5)), Some(&key)).await.unwrap();
+    assert_eq!(again, Suspended::Repeated);
+    assert_eq!(store.account_get(&alice).await.unwrap().unwrap().suspended_at, None);
+    // What is refused leaves its key free.
+    let key = once(&admin, "refused", OnceAnswer::Known(saved(String::new())));
+    store.credit_grant(&grant(&alice, -99), Some(&key)).await.unwrap();
+    store.credit_grant(&grant(&account("nobody"), 1), Some(&key)).await.unwrap();
+    assert_eq!(store.once_get(&admin, "refused").await.unwrap(), None);
+}
+
+pub(crate) async fn transfers_cannot_be_changed_or_removed(backend: &Backend) {
+    let alice = member(&*backend.store, "alice", 9).await;
+    for sql in ["update credit_transfers set micros = 90", "delete from credit_transfers"] {
+        let refusal = backend.tamper(sql).await.unwrap_err();
+        assert!(refusal.contains("transfers are append-only"), "{sql}: {refusal}");
+    }
+    for sql in [
+        "update credit_balances set available = 90",
+        "update credit_balances set held = -1, available = 10",
+        "update credit_balances set spent = -1, available = 10",
+    ] {
+        let refusal = backend.tamper(sql).await.unwrap_err();
+        assert!(refusal.to_lowercase().contains("check constraint"), "{sql}: {refusal}");
+    }
+    assert_eq!(balance(&*backend.store, &alice).await.available, 9);
+}
+
+pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 100).await;
+    let open = holding(round(&alice, 1), 40, true);
+    store.round_open(&open, None).await.unwrap();
+    sound(store).await;
+    let id = open.id.to_string();
+    for (change, back, what) in [
+        (
+            "update credit_balances set granted = granted + 1, available = available + 1",
+            "update credit_balances set granted = granted - 1, available = available - 1",
+            "`acct_alice`: the balance is not the sum of its lines",
+        ),
+        (
+            "update credit_balances set account_id = 'acct_bob'",
+            "update credit_balances set account_id = 'acct_alice'",
+            "`acct_alice`: there are lines and no balance",
+        ),
+        (
+            "update rounds set state = 'closed'",
+            "update rounds set state = 'open'",
+            "the lines do not fit the round",
+        ),
+        (
+            "update rounds set held_micros = 41",
+            "update rounds set held_micros = 40",
+            "the lines do not fit the round",
+        ),
+        (
+            "insert into rounds select 'acct_carol', id, kind, state, node_id, lease_token, \
+             lease_until, request_digest, policy_id, policy_hash, disagreement, traces, seats, \
+             opened_at, deadline_at, closed_at, outcome, verdict, agreement_bp, confidence_bp, \
+             consensus, receipt_id, cancel_requested_at, run, held_micros, is_limited, erased_at \
+             from rounds",
+            "delete from rounds where account_id = 'acct_carol'",
+            "the round is open, and what it holds is not in the ledger",
+        ),
+    ] {
+        backend.tamper(change).await.unwrap();
+        let found = store.credit_check().await.unwrap();
+        assert!(found.iter().any(|fault| fault.contains(what)), "{change}: {found:?}");
+        let named = [id.as_str(), "acct_"].iter().any(|name| found[0].contains(name));
+        assert!(named, "{found:?}");
+        backend.tamper(back).await.unwrap();
+        sound(store).await;
+    }
+}
+
+pub(crate) async fn many_rounds_at_once_never_hold_more_than_there_is(backend: &Backend) {
+    let second = backend.second().await;
+    let alice = member(&*backend.store, "alice", 155).await;
+    let opens = (0..60).map(async |number| {
+        let store = if number % 2 == 0 { &backend.store } else { &second };
+        let open = holding(round(&alice, number), 10, true);
+        (store.round_open(&open, None).await.unwrap(), open)
+    });
+    let (opened, refused): (Vec<_>, Vec<_>) =
+        join_all(opens).await.into_iter().partition(|(opened, _)| *opened == Opened::Opened);
+    assert_eq!((opened.len(), refused.len()), (15, 45));
+    let is_overdrawn = |opened: &Opened| matches!(opened, Opened::Overdrawn { available_micros } if (0..155).contains(available_micros));
+    assert!(refused.iter().all(|(opened, _)| is_overdrawn(opened)));
+    let during = Balance { granted: 155, available: 5, held: 150, spent: 0 };
+    assert_eq!(balance(&*backend.store, &alice).await, during);
+    // Both nodes end all of them, and each of them ends once.
+    let closes = opened.iter().flat_map(|(_, open)| [(&backend.store, open), (&second, open)]);
+    let closes = closes.map(async |(store, open): (&Arc<dyn Store>, &OpenRound)| {
+        store.round_close(open, &costing(open, Ending::Closed, 7)).await.unwrap()
+    });
+    let closed = join_all(closes).await;
+    assert_eq!(closed.iter().filter(|closed| **closed == Closed::Closed).count(), 15);
+    let after = Balance { granted: 155, available: 50, held: 0, spent: 105 };
+    assert_eq!(balance(&*backend.store, &alice).await, after);
+    sound(&*second).await;
+    second.close().await;
+}
+
+/// Something that happens to the ledger of one of a few accounts.
+#[derive(Debug, Clone)]
+enum Step {
+    Grant(usize, i64),
+    Open(usize, i64, bool),
+    /// One of the rounds that are or were open, with what it cost.
+    End(usize, Ending, u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let ending = prop::sample::select(Ending::ALL);
+    let step = prop_oneof![
+        (0_usize..3, -60_i64..120).prop_map(|(who, micros)| Step::Grant(who, micros)),
+        (0_usize..3, 0_i64..50, any::<bool>())
+            .prop_map(|(who, held, is)| Step::Open(who, held, is)),
+        (any::<usize>(), ending, 0_u64..70).prop_map(|(at, how, cost)| Step::End(at, how, cost)),
+    ];
+    prop::collection::vec(step, 40)
+}
+
+pub(crate) async fn any_sequence_leads_to_what_the_model_says(backend: &Backend) {
+    let store = &*backend.store;
+    let mut runner = TestRunner::deterministic();
+    let mut number = 0;
+    for turn in 0..6 {
+        let mut accounts = Vec::new();
+        for who in 0..3 {
+            accounts.push(member(store, &format!("t{turn}a{who}"), 0).await);
+        }
+        let mut model: BTreeMap<AccountId, Balance> = BTreeMap::new();
+        let mut rounds: Vec<(OpenRound, bool)> = Vec::new();
+        for step in steps().new_tree(&mut runner).unwrap().current() {
+            number += 1;
+            walk(store, (&step, number), &accounts, (&mut model, &mut rounds)).await;
+            for account in &accounts {
+                let expected = model.get(account).copied().unwrap_or_default();
+                assert_eq!(balance(store, account).await, expected, "{step:?}");
+                assert!(expected.is_whole());
+            }
+        }
+        sound(store).await;
+    }
+}
+
+type World<'a> = (&'a mut BTreeMap<AccountId, Balance>, &'a mut Vec<(OpenRound, bool)>);
+
+/// Does the step to the store and to the model.
+async fn walk(
+    store: &dyn Store,
+    (step, number): (&Step, u32),
+    accounts: &[AccountId],
+    (model, rounds): World<'_>,
+) {
+    match step {
+        Step::Grant(who, micros) => {
+            let known = model.entry(accounts[*who].clone()).or_default();
+            let granted = store.credit_grant(&grant(&accounts[*who], *micros), None).await.unwrap();
+            if *micros < 0 && known.available < -*micros {
+                assert_eq!(granted, Granted::TooMuch(*known));
+            } else {
+                *known = known.after(Movement::Grant, *micros);
+                assert_eq!(granted, Granted::Done(*known));
+            }
+        }
+        Step::Open(who, micros, is_limited) => {
+            let known = model.entry(accounts[*who].clone()).or_default();
+            let open = holding(round(&accounts[*who], number), *micros, *is_limited);
+            let opened = store.round_open(&open, None).await.unwrap();
+            if *is_limited && 0 < *micros && known.available < *micros {
+                let available_micros = known.available;
+                assert_eq!(opened, Opened::Overdrawn { available_micros });
+            } else {
+                assert_eq!(opened, Opened::Opened);
+                *known = known.after(Movement::Hold, *micros);
+                rounds.push((open, true));
+            }
+        }
+        Step::End(..) if rounds.is_empty() => {}
+        Step::End(at, ending, cost) => {
+            let at = at % rounds.len();
+            let (open, is_open) = &mut rounds[at];
+            let end = costing(open, *ending, *cost);
+            let closed = store.round_close(open, &end).await.unwrap();
+            assert_eq!(closed, if *is_open { Closed::Closed } else { Closed::Lost });
+            if std::mem::replace(is_open, false) {
+                let held = open.hold.map_or(0, |hold| hold.micros);
+                let (captured, released) = settle(held, i64::try_from(*cost).unwrap());
+                let known = model.entry(open.account.clone()).or_default();
+                let after = known.after(Movement::Capture, captured);
+                *known = after.after(Movement::Release, released);
+            }
+        }
+    }
+}
+
+pub(crate) async fn another_account_sees_no_credit(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (member(store, "alice", 100).await, member(store, "bob", 0).await);
+    let open = holding(round(&alice, 1), 40, true);
+    store.round_open(&open, None).await.unwrap();
+    assert_eq!(balance(store, &bob).await, Balance::default());
+    assert_eq!(lines(store, &bob).await, []);
+    // The hold of a round of the same identifier is another's.
+    let his = holding(round(&bob, 1), 40, true);
+    assert_eq!(his.id, open.id);
+    let refused = store.round_open(&his, None).await.unwrap();
+    assert_eq!(refused, Opened::Overdrawn { available_micros: 0 });
+    let stolen = OpenRound { account: bob.clone(), ..open.clone() };
+    let end = costing(&stolen, Ending::Closed, 40);
+    assert_eq!(store.round_close(&stolen, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(balance(store, &alice).await.held, 40);
+    sound(store).await;
+}

@@ -1,0 +1,398 @@
+//! Verifiers: deployed, read, revoked and deleted.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    checkup::faults,
+    consensus::Consensus,
+    id::{AccountId, uuid},
+    run::{Purpose, RunVerdict},
+    verifier::{Standing, Verifier, Which},
+};
+use jurat_store::{
+    Closed, Deploy, Deployed, Deployment, KnownVerdict, Measurement, Once, OnceAnswer, Opened,
+    Removal, SavedAnswer, Store, StoreErrorKind, VerifierGone,
+};
+use serde_json::json;
+
+use crate::{
+    backend::Backend,
+    samples::{SAID, account, at, config, deploy, holding, judged, page, run},
+};
+
+pub(crate) async fn deployed(store: &dyn Store, deploy: &Deploy) -> Deployment {
+    done(store.verifier_deploy(deploy, None).await.unwrap()).unwrap()
+}
+
+fn done(deployed: Deployed) -> Option<Deployment> {
+    if let Deployed::Done(deployment) = deployed { Some(deployment) } else { None }
+}
+
+fn name(name: &str) -> Which {
+    Which::Name(name.to_owned())
+}
+
+fn removal(account: &AccountId, which: Which) -> Removal {
+    Removal { account: account.clone(), which, at: at(500) }
+}
+
+fn next(deploy: Deploy, token: &str) -> Deploy {
+    Deploy { expected_token: Some(token.to_owned()), ..deploy }
+}
+
+fn measurement(verifier_id: &str, number: u32, purpose: Purpose) -> Measurement {
+    Measurement {
+        id: uuid(at(i64::from(number)), u128::from(number)),
+        verifier_id: verifier_id.to_owned(),
+        version: 1,
+        purpose,
+        data_digest: format!("digest {number}"),
+        document: json!({"accuracy": 0.1 + 0.2}),
+        cases: json!([{"said": SAID}]),
+        at: at(i64::from(number)),
+    }
+}
+
+fn known(digest: &str, millis: i64) -> KnownVerdict {
+    KnownVerdict {
+        digest: digest.to_owned(),
+        document: json!({"passed": true, "reasoning": SAID, "score": 0.1 + 0.2}),
+        at: at(millis),
+    }
+}
+
+pub(crate) async fn a_verifier_reads_back_by_identifier_and_name(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let first = deploy(&alice, "cites", 1);
+    let made = deployed(store, &first).await;
+    let expected = Verifier {
+        account: alice.clone(),
+        id: first.new_id.clone(),
+        name: "cites".to_owned(),
+        description: "the 1th".to_owned(),
+        current_version: 1,
+        version_token: "token-1".to_owned(),
+        standing: Standing::Active,
+        created_at: at(1),
+        updated_at: at(1),
+    };
+    assert_eq!(made.verifier, expected);
+    assert_eq!(made.config_hash, first.config.hash());
+    for which in [name("cites"), Which::Id(first.new_id.clone())] {
+        let read = store.verifier_get(&alice, &which, None).await.unwrap().unwrap();
+        assert_eq!(read.verifier, expected);
+        assert_eq!((read.version, read.deployed_at), (1, at(1)));
+        assert_eq!((read.config, read.config_hash), (first.config.clone(), first.config.hash()));
+    }
+    for which in [name("other"), Which::System("cites".to_owned())] {
+        assert_eq!(store.verifier_get(&alice, &which, None).await.unwrap(), None);
+    }
+}
+
+pub(crate) async fn a_version_is_added_and_the_earlier_ones_stay(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let first = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let second = next(deploy(&alice, "cites", 2), "token-1");
+    let made = deployed(store, &second).await.verifier;
+    assert_eq!((made.id.as_str(), made.current_version), (first.id.as_str(), 2));
+    assert_eq!((made.created_at, made.updated_at), (at(1), at(2)));
+    assert_eq!((made.version_token.as_str(), made.description.as_str()), ("token-2", "the 2th"));
+
+    let read = async |version| store.verifier_get(&alice, &name("cites"), version).await.unwrap();
+    let old = read(Some(1)).await.unwrap();
+    assert_eq!((old.version, old.config), (1, config("criterion 1")));
+    assert_eq!((old.description.as_str(), old.verifier.current_version), ("the 1th", 2));
+    assert_eq!(read(None).await.unwrap().config, config("criterion 2"));
+    assert_eq!(read(Some(3)).await, None);
+
+    let listed = store.verifier_versions(&alice, &first.id, None, 10).await.unwrap();
+    let shown = |it: &jurat_store::VersionSummary| (it.version, it.config_hash.clone());
+    let hash = |criterion| config(criterion).hash();
+    assert_eq!(
+        listed.iter().map(shown).collect::<Vec<_>>(),
+        [(2, hash("criterion 2")), (1, hash("criterion 1"))]
+    );
+    let older = store.verifier_versions(&alice, &first.id, Some(2), 10).await.unwrap();
+    assert_eq!(older, listed[1..]);
+    assert_eq!(store.verifier_versions(&alice, &first.id, None, 1).await.unwrap(), listed[..1]);
+}
+
+pub(crate) async fn a_deploy_needs_the_token_of_the_current_version(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let try_deploy = async |deploy: Deploy| store.verifier_deploy(&deploy, None).await.unwrap();
+    let early = try_deploy(next(deploy(&alice, "cites", 1), "token-0")).await;
+    assert_eq!(early, Deployed::TokenUnexpected);
+    assert_eq!(store.verifier_get(&alice, &name("cites"), None).await.unwrap(), None);
+    deployed(store, &deploy(&alice, "cites", 1)).await;
+    let current = "token-1".to_owned();
+    let missing = try_deploy(deploy(&alice, "cites", 2)).await;
+    assert_eq!(missing, Deployed::TokenMissing { current: current.clone() });
+    let stale = try_deploy(next(deploy(&alice, "cites", 2), "token-0")).await;
+    assert_eq!(stale, Deployed::TokenStale { current });
+    let read = store.verifier_get(&alice, &name("cites"), None).await.unwrap().unwrap();
+    assert_eq!(read.verifier.current_version, 1);
+}
+
+pub(crate) async fn of_two_deploys_at_once_one_wins(backend: &Backend) {
+    let alice = account("alice");
+    let other = backend.second().await;
+    for turn in 0..15 {
+        let called = format!("name-{turn}");
+        let (left, right) =
+            (deploy(&alice, &called, 4 * turn), deploy(&alice, &called, 4 * turn + 1));
+        let (left, right) = tokio::join!(
+            backend.store.verifier_deploy(&left, None),
+            other.verifier_deploy(&right, None)
+        );
+        let token =
+            winner(left.unwrap(), right.unwrap(), |current| Deployed::TokenMissing { current });
+        let left = next(deploy(&alice, &called, 4 * turn + 2), &token);
+        let right = next(deploy(&alice, &called, 4 * turn + 3), &token);
+        let (left, right) = tokio::join!(
+            backend.store.verifier_deploy(&left, None),
+            other.verifier_deploy(&right, None)
+        );
+        winner(left.unwrap(), right.unwrap(), |current| Deployed::TokenStale { current });
+        let read = other.verifier_get(&alice, &name(&called), None).await.unwrap().unwrap();
+        assert_eq!(read.version, 2);
+    }
+    other.close().await;
+}
+
+/// The token of the one that won; the other was told it.
+fn winner(left: Deployed, right: Deployed, loser: fn(String) -> Deployed) -> String {
+    let (won, lost) = if matches!(left, Deployed::Done(_)) { (left, right) } else { (right, left) };
+    let won = done(won).unwrap();
+    assert_eq!(lost, loser(won.verifier.version_token.clone()));
+    won.verifier.version_token
+}
+
+pub(crate) async fn verifiers_are_listed_by_name_in_pages(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    for (number, called) in (1..).zip(["b", "d", "a", "c"]) {
+        deployed(store, &deploy(&alice, called, number)).await;
+    }
+    store.verifier_revoke(&removal(&alice, name("b")), None).await.unwrap();
+    let names = async |after, limit| {
+        let listed = store.verifier_list(&alice, &page(after, limit)).await.unwrap();
+        listed.into_iter().map(|it| it.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(None, 10).await, ["a", "c", "d"]);
+    assert_eq!(names(None, 2).await, ["a", "c"]);
+    assert_eq!(names(Some("c"), 2).await, ["d"]);
+}
+
+pub(crate) async fn a_revoked_verifier_is_gone_and_keeps_its_name(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let gone = store.verifier_revoke(&removal(&alice, name("cites")), None).await.unwrap();
+    assert_eq!(gone, VerifierGone::Gone(Box::new(made.clone())));
+    assert_eq!(store.verifier_get(&alice, &name("cites"), None).await.unwrap(), None);
+    assert_eq!(store.verifier_versions(&alice, &made.id, None, 10).await.unwrap(), []);
+    assert_eq!(store.verifier_list(&alice, &page(None, 10)).await.unwrap(), []);
+    for token in [None, Some("token-1".to_owned())] {
+        let again = Deploy { expected_token: token, ..deploy(&alice, "cites", 2) };
+        assert_eq!(store.verifier_deploy(&again, None).await.unwrap(), Deployed::NameRevoked);
+    }
+    // One that is revoked already stays so, and says so.
+    let by_id = removal(&alice, Which::Id(made.id.clone()));
+    let again = store.verifier_revoke(&by_id, None).await.unwrap();
+    let revoked = Verifier { standing: Standing::Revoked, updated_at: at(500), ..made };
+    assert_eq!(again, VerifierGone::Gone(Box::new(revoked)));
+    let other = store.verifier_revoke(&removal(&alice, name("other")), None).await.unwrap();
+    assert_eq!(other, VerifierGone::Unknown);
+}
+
+pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
+    let kept = deployed(store, &deploy(&alice, "kept", 2)).await.verifier.id;
+    let endings = [RunVerdict::Passed, RunVerdict::Failed, RunVerdict::Error];
+    for (number, verdict) in (1..).zip(endings) {
+        let open = run(&alice, &id, number);
+        store.round_open(&open, None).await.unwrap();
+        store.round_close(&open, &judged(&open, verdict, 5)).await.unwrap();
+    }
+    let other = run(&alice, &kept, 9);
+    store.round_open(&other, None).await.unwrap();
+    store.round_close(&other, &judged(&other, RunVerdict::Passed, 5)).await.unwrap();
+    for (verifier, digest) in [(&id, "one"), (&kept, "two")] {
+        store.verdict_put(&alice, verifier, &known(digest, 1)).await.unwrap();
+        store
+            .measurement_add(
+                &alice,
+                &measurement(verifier, 7 + u32::from(verifier == &id), Purpose::Test),
+            )
+            .await
+            .unwrap();
+    }
+    store.verifier_revoke(&removal(&alice, name("cites")), None).await.unwrap();
+
+    let gone = store.verifier_delete(&removal(&alice, name("cites")), None).await.unwrap();
+    assert!(matches!(gone, VerifierGone::Gone(it) if it.id == id));
+    for (number, verdict) in (1..).zip(endings) {
+        erased(backend, number, verdict, &id).await;
+    }
+    assert_eq!(store.verdict_get(&alice, "one", at(0)).await.unwrap(), None);
+    assert_eq!(store.measurements(&alice, &id, 1).await.unwrap(), []);
+    // The other verifier is as it was.
+    let read = store.round_get(&alice, &other.id).await.unwrap().unwrap();
+    assert_eq!(read.closing, Some(judged(&other, RunVerdict::Passed, 5)));
+    assert!(store.run_get(&alice, &other.run.as_ref().unwrap().id).await.unwrap().is_some());
+    assert!(store.verdict_get(&alice, "two", at(0)).await.unwrap().is_some());
+    assert_eq!(store.measurements(&alice, &kept, 1).await.unwrap().len(), 1);
+    // The name is free again, and nothing of before comes back with it.
+    let again = store.verifier_delete(&removal(&alice, name("cites")), None).await.unwrap();
+    assert_eq!(again, VerifierGone::Unknown);
+    assert_eq!(deployed(store, &deploy(&alice, "cites", 5)).await.verifier.current_version, 1);
+}
+
+/// Nothing that the judge said is left of a run, and the rest still fits its entry.
+async fn erased(backend: &Backend, number: u32, verdict: RunVerdict, verifier: &str) {
+    let open = run(&account("alice"), verifier, number);
+    let before = judged(&open, verdict, 5);
+    let store = &backend.store;
+    let record = store.record_get(&open.account, &open.id).await.unwrap().unwrap();
+    assert!(!format!("{record:?}").contains(SAID), "{record:?}");
+    assert_eq!(record.erased_at, Some(at(500)));
+    let round = &record.round;
+    let after = round.closing.as_ref().unwrap();
+    assert_eq!((&after.receipt_id, &after.entry), (&before.receipt_id, &before.entry));
+    assert_eq!(after.replicas.len(), 1);
+    let (left, was) = (&after.replicas[0], &before.replicas[0]);
+    assert_eq!(left.answer.label(), was.answer.label());
+    assert_eq!(left.answer.failure().map(|it| it.code), was.answer.failure().map(|it| it.code));
+    assert_eq!((left.usage, left.cost_micros), (was.usage, 5));
+    assert_eq!((left.reliability, &left.independence), (was.reliability, &was.independence));
+    let consensus = Consensus { output: None, ..before.consensus.clone() };
+    assert_eq!((&after.consensus, &round.open.run), (&consensus, &None));
+    assert_eq!(faults(&round.open, after, &record.listed, true), [] as [&str; 0]);
+    assert_ne!(faults(&round.open, after, &record.listed, false), [] as [&str; 0]);
+    assert_eq!(store.run_get(&open.account, &open.run.unwrap().id).await.unwrap(), None);
+}
+
+pub(crate) async fn what_is_said_after_its_verifier_was_deleted_is_not_kept(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
+    let open = holding(run(&alice, &id, 1), 9, false);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    store.verifier_delete(&removal(&alice, Which::Id(id.clone())), None).await.unwrap();
+    let end = judged(&open, RunVerdict::Passed, 5);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    erased(backend, 1, RunVerdict::Passed, &id).await;
+    store.verdict_put(&alice, &id, &known("one", 1)).await.unwrap();
+    assert_eq!(store.verdict_get(&alice, "one", at(0)).await.unwrap(), None);
+    let late = store.measurement_add(&alice, &measurement(&id, 1, Purpose::Test)).await;
+    assert_eq!(late.unwrap_err().kind, StoreErrorKind::Conflict);
+    // What it cost is counted all the same.
+    let next = run(&alice, &id, 2);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::VerifierGone);
+    assert_eq!(store.round_get(&alice, &next.id).await.unwrap(), None);
+    assert_eq!(store.credit_spent(&alice, at(0)).await.unwrap().micros, 5);
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+pub(crate) async fn versions_cannot_be_changed(backend: &Backend) {
+    deployed(&*backend.store, &deploy(&account("alice"), "cites", 1)).await;
+    let refusal = backend.tamper("update verifier_versions set config = '{}'").await.unwrap_err();
+    assert!(refusal.contains("versions of verifiers never change"), "{refusal}");
+}
+
+pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
+    for (number, purpose) in
+        [(3, Purpose::Test), (2, Purpose::Test), (4, Purpose::Attack), (1, Purpose::Attack)]
+    {
+        store.measurement_add(&alice, &measurement(&id, number, purpose)).await.unwrap();
+    }
+    let newest = store.measurements(&alice, &id, 1).await.unwrap();
+    let expected = [measurement(&id, 3, Purpose::Test), measurement(&id, 4, Purpose::Attack)];
+    // A list of them does not read their cases.
+    assert_eq!(newest, expected.clone().map(|it| Measurement { cases: json!(null), ..it }));
+    let read = async |version, purpose| {
+        store.measurement_get(&alice, &id, version, purpose).await.unwrap()
+    };
+    assert_eq!(read(1, Purpose::Test).await, Some(expected[0].clone()));
+    assert_eq!(read(1, Purpose::Attack).await, Some(expected[1].clone()));
+    assert_eq!(read(2, Purpose::Test).await, None);
+    assert_eq!(store.measurements(&alice, &id, 2).await.unwrap(), []);
+    let system = measurement("system:safety-block", 8, Purpose::Test);
+    store.measurement_add(&alice, &system).await.unwrap();
+    let read = store.measurements(&alice, "system:safety-block", 1).await.unwrap();
+    assert_eq!(read.len(), 1);
+}
+
+pub(crate) async fn a_verdict_is_known_for_a_while(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
+    store.verdict_put(&alice, &id, &known("one", 10)).await.unwrap();
+    let read = async |since| store.verdict_get(&alice, "one", at(since)).await.unwrap();
+    assert_eq!(read(10).await, Some(known("one", 10)));
+    assert_eq!(read(11).await, None);
+    store.verdict_put(&alice, &id, &known("one", 20)).await.unwrap();
+    assert_eq!(read(11).await, Some(known("one", 20)));
+    store.verdict_put(&alice, "system:safety-block", &known("two", 10)).await.unwrap();
+    assert!(store.verdict_get(&alice, "two", at(0)).await.unwrap().is_some());
+}
+
+pub(crate) async fn another_account_sees_no_verifiers(backend: &Backend) {
+    let (store, alice, bob) = (&*backend.store, account("alice"), account("bob"));
+    let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
+    store.measurement_add(&alice, &measurement(&id, 1, Purpose::Test)).await.unwrap();
+    store.verdict_put(&alice, &id, &known("one", 1)).await.unwrap();
+    for which in [name("cites"), Which::Id(id.clone())] {
+        assert_eq!(store.verifier_get(&bob, &which, None).await.unwrap(), None);
+        let by = removal(&bob, which);
+        assert_eq!(store.verifier_revoke(&by, None).await.unwrap(), VerifierGone::Unknown);
+        assert_eq!(store.verifier_delete(&by, None).await.unwrap(), VerifierGone::Unknown);
+    }
+    assert_eq!(store.verifier_list(&bob, &page(None, 10)).await.unwrap(), []);
+    assert_eq!(store.verifier_versions(&bob, &id, None, 10).await.unwrap(), []);
+    assert_eq!(store.measurements(&bob, &id, 1).await.unwrap(), []);
+    assert_eq!(store.measurement_get(&bob, &id, 1, Purpose::Test).await.unwrap(), None);
+    assert_eq!(store.verdict_get(&bob, "one", at(0)).await.unwrap(), None);
+    let theirs = store.measurement_add(&bob, &measurement(&id, 2, Purpose::Test)).await;
+    assert_eq!(theirs.unwrap_err().kind, StoreErrorKind::Conflict);
+    // The same name is free for another account.
+    let his = deployed(store, &deploy(&bob, "cites", 2)).await.verifier;
+    assert_eq!((his.account, his.current_version), (bob, 1));
+}
+
+pub(crate) async fn a_deploy_under_a_key_happens_once(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let once = |key: &str, answer| Once {
+        account: alice.clone(),
+        key: key.to_owned(),
+        operation: "operation".to_owned(),
+        request_digest: "digest".to_owned(),
+        answer,
+        at: at(5),
+    };
+    let saved = |text: String| SavedAnswer { status: 200, text };
+    let of_token =
+        OnceAnswer::OfDeployment(Arc::new(move |it| saved(it.verifier.version_token.clone())));
+    let key = once("deploy", of_token);
+    // A deploy that is refused leaves its key free.
+    let early = next(deploy(&alice, "cites", 1), "none");
+    store.verifier_deploy(&early, Some(&key)).await.unwrap();
+    assert_eq!(store.once_get(&alice, "deploy").await.unwrap(), None);
+    let first = deploy(&alice, "cites", 1);
+    assert!(matches!(store.verifier_deploy(&first, Some(&key)).await.unwrap(), Deployed::Done(_)));
+    assert_eq!(store.verifier_deploy(&first, Some(&key)).await.unwrap(), Deployed::Repeated);
+    let found = store.once_get(&alice, "deploy").await.unwrap().unwrap();
+    assert_eq!(found.answer, Some(saved("token-1".to_owned())));
+    for operation in ["revoke", "delete"] {
+        let of_name = OnceAnswer::OfVerifier(Arc::new(move |it| saved(it.name.clone())));
+        let (key, by) = (once(operation, of_name), removal(&alice, name("cites")));
+        for expected in [false, true] {
+            let gone = match operation {
+                "revoke" => store.verifier_revoke(&by, Some(&key)).await.unwrap(),
+                _ => store.verifier_delete(&by, Some(&key)).await.unwrap(),
+            };
+            assert_eq!(gone == VerifierGone::Repeated, expected, "{operation}");
+        }
+        let found = store.once_get(&alice, operation).await.unwrap().unwrap();
+        assert_eq!(found.answer, Some(saved("cites".to_owned())));
+    }
+}
