@@ -105,24 +105,9 @@ impl Engine {
         self.inner.bench.provider(model, &self.inner.secrets).map(drop)
     }
 
-    pub(crate) fn judge_is_configured(&self, model: &ModelRef) -> bool {
-        self.judge_known(model).is_ok()
-    }
-
-    /// The judges that a run with several replicas draws from, beside the verifier's own.
-    pub(crate) fn judge_panel(&self) -> &[ModelRef] {
-        &self.inner.bench.judges.panel
-    }
-
-    /// The judge of a verifier that names none, where the operator set one.
-    pub(crate) fn judge_by_default(&self) -> Option<ModelRef> {
-        self.inner.bench.judges.default_model.clone()
-    }
-
-    /// Where a judge runs; judges at one place are not independent.
-    pub(crate) fn judge_host(&self, model: &ModelRef) -> String {
-        let host = self.inner.bench.host(&model.provider);
-        host.map_or_else(|| model.provider.clone(), str::to_owned)
+    /// The judges that this node was set up with.
+    pub fn judges(&self) -> &Judges {
+        &self.inner.bench.judges
     }
 
     async fn judge_by_model(

@@ -63,6 +63,7 @@ impl Engine {
             image: judging.image.clone(),
             account: judging.account.clone(),
             verifier_id: judging.verifier_id.clone(),
+            // Each judge has one seat in a round.
             is_fresh: judging.is_fresh,
             deadline: errand.deadline,
         };

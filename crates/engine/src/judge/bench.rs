@@ -125,10 +125,6 @@ impl Bench {
         Ok(Provider { name, settings, uri, headers, calls: &desk.calls })
     }
 
-    pub(super) fn host(&self, provider: &str) -> Option<&str> {
-        self.desks.get(provider)?.uri.as_ref()?.host()
-    }
-
     /// What is not sent to a model any more.
     pub(super) fn without(&self, model: &ModelRef) -> Without {
         self.refused.get(&model.to_string()).unwrap_or_default()

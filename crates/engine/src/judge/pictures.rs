@@ -6,10 +6,10 @@ use futures::future::join_all;
 use jurat_core::{
     judge::Image,
     replica::{Failure, FailureCode},
-    verifier::InputError,
 };
-use jurat_guard::public::{FetchError, check_media_url};
+use jurat_guard::public::{FetchError, UrlRefused};
 use tokio::{sync::OnceCell, time::Instant};
+use url::Url;
 
 use super::JudgeTask;
 use crate::Engine;
@@ -41,15 +41,11 @@ pub(super) struct Pictures {
 
 impl Engine {
     /// Whether an address may be given as that of an image.
-    pub(crate) fn media_url_check(&self, text: &str) -> Result<(), InputError> {
-        let checked = match self.inner.bench.media() {
+    pub fn media_url_check(&self, text: &str) -> Result<Url, UrlRefused> {
+        match self.inner.bench.media() {
             Some(client) => client.check(text),
-            None => check_media_url(text),
-        };
-        checked.map(drop).map_err(|refused| InputError {
-            field: "media_url".to_owned(),
-            problem: refused.to_string(),
-        })
+            None => jurat_guard::public::check_media_url(text),
+        }
     }
 
     pub(super) async fn pictures(&self, task: &JudgeTask) -> Result<Pictures, Failure> {
