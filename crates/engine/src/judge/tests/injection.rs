@@ -7,7 +7,7 @@ use jurat_testkit::fake_provider::{Asked, FakeProvider, Says, commitment, verdic
 use serde_json::Value;
 
 use super::{
-    BOTH, Court, JudgeTask,
+    BOTH, Court, JudgeTask, ProviderKind,
     hostile::{TRIGGER, texts},
     question, task, verdict_of,
 };
@@ -39,26 +39,42 @@ fn check_data(asked: &Asked, field: &str) {
     assert!(!asked.outside_of_marks().contains(TRIGGER));
 }
 
-#[tokio::test]
-async fn hostile_texts_never_reach_the_channel_of_instructions() {
+/// Puts every hostile text into a field, and looks at what the judge was sent.
+async fn no_text_gets_out(kind: ProviderKind, field: &str) {
     let texts = texts();
     assert!(200 <= texts.len());
-    for kind in BOTH {
-        let fake = FakeProvider::obeying(TRIGGER).await;
-        let court = Court::new(kind, &fake).await;
-        verdict_of(&court.judge(&task(question("A benign answer."))).await);
-        let benign = frame(&fake.asked()[0]);
-        for field in ["response", "source"] {
-            for text in &texts {
-                let judged = court.judge(&task(with_text(field, text))).await;
-                assert_eq!(verdict_of(&judged), JudgeVerdict::NotMet, "{text:?}");
-                let asked = fake.last().unwrap();
-                check_data(&asked, field);
-                assert_eq!(frame(&asked), benign, "{text:?}");
-            }
-        }
-        assert_eq!(fake.asked().len(), 1 + 2 * texts.len());
+    let fake = FakeProvider::obeying(TRIGGER).await;
+    let court = Court::new(kind, &fake).await;
+    verdict_of(&court.judge(&task(question("A benign answer."))).await);
+    let benign = frame(&fake.asked()[0]);
+    for text in &texts {
+        let judged = court.judge(&task(with_text(field, text))).await;
+        assert_eq!(verdict_of(&judged), JudgeVerdict::NotMet, "{text:?}");
+        let asked = fake.last().unwrap();
+        check_data(&asked, field);
+        assert_eq!(frame(&asked), benign, "{text:?}");
     }
+    assert_eq!(fake.asked().len(), 1 + texts.len());
+}
+
+#[tokio::test]
+async fn no_first_field_reaches_the_instructions_of_a_chat() {
+    no_text_gets_out(ProviderKind::OpenAi, "response").await;
+}
+
+#[tokio::test]
+async fn no_second_field_reaches_the_instructions_of_a_chat() {
+    no_text_gets_out(ProviderKind::OpenAi, "source").await;
+}
+
+#[tokio::test]
+async fn no_first_field_reaches_the_instructions_of_a_message() {
+    no_text_gets_out(ProviderKind::Anthropic, "response").await;
+}
+
+#[tokio::test]
+async fn no_second_field_reaches_the_instructions_of_a_message() {
+    no_text_gets_out(ProviderKind::Anthropic, "source").await;
 }
 
 #[tokio::test]
