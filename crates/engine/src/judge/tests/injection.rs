@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use jurat_core::judge::{JudgeVerdict, Question};
+use jurat_core::{
+    attack::{attacks, inputs},
+    judge::{JudgeVerdict, Question},
+};
 use jurat_testkit::fake_provider::{Asked, FakeProvider, Says, commitment, verdict};
 use serde_json::Value;
 
@@ -75,6 +78,27 @@ async fn no_first_field_reaches_the_instructions_of_a_message() {
 #[tokio::test]
 async fn no_second_field_reaches_the_instructions_of_a_message() {
     no_text_gets_out(ProviderKind::Anthropic, "source").await;
+}
+
+#[tokio::test]
+async fn no_known_injection_changes_anything_but_the_data() {
+    for kind in BOTH {
+        let fake = FakeProvider::saying([Says::Answer(verdict("not_met"))]).await;
+        let court = Court::new(kind, &fake).await;
+        let base = question("A benign answer.");
+        court.judge(&task(base.clone())).await;
+        let benign = frame(&fake.asked()[0]);
+        for attack in attacks() {
+            for inputs in inputs(attack, &base.fields, &base.inputs) {
+                let question = Question { inputs, ..base.clone() };
+                court.judge(&task(question)).await;
+                let asked = fake.last().unwrap();
+                assert_eq!(frame(&asked), benign, "{}", attack.id);
+                assert!(asked.field("response").is_some() && asked.field("source").is_some());
+            }
+        }
+        assert!(100 < fake.asked().len());
+    }
 }
 
 #[tokio::test]
