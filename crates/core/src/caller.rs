@@ -37,6 +37,16 @@ impl Scope {
         Self::UsageRead,
     ];
 
+    /// What a key has that was made without a word about it: all that concerns its own account.
+    pub const OF_AN_ACCOUNT: [Self; 6] = [
+        Self::RoundsCreate,
+        Self::RoundsRead,
+        Self::VerifiersRead,
+        Self::VerifiersWrite,
+        Self::VerifiersRun,
+        Self::UsageRead,
+    ];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",

@@ -39,7 +39,7 @@ pub(crate) enum Keys {
 pub(crate) struct CreateKey {
     /// Name of the key; of the live keys of an account only one has it
     pub(crate) name: String,
-    /// What the key may do; may be given again; by default `rounds:create` and `rounds:read`
+    /// What the key may do; may be given again; by default all but `admin` and `metrics:read`
     #[arg(long, value_parser = PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)))]
     pub(crate) scope: Vec<String>,
     /// Account that the key speaks for, made if it is not there; by default your own

@@ -212,7 +212,7 @@ fn name(body: &Fields<'_>) -> Result<String, Problem> {
 
 fn wanted_scopes(body: &Fields<'_>) -> Result<BTreeSet<Scope>, Problem> {
     if body.get("scopes").is_none() {
-        return Ok(BTreeSet::from([Scope::RoundsCreate, Scope::RoundsRead]));
+        return Ok(BTreeSet::from(Scope::OF_AN_ACCOUNT));
     }
     let wrong = |what: &str| {
         let known = Scope::ALL.map(Scope::as_str).join(", ");
