@@ -311,7 +311,7 @@ mod tests {
 
         #[test]
         fn a_test_without_a_direction_is_symmetric(left in 0_u32..60, right in 0_u32..60) {
-            prop_assert_eq!(mcnemar(left, right), mcnemar(right, left));
+            prop_assert!(near(mcnemar(left, right), mcnemar(right, left)));
             prop_assert!((0.0..=1.0).contains(&mcnemar(left, right)));
         }
     }

@@ -56,7 +56,10 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
-    verifiers::{RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList},
+    verifiers::{
+        CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
+        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList,
+    },
 };
 use self::{
     judge::Bench,

@@ -11,6 +11,7 @@ mod rounds;
 mod sessions;
 mod stream;
 mod verifier_runs;
+mod verifier_tests;
 mod verifiers;
 
 use std::sync::Arc;
@@ -107,6 +108,13 @@ fn routes() -> Vec<Route> {
         route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
         route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run)),
         route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
+        route("POST", "/v1/verifiers/{ref}/tests", "verifier_test", post(verifier_tests::test)),
+        route(
+            "POST",
+            "/v1/verifiers/{ref}/attacks",
+            "verifier_attack",
+            post(verifier_tests::attack),
+        ),
         route("DELETE", "/v1/verifiers/{ref}", "verifier_revoke", delete(verifiers::revoke)),
         route(
             "DELETE",
@@ -157,7 +165,8 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
 
 /// Whether a request begins a round.
 pub(crate) fn is_round(method: &str, path: &str) -> bool {
-    let is_run = path.starts_with("/v1/verifiers/") && path.ends_with("/runs");
+    let begins = ["/runs", "/tests", "/attacks"];
+    let is_run = path.starts_with("/v1/verifiers/") && begins.iter().any(|end| path.ends_with(end));
     method == "POST" && (path.starts_with("/api/") || is_run)
 }
 

@@ -21,5 +21,6 @@ pub mod terms;
 pub mod time;
 pub mod v2;
 pub mod verifier_runs;
+pub mod verifier_tests;
 pub mod verifiers;
 pub mod words;

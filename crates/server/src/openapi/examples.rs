@@ -43,6 +43,9 @@ const ALL: &[(&str, &str)] = &[
     ("verifier_list", include_str!("examples/verifier_list.json")),
     ("verifier_revoke", include_str!("examples/verifier_revoke.json")),
     ("verifier_run_request", include_str!("examples/verifier_run_request.json")),
+    ("verifier_test_request", include_str!("examples/verifier_test_request.json")),
+    ("verifier_attack_request", include_str!("examples/verifier_attack_request.json")),
+    ("verifier_report", include_str!("examples/verifier_report.json")),
     ("verifier_versions", include_str!("examples/verifier_versions.json")),
 ];
 

@@ -17,6 +17,7 @@ use super::{
     sessions::{self, AddSessionRequest},
     v2,
     verifier_runs::{self, RunVerifierRequest},
+    verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
 };
 use crate::problem::Problem;
@@ -110,6 +111,16 @@ fn own_resources() -> Vec<Case> {
         case::<RunVerifierRequest>(
             |it| verifier_runs::decode_run(it).map(drop),
             json!({ "inputs": { "a": "b" } }),
+            &[],
+        ),
+        case::<TestVerifierRequest>(
+            |it| verifier_tests::decode_test(it).map(drop),
+            json!({ "cases": [{ "inputs": { "a": "b" }, "passed": true }] }),
+            &[],
+        ),
+        case::<AttackVerifierRequest>(
+            |it| verifier_tests::decode_attack(it).map(drop),
+            json!({ "families": ["a"] }),
             &[],
         ),
         case::<RotateKeyRequest>(
