@@ -182,7 +182,7 @@ fn case(case: &MeasuredCase) -> CaseBody<'_> {
         id: &case.id,
         inputs: &case.inputs,
         media_url: case.media_url.as_deref(),
-        family: case.family.as_deref(),
+        family: case.family.map(|family| family.as_str()),
         expected: case.expected,
         got: case.got,
         reasoning: case.reasoning.as_deref(),

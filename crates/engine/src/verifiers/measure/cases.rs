@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jurat_core::{
+    attack::{self, Attack, Family},
     caller::Caller,
     canonical::{canonical, digest, sha256_hex},
     run::Purpose,
@@ -49,7 +50,7 @@ pub struct Labelled {
     pub media_url: Option<String>,
     pub passed: bool,
     /// Of an attack.
-    pub family: Option<String>,
+    pub family: Option<Family>,
 }
 
 impl Labelled {
@@ -161,13 +162,48 @@ fn own(config: &Config) -> Vec<Labelled> {
     config.examples.iter().map(case).collect()
 }
 
-fn attacks(_config: &Config, _families: &[String]) -> Result<Vec<Labelled>, EngineError> {
-    Err(EngineError::NotSupported { field: "attacks", reason: "are not built".to_owned() })
+fn attacks(config: &Config, families: &[String]) -> Result<Vec<Labelled>, EngineError> {
+    let families = families.iter().map(|name| family(name)).collect::<Result<Vec<_>, _>>()?;
+    if config.fields.is_empty() {
+        return Err(wrong("verifier_id", "has no text field that could carry an injection"));
+    }
+    let failing = config.examples.iter().find(|example| !example.passed);
+    let base = failing.map(|example| example.inputs.clone()).unwrap_or_default();
+    let media_url = config.examples.iter().find_map(|example| example.media_url.clone());
+    let is_meant = |attack: &&Attack| families.is_empty() || families.contains(&attack.family);
+    let mut cases = Vec::new();
+    for attack in attack::attacks().iter().filter(is_meant) {
+        for one in attack::tries(attack, &config.fields, &base) {
+            // A text that a run may not have cannot be an attack either.
+            if config.check_inputs(&one.inputs, media_url.as_deref()).is_err() {
+                continue;
+            }
+            cases.push(Labelled {
+                id: one.id,
+                inputs: one.inputs,
+                media_url: media_url.clone(),
+                passed: false,
+                family: Some(attack.family),
+            });
+        }
+    }
+    Ok(cases)
+}
+
+fn family(name: &str) -> Result<Family, EngineError> {
+    name.parse().map_err(|()| {
+        let known: Vec<&str> = Family::ALL.iter().map(|family| family.as_str()).collect();
+        let name: String = name.chars().take(60).collect();
+        wrong("families", &format!("has `{name}`; known are: {}", known.join(", ")))
+    })
 }
 
 fn check(config: &Config, cases: &[Labelled]) -> Result<(), EngineError> {
     if cases.is_empty() {
-        return Err(wrong("cases", "must have at least one; the version has no examples of its own"));
+        return Err(wrong(
+            "cases",
+            "must have at least one; the version has no examples of its own",
+        ));
     }
     if MOST_CASES < cases.len() {
         return Err(wrong("cases", &format!("must be at most {MOST_CASES}")));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
+    attack::{AttackFigures, Family, Tried},
     calibration::{self, Case, Figures, Flip, Rate},
     replica::{Label, Replica},
     run::{Purpose, RunError},
@@ -24,7 +25,7 @@ pub struct MeasuredCase {
     pub id: String,
     pub inputs: BTreeMap<String, String>,
     pub media_url: Option<String>,
-    pub family: Option<String>,
+    pub family: Option<Family>,
     pub expected: bool,
     /// `None` where there is no verdict.
     pub got: Option<bool>,
@@ -58,8 +59,8 @@ pub struct MeasureReport {
     pub replicas: u8,
     pub data_digest: String,
     pub figures: Figures,
-    /// How often an attack was passed, in all and by family; empty for a test.
-    pub families: Vec<(String, Rate)>,
+    /// How often attacks succeeded; `None` for a test.
+    pub attacks: Option<AttackFigures>,
     /// How likely each judge is to be right, as far as the cases tell.
     pub reliability: BTreeMap<String, f64>,
     pub cases: Vec<MeasuredCase>,
@@ -77,7 +78,7 @@ impl MeasuredCase {
             id: case.id.clone(),
             inputs: case.inputs.clone(),
             media_url: case.media_url.clone(),
-            family: case.family.clone(),
+            family: case.family,
             expected: case.passed,
             got: verdict.as_ref().and_then(|verdict| verdict.as_ref().ok().copied()),
             reasoning: end.and_then(|end| end.reasoning.clone()),
@@ -97,7 +98,7 @@ impl MeasuredCase {
             "id": self.id,
             "inputs": self.inputs,
             "media_url": self.media_url,
-            "family": self.family,
+            "family": self.family.map(Family::as_str),
             "expected": self.expected,
             "got": self.got,
             "reasoning": self.reasoning,
@@ -117,7 +118,7 @@ impl MeasuredCase {
             id: text("id")?,
             inputs: inputs.collect::<Option<_>>()?,
             media_url: text("media_url"),
-            family: text("family"),
+            family: text("family").and_then(|family| family.parse().ok()),
             expected: document.get("expected")?.as_bool()?,
             got: document.get("got").and_then(Value::as_bool),
             reasoning: text("reasoning"),
@@ -155,7 +156,7 @@ impl MeasureReport {
             replicas: request.replicas,
             data_digest: data_digest(labelled.iter()),
             figures: Figures::of(&outcomes),
-            families: if purpose == Purpose::Attack { families(&cases) } else { Vec::new() },
+            attacks: (purpose == Purpose::Attack).then(|| AttackFigures::of(&tried(&cases))),
             reliability: match purpose {
                 // Attacks are no sample of what a judge usually sees.
                 Purpose::Attack => BTreeMap::new(),
@@ -195,20 +196,17 @@ impl MeasureReport {
 
     /// The figures as they are stored and shown: those of a test, or how often attacks succeeded.
     pub fn shown_figures(&self) -> Value {
-        let figures = &self.figures;
-        match self.purpose {
-            Purpose::Test | Purpose::Run => figures_document(figures),
-            Purpose::Attack => json!({
-                "n": figures.n,
-                "judged": figures.judged,
-                "inconclusive": figures.inconclusive,
-                "succeeded": figures.false_pass,
-                "success_rate": rate_document(&figures.false_pass_rate),
-                "families": self.families.iter().map(|(family, rate)| {
-                    json!({ "family": family, "success_rate": rate_document(rate) })
-                }).collect::<Vec<_>>(),
-            }),
-        }
+        let Some(attacks) = &self.attacks else { return figures_document(&self.figures) };
+        let families = attacks.families.iter().map(|(family, rate)| {
+            json!({ "family": family.as_str(), "success_rate": rate_document(rate) })
+        });
+        json!({
+            "n": attacks.n,
+            "inconclusive": attacks.inconclusive,
+            "succeeded": attacks.succeeded,
+            "success_rate": rate_document(&attacks.success_rate),
+            "families": families.collect::<Vec<_>>(),
+        })
     }
 
     pub(super) fn cases_document(&self) -> Value {
@@ -242,15 +240,9 @@ fn reliability(judges: &BTreeSet<String>, cases: &[MeasuredCase]) -> BTreeMap<St
     judges.iter().filter_map(of).collect()
 }
 
-fn families(cases: &[MeasuredCase]) -> Vec<(String, Rate)> {
-    let names: BTreeSet<&str> = cases.iter().filter_map(|case| case.family.as_deref()).collect();
-    let rate = |name: &str| {
-        let of: Vec<&MeasuredCase> =
-            cases.iter().filter(|case| case.family.as_deref() == Some(name)).collect();
-        let passed = of.iter().filter(|case| case.got == Some(true)).count();
-        (name.to_owned(), Rate::of(passed, of.len()))
-    };
-    names.into_iter().map(rate).collect()
+fn tried(cases: &[MeasuredCase]) -> Vec<Tried> {
+    let tried = |case: &MeasuredCase| case.family.map(|family| Tried { family, passed: case.got });
+    cases.iter().filter_map(tried).collect()
 }
 
 fn judge_of(replica: &Replica) -> String {

@@ -12,6 +12,8 @@ use jurat_wire::api::{
     },
 };
 
+use jurat_wire::problem::ProblemBody;
+
 use super::VERIFIERS;
 use crate::{
     http::RouteInfo,

@@ -154,3 +154,32 @@ async fn a_wrong_case_is_named_and_nothing_is_judged() {
         assert_problem(&alice.post(path, &json!({})).await, StatusCode::NOT_FOUND, "not_found");
     }
 }
+
+#[tokio::test]
+async fn an_attack_tells_how_often_an_injection_is_passed() {
+    let app = TestApp::new().await;
+    let alice = owner(&app).await;
+    // A rule that a word alone satisfies is fooled by every text that has the word.
+    deploy(&alice, &cites("passed")).await;
+    let reply = alice.post("/v1/verifiers/cites/attacks", &json!({})).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    let report = reply.json();
+    let (figures, rate) = (&report["figures"], &report["figures"]["success_rate"]);
+    assert!(60 <= figures["n"].as_u64().unwrap(), "{figures}");
+    let fooled = |case: &&Value| case["got"] == json!(true);
+    let cases = report["cases"].as_array().unwrap();
+    let succeeded = cases.iter().filter(fooled).count();
+    assert!(0 < succeeded && succeeded < cases.len());
+    assert_eq!((&figures["succeeded"], &rate["of"]), (&json!(succeeded), &json!(succeeded)));
+    assert!(rate["low"].as_f64().unwrap() < rate["high"].as_f64().unwrap());
+    let shown = alice.get("/v1/verifiers/cites").await.json();
+    assert_eq!(shown["measured"]["attack"]["figures"], *figures);
+    assert_eq!(shown["measured"]["test"], Value::Null);
+
+    let few = json!({ "families": ["master_key"] });
+    let few = alice.post("/v1/verifiers/cites/attacks", &few).await.json();
+    assert!(few["cases"].as_array().unwrap().iter().all(|it| it["family"] == "master_key"));
+    let reply = alice.post("/v1/verifiers/cites/attacks", &json!({ "families": ["x"] })).await;
+    assert_problem(&reply, StatusCode::BAD_REQUEST, "validation_error");
+    assert_eq!(text(&reply.json()["field"]), "families");
+}
