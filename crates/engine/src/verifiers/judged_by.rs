@@ -42,7 +42,7 @@ fn check(new: &NewVersion) -> Result<(), RulesError> {
 fn explain(error: RulesError, is_named: bool) -> InputError {
     let RulesError { field, mut problem } = error;
     if !is_named {
-        problem.push_str("; there is no default judge, so name one in `model_settings.model`");
+        problem.push_str("; unless rules are meant, name a judge in `model_settings.model`");
     }
     InputError { field, problem }
 }

@@ -27,7 +27,7 @@ use serde_json::json;
 
 use super::{
     page::{Filters, ListQuery, wrong},
-    verifiers::{measured, version, wanted},
+    verifiers::{Named, measured, version, wanted},
 };
 use crate::{
     decode::{Json, PathText},
@@ -43,12 +43,11 @@ pub(super) async fn run(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     repeatable: Repeatable,
-    (PathText(text), query): (PathText, Filters),
+    named: Named,
     Json(body): Json,
 ) -> Answer {
-    query.only(&["version"])?;
     let order = verifier_runs::decode_run(&body)?;
-    let reference = verifiers::pinned(wanted(&text, &query)?, order.version)?;
+    let reference = verifiers::pinned(named.wanted, order.version)?;
     let once = repeatable.once("verifier_run", &json!([reference.to_string(), body]));
     let request = run_request(reference, order);
     let view = engine.verifier_run(&caller, request, Watcher::nobody(), once).await?;

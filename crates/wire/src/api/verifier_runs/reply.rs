@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jurat_core::{
     ledger::usd,
-    replica::{Label as CoreLabel, Replica},
+    replica::Replica,
     round::Round,
     run::{REASONING, Run, RunEnd},
 };
@@ -266,14 +266,11 @@ impl<'a> JudgeBody<'a> {
     fn of(replica: &'a Replica) -> Self {
         let output = replica.answer.said().and_then(|said| said.output.as_ref());
         let text = |name: &str| output.and_then(|output| output.get(name)?.as_str());
-        let label = replica.answer.label();
         let findings = output.and_then(|output| output.get("findings")?.as_array());
-        let met = (label == CoreLabel::Valid).then_some("met");
-        let decided = met.or((label == CoreLabel::Invalid).then_some("not_met"));
         Self {
             model: replica.session_id.strip_prefix(JUDGE).unwrap_or(&replica.session_id),
-            verdict: text("verdict").or(decided),
-            label: Label(label),
+            verdict: text("verdict"),
+            label: Label(replica.answer.label()),
             reasoning: text(REASONING),
             findings: findings.map_or(&[], Vec::as_slice),
             latency_ms: replica.latency_ms,

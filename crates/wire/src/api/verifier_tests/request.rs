@@ -24,6 +24,7 @@ const MOST_FAMILIES: usize = 32;
 
 /// What to test a version on, and how.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct TestVerifierRequest {
     /// The cases; the version's own examples when left out, each judged without itself.
     #[schema(max_items = 1_000)]
@@ -49,6 +50,7 @@ pub struct TestVerifierRequest {
 
 /// Inputs whose verdict is known.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct LabelledCase {
     /// A name of its own; made of its content when left out.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
@@ -64,6 +66,7 @@ pub struct LabelledCase {
 
 /// Which known injections to try on a version, and how.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct AttackVerifierRequest {
     /// Only attacks of these families; all when left out.
     #[schema(max_items = 32)]

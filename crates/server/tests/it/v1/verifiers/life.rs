@@ -3,7 +3,7 @@
 use axum::body::Body;
 use http::StatusCode;
 use insta::assert_json_snapshot;
-use jurat_testkit::app::TestApp;
+use jurat_testkit::app::{TestApp, TestCaller};
 use serde_json::{Value, json};
 
 use super::{OWNER, assert_problem, claims, claims_with, deploy, owner, text};
@@ -68,6 +68,13 @@ pub(crate) async fn life(app: &TestApp) {
         ]
     );
 
+    ends(&alice, &first, &second).await;
+}
+
+/// A verifier of two versions that is revoked, then deleted, then deployed anew.
+async fn ends(alice: &TestCaller<'_>, first: &Value, second: &Value) {
+    let id = text(&first["verifier_id"]);
+    let at = format!("/v1/verifiers/{id}");
     let revoked = alice.delete("/v1/verifiers/claims-cite-source").await;
     assert_eq!(revoked.status, StatusCode::OK);
     let gone = json!({ "verifier_id": id, "name": "claims-cite-source", "revoked": true });
@@ -88,7 +95,7 @@ pub(crate) async fn life(app: &TestApp) {
     assert_eq!((deleted.status, deleted.json()), (StatusCode::OK, gone));
     let again = alice.delete(&format!("{at}/permanent")).await;
     assert_problem(&again, StatusCode::NOT_FOUND, "not_found");
-    let anew = deploy(&alice, &claims()).await;
+    let anew = deploy(alice, &claims()).await;
     assert_eq!(anew["version"], 1);
     assert_ne!(anew["verifier_id"], first["verifier_id"]);
     assert_eq!(anew["config_hash"], first["config_hash"]);

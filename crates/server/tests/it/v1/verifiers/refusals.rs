@@ -11,13 +11,11 @@ fn example(inputs: &Value) -> Value {
     json!([{ "inputs": inputs, "passed": true }])
 }
 
-#[tokio::test]
-async fn a_bad_field_is_named() {
-    let app = TestApp::new().await;
-    let alice = owner(&app).await;
-    let fields = |count: usize| -> Value { (0..count).map(|it| format!("f{it}")).collect() };
-    let both = json!({ "response": "a", "source": "b" });
-    let cases = [
+/// A member, a wrong value for it, and the field that is to blame.
+type Wrong = (&'static str, Value, &'static str);
+
+fn wrong_texts() -> Vec<Wrong> {
+    vec![
         ("name", Value::Null, "name"),
         ("name", json!(""), "name"),
         ("name", json!("Claims"), "name"),
@@ -36,6 +34,13 @@ async fn a_bad_field_is_named() {
         ("input_contract", Value::Null, "input_contract"),
         ("input_contract", json!("audio"), "input_contract"),
         ("input_contract", json!("image"), "input_fields"),
+        ("expected_version_token", json!(1), "expected_version_token"),
+    ]
+}
+
+fn wrong_fields() -> Vec<Wrong> {
+    let fields = |count: usize| -> Value { (0..count).map(|it| format!("f{it}")).collect() };
+    vec![
         ("input_fields", Value::Null, "input_fields"),
         ("input_fields", json!([]), "input_fields"),
         ("input_fields", json!("response"), "input_fields"),
@@ -44,6 +49,12 @@ async fn a_bad_field_is_named() {
         ("input_fields", json!(["[/x]"]), "input_fields"),
         ("input_fields", json!(["a", "a"]), "input_fields"),
         ("input_fields", fields(33), "input_fields"),
+    ]
+}
+
+fn wrong_examples_and_settings() -> Vec<Wrong> {
+    let both = json!({ "response": "a", "source": "b" });
+    vec![
         ("few_shot_examples", json!({}), "few_shot_examples"),
         ("few_shot_examples", json!(["x"]), "few_shot_examples.0"),
         ("few_shot_examples", json!([{ "inputs": both }]), "few_shot_examples.0.passed"),
@@ -85,8 +96,14 @@ async fn a_bad_field_is_named() {
             json!({ "model": "a/b", "commit_first": "yes" }),
             "model_settings.commit_first",
         ),
-        ("expected_version_token", json!(1), "expected_version_token"),
-    ];
+    ]
+}
+
+#[tokio::test]
+async fn a_bad_field_is_named() {
+    let app = TestApp::new().await;
+    let alice = owner(&app).await;
+    let cases = [wrong_texts(), wrong_fields(), wrong_examples_and_settings()].concat();
     for (name, value, field) in cases {
         let reply = alice.post("/v1/verifiers", &claims_with(name, value.clone())).await;
         assert_problem(&reply, StatusCode::BAD_REQUEST, "validation_error");
