@@ -45,6 +45,7 @@ const ALL: &[(&str, &str)] = &[
     ("verifier_run_request", include_str!("examples/verifier_run_request.json")),
     ("verifier_test_request", include_str!("examples/verifier_test_request.json")),
     ("verifier_attack_request", include_str!("examples/verifier_attack_request.json")),
+    ("verifier_attack_report", include_str!("examples/verifier_attack_report.json")),
     ("verifier_report", include_str!("examples/verifier_report.json")),
     ("verifier_versions", include_str!("examples/verifier_versions.json")),
 ];

@@ -129,20 +129,20 @@ fn run() -> Description {
 
 fn test() -> Description {
     let text = "Lets the judges of a version decide cases whose verdict is known, and tells how often they are right, with intervals. Without `cases` these are the version's own examples, each judged without itself. Every case is a run and costs what a run costs. With `Accept: text/event-stream` each case comes as an event `case` when it is judged, and the report as the last one.";
-    measured(Description::new(VERIFIERS, "Test a verifier", text))
+    measured(Description::new(VERIFIERS, "Test a verifier", text), "verifier_report")
         .takes::<TestVerifierRequest>([("plain", examples::of("verifier_test_request"))])
 }
 
 fn attack() -> Description {
     let text = "Tries known injections on the judges of a version, and tells how often one of them is passed. Every attack is a run and costs what a run costs. With `Accept: text/event-stream` each attack comes as an event `case` when it is judged, and the report as the last one.";
-    measured(Description::new(VERIFIERS, "Attack a verifier", text))
+    measured(Description::new(VERIFIERS, "Attack a verifier", text), "verifier_attack_report")
         .takes::<AttackVerifierRequest>([("plain", examples::of("verifier_attack_request"))])
 }
 
-fn measured(description: Description) -> Description {
+fn measured(description: Description, example: &str) -> Description {
     description
         .scope(Scope::VerifiersRun)
-        .answers::<ReportBody<'_>>(201, "What was found.", examples::of("verifier_report"))
+        .answers::<ReportBody<'_>>(201, "What was found.", examples::of(example))
         .or_streams(
             &[
                 ("case", Event::of::<CaseEvent<'_>>()),
