@@ -22,6 +22,7 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                 "name" => ("The name of an executor.", "delta"),
                 _ if path.starts_with("/v1/api-keys") => ("The id of a key, or its name.", "app"),
                 "file" => ("A file of the page.", "start.js"),
+                _ if path.starts_with("/v1/accounts") => ("The id of an account.", "acct_team"),
                 _ if path.starts_with("/v1/rounds") => {
                     ("The id of a round.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS")
                 }

@@ -12,6 +12,7 @@ use super::{
         self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
         ValidateRequestV2,
     },
+    credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
     sessions::{self, AddSessionRequest},
@@ -88,6 +89,11 @@ fn cases() -> Vec<Case> {
         case::<CreateKeyRequest>(
             |it| keys::decode_create(it, NOW).map(drop),
             json!({ "name": "a", "scopes": ["admin"] }),
+            &[],
+        ),
+        case::<GrantRequest>(
+            |it| credits::decode_grant(it).map(drop),
+            json!({ "amount_usd": "5.00", "note": "a gift" }),
             &[],
         ),
         case::<RotateKeyRequest>(
@@ -243,6 +249,15 @@ const WORDS: &[&str] = &[
     "acct_",
     "2030-01-31T12:00:00Z",
     "2030-01-31",
+    "5.00",
+    "-0.000001",
+    "0.00",
+    "-0",
+    "5.",
+    "05.00",
+    "0.0000001",
+    "999999999.999999",
+    "1000000000",
 ];
 
 /// Values of every kind, good and bad, for whatever field.

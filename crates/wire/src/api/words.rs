@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use jurat_core::{caller, code, consensus, job, replica, round, session};
+use jurat_core::{caller, code, consensus, job, ledger, replica, round, session};
 use serde::{Serialize, Serializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -48,7 +48,9 @@ described! {
     Kind, job::Kind, "What a round was asked to do.";
     Label, replica::Label, "What a replica, or a round, says in one word.";
     Merge, job::Merge, "How the output of the winners is made.";
+    Movement, ledger::Movement, "Why credit moved.";
     Outcome, consensus::Outcome, "What came of a round.";
+    Place, ledger::Place, "Where credit is: outside of the account, available, held for a round, or spent.";
     Scope, caller::Scope, "What a key may do.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
     TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
