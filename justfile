@@ -69,9 +69,11 @@ api-check *args:
 mcp-check *args:
     scripts/mcp-check --program {{ quote(program) }} {{ args }}
 
-# The same with many examples, and other ones each time: an hour of requests.
+# The official suite of the Model Context Protocol, and the API with many examples, other ones each
+# time: an hour of requests. Needs npm and a Node that is not older than 22 as well.
 conformance *args:
     cargo build --package jurat --locked
+    scripts/mcp-conformance --program {{ quote(program) }}
     scripts/api-check --program {{ quote(program) }} --examples 300 --seconds 3600 --seed "$(date +%s)" {{ args }}
 
 # Builds the documentation of the code; a broken link is an error.

@@ -5,7 +5,7 @@ use std::{net::Ipv4Addr, sync::Arc};
 use anyhow::{Context as _, Result};
 use jurat_bench_load::{announce, until_parent_goes};
 use jurat_core::key::ApiKey;
-use jurat_engine::{Alone, Clock as _, Engine, Limits, NodeKey, Parts, SystemClock};
+use jurat_engine::{Alone, Clock as _, Engine, Judges, Limits, NodeKey, Parts, SystemClock};
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::Location;
 use serde_json::json;
@@ -52,6 +52,7 @@ pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result
             lag: if front == Front::Own { Limits::default().lag } else { None },
             ..Limits::default()
         },
+        judges: Judges::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
     engine.key_ensure_admin(&key).await?;

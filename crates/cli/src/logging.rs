@@ -54,9 +54,8 @@ fn begin(
     telemetry: Option<&Telemetry>,
 ) -> anyhow::Result<()> {
     let text = config.log_filter.as_deref().unwrap_or(default);
-    // Whoever wants verdicts in the log as well names their target. The library for messages of
-    // models tells of each one, with words of callers.
-    let text = format!("{}=off,rmcp=off,{text},{ALWAYS}=info", evaluation::TARGET);
+    // Whoever wants verdicts in the log as well names their target.
+    let text = format!("{}=off,{text},{ALWAYS}=info", evaluation::TARGET);
     let filter = EnvFilter::try_new(text)
         .map_err(|error| Failure::usage(format!("`log.filter` is not a filter: {error}")))?;
     let lines = fmt::layer()
@@ -73,9 +72,10 @@ fn begin(
 }
 
 /// Libraries tell of headers, statements and packets in their details, so whatever the filter says
-/// these stay out.
+/// these stay out. The one for messages of models has words of callers in its warnings too.
 fn may_be_told(metadata: &Metadata<'_>) -> bool {
-    metadata.target().starts_with("jurat") || *metadata.level() <= Level::INFO
+    let target = metadata.target();
+    target.starts_with("jurat") || (*metadata.level() <= Level::INFO && !target.starts_with("rmcp"))
 }
 
 /// A panic is an error in the log. Its text is told only if the program wrote it as it is: one

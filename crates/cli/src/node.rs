@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jurat_engine::{Engine, Limits, Parts, SystemClock};
+use jurat_engine::{Engine, Judges, Limits, Parts, SystemClock};
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::{Location, StoreError};
 
@@ -27,6 +27,7 @@ pub(crate) async fn engine(
         node_key,
         secrets: Arc::new(config::variable),
         limits,
+        judges: Judges::default(),
     };
     let engine = Engine::new(parts);
     engine.key_ensure_admin(&admin).await?;

@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-pub(crate) use self::equivalence::{form, same_form};
+pub(crate) use self::equivalence::{form, is_within, same_form};
 pub use self::{
     confidence::{effective_votes, reliability_prior},
     equivalence::equivalent,

@@ -1,5 +1,6 @@
 //! Policies: rule sets that decide a candidate.
 
+mod checks;
 mod cost;
 mod crosscheck;
 mod equivalence_params;
@@ -13,6 +14,7 @@ mod wattswarm;
 use serde_json::Value;
 
 pub use self::{
+    checks::Checks,
     crosscheck::Against,
     equivalence_params::{EquivalenceError, parse_equivalence},
     params::BindError,
@@ -30,6 +32,7 @@ pub const SCHEMA_ONLY: &str = "vp.schema_only.v1";
 pub const SCHEMA_THRESHOLDS: &str = "vp.schema_thresholds.v1";
 pub const CROSSCHECK: &str = "vp.crosscheck.v1";
 pub const CLAIM: &str = "vp.claim.v1";
+pub const CHECKS: &str = "vp.checks.v1";
 pub const SEMANTIC: &str = "vp.semantic.v1";
 
 /// The version of every policy that is built in.
@@ -79,6 +82,7 @@ pub enum Policy {
     },
     /// Whether a claim is true and useful. Only a judge can tell.
     Claim,
+    Checks(Checks),
     /// What a verifier of the registry says. Its judge decides.
     Semantic(Semantic),
 }
@@ -143,7 +147,8 @@ impl Evaluation {
 impl Policy {
     /// Whether this is a policy that is built in.
     pub fn is_known(policy_id: &str) -> bool {
-        matches!(policy_id, SCHEMA_ONLY | SCHEMA_THRESHOLDS | CROSSCHECK | CLAIM | SEMANTIC)
+        let known = [SCHEMA_ONLY, SCHEMA_THRESHOLDS, CROSSCHECK, CLAIM, CHECKS, SEMANTIC];
+        known.contains(&policy_id)
     }
 
     /// The name by which a binding asks for this policy.
@@ -153,8 +158,14 @@ impl Policy {
             Self::SchemaThresholds { .. } => SCHEMA_THRESHOLDS,
             Self::Crosscheck { .. } => CROSSCHECK,
             Self::Claim => CLAIM,
+            Self::Checks(_) => CHECKS,
             Self::Semantic(_) => SEMANTIC,
         }
+    }
+
+    /// Whether reading the parameters is itself more than a little work.
+    pub fn is_compiled(policy_id: &str) -> bool {
+        policy_id == CHECKS
     }
 
     /// Reads a binding: name, version, hash, parameters, in this order.
@@ -175,6 +186,7 @@ impl Policy {
             SCHEMA_ONLY => schema_only::bind(rules, params),
             SCHEMA_THRESHOLDS => schema_thresholds::bind(rules, params),
             CROSSCHECK => crosscheck::bind(rules, params),
+            CHECKS => checks::bind(params),
             SEMANTIC => semantic::bind(params),
             _ => Ok(Self::Claim),
         }
@@ -195,6 +207,9 @@ impl Policy {
             }
             Self::Crosscheck { against, .. } => {
                 schema.estimate(&candidate.output).and(crosscheck::estimate(against, candidate))
+            }
+            Self::Checks(checks) => {
+                schema.estimate(&candidate.output).and(checks::estimate(checks, candidate))
             }
             Self::Claim | Self::Semantic(_) => Work::default(),
         }
@@ -224,6 +239,7 @@ impl Policy {
                 reason::CLAIM_UNDECIDED,
                 "A judge must decide whether the claim is true and useful.",
             ),
+            Self::Checks(checks) => checks::evaluate(checks, candidate, schema),
             Self::Semantic(_) => Evaluation::inconclusive(
                 reason::CLAIM_UNDECIDED,
                 "The judge of the verifier must decide, beside the registry that has it.",

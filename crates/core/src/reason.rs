@@ -36,6 +36,16 @@ reasons! {
     CLAIM_UNDECIDED = 1021, "The claim could not be decided.";
     JUDGE_FAILED = 1030, "The judge did not give a usable answer.";
     EVALUATION_REFUSED = 1040, "The check would exceed the bounds on work.";
+    CHECK_SCHEMA_FAILED = 1050, "A part of the output does not match the schema of a check.";
+    CHECK_REQUIRED_MISSING = 1051, "A member that a check requires is missing or null.";
+    CHECK_COUNT_WRONG = 1052, "A list or an object has too few or too many entries for a check.";
+    CHECK_OUT_OF_BOUNDS = 1053, "A number is outside of the bounds of a check.";
+    CHECK_PATTERN_FAILED = 1054, "A text does not match the pattern of a check, or matches one that it must not.";
+    CHECK_SET_DIFFERS = 1055, "A list does not hold the values that a check wants.";
+    CHECK_HASH_DIFFERS = 1056, "A value does not have the hash that a check wants.";
+    CHECK_CEL_FALSE = 1057, "The expression of a check is false.";
+    CHECK_CEL_ERROR = 1058, "The expression of a check cannot be evaluated on this output.";
+    CHECK_VALUE_UNUSABLE = 1059, "A value that a check is about is missing or of another type.";
     CRITERION_NOT_MET = 1070, "The criterion of the verifier is not met, as its judge says.";
     CRITERION_UNCONFIRMED = 1071, "The judge can neither confirm nor deny the criterion.";
     CRITERION_CONFLICTING = 1072, "The judge finds evidence both for and against the criterion.";

@@ -19,6 +19,9 @@ pub use self::{
     error::{SchemaError, WorkRefused},
     scan::scan as check_limits,
 };
+pub(crate) use self::{
+    error::PatternRefused, graph::MAX_STATES, pattern::compile as compile_pattern,
+};
 use crate::canonical;
 
 /// Canonical text of a schema, in bytes.
@@ -118,6 +121,16 @@ impl Schema {
         let text = u64::try_from(self.compiled.text_bytes).unwrap_or(u64::MAX);
         let states = self.compiled.bound.states();
         4096_u64.saturating_add(text.saturating_mul(64)).saturating_add(states.saturating_mul(256))
+    }
+
+    /// States of all its patterns together.
+    pub(crate) fn states(&self) -> u64 {
+        self.compiled.bound.states()
+    }
+
+    /// The length of its canonical text.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.compiled.text_bytes
     }
 
     /// An upper bound on the work to check this instance.

@@ -1,79 +1,162 @@
-//! Judges.
+//! Judges: asks one of them one question, and hands back what it said, what that cost, or why not.
+
+mod ask;
+mod bench;
+mod bound;
+mod completion;
+mod known;
+mod pictures;
+mod protocol;
+mod send;
+mod settings;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
 use jurat_core::{
     id::AccountId,
-    judge::{Judgment, Question, check_rules},
+    judge::{Judgment, Question, Tokens, check_rules},
     replica::{Failure, FailureCode, Usage},
     verifier::{Effort, ModelRef},
 };
+use jurat_guard::bounded::NotDone;
+use tokio::time::Instant;
 
+use self::{ask::Asking, bench::Provider, pictures::Pictures};
+pub(crate) use self::{bench::Bench, pictures::SharedImage};
+pub use self::{
+    bench::JudgeUnknown,
+    settings::{Judges, ProviderKind, ProviderSettings},
+};
 use crate::Engine;
 
-#[derive(Debug)]
-pub(crate) struct SharedImage(#[expect(dead_code, reason = "stub")] String);
+/// The provider of the judges that need no network, and its one model.
+pub const BUILTIN: &str = "builtin";
+pub const RULES: &str = "rules";
 
-impl SharedImage {
-    pub(crate) fn new(url: String) -> Self {
-        Self(url)
-    }
-}
-
-#[derive(Debug)]
-#[expect(dead_code, reason = "stub")]
+/// One question for one judge.
+#[derive(Debug, Clone)]
 pub(crate) struct JudgeTask {
     pub(crate) question: Arc<Question>,
     pub(crate) model: ModelRef,
     pub(crate) effort: Option<Effort>,
+    /// The judge writes down what it expects before it sees the candidate.
     pub(crate) commit_first: bool,
+    /// Fetched once, whichever replica needs it first.
     pub(crate) image: Option<Arc<SharedImage>>,
     pub(crate) account: AccountId,
     pub(crate) verifier_id: String,
+    /// Which judgment of this judge in its round, from zero: several of one judge are independent,
+    /// so none of them may be answered from what is known of another.
+    pub(crate) turn: u32,
+    /// A verdict that is known from before is not used.
     pub(crate) is_fresh: bool,
-    pub(crate) deadline: tokio::time::Instant,
+    pub(crate) deadline: Instant,
 }
 
-#[derive(Debug)]
+/// What came of a task. It costs what the provider counted, also when the answer was no verdict.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judged {
     pub(crate) outcome: Result<Judgment, Failure>,
     pub(crate) usage: Usage,
     pub(crate) cost_micros: u64,
 }
 
-#[expect(clippy::unused_self, clippy::unused_async, reason = "stub")]
+impl Judged {
+    fn free(outcome: Result<Judgment, Failure>) -> Self {
+        Self { outcome, usage: Usage::default(), cost_micros: 0 }
+    }
+}
+
 impl Engine {
+    /// What one judge says. Never fails: whatever goes wrong is the outcome, and is no verdict.
     pub(crate) async fn judge(&self, task: &JudgeTask) -> Judged {
-        let outcome = if task.model.to_string() == "builtin/rules" {
-            check_rules(&task.question.criterion)
-                .map(|rules| rules.judge(&task.question))
-                .map_err(|error| Failure::new(FailureCode::JudgeUnreadable, error.to_string()))
-        } else {
-            let detail = format!("the provider `{}` is not configured", task.model.provider);
-            Err(Failure::new(FailureCode::JudgeUnavailable, detail))
+        if let Err(error) = Question::check_length(task.question.contract, &task.question.inputs) {
+            return Judged::free(Err(Failure::new(FailureCode::Internal, error.to_string())));
+        }
+        if task.model.provider == BUILTIN {
+            return Judged::free(self.judge_by_rules(task).await);
+        }
+        let provider = match self.inner.bench.provider(&task.model, &self.inner.secrets) {
+            Ok(provider) => provider,
+            Err(unknown) => return Judged::free(Err(unavailable(unknown.to_string()))),
         };
-        Judged { outcome, usage: Usage::default(), cost_micros: 0 }
+        let pictures = tokio::time::timeout_at(task.deadline, self.pictures(task)).await;
+        let pictures = match pictures.unwrap_or_else(|_| Err(out_of_time())) {
+            Ok(pictures) => pictures,
+            Err(failure) => return Judged::free(Err(failure)),
+        };
+        let digest = known::digest(task, provider.settings, &pictures);
+        if let Some(judgment) = self.known_verdict(task, &digest).await {
+            let usage = Usage { is_cached: true, ..Usage::default() };
+            return Judged { outcome: Ok(judgment), usage, cost_micros: 0 };
+        }
+        let judged = self.judge_by_model(task, provider, &pictures).await;
+        if let Ok(judgment) = &judged.outcome {
+            self.remember_verdict(task, digest, judgment).await;
+        }
+        judged
     }
 
-    pub(crate) fn judge_bound_micros(
+    /// Whether a judge can be asked, and why not.
+    pub fn judge_known(&self, model: &ModelRef) -> Result<(), JudgeUnknown> {
+        if model.provider == BUILTIN {
+            let is_rules = model.model == RULES;
+            return is_rules.then_some(()).ok_or(JudgeUnknown::Builtin);
+        }
+        self.inner.bench.provider(model, &self.inner.secrets).map(drop)
+    }
+
+    /// The judges that this node was set up with.
+    pub fn judges(&self) -> &Judges {
+        &self.inner.bench.judges
+    }
+
+    async fn judge_by_model(
         &self,
-        _question: &Question,
-        _model: &ModelRef,
-        _has_image: bool,
-        _commit_first: bool,
-    ) -> i64 {
-        0
+        task: &JudgeTask,
+        provider: Provider<'_>,
+        pictures: &Pictures,
+    ) -> Judged {
+        let price = provider.settings.price(&task.model.model);
+        let asking = Asking::new(self, task, provider, pictures);
+        let asked = tokio::time::timeout_at(task.deadline, asking.judgment()).await;
+        let outcome = asked.unwrap_or_else(|_| Err(out_of_time()));
+        // Counted outside, so that what was used until the deadline is not lost with the future.
+        let usage = asking.usage();
+        let tokens = Tokens { input: usage.input_tokens, output: usage.output_tokens };
+        let cost_micros = price.cost_micros(tokens, self.inner.bench.judges.margin_percent);
+        Judged { outcome, usage, cost_micros }
     }
 
-    pub(crate) fn judge_panel(&self) -> &[ModelRef] {
-        &[]
+    async fn judge_by_rules(&self, task: &JudgeTask) -> Result<Judgment, Failure> {
+        self.judge_known(&task.model).map_err(|unknown| unavailable(unknown.to_string()))?;
+        let question = &task.question;
+        let rules = check_rules(&question.criterion).and_then(|rules| {
+            rules.check_fields(question.contract, &question.fields).map(|()| rules)
+        });
+        let rules = rules.map_err(|error| unavailable(error.to_string()))?;
+        let question = Arc::clone(question);
+        let judged = self.inner.bounded.run(move || rules.judge(&question));
+        match tokio::time::timeout_at(task.deadline, judged).await {
+            Ok(Ok(judgment)) => Ok(judgment),
+            Ok(Err(NotDone::Busy)) => {
+                Err(Failure::new(FailureCode::Busy, "too many checks are waiting on this node"))
+            }
+            Ok(Err(NotDone::Crashed)) => Err(Failure::new(
+                FailureCode::Internal,
+                "the rules ended in a defect of this program",
+            )),
+            Err(_) => Err(out_of_time()),
+        }
     }
+}
 
-    pub(crate) fn judge_is_configured(&self, model: &ModelRef) -> bool {
-        model.provider == "builtin"
-    }
+fn unavailable(detail: impl Into<String>) -> Failure {
+    Failure::new(FailureCode::JudgeUnavailable, detail)
+}
 
-    pub(crate) fn judge_host(&self, model: &ModelRef) -> String {
-        model.provider.clone()
-    }
+fn out_of_time() -> Failure {
+    Failure::new(FailureCode::Timeout, "the judge did not answer before the deadline")
 }

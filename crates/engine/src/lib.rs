@@ -50,6 +50,7 @@ pub use self::{
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey, Saving},
+    judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     probe::ExecutorView,
@@ -60,6 +61,7 @@ pub use self::{
     verifiers::{RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList},
 };
 use self::{
+    judge::Bench,
     keys::{InUse, KeyCache},
     pool::PoolCache,
     pressure::Pressure,
@@ -79,6 +81,7 @@ pub struct Parts {
     pub node_key: NodeKey,
     pub secrets: Secrets,
     pub limits: Limits,
+    pub judges: Judges,
 }
 
 impl fmt::Debug for Parts {
@@ -132,6 +135,7 @@ struct Inner {
     node_key: NodeKey,
     secrets: Secrets,
     limits: Limits,
+    bench: Bench,
     rounds: Arc<Semaphore>,
     under_way: Arc<UnderWay>,
     pool: PoolCache,
@@ -169,6 +173,7 @@ impl Engine {
             rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
             under_way: Arc::default(),
             limits: parts.limits,
+            bench: Bench::new(parts.judges),
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             tasks: Tasks::default(),

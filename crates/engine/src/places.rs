@@ -14,10 +14,12 @@ use jurat_core::{
     time::Timestamp,
     verifier::ModelRef,
 };
+use url::Url;
 
 use crate::{
     Engine, EngineError,
     ask::Judging,
+    judge::BUILTIN,
     pool::{Address, PoolView, lanes},
     semantic::Bound,
 };
@@ -127,7 +129,7 @@ impl Engine {
             PoolEntry::Label(_) | PoolEntry::Profile(_) => None,
         });
         let mut models: Vec<ModelRef> = vec![bound.version.config.judge.model.clone()];
-        let kept = if job.terms.replicas > 1 { self.judge_panel() } else { &[] };
+        let kept: &[ModelRef] = if job.terms.replicas > 1 { &self.judges().panel } else { &[] };
         for model in named.chain(kept.iter().cloned()) {
             if !models.contains(&model) {
                 models.push(model);
@@ -141,7 +143,7 @@ impl Engine {
             models: Vec::new(),
         };
         for model in models {
-            panel.sessions.push(judge_session(&model, self.judge_is_configured(&model)));
+            panel.sessions.push(judge_session(&model, self.is_judge_known(&model)));
             panel.capabilities.push(Capabilities {
                 task_types: Vec::new(),
                 profiles: Vec::new(),
@@ -149,11 +151,22 @@ impl Engine {
                 model_id: model.model.clone(),
                 policies: Vec::new(),
             });
-            panel.hosts.push(self.judge_host(&model));
+            panel.hosts.push(self.host_of_judge(&model));
             panel.reliability.push(bound.reliability(&model).unwrap_or(reliability_prior(None)));
             panel.models.push(model);
         }
         panel
+    }
+
+    fn is_judge_known(&self, model: &ModelRef) -> bool {
+        model.provider == BUILTIN || self.judges().providers.contains_key(&model.provider)
+    }
+
+    fn host_of_judge(&self, model: &ModelRef) -> String {
+        let provider = self.judges().providers.get(&model.provider);
+        let url = provider.and_then(|provider| Url::parse(&provider.base_url).ok());
+        let host = url.and_then(|url| url.host_str().map(str::to_owned));
+        host.unwrap_or_else(|| model.provider.clone())
     }
 
     /// The credit that a round sets aside: the most that it can cost. Nothing for one that is free.

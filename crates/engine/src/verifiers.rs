@@ -90,7 +90,7 @@ impl Engine {
         let Which::System(name) = &reference.which else { return None };
         let is_there = reference.version.is_none_or(|version| version == system::VERSION);
         let known = system::find(name).filter(|_| is_there)?;
-        Some(known.version(self.judge_or_rules(None)))
+        Some(known.version(self.judge_of_platform()))
     }
 
     /// A version of the account's own. Absent, revoked, foreign and system verifiers are looked for

@@ -12,7 +12,7 @@ use std::{
 use jurat_core::{
     candidate::Candidate,
     canonical,
-    policy::{Evaluation, Policy},
+    policy::{BindError, Evaluation, Policy, PolicyBinding},
     reason,
     schema::{self, Schema, SchemaError},
 };
@@ -47,6 +47,15 @@ impl RefusedSchema {
             Self::Crashed => "schema_crashed",
         }
     }
+}
+
+/// Why there is no policy to evaluate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefusedPolicy {
+    #[error(transparent)]
+    Policy(#[from] BindError),
+    #[error(transparent)]
+    NotDone(#[from] NotDone),
 }
 
 /// Threads with large stacks for what callers want checked, and the schemas compiled so far.
@@ -147,6 +156,16 @@ impl Bounded {
                 Err(RefusedSchema::Crashed)
             }
         }
+    }
+
+    /// The policy of a binding, read at once or, where schemas and expressions are compiled, on one
+    /// of the threads.
+    pub async fn policy(&self, binding: &PolicyBinding) -> Result<Policy, RefusedPolicy> {
+        if !Policy::is_compiled(&binding.policy_id) {
+            return Ok(Policy::bind(binding)?);
+        }
+        let binding = binding.clone();
+        Ok(self.run(move || Policy::bind(&binding)).await??)
     }
 
     /// Decides a candidate: at once when that is little work, on one of the threads otherwise.

@@ -10,7 +10,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
-    client::legacy::{Client as Pool, Error as PoolError, connect::HttpConnector},
+    client::legacy::{
+        Client as Pool, Error as PoolError,
+        connect::{Connect, HttpConnector},
+    },
     rt::{TokioExecutor, TokioTimer},
 };
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -40,10 +43,10 @@ impl Default for Limits {
     }
 }
 
-/// Sends requests to addresses that an operator registered.
+/// Sends requests to addresses that an operator registered; another connector narrows them.
 #[derive(Debug, Clone)]
-pub struct Client {
-    pool: Pool<HttpsConnector<HttpConnector>, Full<Bytes>>,
+pub struct Client<C = HttpConnector> {
+    pool: Pool<HttpsConnector<C>, Full<Bytes>>,
     limits: Limits,
     turns: Turns,
 }
@@ -89,17 +92,26 @@ pub enum CallError {
 impl Client {
     /// Builds the client; fails only when the TLS set-up of the machine is broken.
     pub fn new(limits: Limits) -> Result<Self, CallError> {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(limits.connect));
+        connector.set_nodelay(true);
+        // The TLS connector around it takes both schemes.
+        connector.enforce_http(false);
+        Self::with_connector(connector, limits)
+    }
+}
+
+impl<C> Client<C>
+where
+    HttpsConnector<C>: Connect + Clone + Send + Sync + 'static,
+{
+    pub(crate) fn with_connector(connector: C, limits: Limits) -> Result<Self, CallError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .and_then(rustls::ConfigBuilder::with_platform_verifier)
             .map_err(CallError::Tls)?
             .with_no_client_auth();
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(limits.connect));
-        connector.set_nodelay(true);
-        // The TLS connector around it takes both schemes.
-        connector.enforce_http(false);
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()

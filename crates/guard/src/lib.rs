@@ -2,3 +2,4 @@
 
 pub mod bounded;
 pub mod client;
+pub mod public;

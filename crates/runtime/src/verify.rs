@@ -12,7 +12,7 @@ use jurat_core::policy::{
 };
 use jurat_core::reason;
 use jurat_core::schema::Schema;
-use jurat_guard::bounded::{Bounded, NotDone, RefusedSchema};
+use jurat_guard::bounded::{Bounded, NotDone, RefusedPolicy, RefusedSchema};
 use jurat_wire::executor::{ShapeError, VerifyResponse, decode_verify_request};
 
 use crate::executor::{ExecutorError, Judgement};
@@ -60,14 +60,18 @@ async fn evaluate(
     candidate: Arc<Candidate>,
     schema: Schema,
 ) -> Result<Evaluation, ExecutorError> {
-    bounded.try_evaluate(Arc::new(policy), candidate, schema).await.map_err(|error| match error {
+    bounded.try_evaluate(Arc::new(policy), candidate, schema).await.map_err(not_done)
+}
+
+fn not_done(error: NotDone) -> ExecutorError {
+    match error {
         NotDone::Busy => ExecutorError::Overloaded,
         NotDone::Crashed => ExecutorError::Failed(error.to_string()),
-    })
+    }
 }
 
 async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Refusal> {
-    let policy = bind(shared, &judgement.policy)?;
+    let policy = bind(shared, &judgement.policy).await?;
     let schema = shared.bounded.schema(&judgement.output_schema).await.map_err(schema_refused)?;
     let computed = match policy {
         Some(policy) if !policy.needs_judge() => {
@@ -80,14 +84,19 @@ async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Re
 }
 
 /// The built-in policy of a binding; `None` for one of the executor's own.
-fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>, Refusal> {
-    match Policy::bind(binding) {
+async fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>, Refusal> {
+    let error = match shared.bounded.policy(binding).await {
         // A criterion never leaves its registry, so that nobody else can judge by it.
-        Ok(Policy::Semantic(_)) => Err(unsupported(
-            "the registry that has the verifier decides `vp.semantic.v1`".to_owned(),
-        )),
-        Ok(policy) => Ok(Some(policy)),
-        Err(BindError::Unknown { policy_id }) => {
+        Ok(Policy::Semantic(_)) => {
+            let message = "the registry that has the verifier decides `vp.semantic.v1`";
+            return Err(unsupported(message.to_owned()));
+        }
+        Ok(policy) => return Ok(Some(policy)),
+        Err(RefusedPolicy::Policy(error)) => error,
+        Err(RefusedPolicy::NotDone(error)) => return Err(not_done(error).into()),
+    };
+    match error {
+        BindError::Unknown { policy_id } => {
             let own = shared.executor.capabilities().policies;
             if !own.contains(&policy_id) {
                 let policy_id: String = policy_id.chars().take(80).collect();
@@ -101,11 +110,9 @@ fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>, Refu
             Err(invalid(&BindError::Hash { policy_id, given, expected })
                 .about("policy.policy_hash"))
         }
-        Err(error @ BindError::Version { .. }) => {
-            Err(invalid(&error).about("policy.policy_version"))
-        }
-        Err(error @ BindError::Hash { .. }) => Err(invalid(&error).about("policy.policy_hash")),
-        Err(error @ BindError::Params { .. }) => {
+        error @ BindError::Version { .. } => Err(invalid(&error).about("policy.policy_version")),
+        error @ BindError::Hash { .. } => Err(invalid(&error).about("policy.policy_hash")),
+        error @ BindError::Params { .. } => {
             let mut refusal = invalid(&error);
             refusal.status = StatusCode::UNPROCESSABLE_ENTITY;
             let BindError::Params { field, .. } = error else { return Err(refusal) };

@@ -131,6 +131,11 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
             .collect();
         problem = problem.with("sessions", json!(sessions));
     }
+    if let EngineError::Token { current: Some(token), .. } = error {
+        problem = problem.with("current_version_token", json!(token)).hinted(format!(
+            "Read the current version, then deploy again with `expected_version_token` `{token}`."
+        ));
+    }
     if let EngineError::Schema(error) = error {
         problem = problem.with("reason", json!(error.slug()));
     }

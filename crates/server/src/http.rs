@@ -12,6 +12,8 @@ mod page;
 mod rounds;
 mod sessions;
 mod stream;
+mod verifier_runs;
+mod verifiers;
 
 use std::sync::Arc;
 
@@ -74,6 +76,7 @@ fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter
 fn routes() -> Vec<Route> {
     vec![
         open_route("/health", "health", get(operations::health)),
+        open_route("/healthz", "healthz", get(operations::health)),
         open_route("/ready", "ready", get(operations::ready)),
         open_route("/openapi.json", "openapi", get(docs::document)),
         open_route("/docs", "docs", get(docs::page)),
@@ -108,6 +111,21 @@ fn routes() -> Vec<Route> {
         route("POST", "/v1/accounts/{id}/grants", "credit_grant", post(accounts::grant)),
         route("POST", "/v1/accounts/{id}/suspend", "account_suspend", post(accounts::suspend)),
         route("POST", "/v1/accounts/{id}/resume", "account_resume", post(accounts::resume)),
+        route("POST", "/v1/verifiers", "verifier_deploy", post(verifiers::deploy)),
+        route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
+        route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),
+        route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
+        route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run)),
+        route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
+        route("DELETE", "/v1/verifiers/{ref}", "verifier_revoke", delete(verifiers::revoke)),
+        route(
+            "DELETE",
+            "/v1/verifiers/{ref}/permanent",
+            "verifier_delete",
+            delete(verifiers::erase),
+        ),
+        route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
+        route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
         route("POST", "/v1/rounds/{id}/cancel", "round_cancel", post(rounds::cancel)),
@@ -149,7 +167,8 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
 
 /// Whether a request begins a round.
 pub(crate) fn is_round(method: &str, path: &str) -> bool {
-    method == "POST" && path.starts_with("/api/")
+    let is_run = path.starts_with("/v1/verifiers/") && path.ends_with("/runs");
+    method == "POST" && (path.starts_with("/api/") || is_run)
 }
 
 async fn unknown_route(uri: Uri) -> Response {

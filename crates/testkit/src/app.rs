@@ -19,7 +19,7 @@ use jurat_core::{
     key::{ApiKey, Key},
     time::Timestamp,
 };
-use jurat_engine::{Alone, Clock, Engine, Limits, NodeKey, Parts};
+use jurat_engine::{Alone, Clock, Engine, Judges, Limits, NodeKey, Parts};
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::{KeyRecord, Location, Store};
 use serde_json::{Value, json};
@@ -116,6 +116,16 @@ impl TestApp {
     }
 
     pub async fn on(store: Arc<dyn Store>, limits: Limits) -> Self {
+        Self::made_of(store, limits, Judges::default()).await
+    }
+
+    /// With judges, on an embedded store in memory.
+    pub async fn with_judges(judges: Judges) -> Self {
+        let store = jurat_store::open(&Location::Memory).await.unwrap();
+        Self::made_of(store, Limits::default(), judges).await
+    }
+
+    pub async fn made_of(store: Arc<dyn Store>, limits: Limits, judges: Judges) -> Self {
         let clock = ManualClock::new();
         let tokens = BTreeMap::from([("JURAT_TEST_TOKEN", "a-token-for-tests")]);
         let engine = Engine::new(Parts {
@@ -126,6 +136,7 @@ impl TestApp {
             node_key: NodeKey::from_seed(&[7; 32]).unwrap(),
             secrets: Arc::new(move |name| tokens.get(name).map(|token| (*token).to_owned())),
             limits,
+            judges,
         });
         engine.key_ensure_admin(&admin_key()).await.unwrap();
         let router = jurat_server::router(engine.clone());

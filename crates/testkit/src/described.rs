@@ -20,9 +20,10 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
 /// What the router answers before any operation is reached.
 const UNDESCRIBED: &[StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
 
-/// Fails when a reply is not as the document says.
+/// Fails when a reply is not as the document says, or an error reads like markup.
 #[track_caller]
 pub(crate) fn check(method: &str, path: &str, reply: &Reply) {
+    assert_eq!(markup(reply), None, "{method} {path}: a client reads square brackets as markup");
     let found = compare(method, path, reply);
     let body: String = reply.text().chars().take(2_000).collect();
     assert_eq!(
@@ -31,6 +32,19 @@ pub(crate) fn check(method: &str, path: &str, reply: &Reply) {
         "{method} {path} answered {} with what the OpenAPI document does not say; docs/how-to-add/endpoint.md tells how to describe it\n{body}",
         reply.status
     );
+}
+
+/// A text for people with square brackets in it.
+fn markup(reply: &Reply) -> Option<String> {
+    let content_type = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
+    let is_json = |mime: &str| ["application/json", "application/problem+json"].contains(&mime);
+    if !content_type.is_some_and(is_json) {
+        return None;
+    }
+    let body = reply.json();
+    let texts = ["detail", "message", "hint", "error_message"].map(|name| body[name].as_str());
+    let mut texts = texts.into_iter().flatten();
+    texts.find(|text| text.contains(['[', ']'])).map(str::to_owned)
 }
 
 fn compare(method: &str, path: &str, reply: &Reply) -> Result<(), String> {

@@ -6,7 +6,7 @@ mod canary;
 mod fault;
 mod gate;
 mod gzip;
-mod http;
+pub(crate) mod http;
 mod serve;
 mod words;
 
@@ -170,11 +170,11 @@ impl Shared {
 }
 
 /// The lock even if another test thread panicked with it: what it guards is whole at any time.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn reach(counter: &watch::Sender<usize>, n: usize) {
+pub(crate) async fn reach(counter: &watch::Sender<usize>, n: usize) {
     // The sender outlives the wait, so that the only way out is the number.
     let _ = counter.subscribe().wait_for(|count| n <= *count).await;
 }

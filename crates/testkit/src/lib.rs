@@ -9,6 +9,7 @@ pub mod app;
 mod described;
 pub mod fake_collector;
 pub mod fake_executor;
+pub mod fake_provider;
 pub mod json_table;
 pub mod postgres;
 pub mod unreliable_store;

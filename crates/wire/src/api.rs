@@ -21,4 +21,6 @@ pub mod status;
 pub mod terms;
 pub mod time;
 pub mod v2;
+pub mod verifier_runs;
+pub mod verifiers;
 pub mod words;

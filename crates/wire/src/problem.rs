@@ -1,5 +1,7 @@
 //! The one error body of every HTTP surface: `application/problem+json`.
 
+use std::borrow::Cow;
+
 use jurat_core::code::Code;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -16,18 +18,27 @@ pub struct Problem {
     pub detail: String,
     /// The field that is wrong, as a path such as `consensus.replicas`.
     pub field: Option<String>,
+    /// What to try next, where more can be said than the code says.
+    pub hint: Option<String>,
     /// Members that stand beside the usual ones.
     pub extras: Map<String, Value>,
 }
 
 impl Problem {
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), field: None, extras: Map::new() }
+        Self { code, detail: detail.into(), field: None, hint: None, extras: Map::new() }
     }
 
     #[must_use]
     pub fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
+        self
+    }
+
+    /// Says what to try next in words of its own.
+    #[must_use]
+    pub fn hinted(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 
@@ -40,18 +51,19 @@ impl Problem {
     /// The body. Some clients read `error`, `message` and `hint`; they say the same.
     pub fn body(&self) -> Value {
         let code = ErrorCode(self.code);
+        let detail = &without_brackets(&self.detail);
+        let hint = self.hint.as_deref().unwrap_or_else(|| self.code.hint());
         let extra = |name| self.extras.get(name);
-        let errors =
-            self.field.as_deref().map(|field| [FieldError { field, reason: &self.detail }]);
+        let errors = self.field.as_deref().map(|field| [FieldError { field, reason: detail }]);
         let mut body = json!(ProblemBody {
             r#type: format!("urn:jurat:error:{}", self.code),
             title: code,
             status: self.code.http_status(),
-            detail: &self.detail,
+            detail,
             code,
             error: code,
-            message: &self.detail,
-            hint: self.code.hint(),
+            message: detail,
+            hint: &without_brackets(hint),
             field: self.field.as_deref(),
             errors,
             sessions: extra("sessions"),
@@ -60,6 +72,7 @@ impl Problem {
             replicas: extra("replicas"),
             round_id: extra("round_id"),
             receipt_id: extra("receipt_id"),
+            current_version_token: extra("current_version_token"),
         });
         if let Some(members) = body.as_object_mut() {
             members.extend(self.extras.clone());
@@ -120,6 +133,20 @@ pub struct ProblemBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     receipt_id: Option<&'a Value>,
+    /// With `conflict` of a deploy: the token that the next version needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    current_version_token: Option<&'a Value>,
+}
+
+/// Text that no terminal takes for markup. A client in the field reads square brackets as such, and
+/// stumbles over what a caller or a program wrote between them.
+pub fn without_brackets(text: &str) -> Cow<'_, str> {
+    if text.contains(['[', ']']) {
+        Cow::Owned(text.replace('[', "(").replace(']', ")"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// What is wrong with a field.

@@ -53,6 +53,7 @@ const BENCH_PREFIX: &str = "jurat-bench-";
 
 /// All that the core may use from outside.
 const CORE_ALLOWED: &[&str] = &[
+    "cel",
     "crc32fast",
     "hex",
     "jsonpath-rust",
@@ -66,6 +67,7 @@ const CORE_ALLOWED: &[&str] = &[
     "serde_json",
     "serde_json_canonicalizer",
     "sha2",
+    "strsim",
     "thiserror",
     "ulid",
     "unicode-normalization",

@@ -150,6 +150,35 @@ async fn judge(asking: &Asking) -> Vec<FakeExecutor> {
     fakes
 }
 
+/// Messages of the protocol for models, good ones and bad ones, each with marks in it.
+async fn speak(asking: &Asking) {
+    let arguments = json!({ "objective": CLAIM, "consensus": { "session_pool": ["e0"] } });
+    let good =
+        json!({ "name": "delegate", "arguments": arguments, "_meta": { "progressToken": BAD } });
+    let client = json!({ "name": BAD, "version": BAD });
+    let begin =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let off = json!({ "requestId": BAD, "reason": BAD });
+    let messages = [
+        (json!({ "id": BAD, "method": "initialize", "params": begin }), 200),
+        (json!({ "id": BAD, "method": "tools/call", "params": good }), 200),
+        (json!({ "id": BAD, "method": "tools/call", "params": { "name": BAD } }), 200),
+        (json!({ "id": BAD, "method": BAD, "params": { "a": CLAIM } }), 200),
+        (json!({ "method": "notifications/cancelled", "params": off }), 202),
+        (json!({ "id": BAD, "params": CLAIM }), 400),
+    ];
+    let json = ("content-type", "application/json");
+    for (mut message, expected) in messages {
+        message["jsonrpc"] = json!("2.0");
+        let reply = asking.send("POST", "/mcp", &message.to_string(), &[json]).await;
+        assert_eq!(reply.status.as_u16(), expected, "{message}");
+    }
+    for (name, value) in [("origin", "http://canary-1bad.example"), ("mcp-protocol-version", BAD)] {
+        let reply = asking.send("POST", "/mcp", CLAIM, &[json, (name, value)]).await;
+        assert!(matches!(reply.status.as_u16(), 400 | 403), "{name}");
+    }
+}
+
 /// The part of a key that only its owner knows.
 fn secret_of(key: &str) -> &str {
     key.rsplit_once('_').unwrap().1
@@ -173,6 +202,7 @@ async fn run(home: &Home, format: &str, store: &str) -> (String, Vec<String>) {
     knock(&asking).await;
     fail(&asking).await;
     let fakes = judge(&asking).await;
+    speak(&asking).await;
     let body = json!({ "name": "another", "scopes": ["rounds:create"] });
     let made = asking.post("/v1/api-keys", &body, 201).await;
     let other = made["key"].as_str().unwrap().to_owned();

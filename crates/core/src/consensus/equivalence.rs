@@ -171,7 +171,7 @@ fn outermost(pointers: &[String]) -> Vec<&str> {
 
 /// Whether two numbers differ by at most the tolerance, as written in decimal: 19.99 and 20 are
 /// within 0.01, although their binary difference is a hair more.
-fn is_within(tolerance: f64, left: f64, right: f64) -> bool {
+pub(crate) fn is_within(tolerance: f64, left: f64, right: f64) -> bool {
     let hair = (f64::EPSILON * left.abs().max(right.abs())).min(tolerance / 1_000.0);
     (left - right).abs() <= tolerance + hair
 }

@@ -9,10 +9,23 @@ const BYTES_A_VALUE: usize = 64;
 ///
 /// Two values are compared within the size of the smaller one.
 pub(super) fn size(value: &Value) -> u64 {
+    size_within(value, u64::MAX)
+}
+
+/// The same, but counting ends somewhere beyond `most`, so that it takes no longer than that.
+pub(super) fn size_within(value: &Value, most: u64) -> u64 {
     let mut total = 0_u64;
     let mut stack = vec![value];
     while let Some(value) = stack.pop() {
         total += 1;
+        let beneath = match value {
+            Value::Array(items) => items.len(),
+            Value::Object(members) => members.len(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        };
+        if most < total.saturating_add(as_u64(beneath)) {
+            return total.saturating_add(as_u64(beneath));
+        }
         match value {
             Value::String(text) => total += text_size(text),
             Value::Array(items) => stack.extend(items),
@@ -46,5 +59,13 @@ mod tests {
         assert_eq!(size(&json!([1, [2, {"a": null}]])), 6);
         assert_eq!(size(&json!("x".repeat(640))), 11);
         assert_eq!(size(&json!({ "x".repeat(128): 1 })), 4);
+    }
+
+    #[test]
+    fn counting_ends_soon_after_the_most_that_matters() {
+        let large = json!(vec![json!([1, 2, 3]); 1_000]);
+        assert_eq!(size_within(&large, 10), 1_001);
+        assert_eq!(size_within(&json!([[1, [2]], 3]), 3), 5);
+        assert_eq!(size_within(&large, 5_000), 4_001);
     }
 }

@@ -33,7 +33,7 @@ pub fn parse_equivalence(given: &Value) -> Result<Equivalence, EquivalenceError>
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Err(invalid(
-            "must be a word such as \"canonical\", or an object such as {\"fields\": [\"/answer\"]}",
+            "must be a word such as \"canonical\", or an object such as {\"numeric\": {\"tolerance\": 0.01}}",
         )),
     }
 }
@@ -69,7 +69,7 @@ fn without_terms(
 }
 
 fn fields(terms: Option<&Value>) -> Result<Equivalence, EquivalenceError> {
-    let problem = "`fields` needs a list of JSON Pointers: {\"fields\": [\"/answer\"]}";
+    let problem = "`fields` needs a list of JSON Pointers, such as \"/answer\"";
     let pointers = terms.and_then(Value::as_array).filter(|list| !list.is_empty());
     let pointers = at_most(pointers.ok_or_else(|| invalid(problem))?, "fields")?;
     let pointers = pointers.iter().map(Value::as_str);
@@ -92,7 +92,7 @@ fn numeric(terms: Option<&Value>) -> Result<Equivalence, EquivalenceError> {
 }
 
 fn buckets(terms: Option<&Value>) -> Result<Equivalence, EquivalenceError> {
-    let problem = "`buckets` needs ascending numbers: {\"buckets\": [0, 10, 100]}";
+    let problem = "`buckets` needs ascending numbers, such as 0, 10, 100";
     let bounds = terms.and_then(Value::as_array).filter(|list| !list.is_empty());
     let bounds = at_most(bounds.ok_or_else(|| invalid(problem))?, "buckets")?;
     let bounds = bounds.iter().map(Value::as_f64);

@@ -41,7 +41,7 @@ pub(super) fn members<'a>(
     };
     let is_known = |name: &str| name == FETCH_EVIDENCE || known.contains(&name);
     if let Some(name) = members.keys().find(|name| !is_known(name)) {
-        let name: String = name.chars().take(60).collect();
+        let name = plain(name, 60);
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(BindError::params(
             format!("policy_params.{name}"),
@@ -76,6 +76,36 @@ pub(super) fn list<'a>(
         }
         Some(_) => Err(BindError::params(field(), "must be a list")),
     }
+}
+
+/// A text of somebody else's in a note: cut, and on one line.
+pub(super) fn short(text: &str, most_chars: usize) -> String {
+    let cut = text.chars().nth(most_chars).map_or("", |_| "…");
+    let first = text.chars().take(most_chars);
+    let visible = first.map(|letter| if letter.is_control() { ' ' } else { letter });
+    visible.collect::<String>() + cut
+}
+
+/// The same in a message, without square brackets, which some clients take for markup.
+pub(super) fn plain(text: &str, most_chars: usize) -> String {
+    short(text, most_chars).replace('[', "(").replace(']', ")")
+}
+
+/// What a name that is not known may have been meant to be, as a clause of a message.
+pub(super) fn did_you_mean(name: &str, known: &[&str]) -> String {
+    const MOST: usize = 3;
+    // Names are short, and a longer one is no slip of the pen.
+    if 100 < name.len() {
+        return String::new();
+    }
+    let mut near: Vec<(usize, &str)> = known
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(name, known), *known))
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
+        .collect();
+    near.sort_unstable();
+    let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{name}`")).collect();
+    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
 /// Whether a text is a JSON Pointer (RFC 6901).

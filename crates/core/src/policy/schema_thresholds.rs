@@ -120,7 +120,7 @@ fn limits(given: &Value) -> Result<Limits, BindError> {
 }
 
 fn threshold(index: usize, item: &Value) -> Result<Threshold, BindError> {
-    let here = format!("policy_params.thresholds[{index}]");
+    let here = format!("policy_params.thresholds.{index}");
     let Value::Object(members) = item else {
         return Err(BindError::params(
             here,
@@ -130,9 +130,8 @@ fn threshold(index: usize, item: &Value) -> Result<Threshold, BindError> {
     if let Some(name) =
         members.keys().find(|name| !["path", "op", "value"].contains(&name.as_str()))
     {
-        let name: String = name.chars().take(60).collect();
         return Err(BindError::params(
-            format!("{here}.{name}"),
+            format!("{here}.{}", params::plain(name, 60)),
             "is not part of a threshold; known are: path, op, value",
         ));
     }
@@ -244,7 +243,7 @@ impl Threshold {
 }
 
 /// Whole numbers compare exactly, others as floating point.
-fn compare(left: &Number, right: &Number) -> Option<Ordering> {
+pub(super) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
     let whole = |number: &Number| {
         number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
     };
@@ -255,7 +254,7 @@ fn compare(left: &Number, right: &Number) -> Option<Ordering> {
 }
 
 /// A value in a note: numbers, booleans and short texts only.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::String(text) => {

@@ -23,9 +23,19 @@ pub struct Work {
 }
 
 impl Work {
+    /// What may be done at once, on the caller's own thread and stack.
+    pub(crate) const SMALL: Self = Self { applications: 5_000, regex_steps: 1_000_000, stack: 256 };
+
     /// Whether it may be done at once, on the caller's own thread and stack.
     pub const fn is_small(&self) -> bool {
-        self.applications <= 5_000 && self.regex_steps <= 1_000_000 && self.stack <= 256
+        self.is_within(&Self::SMALL)
+    }
+
+    /// Whether it is no more than this in any respect.
+    pub(crate) const fn is_within(&self, most: &Self) -> bool {
+        self.applications <= most.applications
+            && self.regex_steps <= most.regex_steps
+            && self.stack <= most.stack
     }
 
     /// Both of two works, one after the other.

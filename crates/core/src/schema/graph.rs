@@ -14,7 +14,7 @@ use super::{
 };
 
 /// States of all patterns of a schema together.
-const MAX_STATES: u64 = 100_000;
+pub(crate) const MAX_STATES: u64 = 100_000;
 /// The base that the validator assumes for a schema without an `$id`.
 const DEFAULT_BASE: &str = "json-schema:///";
 

@@ -95,6 +95,9 @@ impl NewVersion {
                     "has `{short}`; a name has 1 to {FIELD_CHARS} letters, digits, hyphens and underscores"
                 ));
             }
+            if contract.has_image() && field == "media_url" {
+                return refuse("has `media_url`, which is the name of the image".to_owned());
+            }
             if !seen.insert(field) {
                 return refuse(format!("has `{short}` twice"));
             }
@@ -119,6 +122,9 @@ impl NewVersion {
 fn within(field: &str, text: &str, most: usize) -> Result<(), InputError> {
     if text.trim().is_empty() {
         return wrong(field, "must not be blank".to_owned());
+    }
+    if text.contains('\0') {
+        return wrong(field, "must not hold a NUL character".to_owned());
     }
     let count = text.chars().count();
     if most < count {

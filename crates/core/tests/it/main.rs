@@ -3,6 +3,7 @@
 
 mod canonical_json;
 mod cases;
+mod checks;
 mod consensus;
 mod large_outputs;
 mod policies;

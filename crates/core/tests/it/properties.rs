@@ -1,5 +1,6 @@
 //! What always holds, tried on many made-up rounds, choices and decisions.
 
+mod checks;
 mod choices;
 mod decisions;
 mod rounds;

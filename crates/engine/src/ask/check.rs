@@ -11,7 +11,7 @@ use jurat_core::{
     reason,
     schema::Schema,
 };
-use jurat_guard::bounded::RefusedSchema;
+use jurat_guard::bounded::{NotDone, RefusedPolicy, RefusedSchema};
 use serde_json::json;
 
 use super::judge::Judging;
@@ -39,7 +39,7 @@ impl Engine {
         view: &PoolView,
         verifier: Option<&Bound>,
     ) -> Result<Checks, EngineError> {
-        let policy = self.bind(job, view)?;
+        let policy = self.bind(job, view).await?;
         let schema =
             self.inner.bounded.schema(&job.output_schema).await.map_err(|error| match error {
                 RefusedSchema::Schema(error) => EngineError::Schema(error),
@@ -64,10 +64,16 @@ impl Engine {
         Ok(Checks { policy, schema, candidate, own, judging })
     }
 
-    fn bind(&self, job: &Job, view: &PoolView) -> Result<Option<Arc<Policy>>, EngineError> {
+    async fn bind(&self, job: &Job, view: &PoolView) -> Result<Option<Arc<Policy>>, EngineError> {
         let binding = &job.policy;
         if Policy::is_known(&binding.policy_id) {
-            let policy = Policy::bind(binding).map_err(EngineError::Policy)?;
+            let policy = self.inner.bounded.policy(binding).await.map_err(|error| match error {
+                RefusedPolicy::Policy(error) => EngineError::Policy(error),
+                RefusedPolicy::NotDone(NotDone::Busy) => EngineError::ChecksBusy,
+                RefusedPolicy::NotDone(NotDone::Crashed) => {
+                    EngineError::Bug("a policy could not be compiled")
+                }
+            })?;
             if policy.needs_judge() && !matches!(job.work, Work::Validate { .. }) {
                 let reason =
                     format!("`{}` needs a judge and works with validate only", binding.policy_id);

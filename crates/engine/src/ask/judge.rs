@@ -63,6 +63,8 @@ impl Engine {
             image: judging.image.clone(),
             account: judging.account.clone(),
             verifier_id: judging.verifier_id.clone(),
+            // Each judge has one seat in a round.
+            turn: 0,
             is_fresh: judging.is_fresh,
             deadline: errand.deadline,
         };

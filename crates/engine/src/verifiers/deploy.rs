@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jurat_core::{
     caller::{Caller, Scope},
     id::uuid,
-    verifier::{NewVersion, Which, system},
+    verifier::{ModelRef, NewVersion, Which, system},
 };
 use jurat_store::{Deploy, Deployed, Deployment, OnceAnswer};
 
@@ -26,7 +26,8 @@ impl Engine {
         }
         new.check().map_err(EngineError::Input)?;
         self.check_reserved(caller, &new.name).await?;
-        let deploy = self.deploy_of(caller, new);
+        let judge = self.judge_of(&new).map_err(EngineError::Input)?;
+        let deploy = self.deploy_of(caller, new, judge);
         let name = &deploy.name;
         let once = self.note_for(caller, keyed, |saving| {
             OnceAnswer::OfDeployment(Arc::new(move |deployment| saving.of(deployment)))
@@ -83,10 +84,9 @@ impl Engine {
         }
     }
 
-    fn deploy_of(&self, caller: &Caller, mut new: NewVersion) -> Deploy {
+    fn deploy_of(&self, caller: &Caller, mut new: NewVersion, judge: ModelRef) -> Deploy {
         let clock = &self.inner.clock;
         let at = clock.now();
-        let judge = self.judge_or_rules(new.model.take());
         Deploy {
             account: caller.account().clone(),
             name: new.name.clone(),

@@ -67,7 +67,7 @@ impl Engine {
     ) -> Result<RunView, EngineError> {
         require(caller, Scope::VerifiersRun)?;
         let version = self.verifier_resolve(caller, &request.reference).await?;
-        check(&version, &request)?;
+        self.check_run(&version, &request)?;
         let found = self.measured(caller, version).await?;
         let ticket = self.ticket(&found.version, &request);
         let start = Start {
@@ -83,6 +83,33 @@ impl Engine {
         view(round, &found, is_repeated)
     }
 
+    /// Whether the request fits the contract of the version.
+    fn check_run(
+        &self,
+        version: &VerifierVersion,
+        request: &RunRequest,
+    ) -> Result<(), EngineError> {
+        version.config.check_inputs(&request.inputs, request.media_url.as_deref())?;
+        Question::check_length(version.config.contract, &request.inputs)?;
+        let wrong = |field: &str, problem: String| {
+            Err(EngineError::Input(InputError { field: field.to_owned(), problem }))
+        };
+        if let Some(url) = &request.media_url
+            && let Err(refused) = self.media_url_check(url)
+        {
+            return wrong("media_url", refused.to_string());
+        }
+        if let Some(twice) = twice(&request.judges) {
+            return wrong("judges", format!("names `{twice}` twice; each judge has one vote"));
+        }
+        let (named, wanted) = (request.judges.len(), usize::from(request.replicas));
+        if 0 < named && named < wanted {
+            let problem = format!("names {named}, and `replicas` asks for {wanted}");
+            return wrong("judges", problem);
+        }
+        Ok(())
+    }
+
     fn ticket(&self, version: &VerifierVersion, request: &RunRequest) -> RunTicket {
         let clock = &self.inner.clock;
         RunTicket {
@@ -94,24 +121,6 @@ impl Engine {
             inputs_digest: sha256_hex(&canonical(&candidate(request))),
         }
     }
-}
-
-/// Whether the request fits the contract of the version.
-fn check(version: &VerifierVersion, request: &RunRequest) -> Result<(), EngineError> {
-    version.config.check_inputs(&request.inputs, request.media_url.as_deref())?;
-    Question::check_length(version.config.contract, &request.inputs)?;
-    let wrong = |field: &str, problem: String| {
-        Err(EngineError::Input(InputError { field: field.to_owned(), problem }))
-    };
-    if let Some(twice) = twice(&request.judges) {
-        return wrong("judges", format!("names `{twice}` twice; each judge has one vote"));
-    }
-    let (named, wanted) = (request.judges.len(), usize::from(request.replicas));
-    if 0 < named && named < wanted {
-        let problem = format!("names {named}, and `replicas` asks for {wanted}");
-        return wrong("judges", problem);
-    }
-    Ok(())
 }
 
 fn twice(judges: &[ModelRef]) -> Option<&ModelRef> {

@@ -7,7 +7,7 @@ use jurat_core::{
     policy::{Evaluation, Policy, PolicyBinding, Status},
     schema::SchemaError,
 };
-use jurat_guard::bounded::{Bounded, RefusedSchema};
+use jurat_guard::bounded::{Bounded, RefusedPolicy, RefusedSchema};
 use serde_json::{Value, json};
 
 fn candidate(output: Value) -> Arc<Candidate> {
@@ -157,4 +157,25 @@ fn large_work_is_done_away_from_the_callers_small_stack() {
         })
     });
     assert_eq!(caller.unwrap().join().unwrap(), Status::Passed);
+}
+
+#[tokio::test]
+async fn checks_are_compiled_and_made_within_the_bounds() {
+    let bounded = Bounded::new(1);
+    let open = bounded.schema(&json!({})).await.unwrap();
+    let bind = |checks: Value| PolicyBinding::new("vp.checks.v1", json!({ "checks": checks }));
+    let binding = bind(json!([{"schema": {"$ref": "#"}}]));
+    assert!(matches!(bounded.policy(&binding).await, Err(RefusedPolicy::Policy(_))));
+
+    // As deep as an expression can be, on threads whose stacks are large enough.
+    let deep =
+        (0..18).fold("true".to_owned(), |inner, level| format!("[1].all(x{level}, {inner})"));
+    let policy = bounded.policy(&bind(json!([{ "cel": deep }]))).await.unwrap();
+    let said = bounded.evaluate(Arc::new(policy), candidate(json!(1)), open.clone()).await;
+    assert_eq!(said.status, Status::Passed);
+
+    let doubling = format!("['x']{} == []", ".map(a, a + a)".repeat(26));
+    let policy = bounded.policy(&bind(json!([{ "cel": doubling }]))).await.unwrap();
+    let said = bounded.evaluate(Arc::new(policy), candidate(json!(1)), open).await;
+    assert_eq!((said.status, said.reason_codes), (Status::Inconclusive, vec![1040]));
 }

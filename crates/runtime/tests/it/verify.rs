@@ -156,3 +156,31 @@ async fn a_liar_turns_the_verdict_round_gives_a_reason_and_hashes_it_well() {
         assert_eq!(reply.json["verifier_result_hash"], expected_hash(&request, &reply.json));
     }
 }
+
+#[tokio::test]
+async fn checks_are_made_and_bad_ones_refused_with_their_field() {
+    let server = echo(EchoMode::Honest).await;
+    let output = json!({"answer": "forty-two", "n": 42});
+    for (check, status, codes) in [
+        (json!({"path": "/answer", "regex": "^[a-z-]+$"}), "passed", json!([])),
+        (
+            json!({"cel": "output.n == 42 && output.answer.startsWith('forty')"}),
+            "passed",
+            json!([]),
+        ),
+        (json!({"path": "/n", "bounds": {"max": 10}}), "failed", json!([1053])),
+        (json!({"cel": "output.missing > 1"}), "failed", json!([1058])),
+    ] {
+        let params = json!({ "checks": [check] });
+        let request = verify_request(&output, &json!({}), "vp.checks.v1", &params);
+        let reply = server.post("/verify", &request).await;
+        assert_eq!(reply.json["verification_status"], status, "{check}: {reply:?}");
+        assert_eq!(reply.json["reason_codes"], codes, "{check}");
+        assert_eq!(reply.json["verifier_result_hash"], expected_hash(&request, &reply.json));
+    }
+    let params = json!({"checks": [{"required": ["n"]}, {"cel": "output.n ="}]});
+    let request = verify_request(&output, &json!({}), "vp.checks.v1", &params);
+    let reply = server.post("/verify", &request).await;
+    assert_eq!((reply.status, &reply.json["error"]), (422, &json!("policy_invalid")), "{reply:?}");
+    assert_eq!(reply.json["field"], "policy.policy_params.checks.1.cel");
+}

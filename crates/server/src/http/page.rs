@@ -54,6 +54,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Filters {
             if filters.contains_key(&name) {
                 return Err(encode::problem(&wrong(&name, "stands twice; leave one out")));
             }
+            if value.contains('\0') {
+                return Err(encode::problem(&wrong(&name, "holds a character that no value has")));
+            }
             filters.insert(name, value);
         }
         Ok(Self(filters))

@@ -161,6 +161,16 @@ impl Description {
         self
     }
 
+    /// The last reply may come as lines of JSON too.
+    pub(super) fn or_lines(mut self, text: &'static str) -> Self {
+        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        if let Some(reply) = self.replies.last_mut() {
+            reply.contents.push(("application/x-ndjson", content));
+        }
+        self
+    }
+
     /// A header of the last reply.
     pub(super) fn and_header(mut self, name: &'static str, text: &'static str) -> Self {
         if let Some(reply) = self.replies.last_mut() {

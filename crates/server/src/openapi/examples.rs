@@ -32,6 +32,8 @@ const ALL: &[(&str, &str)] = &[
     ("round_cancelled", include_str!("examples/round_cancelled.json")),
     ("round_list", include_str!("examples/round_list.json")),
     ("round_open", include_str!("examples/round_open.json")),
+    ("run", include_str!("examples/run.json")),
+    ("run_list", include_str!("examples/run_list.json")),
     ("session", include_str!("examples/session.json")),
     ("session_add_request", include_str!("examples/session_add_request.json")),
     ("session_list", include_str!("examples/session_list.json")),
@@ -42,6 +44,14 @@ const ALL: &[(&str, &str)] = &[
     ("validate_request", include_str!("examples/validate_request.json")),
     ("validate_v2", include_str!("examples/validate_v2.json")),
     ("validate_v2_request", include_str!("examples/validate_v2_request.json")),
+    ("verifier", include_str!("examples/verifier.json")),
+    ("verifier_delete", include_str!("examples/verifier_delete.json")),
+    ("verifier_deploy", include_str!("examples/verifier_deploy.json")),
+    ("verifier_deploy_request", include_str!("examples/verifier_deploy_request.json")),
+    ("verifier_list", include_str!("examples/verifier_list.json")),
+    ("verifier_revoke", include_str!("examples/verifier_revoke.json")),
+    ("verifier_run_request", include_str!("examples/verifier_run_request.json")),
+    ("verifier_versions", include_str!("examples/verifier_versions.json")),
 ];
 
 /// The example of this name; null when there is none, which a test would find.

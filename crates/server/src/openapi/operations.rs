@@ -1,6 +1,7 @@
 //! What each operation is for, what it takes, and what it answers.
 
 mod credits;
+mod verifiers;
 
 use jurat_core::{caller::Scope, code::Code};
 use jurat_wire::{
@@ -38,6 +39,7 @@ pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
 pub(super) const CREDITS: &str = "credits";
+pub(super) const VERIFIERS: &str = "verifiers";
 pub(super) const MODELS: &str = "models";
 pub(super) const OPERATIONS: &str = "operations";
 
@@ -47,6 +49,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (ROUNDS, "Read what was asked and decided."),
     (EXECUTORS, "Register the services that do the work."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
+    (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
     (CREDITS, "See and grant credit, and suspend accounts."),
     (MODELS, "Offer the operations as tools to models and agents."),
@@ -89,13 +92,13 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "mcp" => mcp(),
         "doctor" => doctor(),
         "doctor_entries" => doctor_entries(),
-        "health" => health(),
+        "health" | "healthz" => health(),
         "ready" => ready(),
         "metrics_show" => metrics_show(),
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
-        _ => return None,
+        _ => return verifiers::describe(route),
     })
 }
 

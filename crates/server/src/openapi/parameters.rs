@@ -1,6 +1,11 @@
 //! Parameters that several operations take.
 
-use jurat_core::{consensus::Outcome, job::Kind, round::State};
+use jurat_core::{
+    consensus::Outcome,
+    job::Kind,
+    round::State,
+    run::{Purpose, RunVerdict},
+};
 use serde_json::json;
 use utoipa::openapi::{
     Required,
@@ -21,6 +26,13 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
             let (text, example) = match name {
                 "name" => ("The name of an executor.", "delta"),
                 _ if path.starts_with("/v1/api-keys") => ("The id of a key, or its name.", "app"),
+                "ref" => (
+                    "The id of a verifier, or its name; `@` and a version pins one. `system:` and a name runs one of the platform.",
+                    "claims-cite-source",
+                ),
+                _ if path.starts_with("/v1/verifier-runs") => {
+                    ("The id of a run.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
+                }
                 "file" => ("A file of the page.", "start.js"),
                 _ if path.starts_with("/v1/accounts") => ("The id of an account.", "acct_team"),
                 _ if path.starts_with("/v1/rounds") => {
@@ -122,6 +134,32 @@ pub(super) fn of_rounds() -> [Parameter; 5] {
         query("since", "Only rounds that were opened then or later.", moment()),
         query("until", "Only rounds that were opened before.", moment()),
     ]
+}
+
+/// The version of a verifier.
+pub(super) fn version(text: &str) -> Parameter {
+    let schema =
+        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(u32::MAX));
+    query("version", text, schema)
+}
+
+/// The filters of a list of runs.
+pub(super) fn of_runs() -> [Parameter; 5] {
+    let verdicts = RunVerdict::ALL.iter().map(|verdict| verdict.as_str());
+    let purposes = Purpose::ALL.iter().map(|purpose| purpose.as_str());
+    [
+        version("Only runs of this version."),
+        query("verdict", "Only runs that ended so.", string().enum_values(Some(verdicts))),
+        query("purpose", "Only runs that are for this.", string().enum_values(Some(purposes))),
+        query("since", "Only runs that began then or later.", moment()),
+        query("until", "Only runs that began before.", moment()),
+    ]
+}
+
+/// The verifier whose runs are listed.
+pub(super) fn of_verifier() -> Parameter {
+    let text = "Only runs of this verifier: its id, also when it was revoked, its name, or `system:` and a name.";
+    query("verifier", text, string())
 }
 
 fn query(name: &str, text: &str, schema: ObjectBuilder) -> Parameter {

@@ -1,5 +1,6 @@
 //! The consensus API, a file per route.
 
+mod checks;
 mod delegate;
 mod factcheck;
 mod terms;

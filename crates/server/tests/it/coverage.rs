@@ -9,7 +9,8 @@ use jurat_server::{Access, route_table};
 use jurat_testkit::app::TestApp;
 
 fn path_of(template: &str) -> String {
-    template.replace("{name}", "nobody").replace("{id}", "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    let path = template.replace("{name}", "nobody").replace("{ref}", "nobody");
+    path.replace("{id}", "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV")
 }
 
 #[tokio::test]
@@ -28,7 +29,7 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
     }
     assert_eq!(
         open,
-        BTreeSet::from(["/docs", "/docs/{file}", "/health", "/openapi.json", "/ready"])
+        BTreeSet::from(["/docs", "/docs/{file}", "/health", "/healthz", "/openapi.json", "/ready"])
     );
 }
 

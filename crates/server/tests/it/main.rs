@@ -14,6 +14,7 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod overload;
+mod postgres;
 mod signature;
 mod stream;
 mod v1;

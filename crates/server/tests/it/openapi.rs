@@ -264,6 +264,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
         played.extend(story.played);
     }
     played.extend(called_off().await);
+    played.extend(registry().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {
@@ -275,6 +276,30 @@ async fn the_examples_are_what_the_server_takes_and_says() {
         .collect();
     let missing: Vec<&String> = all.difference(&played).collect();
     assert_eq!(missing, ["GET /openapi.json"], "play these examples in the story");
+}
+
+/// A verifier from its first deploy to its end.
+async fn registry() -> BTreeSet<String> {
+    let mut story = Story::new(TestApp::new().await);
+    let at = "/v1/verifiers";
+    let request = story.request("POST", at);
+    let deployed = story.play("POST", at, at, &request).await.json();
+    story.play("GET", at, "/v1/verifiers?limit=1", &Value::Null).await;
+    let name = format!("{at}/{}", deployed["name"].as_str().unwrap());
+    story.play("GET", "/v1/verifiers/{ref}", &name, &Value::Null).await;
+    let path = "/v1/verifiers/{ref}/versions";
+    story.play("GET", path, &format!("{name}/versions"), &Value::Null).await;
+    let path = "/v1/verifiers/{ref}/runs";
+    let request = story.request("POST", path);
+    let run = story.play("POST", path, &format!("{name}/runs"), &request).await.json();
+    story.play("GET", path, &format!("{name}/runs"), &Value::Null).await;
+    story.play("GET", "/v1/verifier-runs", "/v1/verifier-runs", &Value::Null).await;
+    let shown = format!("/v1/verifier-runs/{}", run["verifier_run_id"].as_str().unwrap());
+    story.play("GET", "/v1/verifier-runs/{id}", &shown, &Value::Null).await;
+    story.play("DELETE", "/v1/verifiers/{ref}", &name, &Value::Null).await;
+    let id = format!("{at}/{}/permanent", deployed["verifier_id"].as_str().unwrap());
+    story.play("DELETE", "/v1/verifiers/{ref}/permanent", &id, &Value::Null).await;
+    story.played
 }
 
 /// A round that nobody waits for, and that is called off.
@@ -292,7 +317,7 @@ async fn called_off() -> BTreeSet<String> {
 }
 
 async fn resources(story: &mut Story) {
-    for path in ["/health", "/ready"] {
+    for path in ["/health", "/healthz", "/ready"] {
         story.play("GET", path, path, &Value::Null).await;
     }
     let request = story.request("POST", "/mcp");

@@ -5,3 +5,4 @@ mod doctor;
 mod executors;
 mod rounds;
 mod sessions;
+pub(crate) mod verifiers;

@@ -18,7 +18,7 @@ impl Gate {
         self.0.send_replace(true);
     }
 
-    pub(super) async fn opened(&self) {
+    pub(crate) async fn opened(&self) {
         // The sender is alive as long as `self` is, so that only an open gate ends this.
         let _ = self.0.subscribe().wait_for(|is_open| *is_open).await;
     }

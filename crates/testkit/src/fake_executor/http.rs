@@ -15,18 +15,18 @@ const MAX_HEAD: usize = 256 * 1024;
 
 /// One client's connection, and what it sent ahead of its turn.
 #[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) stream: TcpStream,
+pub(crate) struct Connection {
+    pub(crate) stream: TcpStream,
     buffer: BytesMut,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         Self { stream, buffer: BytesMut::new() }
     }
 
     /// The next request; `None` when the client closed the connection between two.
-    pub(super) async fn request(&mut self) -> io::Result<Option<Call>> {
+    pub(crate) async fn request(&mut self) -> io::Result<Option<Call>> {
         let Some(head) = self.head().await? else { return Ok(None) };
         let (method, path, headers) = parse_head(&head).ok_or_else(bad_request)?;
         if headers.contains_key(header::TRANSFER_ENCODING) {
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// Writes a whole answer with its length.
-    pub(super) async fn reply(
+    pub(crate) async fn reply(
         &mut self,
         status: u16,
         headers: &[(&str, &str)],
@@ -75,21 +75,21 @@ impl Connection {
         self.stream.write_all(&message).await
     }
 
-    pub(super) async fn reply_json(&mut self, status: u16, body: &Value) -> io::Result<()> {
+    pub(crate) async fn reply_json(&mut self, status: u16, body: &Value) -> io::Result<()> {
         self.reply(status, &[JSON], body.to_string().as_bytes()).await
     }
 
     /// Returns when the client has closed its side.
-    pub(super) async fn closed(&mut self) {
+    pub(crate) async fn closed(&mut self) {
         let mut rest = [0; 1024];
         while let Ok(1..) = self.stream.read(&mut rest).await {}
     }
 }
 
-pub(super) const JSON: (&str, &str) = ("content-type", "application/json");
+pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// The status line and headers, without the empty line that ends them.
-pub(super) fn head(status: u16, headers: &[(&str, &str)]) -> String {
+pub(crate) fn head(status: u16, headers: &[(&str, &str)]) -> String {
     let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     let mut text = format!("HTTP/1.1 {status} {}\r\n", reason.unwrap_or("Unknown"));
     for (name, value) in headers {

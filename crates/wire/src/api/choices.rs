@@ -20,6 +20,9 @@ pub(super) const NOT_BLANK: &str = r"\S";
 /// A name that can stand in a URL and on a command line.
 pub(super) const NAME: &str = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
 
+/// A provider and a model, which may have slashes of its own.
+pub(super) const MODEL: &str = "^[a-z0-9-]+/[!-~]+$";
+
 /// A type that stands for a schema, with the types that the schema refers to.
 macro_rules! choices {
     ($($(#[$doc:meta])* $name:ident($($part:ty),*) = $schema:expr;)+) => {$(
@@ -95,6 +98,12 @@ choices! {
         .item(to::<FieldsEquivalence>())
         .item(to::<NumericEquivalence>())
         .item(to::<BucketsEquivalence>());
+
+    /// The name of a text field that a judge reads.
+    InputFieldName() = text().pattern(Some("^[A-Za-z0-9_-]{1,64}$")).description(Some("The name of a text field that a judge reads."));
+
+    /// A judge.
+    JudgeModel() = text().pattern(Some(MODEL)).max_length(Some(200)).description(Some("`provider/model`."));
 
     /// How many sessions are asked.
     Replicas() = integer().enum_values(Some([1, 3, 5])).description(Some("How many sessions are asked."));

@@ -7,7 +7,7 @@ use jurat_core::{
     id::RoundId,
     job::{Kind, Toggle},
     reason,
-    replica::{self, Replica, Said},
+    replica::{self, Failure, Replica, Said},
     round::{Closing, OpenRound, Round},
 };
 use serde::{Serialize, Serializer};
@@ -224,6 +224,12 @@ pub(super) struct ErrorBody<'a> {
     detail: &'a str,
 }
 
+impl<'a> ErrorBody<'a> {
+    pub(super) fn of(failure: &'a Failure) -> Self {
+        Self { code: FailureCode(failure.code), detail: &failure.detail }
+    }
+}
+
 /// What a replica gave beside its answer; empty without an answer.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = Evidence)]
@@ -357,10 +363,7 @@ impl<'a> ReplicaBody<'a> {
             evidence: said.map(|said| EvidenceBody::of(said, traces)).unwrap_or_default(),
             latency_ms: replica.latency_ms,
             cost: replica.cost_micros,
-            error: replica.answer.failure().map(|failure| ErrorBody {
-                code: FailureCode(failure.code),
-                detail: &failure.detail,
-            }),
+            error: replica.answer.failure().map(ErrorBody::of),
             independence: replica.independence.to_string(),
             reliability: replica.reliability,
             group,

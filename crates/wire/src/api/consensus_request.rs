@@ -276,7 +276,7 @@ fn list<T: serde::de::DeserializeOwned>(
     let items = value.as_array().ok_or_else(|| fields.wrong(name, "must be a list"))?;
     let read = |(index, item): (usize, &Value)| {
         serde_json::from_value(item.clone()).map_err(|error| {
-            fields.wrong(&format!("{name}[{index}]"), &format!("is not usable: {error}"))
+            fields.wrong(&format!("{name}.{index}"), &format!("is not usable: {error}"))
         })
     };
     items.iter().enumerate().map(read).collect()

@@ -17,6 +17,8 @@ use super::{
     keys::{self, CreateKeyRequest, RotateKeyRequest},
     sessions::{self, AddSessionRequest},
     v2,
+    verifier_runs::{self, RunVerifierRequest},
+    verifiers::{self, DeployVerifierRequest},
 };
 use crate::problem::Problem;
 
@@ -58,7 +60,7 @@ fn cases() -> Vec<Case> {
     for old in [&mut delegate_v2, &mut validate_v2] {
         old.as_object_mut().unwrap().remove("consensus");
     }
-    vec![
+    let mut cases = vec![
         case::<DelegateRequest>(|it| consensus_request::delegate(it).map(drop), delegate, TERMS),
         case::<ValidateRequest>(|it| consensus_request::validate(it).map(drop), validate, TERMS),
         case::<FactcheckRequest>(
@@ -76,6 +78,13 @@ fn cases() -> Vec<Case> {
             validate_v2,
             OLD,
         ),
+    ];
+    cases.extend(own_resources());
+    cases
+}
+
+fn own_resources() -> Vec<Case> {
+    vec![
         case::<AddExecutorRequest>(
             |it| executors::decode_add(it, NOW).map(drop),
             json!({ "name": "a", "url": "http://a", "session": { "id": "b" } }),
@@ -94,6 +103,19 @@ fn cases() -> Vec<Case> {
         case::<GrantRequest>(
             |it| credits::decode_grant(it).map(drop),
             json!({ "amount_usd": "5.00", "note": "a gift" }),
+            &[],
+        ),
+        case::<DeployVerifierRequest>(
+            |it| verifiers::decode_deploy(it).map(drop),
+            json!({
+                "name": "a", "description": "b", "criterion": "c", "input_contract": "text",
+                "input_fields": ["d"], "model_settings": { "model": "e/f" },
+            }),
+            &[],
+        ),
+        case::<RunVerifierRequest>(
+            |it| verifier_runs::decode_run(it).map(drop),
+            json!({ "inputs": { "a": "b" } }),
             &[],
         ),
         case::<RotateKeyRequest>(
@@ -201,8 +223,11 @@ impl Case {
         let is_made = |path: &str| self.undescribed == OLD && path.starts_with("consensus");
         // A candidate brings its own evidence, which the claim's text tells of.
         let is_candidates = |path: &str| path.starts_with("claim.");
-        let is_new =
-            |path: &&String| !described.contains(*path) && !is_made(path) && !is_candidates(path);
+        // What stands in a list is described by the type of its items.
+        let is_listed = |path: &str| path.split('.').any(|part| part.parse::<usize>().is_ok());
+        let is_new = |path: &&String| {
+            !described.contains(*path) && !is_made(path) && !is_candidates(path) && !is_listed(path)
+        };
         asked.iter().filter(is_new).collect()
     }
 }
@@ -258,6 +283,10 @@ const WORDS: &[&str] = &[
     "0.0000001",
     "999999999.999999",
     "1000000000",
+    "image",
+    "low",
+    "a/b/c",
+    "Provider/model",
 ];
 
 /// Values of every kind, good and bad, for whatever field.
@@ -275,6 +304,8 @@ fn values() -> Vec<Value> {
         json!({ "fields": ["/a"] }), json!({ "fields": ["a"] }), json!({ "fields": [] }),
         json!({ "numeric": { "tolerance": 0.1 } }), json!({ "numeric": { "tolerance": -1 } }),
         json!({ "buckets": [1, 2] }), json!({ "buckets": [] }), json!({ "a": 1, "b": 2 }),
+        json!([{ "inputs": { "d": "x" }, "passed": true }]), json!([{ "inputs": { "d": "x" } }]),
+        json!([{ "inputs": { "d": 1 }, "passed": true }]), json!(["a/b"]), json!(["a/b", "a/b"]),
         json!([{ "mime": "a", "content": "b" }]), json!([{ "mime": "a" }]),
         json!([{
             "uri": "a", "digest": "b", "size_bytes": 1, "mime": "c", "created_at": 2, "producer": "d",
@@ -359,6 +390,7 @@ fn what_is_not_known_is_refused_or_ignored_by_both() {
             "execution.surplus",
             "consensus.surplus",
             "session.surplus",
+            "model_settings.surplus",
         ] {
             let (parent, _) = path.rsplit_once('.').unwrap_or(("", path));
             if !parent.is_empty() && case.whole.get(parent).is_none_or(|it| !it.is_object()) {

@@ -1,6 +1,6 @@
 //! Reads the members of a JSON object and names the one that is wrong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::code::Code;
 use serde_json::{Map, Value};
@@ -102,6 +102,33 @@ impl<'a> Fields<'a> {
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
         let items = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
         items.ok_or_else(|| self.wrong(name, "must be a list of strings"))
+    }
+
+    /// An object whose members are all strings; the one that is not is named.
+    pub fn text_map(&self, name: &str) -> Result<BTreeMap<String, String>, Problem> {
+        let Some(object) = self.object(name)? else { return Ok(BTreeMap::new()) };
+        let members = object.members.iter().map(|(member, value)| {
+            let wrong =
+                || object.wrong(&short(member), &format!("must be a string, not {}", kind(value)));
+            Ok((member.clone(), value.as_str().ok_or_else(wrong)?.to_owned()))
+        });
+        members.collect()
+    }
+
+    /// A list of objects; each has its place as a part of its path.
+    pub fn objects(&self, name: &str) -> Result<Vec<Fields<'a>>, Problem> {
+        let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        let items = value.as_array().ok_or_else(|| {
+            self.wrong(name, &format!("must be a list of objects, not {}", kind(value)))
+        })?;
+        let item = |(index, item): (usize, &'a Value)| {
+            let path = format!("{name}.{index}");
+            match item.as_object() {
+                Some(members) => Ok(Fields { members, path: self.path(&path), code: self.code }),
+                None => Err(self.wrong(&path, &format!("must be an object, not {}", kind(item)))),
+            }
+        };
+        items.iter().enumerate().map(item).collect()
     }
 
     /// Names the first member that is not known.

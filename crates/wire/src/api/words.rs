@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use jurat_core::{caller, code, consensus, job, ledger, replica, round, session};
+use jurat_core::{caller, code, consensus, job, ledger, replica, round, run, session, verifier};
 use serde::{Serialize, Serializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -45,15 +45,20 @@ described! {
     ErrorCode, code::Code, "A stable name for what went wrong.";
     FactcheckMode, job::FactcheckMode, "How a fact check is to be done; passed on to the executors.";
     FailureCode, replica::FailureCode, "Why a replica has no verdict.";
+    InputContract, verifier::InputContract, "What a judge reads: named text fields, one image, or both.";
     Kind, job::Kind, "What a round was asked to do.";
     Label, replica::Label, "What a replica, or a round, says in one word.";
     Merge, job::Merge, "How the output of the winners is made.";
     Movement, ledger::Movement, "Why credit moved.";
     Outcome, consensus::Outcome, "What came of a round.";
     Place, ledger::Place, "Where credit is: outside of the account, available, held for a round, or spent.";
+    ReasoningEffort, verifier::Effort, "How hard a judge should think, for models that take such a hint.";
+    RunErrorCode, run::RunError, "Why a run has no verdict.";
+    RunPurpose, run::Purpose, "What a run is for.";
     Scope, caller::Scope, "What a key may do.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
     TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
+    VerifierStatus, verifier::Standing, "Whether a verifier can be used.";
 }
 
 /// Where a round stands: it runs, or it has ended in one of several ways.

@@ -1,0 +1,174 @@
+//! The check `bounds`: a number within limits, or near a value.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+use super::{Unmet, kind_of, read::Members};
+use crate::{
+    consensus::is_within,
+    policy::{params::BindError, schema_thresholds::compare},
+    reason,
+};
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Bounds {
+    limits: Vec<Limit>,
+    near: Option<Near>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Limit {
+    side: Side,
+    bound: Number,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    AtLeast,
+    MoreThan,
+    AtMost,
+    LessThan,
+}
+
+const SIDES: [(&str, Side); 4] = [
+    ("min", Side::AtLeast),
+    ("exclusive_min", Side::MoreThan),
+    ("max", Side::AtMost),
+    ("exclusive_max", Side::LessThan),
+];
+
+impl Side {
+    const fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::AtLeast => order.is_ge(),
+            Self::MoreThan => order.is_gt(),
+            Self::AtMost => order.is_le(),
+            Self::LessThan => order.is_lt(),
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::AtLeast => "at least",
+            Self::MoreThan => "more than",
+            Self::AtMost => "at most",
+            Self::LessThan => "less than",
+        }
+    }
+
+    const fn is_lower(self) -> bool {
+        matches!(self, Self::AtLeast | Self::MoreThan)
+    }
+}
+
+/// A value and how far from it a number may be.
+#[derive(Debug, PartialEq)]
+struct Near {
+    value: Number,
+    /// `None` when the number must be the value itself.
+    tolerance: Option<f64>,
+}
+
+impl Bounds {
+    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+        let known = [
+            "min",
+            "max",
+            "exclusive_min",
+            "exclusive_max",
+            "value",
+            "tolerance",
+            "relative_tolerance",
+        ];
+        let terms = members.terms("bounds", &known)?;
+        let number = |name| terms.optional(name, "a number", |value| value.as_number().cloned());
+        let mut limits = Vec::new();
+        for (name, side) in SIDES {
+            limits.extend(number(name)?.map(|bound| Limit { side, bound }));
+        }
+        if !can_be_met(&limits) {
+            return Err(terms.place().refuse("has limits that no number satisfies"));
+        }
+        let positive = |name| terms.optional(name, "a number, 0 or more", positive);
+        let (absolute, relative) = (positive("tolerance")?, positive("relative_tolerance")?);
+        let near = match number("value")? {
+            Some(value) => Some(Near { tolerance: widest(&value, absolute, relative), value }),
+            None if absolute.is_some() || relative.is_some() => {
+                let problem = "has a tolerance but no `value` to be near; give one";
+                return Err(terms.place().refuse(problem));
+            }
+            None => None,
+        };
+        if limits.is_empty() && near.is_none() {
+            let problem = "needs a limit (min, max, exclusive_min, exclusive_max) or a `value`";
+            return Err(terms.place().refuse(problem));
+        }
+        Ok(Self { limits, near })
+    }
+
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+        let Value::Number(number) = found else {
+            let why = format!("{place} is {}, not a number.", kind_of(found));
+            return Err(Unmet::unusable(why));
+        };
+        let out_of_bounds = |wanted: String| {
+            let why = format!("{place} is {number}; it must be {wanted}.");
+            Err(Unmet::new(reason::CHECK_OUT_OF_BOUNDS, why))
+        };
+        for Limit { side, bound } in &self.limits {
+            if !compare(number, bound).is_some_and(|order| side.holds(order)) {
+                return out_of_bounds(format!("{} {bound}", side.words()));
+            }
+        }
+        match &self.near {
+            Some(near) if !near.holds(number) => out_of_bounds(near.words()),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Near {
+    fn holds(&self, number: &Number) -> bool {
+        let is_equal = compare(number, &self.value) == Some(Ordering::Equal);
+        let is_near = || {
+            let (tolerance, number) = (self.tolerance?, number.as_f64()?);
+            Some(is_within(tolerance, number, self.value.as_f64()?))
+        };
+        is_equal || is_near().unwrap_or(false)
+    }
+
+    fn words(&self) -> String {
+        match self.tolerance {
+            Some(tolerance) => format!("within {tolerance} of {}", self.value),
+            None => format!("{}", self.value),
+        }
+    }
+}
+
+fn positive(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|number| number.is_finite() && 0.0 <= *number)
+}
+
+/// The larger of both tolerances, as a distance.
+fn widest(value: &Number, absolute: Option<f64>, relative: Option<f64>) -> Option<f64> {
+    let size = value.as_f64().unwrap_or_default().abs();
+    let relative = relative.map(|share| share * size).filter(|distance| distance.is_finite());
+    match (absolute, relative) {
+        (Some(absolute), Some(relative)) => Some(absolute.max(relative)),
+        (absolute, relative) => absolute.or(relative),
+    }
+}
+
+/// Whether some number is on the right side of every limit.
+fn can_be_met(limits: &[Limit]) -> bool {
+    let lower = limits.iter().filter(|limit| limit.side.is_lower());
+    lower.into_iter().all(|low| {
+        let mut upper = limits.iter().filter(|limit| !limit.side.is_lower());
+        upper.all(|high| match compare(&low.bound, &high.bound) {
+            Some(Ordering::Less) => true,
+            Some(Ordering::Equal) => low.side == Side::AtLeast && high.side == Side::AtMost,
+            Some(Ordering::Greater) | None => false,
+        })
+    })
+}

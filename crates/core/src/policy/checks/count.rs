@@ -1,0 +1,54 @@
+//! The check `count`: how many items a list has, or members an object.
+
+use serde_json::Value;
+
+use super::{Unmet, kind_of, read::Members};
+use crate::{
+    policy::{cost::as_u64, params::BindError},
+    reason,
+};
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Count {
+    min: Option<u64>,
+    max: Option<u64>,
+    equals: Option<u64>,
+}
+
+impl Count {
+    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+        let terms = members.terms("count", &["min", "max", "equals"])?;
+        let whole = |name| terms.optional(name, "a whole number, 0 or more", Value::as_u64);
+        let read = Self { min: whole("min")?, max: whole("max")?, equals: whole("equals")? };
+        if let (Some(min), Some(max)) = (read.min, read.max)
+            && max < min
+        {
+            return Err(terms
+                .place()
+                .refuse("has a `min` above its `max`, which nothing satisfies"));
+        }
+        if read == (Self { min: None, max: None, equals: None }) {
+            return Err(terms.place().refuse("needs at least one of: min, max, equals"));
+        }
+        Ok(read)
+    }
+
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+        let (count, entries) = match found {
+            Value::Array(items) => (as_u64(items.len()), "items"),
+            Value::Object(members) => (as_u64(members.len()), "members"),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                let why = format!("{place} is {}, not a list or an object.", kind_of(found));
+                return Err(Unmet::unusable(why));
+            }
+        };
+        let wanted = match self {
+            Self { equals: Some(equals), .. } if *equals != count => format!("exactly {equals}"),
+            Self { min: Some(min), .. } if count < *min => format!("at least {min}"),
+            Self { max: Some(max), .. } if *max < count => format!("at most {max}"),
+            _ => return Ok(()),
+        };
+        let why = format!("{place} has {count} {entries}; it must have {wanted}.");
+        Err(Unmet::new(reason::CHECK_COUNT_WRONG, why))
+    }
+}

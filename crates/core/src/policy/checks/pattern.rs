@@ -1,0 +1,86 @@
+//! The check `regex`, and the patterns in expressions: linear in time, bounded in size.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::{Unmet, kind_of, read::Members};
+use crate::{
+    policy::{
+        cost::as_u64,
+        params::{BindError, short},
+        schema_thresholds::shown,
+    },
+    reason,
+    schema::{PatternRefused, Work, compile_pattern},
+};
+
+/// Patterns by their text.
+pub(super) type Patterns = BTreeMap<String, Pattern>;
+
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    pub(super) regex: Regex,
+    /// States of its automaton.
+    pub(super) states: u64,
+}
+
+impl Pattern {
+    pub(super) fn compile(text: &str) -> Result<Self, PatternRefused> {
+        let (regex, states) = compile_pattern(text)?;
+        Ok(Self { regex, states })
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.regex.as_str() == other.regex.as_str()
+    }
+}
+
+/// A pattern, and whether it must match.
+#[derive(Debug, PartialEq)]
+pub(super) struct Regular {
+    pattern: Pattern,
+    matches: bool,
+}
+
+impl Regular {
+    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+        let (at, given) = members.get("regex");
+        let text = given.as_str().ok_or_else(|| at.refuse("must be a pattern, as a text"))?;
+        let pattern = Pattern::compile(text).map_err(|why| at.refuse(&refusal(why)))?;
+        let matches = members.optional("matches", "true or false", Value::as_bool)?;
+        Ok(Self { pattern, matches: matches.unwrap_or(true) })
+    }
+
+    pub(super) fn states(&self) -> u64 {
+        self.pattern.states
+    }
+
+    pub(super) fn work(&self, found: &Value) -> Work {
+        let bytes = as_u64(found.as_str().map_or(0, str::len));
+        let regex_steps = bytes.saturating_mul(self.pattern.states);
+        Work { regex_steps, ..Work::default() }
+    }
+
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+        let Some(text) = found.as_str() else {
+            let why = format!("{place} is {}, not a text.", kind_of(found));
+            return Err(Unmet::unusable(why));
+        };
+        if self.pattern.regex.is_match(text) == self.matches {
+            return Ok(());
+        }
+        let must = if self.matches { "must" } else { "must not" };
+        let pattern = short(self.pattern.regex.as_str(), 60);
+        let why = format!("{place} is {}; it {must} match `{pattern}`.", shown(found));
+        Err(Unmet::new(reason::CHECK_PATTERN_FAILED, why))
+    }
+}
+
+/// Why a pattern is refused, in a message about a field.
+pub(super) fn refusal(why: PatternRefused) -> String {
+    format!("is refused: {why}")
+}

@@ -1,0 +1,232 @@
+//! Reading the checks from `policy_params`, with errors that name the field.
+
+use serde_json::{Map, Value};
+
+use super::{Bounds, Check, Count, Expression, Hash, Kind, Patterns, Regular, Required, Set};
+use crate::{
+    policy::params::{self, BindError, did_you_mean, is_pointer, plain},
+    schema::{MAX_PATTERNS, MAX_STATES, MAX_TEXT, Schema},
+};
+
+const MAX_CHECKS: usize = 64;
+const MAX_NAME_CHARS: usize = 100;
+const MAX_POINTER_BYTES: usize = 1_024;
+const KINDS: &[&str] = &["schema", "required", "count", "bounds", "regex", "set", "hash", "cel"];
+/// Members of any check, of one kind or another.
+const ALL: &[&str] = &[
+    "name", "path", "matches", "schema", "required", "count", "bounds", "regex", "set", "hash",
+    "cel",
+];
+
+/// The checks, and the patterns that their expressions use.
+pub(super) fn checks(given: &Value) -> Result<(Vec<Check>, Patterns), BindError> {
+    let field = "policy_params.checks";
+    let listed = match params::members(given, &["checks"])? {
+        Some(members) => params::list(members, "checks", MAX_CHECKS)?,
+        None => &[],
+    };
+    if listed.is_empty() {
+        let problem = format!("must be a list of 1 to {MAX_CHECKS} checks");
+        return Err(BindError::params(field, problem));
+    }
+    let mut reading = Reading::default();
+    let mut checks = Vec::with_capacity(listed.len());
+    for (index, item) in listed.iter().enumerate() {
+        checks.push(reading.check(index, item)?);
+    }
+    Ok((checks, reading.patterns))
+}
+
+/// What all checks have together, which is bounded too.
+#[derive(Default)]
+struct Reading {
+    patterns: Patterns,
+    /// Patterns of checks `regex`.
+    regular: usize,
+    states: u64,
+    schema_bytes: usize,
+}
+
+impl Reading {
+    fn check(&mut self, index: usize, item: &Value) -> Result<Check, BindError> {
+        let at = Place(format!("policy_params.checks.{index}"));
+        let Value::Object(given) = item else {
+            return Err(at.refuse("must be an object such as {\"required\": \"…\"}, with one kind"));
+        };
+        let kind = kind_of_check(&at, given)?;
+        let members = Members { at, given };
+        let known: &[&str] = match kind {
+            "regex" => &["name", "path", "regex", "matches"],
+            // An expression names the places itself.
+            "cel" => &["name", "cel"],
+            kind => &["name", "path", kind],
+        };
+        members.refuse_others(known, &format!("a check `{kind}`"))?;
+        let named = format!("a text of 1 to {MAX_NAME_CHARS} characters");
+        let name = members.optional("name", &named, |name| {
+            let name = name.as_str()?;
+            (1..=MAX_NAME_CHARS).contains(&name.chars().count()).then(|| plain(name, 60))
+        })?;
+        let path = members.pointer("path")?.unwrap_or_default();
+        let kind = self.kind(kind, &members)?;
+        self.refuse_excess(&members.at)?;
+        Ok(Check { name: name.unwrap_or_else(|| format!("checks.{index}")), path, kind })
+    }
+
+    fn kind(&mut self, kind: &str, members: &Members<'_>) -> Result<Kind, BindError> {
+        Ok(match kind {
+            "schema" => Kind::Schema(self.schema(members)?),
+            "required" => Kind::Required(Required::read(members)?),
+            "count" => Kind::Count(Count::read(members)?),
+            "bounds" => Kind::Bounds(Bounds::read(members)?),
+            "regex" => {
+                let regular = Regular::read(members)?;
+                self.states = self.states.saturating_add(regular.states());
+                self.regular += 1;
+                Kind::Regex(regular)
+            }
+            "set" => Kind::Set(Set::read(members)?),
+            "hash" => Kind::Hash(Hash::read(members)?),
+            _ => Kind::Cel(self.expression(members)?),
+        })
+    }
+
+    fn schema(&mut self, members: &Members<'_>) -> Result<Schema, BindError> {
+        let (at, given) = members.get("schema");
+        let schema = Schema::compile(given)
+            .map_err(|error| at.refuse(&format!("is refused ({}): {error}", error.slug())))?;
+        self.schema_bytes = self.schema_bytes.saturating_add(schema.text_bytes());
+        self.states = self.states.saturating_add(schema.states());
+        Ok(schema)
+    }
+
+    fn expression(&mut self, members: &Members<'_>) -> Result<Expression, BindError> {
+        let (at, given) = members.get("cel");
+        let text = given.as_str().ok_or_else(|| at.refuse("must be an expression, as a text"))?;
+        let before: u64 = self.patterns.values().map(|pattern| pattern.states).sum();
+        let read = Expression::compile(text, &mut self.patterns);
+        let after: u64 = self.patterns.values().map(|pattern| pattern.states).sum();
+        self.states = self.states.saturating_add(after - before);
+        read.map_err(|problem| at.refuse(&problem))
+    }
+
+    /// Refuses what is too much in all, at the check with which it became so.
+    fn refuse_excess(&self, at: &Place) -> Result<(), BindError> {
+        if MAX_TEXT < self.schema_bytes {
+            let problem = format!(
+                "brings the schemas of all checks to more than {MAX_TEXT} bytes; make them smaller"
+            );
+            return Err(at.refuse(&problem));
+        }
+        if MAX_PATTERNS < self.patterns.len() + self.regular || MAX_STATES < self.states {
+            let problem = format!(
+                "brings the patterns of all checks to more than {MAX_PATTERNS}, or their automata to more than {MAX_STATES} states; use fewer, or simpler ones"
+            );
+            return Err(at.refuse(&problem));
+        }
+        Ok(())
+    }
+}
+
+/// The one member that says what is checked.
+fn kind_of_check(at: &Place, given: &Map<String, Value>) -> Result<&'static str, BindError> {
+    let mut kinds = KINDS.iter().filter(|kind| given.contains_key(**kind));
+    match (kinds.next(), kinds.next()) {
+        (Some(kind), None) => Ok(kind),
+        (Some(one), Some(other)) => {
+            Err(at.refuse(&format!("has both `{one}` and `{other}`; make it one check for each")))
+        }
+        (None, _) => {
+            refuse_unknown(at, given, ALL, "a check")?;
+            Err(at.refuse(&format!("must have one of: {}", KINDS.join(", "))))
+        }
+    }
+}
+
+fn refuse_unknown(
+    at: &Place,
+    given: &Map<String, Value>,
+    known: &[&str],
+    what: &str,
+) -> Result<(), BindError> {
+    let Some(name) = given.keys().find(|name| !known.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let meant = did_you_mean(name, known);
+    let problem = format!("is not part of {what}{meant} Known are: {}", known.join(", "));
+    let problem = if meant.is_empty() { problem.replace(" Known", "; known") } else { problem };
+    Err(at.step(plain(name, 60)).refuse(&problem))
+}
+
+/// Where in the parameters something stands, with dots.
+#[derive(Debug, Clone)]
+pub(super) struct Place(String);
+
+impl Place {
+    pub(super) fn step(&self, name: impl std::fmt::Display) -> Self {
+        Self(format!("{}.{name}", self.0))
+    }
+
+    pub(super) fn refuse(&self, problem: &str) -> BindError {
+        BindError::params(self.0.clone(), plain(problem, 600))
+    }
+}
+
+/// The members of a check, or of the terms of one.
+#[derive(Debug)]
+pub(super) struct Members<'a> {
+    at: Place,
+    given: &'a Map<String, Value>,
+}
+
+impl<'a> Members<'a> {
+    pub(super) const fn place(&self) -> &Place {
+        &self.at
+    }
+
+    /// A member and its place; one that is left out is null.
+    pub(super) fn get(&self, name: &str) -> (Place, &'a Value) {
+        (self.at.step(name), self.given.get(name).unwrap_or(&Value::Null))
+    }
+
+    /// The terms of a check: an object that has no other members than these.
+    pub(super) fn terms(&self, name: &str, known: &[&str]) -> Result<Self, BindError> {
+        let (at, given) = self.get(name);
+        let Value::Object(given) = given else {
+            let problem = format!("must be an object with some of: {}", known.join(", "));
+            return Err(at.refuse(&problem));
+        };
+        let terms = Self { at, given };
+        terms.refuse_others(known, &format!("`{name}`"))?;
+        Ok(terms)
+    }
+
+    /// A member that may be left out, read by `read` or refused as not being `what`.
+    pub(super) fn optional<T>(
+        &self,
+        name: &str,
+        what: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>, BindError> {
+        match self.get(name) {
+            (_, Value::Null) => Ok(None),
+            (at, value) => match read(value) {
+                Some(value) => Ok(Some(value)),
+                None => Err(at.refuse(&format!("must be {what}"))),
+            },
+        }
+    }
+
+    /// A JSON Pointer that may be left out.
+    pub(super) fn pointer(&self, name: &str) -> Result<Option<String>, BindError> {
+        let what = format!("a JSON Pointer such as /a/b, of at most {MAX_POINTER_BYTES} bytes");
+        self.optional(name, &what, |value| {
+            let text = value.as_str().filter(|text| is_pointer(text))?;
+            (text.len() <= MAX_POINTER_BYTES).then(|| text.to_owned())
+        })
+    }
+
+    fn refuse_others(&self, known: &[&str], what: &str) -> Result<(), BindError> {
+        refuse_unknown(&self.at, self.given, known, what)
+    }
+}

@@ -1,0 +1,82 @@
+//! The check `required`: members that are there and not null.
+
+use serde_json::Value;
+
+use super::{
+    Unmet,
+    read::{Members, Place},
+    subject::{kind_of, pointer_work},
+};
+use crate::{
+    policy::params::{BindError, is_pointer, short},
+    reason,
+    schema::Work,
+};
+
+const MAX_REQUIRED: usize = 200;
+const MAX_POINTER_BYTES: usize = 1_024;
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Required {
+    members: Vec<Member>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Member {
+    /// As the caller wrote it.
+    written: String,
+    pointer: String,
+}
+
+impl Required {
+    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+        let (at, given) = members.get("required");
+        let listed = given.as_array().filter(|list| !list.is_empty());
+        let listed = listed
+            .filter(|list| list.len() <= MAX_REQUIRED)
+            .ok_or_else(|| at.refuse(&format!("must be a list of 1 to {MAX_REQUIRED} names")))?;
+        let read = listed.iter().enumerate().map(|(index, item)| member(&at.step(index), item));
+        Ok(Self { members: read.collect::<Result<_, _>>()? })
+    }
+
+    pub(super) fn work(&self) -> Work {
+        let followed = self.members.iter().map(|member| pointer_work(&member.pointer)).sum();
+        Work { applications: followed, ..Work::default() }
+    }
+
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+        if !found.is_object() && !found.is_array() {
+            let why = format!("{place} is {}, which has no members.", kind_of(found));
+            return Err(Unmet::unusable(why));
+        }
+        let is_missing =
+            |member: &&Member| found.pointer(&member.pointer).is_none_or(Value::is_null);
+        let missing: Vec<String> = self
+            .members
+            .iter()
+            .filter(is_missing)
+            .map(|member| format!("`{}`", short(&member.written, 40)))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let why = format!("{} must be there and not null in {place}.", missing.join(", "));
+        Err(Unmet::new(reason::CHECK_REQUIRED_MISSING, why))
+    }
+}
+
+/// A name stands for itself, a pointer for what is deeper.
+fn member(at: &Place, item: &Value) -> Result<Member, BindError> {
+    let refuse = || at.refuse("must be the name of a member, or a JSON Pointer such as /a/b");
+    let written = item.as_str().filter(|text| !text.is_empty()).ok_or_else(refuse)?;
+    let is_pointed = written.starts_with('/');
+    if MAX_POINTER_BYTES < written.len() || is_pointed && !is_pointer(written) {
+        return Err(refuse());
+    }
+    let pointer = if is_pointed {
+        written.to_owned()
+    } else {
+        format!("/{}", written.replace('~', "~0").replace('/', "~1"))
+    };
+    Ok(Member { written: written.to_owned(), pointer })
+}

@@ -1,0 +1,105 @@
+//! The check `set`: which values a list holds, in any order and however often.
+
+use std::{borrow::Borrow, collections::BTreeMap};
+
+use serde_json::Value;
+
+use super::{Unmet, kind_of, read::Members};
+use crate::{
+    canonical::canonical,
+    policy::{
+        cost::{as_u64, size_within},
+        params::BindError,
+        schema_thresholds::shown,
+    },
+    reason,
+    schema::Work,
+};
+
+const MAX_VALUES: usize = 10_000;
+/// How many values a note names.
+const MAX_NAMED: usize = 3;
+/// Writing a value canonically and finding its place among others costs more than reading it.
+const WRITTEN: u64 = 8;
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Set {
+    equals: Option<Values<Value>>,
+    subset_of: Option<Values<Value>>,
+    superset_of: Option<Values<Value>>,
+}
+
+/// Values by their canonical JSON.
+type Values<V> = BTreeMap<Vec<u8>, V>;
+
+impl Set {
+    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+        let terms = members.terms("set", &["equals", "subset_of", "superset_of"])?;
+        let wanted = format!("a list of at most {MAX_VALUES} values");
+        let listed = |name| {
+            terms.optional(name, &wanted, |value| {
+                let listed = value.as_array().filter(|list| list.len() <= MAX_VALUES)?;
+                Some(listed.iter().map(|value| (key(value), value.clone())).collect())
+            })
+        };
+        let read = Self {
+            equals: listed("equals")?,
+            subset_of: listed("subset_of")?,
+            superset_of: listed("superset_of")?,
+        };
+        if read == (Self { equals: None, subset_of: None, superset_of: None }) {
+            let problem = "needs at least one of: equals, subset_of, superset_of";
+            return Err(terms.place().refuse(problem));
+        }
+        Ok(read)
+    }
+
+    pub(super) fn work(&self, found: &Value, most: u64) -> Work {
+        let wanted = [&self.equals, &self.subset_of, &self.superset_of];
+        let wanted = wanted.into_iter().flatten().map(|values| as_u64(values.len()));
+        let found = size_within(found, most).saturating_mul(WRITTEN);
+        Work { applications: wanted.fold(found, u64::saturating_add), ..Work::default() }
+    }
+
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+        let Value::Array(items) = found else {
+            let why = format!("{place} is {}, not a list.", kind_of(found));
+            return Err(Unmet::unusable(why));
+        };
+        let held: Values<&Value> = items.iter().map(|value| (key(value), value)).collect();
+        for wanted in [&self.equals, &self.superset_of].into_iter().flatten() {
+            if let Some(missing) = named(wanted, &held) {
+                return Err(differs(format!("{place} lacks {missing}.")));
+            }
+        }
+        for allowed in [&self.equals, &self.subset_of].into_iter().flatten() {
+            if let Some(more) = named(&held, allowed) {
+                return Err(differs(format!("{place} has {more}, which is not allowed.")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key(value: &Value) -> Vec<u8> {
+    let mut written = canonical(value);
+    written.shrink_to_fit();
+    written
+}
+
+fn differs(why: String) -> Unmet {
+    Unmet::new(reason::CHECK_SET_DIFFERS, why)
+}
+
+/// The first few values that are not among the others.
+fn named<V: Borrow<Value>, W>(values: &Values<V>, others: &Values<W>) -> Option<String> {
+    let mut beyond = values.iter().filter(|(key, _)| !others.contains_key(*key));
+    let first = beyond.by_ref().take(MAX_NAMED).map(|(_, value)| shown(value.borrow()));
+    let first: Vec<String> = first.collect();
+    let more = beyond.count();
+    match (first.is_empty(), more) {
+        (true, _) => None,
+        (false, 0) => Some(first.join(", ")),
+        (false, more) => Some(format!("{} and {more} more", first.join(", "))),
+    }
+}

@@ -1,0 +1,84 @@
+//! What checks look at, and how they speak of it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    candidate::Candidate,
+    policy::{
+        cost::{as_u64, size_within},
+        params::short,
+    },
+    schema::{MAX_DEPTH, Work},
+};
+
+/// The output, and the evidence in the form in which expressions see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) output: &'a Value,
+    pub(super) evidence: &'a Value,
+}
+
+impl Subject<'_> {
+    /// The work of handing everything to expressions.
+    pub(super) fn work(&self, most: u64) -> Work {
+        let output = size_within(self.output, most);
+        let evidence = size_within(self.evidence, most.saturating_sub(output));
+        Work { applications: output.saturating_add(evidence), ..Work::default() }
+    }
+}
+
+/// The inline evidence as a list of objects with `mime`, `content`, and `json` if it is such.
+///
+/// It is read once, and takes no longer than the request itself took to be read.
+pub(super) fn evidence(candidate: &Candidate) -> Value {
+    let items = candidate.evidence.inline.iter().map(|item| {
+        let mut seen = json!({ "mime": item.mime, "content": item.content });
+        let mime = item.mime.split(';').next().unwrap_or_default().trim();
+        if mime.eq_ignore_ascii_case("application/json")
+            && let Ok(read) = serde_json::from_str::<Value>(&item.content)
+            && is_shallow(&read)
+        {
+            seen["json"] = read;
+        }
+        seen
+    });
+    items.collect()
+}
+
+/// Whether what is recursive can walk the value, two levels further down.
+fn is_shallow(value: &Value) -> bool {
+    let mut stack = vec![(value, 2_usize)];
+    while let Some((value, depth)) = stack.pop() {
+        if MAX_DEPTH < depth {
+            return false;
+        }
+        match value {
+            Value::Array(items) => stack.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => stack.extend(members.values().map(|it| (it, depth + 1))),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    true
+}
+
+/// The work of following a JSON Pointer.
+pub(super) fn pointer_work(pointer: &str) -> u64 {
+    1 + as_u64(pointer.len() / 8)
+}
+
+/// How a note names a part of the output.
+pub(super) fn place(path: &str) -> String {
+    if path.is_empty() { "the output".to_owned() } else { format!("`{}`", short(path, 60)) }
+}
+
+/// What sort of value it is, in words.
+pub(super) const fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,86 @@
+//! What an operator sets about judges: their providers, prices and limits.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jurat_core::{judge::Price, verifier::ModelRef};
+use jurat_guard::public::Range;
+
+/// The prices of all models of a provider that have none of their own.
+pub(super) const ANY_MODEL: &str = "*";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// `POST {base_url}/v1/messages`
+    Anthropic,
+    /// `POST {base_url}/chat/completions`
+    OpenAi,
+}
+
+impl ProviderKind {
+    pub const ALL: &[Self] = &[Self::Anthropic, Self::OpenAi];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+        }
+    }
+}
+
+/// A service that runs models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderSettings {
+    pub kind: ProviderKind,
+    pub base_url: String,
+    /// The environment variable that holds the key; `None` for a service without keys.
+    pub key_env: Option<String>,
+    /// Requests under way at once; more wait for their turn.
+    pub concurrency: usize,
+    /// How long one request may take.
+    pub timeout: Duration,
+    pub max_output_tokens: u32,
+    /// By model, or `*` for all others. A model without a price costs nothing.
+    pub prices: BTreeMap<String, Price>,
+    /// The models that may be used; `None` is any.
+    pub models: Option<BTreeSet<String>>,
+}
+
+impl ProviderSettings {
+    pub fn new(kind: ProviderKind, base_url: impl Into<String>) -> Self {
+        Self {
+            kind,
+            base_url: base_url.into(),
+            key_env: None,
+            concurrency: 8,
+            timeout: Duration::from_mins(1),
+            max_output_tokens: 2_048,
+            prices: BTreeMap::new(),
+            models: None,
+        }
+    }
+
+    pub(super) fn price(&self, model: &str) -> Price {
+        let price = self.prices.get(model).or_else(|| self.prices.get(ANY_MODEL));
+        price.copied().unwrap_or_default()
+    }
+}
+
+/// All that is set about judges.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Judges {
+    /// By name, which is the part before the slash in `provider/model`.
+    pub providers: BTreeMap<String, ProviderSettings>,
+    /// The judge of a verifier that names none.
+    pub default_model: Option<ModelRef>,
+    /// The judges of a run that asks for several.
+    pub panel: Vec<ModelRef>,
+    /// Added to what the providers take.
+    pub margin_percent: u32,
+    /// How long a verdict is used again for the same question; `None` is never.
+    pub cache_for: Option<Duration>,
+    /// Addresses that are not public from which images may be fetched all the same.
+    pub media_allow: Vec<Range>,
+}

@@ -1,0 +1,172 @@
+//! Fetches images from addresses that callers name: over HTTPS, and from public addresses only.
+
+mod address;
+mod connector;
+mod image;
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Uri, header};
+use url::{Host, Url};
+
+use self::{address::Permitted, connector::Connector};
+pub use self::{
+    address::{Range, is_public},
+    connector::{Resolve, Resolving, SystemResolver},
+    image::Fetched,
+};
+use crate::client::{CallError, Client, Limits};
+
+/// The largest image.
+pub const IMAGE_BYTES: usize = 5 * 1024 * 1024;
+/// The longest that fetching may take, however much time its round has.
+const LONGEST: Duration = Duration::from_secs(10);
+const CONNECT: Duration = Duration::from_secs(5);
+const URL_CHARS: usize = 2_048;
+
+const ACCEPT: HeaderValue =
+    HeaderValue::from_static("image/png, image/jpeg, image/gif, image/webp");
+const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
+
+/// Fetches what callers name.
+#[derive(Debug, Clone)]
+pub struct PublicClient {
+    client: Client<Connector>,
+    permitted: Arc<Permitted>,
+}
+
+/// Why an address is refused before anything is fetched. Completes a sentence about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UrlRefused {
+    #[error("must be a URL such as `https://example.com/picture.png`")]
+    NotUrl,
+    #[error("must begin with `https://`")]
+    Scheme,
+    #[error("must not hold a user name or a password")]
+    Credentials,
+    #[error("must name a public host")]
+    NotPublic,
+    #[error("must have at most {URL_CHARS} characters")]
+    TooLong,
+}
+
+/// Why there is no image. Whoever asked is not told whether an address was refused, silent or
+/// empty: otherwise this would tell him what is to be found inside our network.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error("the image could not be fetched from its address")]
+    Unavailable {
+        /// For the log of the operator only.
+        detail: String,
+    },
+    #[error("the image has more than 5 MiB")]
+    TooLarge,
+    #[error("what is at the address is no PNG, JPEG, GIF or WebP image, or is declared as another")]
+    NotAnImage,
+}
+
+impl FetchError {
+    /// What the operator may know.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Unavailable { detail } => detail.clone(),
+            Self::TooLarge | Self::NotAnImage => self.to_string(),
+        }
+    }
+}
+
+impl PublicClient {
+    /// Besides public addresses those in the ranges are allowed, also without TLS.
+    pub fn new(allowed: &[Range]) -> Result<Self, CallError> {
+        Self::with_resolver(allowed, Arc::new(SystemResolver))
+    }
+
+    pub fn with_resolver(allowed: &[Range], resolver: Arc<dyn Resolve>) -> Result<Self, CallError> {
+        let permitted = Arc::new(Permitted::new(allowed));
+        let connector = Connector::new(resolver, Arc::clone(&permitted), CONNECT);
+        let limits = Limits { connect: CONNECT, body_bytes: IMAGE_BYTES };
+        Ok(Self { client: Client::with_connector(connector, limits)?, permitted })
+    }
+
+    /// Whether an address has the form of one that may be fetched.
+    pub fn check(&self, text: &str) -> Result<Url, UrlRefused> {
+        check(text, &self.permitted)
+    }
+
+    /// Fetches an image within `timeout`. Dropping the future ends it.
+    pub async fn image(&self, text: &str, timeout: Duration) -> Result<Fetched, FetchError> {
+        let unavailable = |detail: String| FetchError::Unavailable { detail };
+        let url = self.check(text).map_err(|refused| unavailable(refused.to_string()))?;
+        let uri = Uri::try_from(url.as_str()).map_err(|error| unavailable(error.to_string()))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, ACCEPT);
+        headers.insert(header::ACCEPT_ENCODING, IDENTITY);
+        let reply = self.client.get(&uri, headers, timeout.min(LONGEST)).await;
+        let reply = reply.map_err(|error| match error {
+            CallError::TooLarge { .. } => FetchError::TooLarge,
+            CallError::Timeout
+            | CallError::Unreachable(_)
+            | CallError::Disconnected(_)
+            | CallError::Encoded { .. }
+            | CallError::Redirect { .. }
+            | CallError::Tls(_) => unavailable(chain(&error)),
+        })?;
+        if !reply.status.is_success() {
+            return Err(unavailable(format!("the answer was {}", reply.status)));
+        }
+        let declared = reply.headers.get(header::CONTENT_TYPE);
+        let declared = declared.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        image::recognised(declared, reply.body).ok_or(FetchError::NotAnImage)
+    }
+}
+
+/// Whether an address has the form of one that may be fetched, where only public ones may.
+pub fn check_media_url(text: &str) -> Result<Url, UrlRefused> {
+    check(text, &Permitted::default())
+}
+
+fn check(text: &str, permitted: &Permitted) -> Result<Url, UrlRefused> {
+    if URL_CHARS < text.chars().count() {
+        return Err(UrlRefused::TooLong);
+    }
+    // The parser would take these out, and then a log would show another address than was written.
+    if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+        return Err(UrlRefused::NotUrl);
+    }
+    let url = Url::parse(text).map_err(|_| UrlRefused::NotUrl)?;
+    let is_plain = url.scheme() == "http";
+    if url.scheme() != "https" && !(is_plain && permitted.has_ranges()) {
+        return Err(UrlRefused::Scheme);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(UrlRefused::Credentials);
+    }
+    // Whatever spelling a number has, it is an address by now.
+    let address = match url.host() {
+        Some(Host::Ipv4(address)) => address.into(),
+        Some(Host::Ipv6(address)) => address.into(),
+        Some(Host::Domain(name)) if !name.is_empty() => return Ok(url),
+        Some(Host::Domain(_)) | None => return Err(UrlRefused::NotUrl),
+    };
+    if permitted.allows(address, is_plain) { Ok(url) } else { Err(UrlRefused::NotPublic) }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+impl Fetched {
+    /// The bytes of the image.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+}

@@ -1,0 +1,105 @@
+//! Connects to what was looked at: names are resolved here, and only these addresses are dialled.
+
+use std::{
+    fmt,
+    future::Future,
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Uri, uri::Scheme};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+use super::address::Permitted;
+
+/// How many addresses of a host are tried.
+const MOST_TRIED: usize = 4;
+
+/// The addresses of a host, still to come.
+pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// Finds the addresses of a name.
+pub trait Resolve: fmt::Debug + Send + Sync {
+    fn resolve(&self, host: String) -> Resolving;
+}
+
+/// The resolver of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, host: String) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Connector {
+    resolver: Arc<dyn Resolve>,
+    permitted: Arc<Permitted>,
+    timeout: Duration,
+}
+
+impl Connector {
+    pub(super) fn new(
+        resolver: Arc<dyn Resolve>,
+        permitted: Arc<Permitted>,
+        timeout: Duration,
+    ) -> Self {
+        Self { resolver, permitted, timeout }
+    }
+
+    async fn connect(self, uri: Uri) -> io::Result<TokioIo<TcpStream>> {
+        let connected = tokio::time::timeout(self.timeout, self.dial(&uri)).await;
+        connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    async fn dial(&self, uri: &Uri) -> io::Result<TokioIo<TcpStream>> {
+        let is_plain = uri.scheme() != Some(&Scheme::HTTPS);
+        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let addresses = match host.parse::<IpAddr>() {
+            Ok(address) => vec![address],
+            Err(_) => self.resolver.resolve(host.to_owned()).await?,
+        };
+        // One address that is not public makes the others suspect: no public host has such.
+        if let Some(refused) =
+            addresses.iter().find(|address| !self.permitted.allows(**address, is_plain))
+        {
+            let text = format!("`{host}` has the address {refused}, which is not allowed");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        let port = uri.port_u16().unwrap_or(if is_plain { 80 } else { 443 });
+        let mut failed =
+            io::Error::new(io::ErrorKind::NotFound, format!("`{host}` has no address"));
+        for address in addresses.into_iter().take(MOST_TRIED) {
+            match TcpStream::connect(SocketAddr::new(address, port)).await {
+                Ok(stream) => return Ok(TokioIo::new(stream)),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<TcpStream>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(uri))
+    }
+}

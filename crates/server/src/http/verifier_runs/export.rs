@@ -1,0 +1,79 @@
+//! All runs that a query finds, as lines of JSON, one page of the store after the other.
+
+use std::io;
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, header},
+    response::IntoResponse as _,
+};
+use bytes::Bytes;
+use futures::stream;
+use jurat_core::{caller::Caller, run::Run};
+use jurat_engine::{Engine, RunQuery};
+use jurat_wire::api::verifier_runs;
+
+use crate::{encode, encode::Answer, http::LARGEST_LIMIT};
+
+const LINES: &str = "application/x-ndjson";
+
+/// A client that takes JSON as well gets a page.
+pub(super) fn is_wanted(accept: Option<&HeaderValue>) -> bool {
+    let accept = accept.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let takes = |mime: &str| accept.split(',').any(|part| part.trim().starts_with(mime));
+    takes(LINES) && !takes("application/json")
+}
+
+struct Export {
+    engine: Engine,
+    caller: Caller,
+    query: RunQuery,
+    /// What was read and not sent yet.
+    page: Vec<Run>,
+}
+
+/// The first page is read before the reply begins, so that what is wrong with the request is said.
+pub(super) async fn reply(engine: Engine, caller: Caller, mut query: RunQuery) -> Answer {
+    query.limit = LARGEST_LIMIT;
+    let page = engine.run_list(&caller, query.clone()).await?;
+    let export = Export { engine, caller, query, page };
+    let lines = stream::try_unfold(export, |mut export| async move {
+        if export.page.is_empty() {
+            return Ok(None);
+        }
+        let text = text_of(&export.page);
+        export.turn_page().await?;
+        Ok::<_, io::Error>(Some((text, export)))
+    });
+    let mut response = Body::from_stream(lines).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(LINES));
+    Ok(response)
+}
+
+impl Export {
+    async fn turn_page(&mut self) -> io::Result<()> {
+        let is_last = self.page.len() < usize::try_from(LARGEST_LIMIT).unwrap_or(usize::MAX);
+        self.query.before = self.page.last().map(|run| run.ticket.id.clone());
+        self.page.clear();
+        if !is_last {
+            let page = self.engine.run_list(&self.caller, self.query.clone()).await;
+            // The connection breaks off, so that nobody takes a part for the whole.
+            self.page = page.map_err(|error| {
+                let problem = encode::engine_problem(&error);
+                io::Error::other(problem.detail)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn text_of(page: &[Run]) -> Bytes {
+    let mut text = String::new();
+    for run in page {
+        // A run holds text and numbers, so it always serializes.
+        text.push_str(&serde_json::json!(verifier_runs::line(run)).to_string());
+        text.push('\n');
+    }
+    Bytes::from(text)
+}

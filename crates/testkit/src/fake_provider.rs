@@ -1,0 +1,140 @@
+//! A provider of models that speaks both protocols on a loopback port, well or badly, as told.
+
+mod asked;
+mod says;
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::json;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+};
+
+pub use self::{
+    asked::{Asked, Protocol},
+    says::{Says, commitment, verdict},
+};
+use crate::fake_executor::{http::Connection, lock, reach};
+
+/// What the provider does about a request.
+type Script = dyn Fn(&Asked) -> Says + Send + Sync;
+
+/// A running provider; it stops, with all its connections, when it is dropped.
+#[derive(Debug)]
+pub struct FakeProvider {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    _tasks: JoinSet<()>,
+}
+
+struct Shared {
+    script: Box<Script>,
+    asked: Mutex<Vec<Asked>>,
+    count: watch::Sender<usize>,
+    /// Tokens that go in and that come out, as every answer counts them.
+    usage: Mutex<Option<(u64, u64)>>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("asked", &self.asked).finish_non_exhaustive()
+    }
+}
+
+impl FakeProvider {
+    /// Starts one that does what the script says about each request.
+    pub async fn start(script: impl Fn(&Asked) -> Says + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            script: Box::new(script),
+            asked: Mutex::default(),
+            count: watch::Sender::new(0),
+            usage: Mutex::new(Some((100, 20))),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, Arc::clone(&shared)));
+        Self { address, shared, _tasks: tasks }
+    }
+
+    /// Starts one that says one thing after the other, and the last one for ever.
+    pub async fn saying(says: impl IntoIterator<Item = Says>) -> Self {
+        let queue = Mutex::new(says.into_iter().collect::<VecDeque<_>>());
+        Self::start(move |_| {
+            let mut queue = lock(&queue);
+            let next = if 1 < queue.len() { queue.pop_front() } else { queue.front().cloned() };
+            next.unwrap_or_else(|| Says::Status(500))
+        })
+        .await
+    }
+
+    /// Starts one that obeys every order outside of the marks of the data: it says `met` as soon as
+    /// it reads the trigger there, and `not_met` otherwise.
+    pub async fn obeying(trigger: &'static str) -> Self {
+        Self::start(move |asked| {
+            let is_led = asked.outside_of_marks().contains(trigger);
+            Says::Answer(verdict(if is_led { "met" } else { "not_met" }))
+        })
+        .await
+    }
+
+    /// The base address without a trailing slash; both protocols are below it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// All requests so far, in the order of arrival.
+    pub fn asked(&self) -> Vec<Asked> {
+        lock(&self.shared.asked).clone()
+    }
+
+    /// Waits until so many requests have arrived in all.
+    pub async fn was_asked(&self, times: usize) {
+        reach(&self.shared.count, times).await;
+    }
+
+    /// How many tokens every answer counts from now on; `None` counts none.
+    pub fn set_usage(&self, tokens: Option<(u64, u64)>) {
+        *lock(&self.shared.usage) = tokens;
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        connections.spawn(converse(stream, Arc::clone(&shared)));
+    }
+}
+
+async fn converse(stream: TcpStream, shared: Arc<Shared>) {
+    let _ = stream.set_nodelay(true);
+    let mut connection = Connection::new(stream);
+    while let Ok(Some(call)) = connection.request().await {
+        let Some(asked) = Asked::of(call) else {
+            let _ = connection
+                .reply_json(404, &json!({ "error": { "type": "not_found_error" } }))
+                .await;
+            continue;
+        };
+        let says = (shared.script)(&asked);
+        lock(&shared.asked).push(asked.clone());
+        shared.count.send_modify(|count| *count += 1);
+        let usage = *lock(&shared.usage);
+        if says.tell(&mut connection, asked.protocol, usage).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A connection that ends as it was meant to.
+fn ended() -> io::Error {
+    io::ErrorKind::ConnectionAborted.into()
+}

@@ -1,0 +1,9 @@
+//! Runs of verifiers: what is sent to begin one, and how one is shown.
+
+mod reply;
+mod request;
+
+pub use self::{
+    reply::{RunBody, line, whole},
+    request::{RunOrder, RunVerifierRequest, decode_run},
+};

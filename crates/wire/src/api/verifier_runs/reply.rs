@@ -1,0 +1,285 @@
+//! A run as replies and lists show it.
+
+use std::borrow::Cow;
+
+use jurat_core::{
+    ledger::usd,
+    replica::{Label as CoreLabel, Replica},
+    round::Round,
+    run::{REASONING, Run, RunEnd},
+};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, schema::Schema},
+};
+
+use crate::{
+    api::{
+        consensus_reply::ErrorBody,
+        member::Member,
+        time::Time,
+        verifiers::Measured,
+        words::{Label, RunErrorCode, RunPurpose, one_of},
+    },
+    problem::without_brackets,
+};
+
+/// What the sessions of judges begin with.
+const JUDGE: &str = "judge:";
+
+/// A run, and beside it, where it is not one of a list, what each judge said.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = VerifierRun)]
+pub struct RunBody<'a> {
+    verifier_run_id: &'a str,
+    /// Always null: runs belong to accounts.
+    #[schema(required = true)]
+    anonymous_verifier_run_id: Option<&'a str>,
+    verifier_id: &'a str,
+    version: u32,
+    status: RunStatus,
+    /// Whether the inputs pass; null without a verdict.
+    #[schema(required = true)]
+    passed: Option<bool>,
+    /// Why; null when no judge said.
+    #[schema(required = true)]
+    reasoning: Option<&'a str>,
+    /// Zero while it runs.
+    duration_ms: u64,
+    created_at: Time,
+    /// With the status `error`: why there is no verdict.
+    #[schema(required = true)]
+    error_code: Option<RunErrorCode>,
+    #[schema(required = true)]
+    error_message: Option<Cow<'a, str>>,
+    purpose: RunPurpose,
+    /// SHA-256 of the canonical inputs, in hex.
+    inputs_digest: &'a str,
+    /// The round that the run is.
+    round_id: &'a str,
+    /// In credits, as a decimal text.
+    #[schema(example = "0.0031")]
+    cost_usd: String,
+    /// In lists it is left out, like all that follows up to `measured`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = UsageBody)]
+    usage: Option<UsageBody>,
+    /// Each judge that was asked, in the order of choice; empty while the run is under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<JudgeBody>)]
+    judges: Option<Vec<JudgeBody<'a>>>,
+    /// Share of the judges asked that say the same; null while the run is under way.
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
+    agreement: Member<f64>,
+    /// Probability that the verdict is right; null while the run is under way.
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
+    confidence: Member<f64>,
+    /// Digest of the recorded decision; null while the run is under way.
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[schema(value_type = Option<String>)]
+    receipt_id: Member<&'a str>,
+    /// What was found when this version was measured; null when that was never done.
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[schema(value_type = Option<Measured>)]
+    measured: Member<Measured<'a>>,
+    /// The workflow that the run belongs to, where its caller said so; `skill_id` is the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    workflow_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    skill_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u32)]
+    workflow_version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u32)]
+    skill_version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    workflow_ref: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    skill_ref: Option<&'a str>,
+    /// The caller's own name for what the run belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    run_id: Option<&'a str>,
+}
+
+/// What the judges used together, as their providers count.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = JudgeUsage)]
+struct UsageBody {
+    input_tokens: u64,
+    output_tokens: u64,
+    /// Whether every verdict was known from before, so that no model was asked.
+    cached: bool,
+}
+
+/// One judge of a run.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RunJudge)]
+struct JudgeBody<'a> {
+    /// `provider/model`.
+    model: &'a str,
+    /// What it decides: `met`, `not_met`, `cannot_confirm` or `conflicting`; null when it does not.
+    #[schema(required = true)]
+    verdict: Option<&'a str>,
+    /// What that counts as.
+    label: Label,
+    #[schema(required = true)]
+    reasoning: Option<&'a str>,
+    /// The passages that it points to.
+    #[schema(value_type = Vec<Value>)]
+    findings: &'a [Value],
+    latency_ms: u64,
+    /// In credits, as a decimal text.
+    cost_usd: String,
+    /// Whether its verdict was known from before.
+    cached: bool,
+    /// Why it has no verdict.
+    #[schema(required = true)]
+    error: Option<ErrorBody<'a>>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy)]
+enum RunStatus {
+    Success,
+    Error,
+    Running,
+}
+
+impl RunStatus {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Running => "running",
+        }
+    }
+}
+
+impl Serialize for RunStatus {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        writer.serialize_str(self.as_str())
+    }
+}
+
+impl PartialSchema for RunStatus {
+    fn schema() -> RefOr<Schema> {
+        let text = "`success` with a verdict of either kind, `error` without one.";
+        one_of(text, [Self::Success, Self::Error, Self::Running].into_iter().map(Self::as_str))
+    }
+}
+
+impl ToSchema for RunStatus {}
+
+/// A line of a list.
+pub fn line(run: &Run) -> RunBody<'_> {
+    let (ticket, end) = (&run.ticket, run.end.as_ref());
+    let from = &ticket.provenance;
+    let (workflow_id, workflow_ref) = (from.workflow_id.as_deref(), from.workflow_ref.as_deref());
+    let (error_code, error_message) = error(end);
+    RunBody {
+        verifier_run_id: &ticket.id,
+        anonymous_verifier_run_id: None,
+        verifier_id: &ticket.verifier_id,
+        version: ticket.version,
+        status: status(end),
+        passed: end.and_then(|end| end.verdict.as_ref().ok().copied()),
+        reasoning: end.and_then(|end| end.reasoning.as_deref()),
+        duration_ms: end.map_or(0, |end| end.duration_ms),
+        created_at: Time(run.created_at),
+        error_code,
+        error_message,
+        purpose: RunPurpose(ticket.purpose),
+        inputs_digest: &ticket.inputs_digest,
+        round_id: run.round.as_str(),
+        cost_usd: usd(end.map_or(0, |end| end.cost_micros)),
+        usage: None,
+        judges: None,
+        agreement: Member::LeftOut,
+        confidence: Member::LeftOut,
+        receipt_id: Member::LeftOut,
+        measured: Member::LeftOut,
+        workflow_id,
+        skill_id: workflow_id,
+        workflow_version: from.workflow_version,
+        skill_version: from.workflow_version,
+        workflow_ref,
+        skill_ref: workflow_ref,
+        run_id: from.run_id.as_deref(),
+    }
+}
+
+/// A run with its round.
+pub fn whole<'a>(run: &'a Run, round: &'a Round, measured: Option<Measured<'a>>) -> RunBody<'a> {
+    let closing = round.closing.as_ref();
+    let replicas: &[Replica] = closing.map_or(&[], |closing| &closing.replicas);
+    RunBody {
+        usage: Some(usage(replicas)),
+        judges: Some(replicas.iter().map(JudgeBody::of).collect()),
+        agreement: Member::Is(closing.map(|closing| closing.consensus.agreement)),
+        confidence: Member::Is(closing.map(|closing| closing.consensus.confidence)),
+        receipt_id: Member::Is(closing.map(|closing| closing.receipt_id.as_str())),
+        measured: Member::Is(measured),
+        ..line(run)
+    }
+}
+
+fn status(end: Option<&RunEnd>) -> RunStatus {
+    match end.map(|end| &end.verdict) {
+        None => RunStatus::Running,
+        Some(Ok(_)) => RunStatus::Success,
+        Some(Err(_)) => RunStatus::Error,
+    }
+}
+
+fn error(end: Option<&RunEnd>) -> (Option<RunErrorCode>, Option<Cow<'_, str>>) {
+    match end.map(|end| &end.verdict) {
+        Some(Err((code, message))) => (Some(RunErrorCode(*code)), Some(without_brackets(message))),
+        None | Some(Ok(_)) => (None, None),
+    }
+}
+
+fn usage(replicas: &[Replica]) -> UsageBody {
+    let mut sum = UsageBody::default();
+    for usage in replicas.iter().filter_map(|replica| replica.usage) {
+        sum.input_tokens += usage.input_tokens;
+        sum.output_tokens += usage.output_tokens;
+    }
+    sum.cached = !replicas.is_empty() && replicas.iter().all(is_cached);
+    sum
+}
+
+fn is_cached(replica: &Replica) -> bool {
+    replica.usage.is_some_and(|usage| usage.is_cached)
+}
+
+impl<'a> JudgeBody<'a> {
+    fn of(replica: &'a Replica) -> Self {
+        let output = replica.answer.said().and_then(|said| said.output.as_ref());
+        let text = |name: &str| output.and_then(|output| output.get(name)?.as_str());
+        let label = replica.answer.label();
+        let findings = output.and_then(|output| output.get("findings")?.as_array());
+        let met = (label == CoreLabel::Valid).then_some("met");
+        let decided = met.or((label == CoreLabel::Invalid).then_some("not_met"));
+        Self {
+            model: replica.session_id.strip_prefix(JUDGE).unwrap_or(&replica.session_id),
+            verdict: text("verdict").or(decided),
+            label: Label(label),
+            reasoning: text(REASONING),
+            findings: findings.map_or(&[], Vec::as_slice),
+            latency_ms: replica.latency_ms,
+            cost_usd: usd(i64::try_from(replica.cost_micros).unwrap_or(i64::MAX)),
+            cached: is_cached(replica),
+            error: replica.answer.failure().map(ErrorBody::of),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A request to run a verifier.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{
+    canonical::digest_json,
+    code::Code,
+    run::Provenance,
+    verifier::{ModelRef, URL_CHARS},
+};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{
+    api::{
+        choices::{JudgeModel, Replicas},
+        fields::{Fields, short, whole_number},
+    },
+    problem::Problem,
+};
+
+const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+const LONGEST_TIMEOUT_MS: u64 = 300_000;
+const MOST_JUDGES: usize = 5;
+/// The longest text with which a caller says where a run comes from.
+const PROVENANCE_CHARS: usize = 200;
+
+/// What to judge, and how. Fields that are not known are ignored.
+#[derive(Debug, ToSchema)]
+pub struct RunVerifierRequest {
+    /// Exactly the fields of the version's contract, each with a text that is not blank.
+    pub inputs: Option<BTreeMap<String, String>>,
+    /// The address of a public image, where the contract has one.
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 2048)]
+    pub media_url: Option<String>,
+    /// The version to run; the current one when left out.
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
+    pub version: Option<u32>,
+    /// The workflow that the run belongs to, as the caller says; `skill_id` is the same.
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
+    pub workflow_id: Option<String>,
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
+    pub workflow_version: Option<u32>,
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
+    pub workflow_ref: Option<String>,
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
+    pub skill_id: Option<String>,
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
+    pub skill_version: Option<u32>,
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
+    pub skill_ref: Option<String>,
+    /// The caller's own name for what the run belongs to.
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
+    pub run_id: Option<String>,
+    /// How many judges decide; as many as `judges` names, or one.
+    pub replicas: Option<Replicas>,
+    /// Who judges instead of the version's own judge.
+    #[schema(max_items = 5)]
+    pub judges: Option<Vec<JudgeModel>>,
+    /// Asks the judges anew, also when their verdict on the same inputs is known.
+    pub fresh: Option<bool>,
+    /// The judges write their own answer before they see the candidate; as the version says when
+    /// left out.
+    pub commit_first: Option<bool>,
+    /// The one deadline of the run; two minutes when left out.
+    #[schema(minimum = 1, maximum = 300_000)]
+    pub timeout_ms: Option<u64>,
+}
+
+/// A request that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOrder {
+    pub inputs: BTreeMap<String, String>,
+    pub media_url: Option<String>,
+    pub version: Option<u32>,
+    pub replicas: u8,
+    pub judges: Vec<ModelRef>,
+    pub is_fresh: bool,
+    pub commit_first: Option<bool>,
+    pub timeout_ms: u64,
+    pub provenance: Provenance,
+    /// Digest of the canonical request.
+    pub request_digest: String,
+}
+
+pub fn decode_run(body: &Value) -> Result<RunOrder, Problem> {
+    let request_digest = digest_json(body);
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    let judges = judges(&body)?;
+    let timeout_ms = body.whole("timeout_ms", 1, LONGEST_TIMEOUT_MS)?;
+    Ok(RunOrder {
+        inputs: body.text_map("inputs")?,
+        media_url: bounded(&body, "media_url", URL_CHARS)?,
+        version: version(&body, "version")?,
+        replicas: replicas(&body, judges.len())?,
+        judges,
+        is_fresh: body.flag("fresh")?.unwrap_or(false),
+        commit_first: body.flag("commit_first")?,
+        timeout_ms: timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
+        provenance: provenance(&body)?,
+        request_digest,
+    })
+}
+
+/// Where the run comes from; a workflow has two names.
+fn provenance(body: &Fields<'_>) -> Result<Provenance, Problem> {
+    let text = |field: &str| bounded(body, field, PROVENANCE_CHARS);
+    let either = |names: [&str; 2]| same(body, names, text(names[0])?, text(names[1])?);
+    let versions = ["workflow_version", "skill_version"];
+    Ok(Provenance {
+        workflow_id: either(["workflow_id", "skill_id"])?,
+        workflow_version: same(
+            body,
+            versions,
+            version(body, versions[0])?,
+            version(body, versions[1])?,
+        )?,
+        workflow_ref: either(["workflow_ref", "skill_ref"])?,
+        run_id: text("run_id")?,
+    })
+}
+
+fn same<T: PartialEq>(
+    body: &Fields<'_>,
+    names: [&str; 2],
+    one: Option<T>,
+    other: Option<T>,
+) -> Result<Option<T>, Problem> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => {
+            Err(body.wrong(names[1], &format!("contradicts `{}`; leave one out", names[0])))
+        }
+        (one, other) => Ok(one.or(other)),
+    }
+}
+
+fn version(body: &Fields<'_>, field: &str) -> Result<Option<u32>, Problem> {
+    let version = body.whole(field, 1, u64::from(u32::MAX))?;
+    Ok(version.and_then(|version| u32::try_from(version).ok()))
+}
+
+fn bounded(body: &Fields<'_>, field: &str, most: usize) -> Result<Option<String>, Problem> {
+    let Some(text) = body.text(field)? else { return Ok(None) };
+    if text.trim().is_empty() || text.contains('\0') || most < text.chars().count() {
+        let reason =
+            format!("must have 1 to {most} characters, not all blank and none of them NUL");
+        return Err(body.wrong(field, &reason));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+fn judges(body: &Fields<'_>) -> Result<Vec<ModelRef>, Problem> {
+    let texts = body.texts("judges")?;
+    if MOST_JUDGES < texts.len() {
+        return Err(body.wrong("judges", &format!("must have at most {MOST_JUDGES} models")));
+    }
+    let read = |text: &str| {
+        text.parse().map_err(|()| {
+            let reason = format!("has `{}`; a judge is `provider/model`", short(text));
+            body.wrong("judges", &reason)
+        })
+    };
+    texts.into_iter().map(read).collect()
+}
+
+/// How many are asked: what is said, else all that are named, else one.
+fn replicas(body: &Fields<'_>, judges: usize) -> Result<u8, Problem> {
+    let known = |number: u64| match number {
+        1 => Some(1),
+        3 => Some(3),
+        5 => Some(5),
+        _ => None,
+    };
+    match body.get("replicas") {
+        Some(value) => {
+            let number = whole_number(value).and_then(known);
+            number.ok_or_else(|| body.wrong("replicas", "must be 1, 3 or 5"))
+        }
+        None if judges == 0 => Ok(1),
+        None => known(judges as u64).ok_or_else(|| {
+            let reason = format!("is needed: `judges` names {judges}, which contradicts 1, 3 or 5");
+            body.wrong("replicas", &reason)
+        }),
+    }
+}

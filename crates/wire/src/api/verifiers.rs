@@ -1,0 +1,51 @@
+//! The resource `/v1/verifiers`: versioned checks that a judge decides.
+
+mod deploy;
+mod measured;
+mod show;
+
+use jurat_core::{
+    code::Code,
+    verifier::{InputError, RefError, VerifierRef},
+};
+
+pub use self::{
+    deploy::{DeployVerifierRequest, DeployedVerifier, decode_deploy},
+    measured::{Measured, MeasurementBody},
+    show::{
+        DeletedVerifier, ListedVerifier, RevokedVerifier, VerifierBody, VersionBody, deleted,
+        listed, revoked, shown, version_line,
+    },
+};
+use super::fields::short;
+use crate::problem::Problem;
+
+/// The verifier that an address names. What has no form of a name names nothing.
+pub fn reference(text: &str) -> Result<VerifierRef, Problem> {
+    VerifierRef::parse(text).map_err(|error| match error {
+        RefError::Form => {
+            Problem::new(Code::NotFound, format!("there is no verifier `{}`", short(text)))
+        }
+        RefError::Version => {
+            let detail = format!("the verifier `{}` {error}", short(text));
+            Problem::new(Code::ValidationError, detail).at("verifier_id")
+        }
+    })
+}
+
+/// The verifier with the version that is asked for beside its name. One that is pinned already must
+/// be the same.
+pub fn pinned(reference: VerifierRef, version: Option<u32>) -> Result<VerifierRef, Problem> {
+    match (reference.version, version) {
+        (Some(pinned), Some(asked)) if pinned != asked => {
+            let detail =
+                format!("`version` {asked} contradicts the pin `@{pinned}`; leave one out");
+            Err(Problem::new(Code::ValidationError, detail).at("version"))
+        }
+        (pinned, asked) => Ok(VerifierRef { version: pinned.or(asked), ..reference }),
+    }
+}
+
+fn problem_of(error: &InputError) -> Problem {
+    Problem::new(Code::ValidationError, error.to_string()).at(error.field.as_str())
+}

@@ -1,0 +1,51 @@
+//! What was found when a version was measured, without the cases themselves.
+
+use jurat_core::{run::Purpose, time::Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::api::time::Time;
+
+/// The newest measurements of a version.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Measured<'a> {
+    /// Against labelled examples; null when that was never done.
+    #[schema(required = true)]
+    test: Option<MeasurementBody<'a>>,
+    /// Against known injections; null when that was never done.
+    #[schema(required = true)]
+    attack: Option<MeasurementBody<'a>>,
+}
+
+/// One measurement.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Measurement)]
+pub struct MeasurementBody<'a> {
+    pub measurement_id: &'a str,
+    #[schema(value_type = Time)]
+    pub measured_at: Time,
+    /// Two measurements with the same digest used the same examples.
+    pub data_digest: &'a str,
+    /// The judges that were measured, and how they did.
+    #[schema(value_type = Value)]
+    pub figures: &'a Value,
+}
+
+impl<'a> MeasurementBody<'a> {
+    pub fn new(id: &'a str, at: Timestamp, data_digest: &'a str, figures: &'a Value) -> Self {
+        Self { measurement_id: id, measured_at: Time(at), data_digest, figures }
+    }
+}
+
+impl<'a> Measured<'a> {
+    /// `None` for a version that was never measured.
+    pub fn of(found: &[(Purpose, MeasurementBody<'a>)]) -> Option<Self> {
+        let of = |wanted: Purpose| {
+            let found = found.iter().find(|(purpose, _)| *purpose == wanted);
+            found.map(|(_, measurement)| measurement.clone())
+        };
+        let measured = Self { test: of(Purpose::Test), attack: of(Purpose::Attack) };
+        (measured.test.is_some() || measured.attack.is_some()).then_some(measured)
+    }
+}
