@@ -74,7 +74,7 @@ async fn a_check_that_cannot_be_made_is_refused_with_its_field() {
     let _fakes = app.executors([says_valid(), says_valid(), says_valid()]).await;
     for (check, field, word) in [
         (json!({ "cel": "output.total >" }), "checks.0.cel", "does not compile"),
-        (json!({ "cel": "otput.total > 1" }), "checks.0.cel", "did you mean `output`?"),
+        (json!({ "cel": "outputs.total > 1" }), "checks.0.cel", "did you mean `output`?"),
         (json!({ "regex": "(?=x)" }), "checks.0.regex", "linear time"),
         (json!({ "schema": { "$ref": "#" } }), "checks.0.schema", "schema_cycle"),
         (json!({ "pat": "/a", "count": { "min": 1 } }), "checks.0.pat", "did you mean `path`"),

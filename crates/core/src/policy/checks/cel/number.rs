@@ -10,7 +10,7 @@ use cel::{
 /// Arithmetic operators with our names for them, and what they do.
 const LENIENT: [(&str, &str, Function); 5] = [
     (operators::ADD, "@add", add),
-    (operators::SUBSTRACT, "@subtract", subtract),
+    ("_-_", "@subtract", subtract),
     (operators::MULTIPLY, "@multiply", multiply),
     (operators::DIVIDE, "@divide", divide),
     (operators::MODULO, "@remainder", remainder),
