@@ -1,5 +1,6 @@
 //! The domain of Jurat. Pure: no I/O, no clock, no randomness, never `async`.
 
+pub mod attack;
 pub mod calibration;
 pub mod caller;
 pub mod candidate;
