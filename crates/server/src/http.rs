@@ -1,10 +1,12 @@
 //! The route table. A route that is not in it does not exist; one that does not say so needs a key.
 
+mod accounts;
 mod api_keys;
 mod consensus;
 mod docs;
 mod doctor;
 mod executors;
+mod me;
 mod operations;
 mod page;
 mod rounds;
@@ -102,6 +104,14 @@ fn routes() -> Vec<Route> {
         route("GET", "/v1/api-keys", "key_list", get(api_keys::list)),
         route("DELETE", "/v1/api-keys/{id}", "key_revoke", delete(api_keys::revoke)),
         route("POST", "/v1/api-keys/{id}/rotate", "key_rotate", post(api_keys::rotate)),
+        route("GET", "/v1/me", "me_show", get(me::show)),
+        route("GET", "/v1/me/usage", "usage_show", get(me::usage)),
+        route("GET", "/v1/me/transfers", "transfer_list", get(me::transfers)),
+        route("GET", "/v1/accounts", "account_list", get(accounts::list)),
+        route("GET", "/v1/accounts/{id}", "account_show", get(accounts::show)),
+        route("POST", "/v1/accounts/{id}/grants", "credit_grant", post(accounts::grant)),
+        route("POST", "/v1/accounts/{id}/suspend", "account_suspend", post(accounts::suspend)),
+        route("POST", "/v1/accounts/{id}/resume", "account_resume", post(accounts::resume)),
         route("POST", "/v1/verifiers", "verifier_deploy", post(verifiers::deploy)),
         route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
         route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),

@@ -3,6 +3,7 @@
 pub mod choices;
 pub mod consensus_reply;
 pub mod consensus_request;
+pub mod credits;
 #[cfg(test)]
 mod described;
 pub mod doctor;
