@@ -34,6 +34,8 @@ pub(crate) use self::{
     consensus::reply_with,
     doctor::MOST_ENTRIES,
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
+    verifier_runs::run_request,
+    verifiers::measured,
 };
 use crate::{
     auth, encode, layers,

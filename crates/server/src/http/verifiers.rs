@@ -132,7 +132,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 }
 
 /// The newest measurements as replies show them.
-pub(super) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
+pub(crate) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
     let found: Vec<_> = found
         .iter()
         .map(|it| {

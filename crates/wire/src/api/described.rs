@@ -15,6 +15,10 @@ use super::{
     credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
+    mcp::arguments::{
+        self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
+        RevokeVerifierArguments,
+    },
     sessions::{self, AddSessionRequest},
     v2,
     verifier_runs::{self, RunVerifierRequest},
@@ -115,6 +119,22 @@ fn own_resources() -> Vec<Case> {
         case::<AttackVerifierRequest>(
             |it| verifier_tests::decode_attack(it).map(drop),
             json!({ "families": ["a"] }),
+            &[],
+        ),
+        case::<ListVerifiersArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
+        case::<GetVerifierArguments>(
+            |it| arguments::verifier_version(it).map(drop),
+            json!({ "verifier_id": "a" }),
+            &[],
+        ),
+        case::<RevokeVerifierArguments>(
+            |it| arguments::verifier(it).map(drop),
+            json!({ "verifier_id": "a" }),
+            &[],
+        ),
+        case::<DeleteVerifierArguments>(
+            |it| arguments::verifier(it).map(drop),
+            json!({ "verifier_id": "a" }),
             &[],
         ),
         case::<RotateKeyRequest>(

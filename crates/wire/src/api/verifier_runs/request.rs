@@ -39,14 +39,19 @@ pub struct RunVerifierRequest {
     /// The workflow that the run belongs to, as the caller says; `skill_id` is the same.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_id: Option<String>,
+    /// The version of the workflow; `skill_version` is the same.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub workflow_version: Option<u32>,
+    /// Another name of the workflow; `skill_ref` is the same.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_ref: Option<String>,
+    /// The same as `workflow_id`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_id: Option<String>,
+    /// The same as `workflow_version`.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub skill_version: Option<u32>,
+    /// The same as `workflow_ref`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_ref: Option<String>,
     /// The caller's own name for what the run belongs to.
