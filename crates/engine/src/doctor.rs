@@ -1,6 +1,7 @@
 //! The check-up: how the store and the executors stand, and whether every decision is what it says.
 
 mod executors;
+mod judges;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
@@ -53,7 +54,7 @@ pub struct EntryFault {
 }
 
 impl Engine {
-    /// Looks at the store and asks every executor how it is.
+    /// Looks at the store and the judges, and asks every executor how it is.
     pub async fn doctor(&self, caller: &Caller) -> Result<Diagnosis, EngineError> {
         require(caller, Scope::Admin)?;
         let checkup = self.inner.store.check().await?;
@@ -61,6 +62,7 @@ impl Engine {
         findings.extend(ledger_findings(&self.inner.store.credit_check().await?));
         findings.extend(self.clock_findings(&checkup));
         findings.extend(self.executor_findings().await?);
+        findings.extend(self.judge_findings().await?);
         Ok(Diagnosis { findings, ended_rounds: checkup.ended_rounds })
     }
 

@@ -28,7 +28,8 @@ async fn a_sound_installation_is_ok_in_all_its_parts() {
     let checks = body["checks"].as_array().unwrap().iter();
     let checks: Vec<&str> = checks.filter_map(|it| it["check"].as_str()).collect();
     let executors = ["executors"; 3];
-    let expected = [&["store", "store", "ledger", "clock"], &executors[..], &["sessions"]].concat();
+    let expected =
+        [&["store", "store", "ledger", "clock"], &executors[..], &["sessions", "judges"]].concat();
     assert_eq!(checks, expected);
 }
 
