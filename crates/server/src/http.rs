@@ -77,6 +77,40 @@ fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter
 }
 
 fn routes() -> Vec<Route> {
+    let mut routes = operation_routes();
+    routes.extend(registry_routes());
+    routes
+}
+
+/// Verifiers and their runs.
+fn registry_routes() -> Vec<Route> {
+    vec![
+        route("POST", "/v1/verifiers", "verifier_deploy", post(verifiers::deploy)),
+        route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
+        route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),
+        route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
+        route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run)),
+        route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
+        route("POST", "/v1/verifiers/{ref}/tests", "verifier_test", post(verifier_tests::test)),
+        route(
+            "POST",
+            "/v1/verifiers/{ref}/attacks",
+            "verifier_attack",
+            post(verifier_tests::attack),
+        ),
+        route("DELETE", "/v1/verifiers/{ref}", "verifier_revoke", delete(verifiers::revoke)),
+        route(
+            "DELETE",
+            "/v1/verifiers/{ref}/permanent",
+            "verifier_delete",
+            delete(verifiers::erase),
+        ),
+        route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
+        route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
+    ]
+}
+
+fn operation_routes() -> Vec<Route> {
     vec![
         open_route("/health", "health", get(operations::health)),
         open_route("/healthz", "healthz", get(operations::health)),
@@ -114,28 +148,6 @@ fn routes() -> Vec<Route> {
         route("POST", "/v1/accounts/{id}/grants", "credit_grant", post(accounts::grant)),
         route("POST", "/v1/accounts/{id}/suspend", "account_suspend", post(accounts::suspend)),
         route("POST", "/v1/accounts/{id}/resume", "account_resume", post(accounts::resume)),
-        route("POST", "/v1/verifiers", "verifier_deploy", post(verifiers::deploy)),
-        route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
-        route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),
-        route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
-        route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run)),
-        route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
-        route("POST", "/v1/verifiers/{ref}/tests", "verifier_test", post(verifier_tests::test)),
-        route(
-            "POST",
-            "/v1/verifiers/{ref}/attacks",
-            "verifier_attack",
-            post(verifier_tests::attack),
-        ),
-        route("DELETE", "/v1/verifiers/{ref}", "verifier_revoke", delete(verifiers::revoke)),
-        route(
-            "DELETE",
-            "/v1/verifiers/{ref}/permanent",
-            "verifier_delete",
-            delete(verifiers::erase),
-        ),
-        route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
-        route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
         route("POST", "/v1/rounds/{id}/cancel", "round_cancel", post(rounds::cancel)),

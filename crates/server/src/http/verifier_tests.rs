@@ -12,7 +12,7 @@ use axum::{
     },
 };
 use futures::stream;
-use jurat_core::caller::Caller;
+use jurat_core::{attack::Family, caller::Caller};
 use jurat_engine::{
     CaseDone, CaseWatcher, Compared, Data, Engine, EngineError, Labelled, MeasureReport,
     MeasureRequest, MeasuredCase,
@@ -182,7 +182,7 @@ fn case(case: &MeasuredCase) -> CaseBody<'_> {
         id: &case.id,
         inputs: &case.inputs,
         media_url: case.media_url.as_deref(),
-        family: case.family.map(|family| family.as_str()),
+        family: case.family.map(Family::as_str),
         expected: case.expected,
         got: case.got,
         reasoning: case.reasoning.as_deref(),

@@ -86,7 +86,7 @@ impl Labelled {
 /// Tells whether two measurements used the same cases, in whatever order.
 pub(super) fn data_digest<'a>(cases: impl Iterator<Item = &'a Labelled>) -> String {
     let mut documents: Vec<Value> = cases.map(Labelled::document).collect();
-    documents.sort_by_key(|document| canonical(document));
+    documents.sort_by_key(canonical);
     digest(&canonical(&Value::Array(documents)))
 }
 
@@ -118,7 +118,7 @@ impl Engine {
         };
         let (account, id) = (caller.account(), &version.verifier.id);
         let measured = self.inner.store.measurement_get(account, id, before, Purpose::Test).await?;
-        Ok(measured.and_then(|measured| read(&measured)).ok_or_else(nothing)?)
+        measured.and_then(|measured| read(&measured)).ok_or_else(nothing)
     }
 
     /// The version before with its verdicts on the same cases, where they are known or asked for.

@@ -250,11 +250,9 @@ fn judge_of(replica: &Replica) -> String {
 }
 
 fn verdict_of(replica: &Replica) -> Option<bool> {
-    match replica.answer.label() {
-        Label::Valid => Some(true),
-        Label::Invalid => Some(false),
-        _ => None,
-    }
+    let label = replica.answer.label();
+    let is_verdict = matches!(label, Label::Valid | Label::Invalid);
+    is_verdict.then_some(label == Label::Valid)
 }
 
 fn figures_document(figures: &Figures) -> Value {
