@@ -49,9 +49,6 @@ pub(crate) struct JudgeTask {
     pub(crate) image: Option<Arc<SharedImage>>,
     pub(crate) account: AccountId,
     pub(crate) verifier_id: String,
-    /// Which judgment of this judge in its round, from zero: several of one judge are independent,
-    /// so none of them may be answered from what is known of another.
-    pub(crate) turn: u32,
     /// A verdict that is known from before is not used.
     pub(crate) is_fresh: bool,
     pub(crate) deadline: Instant,

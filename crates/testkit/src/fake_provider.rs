@@ -95,6 +95,11 @@ impl FakeProvider {
         lock(&self.shared.asked).clone()
     }
 
+    /// The request that arrived last.
+    pub fn last(&self) -> Option<Asked> {
+        lock(&self.shared.asked).last().cloned()
+    }
+
     /// Waits until so many requests have arrived in all.
     pub async fn was_asked(&self, times: usize) {
         reach(&self.shared.count, times).await;

@@ -19,9 +19,6 @@ pub struct Asked<'a> {
     pub address: &'a str,
     pub effort: Option<Effort>,
     pub commit_first: bool,
-    /// Which of several judgments by the same judge in one round, from zero. Each is kept apart, so
-    /// that they stay independent when they are asked for again.
-    pub turn: u32,
 }
 
 /// SHA-256 of the canonical JSON of what is asked, in hex.
@@ -37,7 +34,6 @@ pub fn digest(asked: &Asked<'_>) -> String {
             "address": asked.address,
             "reasoning_effort": asked.effort.map(Effort::as_str),
             "commit_first": asked.commit_first,
-            "turn": asked.turn,
         },
         "criterion": question.criterion,
         "input_contract": question.contract.as_str(),
@@ -82,7 +78,6 @@ mod tests {
             address: "http://a",
             effort: None,
             commit_first: false,
-            turn: 0,
         };
         let other = |change: &dyn Fn(&mut Question)| {
             let mut question = question.clone();
@@ -98,7 +93,6 @@ mod tests {
             digest(&Asked { address: "http://b", ..base }),
             digest(&Asked { effort: Some(Effort::Low), ..base }),
             digest(&Asked { commit_first: true, ..base }),
-            digest(&Asked { turn: 1, ..base }),
             other(&|question| question.criterion.push('!')),
             other(&|question| question.contract = InputContract::TextImage),
             other(&|question| question.fields.reverse()),

@@ -64,7 +64,6 @@ impl Engine {
             account: judging.account.clone(),
             verifier_id: judging.verifier_id.clone(),
             // Each judge has one seat in a round.
-            turn: 0,
             is_fresh: judging.is_fresh,
             deadline: errand.deadline,
         };

@@ -23,7 +23,6 @@ pub(super) fn digest(task: &JudgeTask, provider: &ProviderSettings, pictures: &P
         address: &provider.base_url,
         effort: task.effort,
         commit_first: task.commit_first,
-        turn: task.turn,
     })
 }
 

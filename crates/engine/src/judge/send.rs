@@ -73,7 +73,7 @@ impl Asking<'_> {
             let sent = self.send(Bytes::from(body.to_string())).await;
             let reply = match sent {
                 Ok(reply) => reply,
-                Err(TryFailed::Status { reply, .. }) if reply.status == StatusCode::BAD_REQUEST => {
+                Err(TryFailed::Status { reply, .. }) if is_about_the_request(reply.status) => {
                     match refused_parts(&body, &reply.body) {
                         Some(parts) => without.extend(parts),
                         None => return Err(self.refused(&reply, None)),
@@ -162,6 +162,11 @@ impl Asking<'_> {
                 );
                 Failure::new(FailureCode::Busy, detail)
             }
+            TryFailed::Call(CallError::Timeout) if Instant::now() < self.task.deadline => {
+                let seconds = self.provider.settings.timeout.as_secs_f64();
+                let detail = format!("the provider `{provider}` did not answer within {seconds} s");
+                Failure::new(FailureCode::Timeout, detail)
+            }
             TryFailed::Call(CallError::Timeout) => out_of_time(),
             TryFailed::Call(error @ (CallError::TooLarge { .. } | CallError::Encoded { .. })) => {
                 unreadable(&error)
@@ -178,7 +183,11 @@ impl Asking<'_> {
 
     /// The body of a refusal stays out of the message: some providers put part of the key there.
     fn refused(&self, reply: &Reply, wait: Option<Duration>) -> Failure {
-        let mut detail = format!("the provider `{}` answered {}", self.provider.name, reply.status);
+        let status = reply.status.as_u16();
+        let mut detail = format!("the provider `{}` answered {status}", self.provider.name);
+        if let Some(reason) = reply.status.canonical_reason() {
+            let _ = write!(detail, " {reason}");
+        }
         if let Some(word) = error_word(&reply.body) {
             let _ = write!(detail, " ({word})");
         }
@@ -187,6 +196,11 @@ impl Asking<'_> {
         }
         unavailable(detail)
     }
+}
+
+/// Whether a status can mean that a part of the request is not taken.
+fn is_about_the_request(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
 }
 
 /// What to write about a failure into the log.

@@ -1,8 +1,12 @@
 //! Judges over real sockets: what they are sent, and what their answers and faults amount to.
 
+mod cache;
 mod costs;
 mod faults;
+mod hostile;
 mod images;
+mod injection;
+mod logs;
 mod retries;
 mod setup;
 
@@ -41,6 +45,13 @@ struct Hand {
     draws: AtomicU64,
 }
 
+impl Hand {
+    fn advance(&self, by: Duration) {
+        let micros = i64::try_from(by.as_micros()).unwrap();
+        self.micros.fetch_add(micros, Ordering::SeqCst);
+    }
+}
+
 impl Clock for Hand {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.micros.load(Ordering::SeqCst))
@@ -54,6 +65,7 @@ impl Clock for Hand {
 /// An engine with one provider.
 struct Court {
     engine: Engine,
+    clock: Arc<Hand>,
 }
 
 impl Court {
@@ -81,7 +93,7 @@ impl Court {
         });
         let engine = Engine::new(Parts {
             store: jurat_store::open(&Location::Memory).await.unwrap(),
-            clock,
+            clock: Arc::<Hand>::clone(&clock),
             client: Client::new(jurat_guard::client::Limits::default()).unwrap(),
             bounded: Bounded::new(1),
             node_key: NodeKey::from_seed(&[7; 32]).unwrap(),
@@ -89,7 +101,7 @@ impl Court {
             limits: Limits::default(),
             judges,
         });
-        Self { engine }
+        Self { engine, clock }
     }
 
     async fn judge(&self, task: &JudgeTask) -> Judged {
@@ -128,8 +140,8 @@ fn task(question: Question) -> JudgeTask {
         commit_first: false,
         image: None,
         account: AccountId::admin(),
-        verifier_id: "0198c1f0-0000-7000-8000-000000000001".to_owned(),
-        turn: 0,
+        // Verdicts are kept only for verifiers that are there, and this one always is.
+        verifier_id: "system:test".to_owned(),
         is_fresh: false,
         deadline: Instant::now() + Duration::from_mins(1),
     }

@@ -1,0 +1,124 @@
+//! Verdicts that are known: used again for the same question, and for nobody else.
+
+use std::{sync::Arc, time::Duration};
+
+use jurat_core::{id::AccountId, judge::JudgeVerdict};
+use jurat_testkit::fake_provider::{FakeProvider, Says, verdict};
+
+use super::{BOTH, Court, JudgeTask, question, task, verdict_of};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+async fn court(fake: &FakeProvider) -> Court {
+    Court::with(BOTH[0], fake, |judges| judges.cache_for = Some(HOUR)).await
+}
+
+#[tokio::test]
+async fn the_same_question_is_answered_from_memory_and_costs_nothing() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("not_met"))]).await;
+    let court = court(&fake).await;
+    let first = court.judge(&task(question("x"))).await;
+    let second = court.judge(&task(question("x"))).await;
+    assert_eq!(second.outcome, first.outcome);
+    assert!(!first.usage.is_cached && second.usage.is_cached);
+    assert_eq!((second.usage.calls, second.cost_micros), (0, 0));
+    assert_eq!(fake.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn another_question_judge_or_account_is_asked_anew() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let court = court(&fake).await;
+    let base = task(question("x"));
+    let mut sharper = question("x");
+    sharper.criterion.push('!');
+    let mut fewer = question("x");
+    fewer.examples.pop();
+    let other = AccountId::parse("acct_other").unwrap();
+    court.engine.inner.store.account_ensure(&other, court.engine.clock().now()).await.unwrap();
+    let tasks = [
+        base.clone(),
+        task(question("y")),
+        task(sharper),
+        task(fewer),
+        JudgeTask { model: "fake/n".parse().unwrap(), ..base.clone() },
+        JudgeTask { effort: Some(jurat_core::verifier::Effort::Low), ..base.clone() },
+        JudgeTask { account: other, ..base.clone() },
+        JudgeTask { is_fresh: true, ..base.clone() },
+    ];
+    for (at, task) in tasks.iter().enumerate() {
+        let judged = court.judge(task).await;
+        assert_eq!((judged.usage.is_cached, fake.asked().len()), (false, at + 1));
+    }
+    assert!(court.judge(&base).await.usage.is_cached);
+}
+
+#[tokio::test]
+async fn a_verdict_is_forgotten_after_its_time() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let court = court(&fake).await;
+    let task = task(question("x"));
+    court.judge(&task).await;
+    court.clock.advance(HOUR);
+    assert!(court.judge(&task).await.usage.is_cached);
+    court.clock.advance(Duration::from_secs(1));
+    assert!(!court.judge(&task).await.usage.is_cached);
+    // It was asked anew, and is known again.
+    assert!(court.judge(&task).await.usage.is_cached);
+}
+
+#[tokio::test]
+async fn a_fresh_verdict_takes_the_place_of_a_known_one() {
+    let says = [Says::Answer(verdict("met")), Says::Answer(verdict("not_met"))];
+    let fake = FakeProvider::saying(says).await;
+    let court = court(&fake).await;
+    let known = task(question("x"));
+    court.judge(&known).await;
+    court.judge(&JudgeTask { is_fresh: true, ..known.clone() }).await;
+    let judged = court.judge(&known).await;
+    assert_eq!((verdict_of(&judged), judged.usage.is_cached), (JudgeVerdict::NotMet, true));
+}
+
+#[tokio::test]
+async fn what_does_not_decide_is_not_kept() {
+    for says in [
+        Says::Answer(verdict("cannot_confirm")),
+        Says::Answer(verdict("conflicting")),
+        Says::Text("hm".to_owned()),
+    ] {
+        let fake = FakeProvider::saying([says, Says::Text("hm".to_owned())]).await;
+        let court = court(&fake).await;
+        for _ in 0..2 {
+            assert!(!court.judge(&task(question("x"))).await.usage.is_cached);
+        }
+        assert!(1 < fake.asked().len());
+    }
+}
+
+#[tokio::test]
+async fn without_a_time_nothing_is_kept() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let court = Court::new(BOTH[0], &fake).await;
+    for _ in 0..2 {
+        court.judge(&task(question("x"))).await;
+    }
+    assert_eq!(fake.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn a_store_that_is_gone_costs_no_verdict() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let court = court(&fake).await;
+    court.engine.inner.store.close().await;
+    let judged = court.judge(&task(question("x"))).await;
+    assert_eq!(verdict_of(&judged), JudgeVerdict::Met);
+}
+
+#[tokio::test]
+async fn a_known_verdict_needs_no_free_provider() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met")), Says::Hangs]).await;
+    let court = court(&fake).await;
+    let task = Arc::new(task(question("x")));
+    court.judge(&task).await;
+    assert_eq!(verdict_of(&court.judge(&task).await), JudgeVerdict::Met);
+}
