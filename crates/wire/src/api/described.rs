@@ -86,6 +86,7 @@ fn cases() -> Vec<Case> {
     ];
     cases.extend(own_resources());
     cases.extend(of_the_registry());
+    cases.extend(of_tools());
     cases
 }
 
@@ -106,6 +107,7 @@ fn own_resources() -> Vec<Case> {
             json!({ "name": "a", "scopes": ["admin"] }),
             &[],
         ),
+<<<<<<< HEAD
         case::<GrantRequest>(
             |it| credits::decode_grant(it).map(drop),
             json!({ "amount_usd": "5.00", "note": "a gift" }),
@@ -137,6 +139,8 @@ fn own_resources() -> Vec<Case> {
             json!({ "verifier_id": "a" }),
             &[],
         ),
+=======
+>>>>>>> mcp
         case::<RotateKeyRequest>(
             |it| keys::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
@@ -154,6 +158,21 @@ fn of_the_registry() -> [Case; 2] {
     [
         case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy, &[]),
         case::<RunVerifierRequest>(|it| verifier_runs::decode_run(it).map(drop), run, &[]),
+    ]
+}
+
+fn of_tools() -> [Case; 4] {
+    let verifier = || json!({ "verifier_id": "a" });
+    let one = |it: &Value| arguments::verifier(it).map(drop);
+    [
+        case::<ListVerifiersArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
+        case::<GetVerifierArguments>(
+            |it| arguments::verifier_version(it).map(drop),
+            verifier(),
+            &[],
+        ),
+        case::<RevokeVerifierArguments>(one, verifier(), &[]),
+        case::<DeleteVerifierArguments>(one, verifier(), &[]),
     ]
 }
 
