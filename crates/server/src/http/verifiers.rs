@@ -135,7 +135,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 pub(crate) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
     let found: Vec<_> = found
         .iter()
-        .map(|it| (it.purpose, MeasurementBody::new(&it.id, it.at, &it.data_digest, &it.document)))
+        .map(|it| {
+            let figures = it.document.get("figures").unwrap_or(&it.document);
+            (it.purpose, MeasurementBody::new(&it.id, it.at, &it.data_digest, figures))
+        })
         .collect();
     Measured::of(&found)
 }

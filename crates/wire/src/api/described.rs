@@ -12,6 +12,7 @@ use super::{
         self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
         ValidateRequestV2,
     },
+    credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
     mcp::arguments::{
@@ -21,6 +22,7 @@ use super::{
     sessions::{self, AddSessionRequest},
     v2,
     verifier_runs::{self, RunVerifierRequest},
+    verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
 };
 use crate::problem::Problem;
@@ -103,6 +105,21 @@ fn own_resources() -> Vec<Case> {
         case::<CreateKeyRequest>(
             |it| keys::decode_create(it, NOW).map(drop),
             json!({ "name": "a", "scopes": ["admin"] }),
+            &[],
+        ),
+        case::<GrantRequest>(
+            |it| credits::decode_grant(it).map(drop),
+            json!({ "amount_usd": "5.00", "note": "a gift" }),
+            &[],
+        ),
+        case::<TestVerifierRequest>(
+            |it| verifier_tests::decode_test(it).map(drop),
+            json!({ "cases": [{ "inputs": { "a": "b" }, "passed": true }] }),
+            &[],
+        ),
+        case::<AttackVerifierRequest>(
+            |it| verifier_tests::decode_attack(it).map(drop),
+            json!({ "families": ["a"] }),
             &[],
         ),
         case::<RotateKeyRequest>(
@@ -288,6 +305,15 @@ const WORDS: &[&str] = &[
     "acct_",
     "2030-01-31T12:00:00Z",
     "2030-01-31",
+    "5.00",
+    "-0.000001",
+    "0.00",
+    "-0",
+    "5.",
+    "05.00",
+    "0.0000001",
+    "999999999.999999",
+    "1000000000",
     "image",
     "low",
     "a/b/c",
