@@ -231,7 +231,8 @@ impl Client {
         state: &State,
         lock: Option<Lock>,
     ) -> anyhow::Result<Self> {
-        let engine = node::engine(state, &config.store, config.limits).await?;
+        let engine = node::engine(state, &config.store, config.limits, config.judges.clone());
+        let engine = engine.await?;
         let orphans = match config.store {
             Location::Memory | Location::File(_) => Orphans::All,
             Location::Postgres { .. } => Orphans::LeaseOver,

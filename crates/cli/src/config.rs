@@ -1,12 +1,14 @@
 //! What the settings mean, and the environment. Nothing else reads the environment.
 
+mod judges;
+
 use std::{
     io::{IsTerminal as _, stdout},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use jurat_engine::Limits;
+use jurat_engine::{Judges, Limits};
 use jurat_server::Inbound;
 use jurat_store::Location;
 
@@ -38,6 +40,7 @@ pub(crate) struct Config {
     /// Where traces go, if anywhere.
     pub(crate) telemetry: Option<telemetry::Options>,
     pub(crate) limits: Limits,
+    pub(crate) judges: Judges,
     pub(crate) inbound: Inbound,
     /// Names by which the server is called.
     pub(crate) hosts: Vec<String>,
@@ -93,6 +96,7 @@ impl Config {
                 lag: Some(Duration::from_millis(settings.count(&LAG_MS)))
                     .filter(|lag| !lag.is_zero()),
             },
+            judges: judges::judges(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
             settings,

@@ -15,6 +15,7 @@ pub(crate) async fn engine(
     state: &State,
     store: &Location,
     limits: Limits,
+    judges: Judges,
 ) -> anyhow::Result<Engine> {
     let admin = state.admin_key()?;
     let node_key = state.node_key()?;
@@ -27,7 +28,7 @@ pub(crate) async fn engine(
         node_key,
         secrets: Arc::new(config::variable),
         limits,
-        judges: Judges::default(),
+        judges,
     };
     let engine = Engine::new(parts);
     engine.key_ensure_admin(&admin).await?;

@@ -1,6 +1,7 @@
 //! The check-up: how the store and the executors stand, and whether every decision is what it says.
 
 mod executors;
+mod judges;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
@@ -53,13 +54,15 @@ pub struct EntryFault {
 }
 
 impl Engine {
-    /// Looks at the store and asks every executor how it is.
+    /// Looks at the store and the judges, and asks every executor how it is.
     pub async fn doctor(&self, caller: &Caller) -> Result<Diagnosis, EngineError> {
         require(caller, Scope::Admin)?;
         let checkup = self.inner.store.check().await?;
         let mut findings = store_findings(&checkup);
+        findings.extend(ledger_findings(&self.inner.store.credit_check().await?));
         findings.extend(self.clock_findings(&checkup));
         findings.extend(self.executor_findings().await?);
+        findings.extend(self.judge_findings().await?);
         Ok(Diagnosis { findings, ended_rounds: checkup.ended_rounds })
     }
 
@@ -142,6 +145,14 @@ impl Engine {
         }
         findings
     }
+}
+
+fn ledger_findings(faults: &[String]) -> Vec<Finding> {
+    if faults.is_empty() {
+        return vec![Finding::ok("ledger", "every balance is the sum of its lines")];
+    }
+    let advice = "Find out who changed the database past Jurat, and go back to a backup.";
+    faults.iter().map(|fault| Finding::problem("ledger", fault, advice)).collect()
 }
 
 fn store_findings(checkup: &Checkup) -> Vec<Finding> {

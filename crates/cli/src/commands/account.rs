@@ -19,8 +19,8 @@ pub(super) async fn whoami(context: &Context) -> anyhow::Result<u8> {
         ("account", "id"),
         ("email", "email"),
         ("handle", "handle"),
-        ("key", "key_id"),
-        ("key name", "key_name"),
+        ("key", "key.id"),
+        ("key name", "key.name"),
         ("scopes", "scopes"),
     ];
     context.out.reply(&reply, |_| present(&reply.value, &titles))?;
@@ -36,7 +36,7 @@ pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
         ("granted", "granted_usd"),
         ("used", "used_usd"),
         ("since", "period_start"),
-        ("runs", "runs"),
+        ("charged rounds", "charged_rounds"),
     ];
     context.out.reply(&reply, |_| present(&reply.value, &titles))?;
     Ok(0)
@@ -44,9 +44,11 @@ pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
 
 /// Those members that the body has; amounts with their currency.
 fn present(body: &Value, titles: &[(&'static str, &str)]) -> String {
-    let lines = titles.iter().filter(|(_, name)| !body[*name].is_null()).map(|(title, name)| {
-        let text = said(&body[*name]);
-        (*title, if name.ends_with("_usd") { format!("${text}") } else { text })
+    let member = |path: &str| path.split('.').fold(body, |value, name| &value[name]);
+    let lines = titles.iter().map(|(title, name)| (*title, *name, member(name)));
+    let lines = lines.filter(|(.., value)| !value.is_null()).map(|(title, name, value)| {
+        let text = said(value);
+        (title, if name.ends_with("_usd") { format!("${text}") } else { text })
     });
     fields(&lines.collect::<Vec<_>>())
 }
@@ -105,7 +107,7 @@ async fn accounts(context: &Context, args: ListArgs) -> anyhow::Result<()> {
     let rows = items(&reply.value).iter().map(|item| {
         let standing = if item["suspended_at"].is_null() { "active" } else { "suspended" };
         vec![
-            cell(&item["account"]),
+            cell(&item["id"]),
             word(&json!(standing)),
             cell(&item["available_usd"]),
             cell(&item["held_usd"]),

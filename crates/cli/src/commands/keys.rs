@@ -49,7 +49,7 @@ async fn create(context: &Context, args: &CreateKey) -> anyhow::Result<()> {
         "made the key {} of {} for {}; it is not shown again",
         said(&key["name"]),
         said(&key["account"]),
-        said(&key["scopes"])
+        scopes(key)
     ));
     Ok(())
 }
@@ -71,6 +71,12 @@ fn create_body(args: &CreateKey) -> Value {
         }
     }
     Value::Object(body)
+}
+
+/// All of them, for a key that may do more than was thought is a danger.
+fn scopes(key: &Value) -> String {
+    let scopes = key["scopes"].as_array().into_iter().flatten();
+    scopes.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The key alone, so that a script can keep what is printed.

@@ -45,7 +45,8 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     };
     let listener = bind(&config.listen).await?;
     let url = url_of(&listener)?;
-    let engine = Box::pin(node::engine(&state, &store, config.limits)).await?;
+    let engine = node::engine(&state, &store, config.limits, config.judges.clone());
+    let engine = Box::pin(engine).await?;
     let alone = match store {
         Location::Memory | Location::File(_) => Alone::Yes,
         Location::Postgres { .. } => Alone::No,

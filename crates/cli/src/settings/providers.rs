@@ -2,17 +2,16 @@
 
 mod read;
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 
 use jurat_core::verifier::ModelRef;
+use jurat_engine::{BUILTIN, ProviderSettings};
 
 pub(super) use self::read::read;
 use super::value;
 
 /// The table of the file that holds a section for each provider.
 pub(super) const TABLE: &str = "providers";
-/// The provider of the judges that need no network; it has no section.
-pub(crate) const BUILTIN: &str = "builtin";
 /// The price of every model that has none of its own.
 pub(crate) const ANY_MODEL: &str = "*";
 
@@ -106,42 +105,11 @@ pub(crate) static PRICE_SETTINGS: &[ProviderSetting] = &[
     },
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProviderKind {
-    Anthropic,
-    OpenAi,
-}
-
-impl ProviderKind {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-        }
-    }
-}
-
-/// What a million tokens cost, in micro-credits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Price {
-    pub(crate) input: i64,
-    pub(crate) output: i64,
-}
-
 /// One section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Provider {
     pub(crate) name: String,
-    pub(crate) kind: ProviderKind,
-    pub(crate) base_url: String,
-    /// The variable that holds the key, never the key.
-    pub(crate) key_env: Option<String>,
-    pub(crate) concurrency: u64,
-    pub(crate) timeout_ms: u64,
-    pub(crate) max_output_tokens: u64,
-    /// The models that are allowed; `None` allows any.
-    pub(crate) models: Option<Vec<String>>,
-    pub(crate) prices: BTreeMap<String, Price>,
+    pub(crate) settings: ProviderSettings,
     /// Where the section begins.
     pub(crate) line: usize,
 }
@@ -149,7 +117,7 @@ pub(crate) struct Provider {
 impl Provider {
     /// The address as anyone may see it.
     pub(crate) fn shown_url(&self) -> String {
-        value::without_password(&self.base_url)
+        value::without_password(&self.settings.base_url)
     }
 }
 
@@ -158,7 +126,7 @@ pub(super) fn unknown_judges(setting: &str, models: &str, providers: &[Provider]
     let models = value::listed(models).filter_map(|model| model.parse::<ModelRef>().ok());
     let objection = |model: ModelRef| {
         let provider = providers.iter().find(|it| it.name == model.provider);
-        let allowed = provider.map(|it| it.models.as_deref());
+        let allowed = provider.map(|it| it.settings.models.as_ref());
         match allowed {
             _ if model.provider == BUILTIN => None,
             None => Some(format!(

@@ -274,3 +274,27 @@ fn a_misspelt_variable_is_a_warning() {
     let warned = found(&body, "settings", "warning");
     assert_eq!(warned, ["the variable JURAT_LISTN is no setting; did you mean JURAT_LISTEN?"]);
 }
+
+#[test]
+fn providers_of_judges_need_their_keys_and_prices() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let file = "[providers.openai]\n[providers.local]\nbase_url = \"http://127.0.0.1:1/v1\"\n";
+    fs::write(home.state().join("jurat.toml"), file).unwrap();
+    home.run(&["keys", "create", "ci"]).ok();
+    let (code, body) = doctor(&home, &[]);
+    assert_eq!(code, 1, "{body}");
+    let detail =
+        "the provider `openai` needs the variable `OPENAI_API_KEY`, which is not set on this node";
+    assert_eq!(found(&body, "judges", "problem"), [detail]);
+    assert_eq!(found(&body, "judges", "ok"), ["the provider `local` is asked without a key"]);
+    // Nobody pays yet, so nothing is given away.
+    assert_eq!(found(&body, "judges", "warning"), Vec::<&str>::new());
+    home.run(&["keys", "create", "team", "--account", "acct_team"]).ok();
+    let mut command = home.command(&["doctor", "--json"]);
+    let ran = Ran::from(command.env("OPENAI_API_KEY", "k3y-s3cret").output().unwrap());
+    let body = ran.json();
+    assert_eq!(found(&body, "judges", "problem"), Vec::<&str>::new());
+    assert_eq!(found(&body, "judges", "warning").len(), 2, "{body}");
+    assert!(!ran.out.contains("s3cret"), "{}", ran.out);
+}

@@ -18,4 +18,5 @@ mod redact;
 mod scripted;
 mod settings;
 mod telemetry;
+mod verifier_life;
 mod verifiers;

@@ -1,7 +1,7 @@
 //! The providers of judges in `jurat config show`: never a key, only where it would be read.
 
 use comfy_table::Cell;
-use jurat_core::ledger::usd;
+use jurat_core::{judge::Price, ledger::usd};
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,10 +20,11 @@ pub(super) fn shown(out: Output, settings: &Settings) -> Option<String> {
         return None;
     }
     let rows = providers.iter().map(|provider| {
-        let models = provider.models.as_ref().map_or("any".to_owned(), |models| models.join(", "));
+        let models = provider.settings.models.iter().flatten().cloned().collect::<Vec<_>>();
+        let models = if models.is_empty() { "any".to_owned() } else { models.join(", ") };
         vec![
             Cell::new(&provider.name),
-            Cell::new(provider.kind.as_str()),
+            Cell::new(provider.settings.kind.as_str()),
             Cell::new(provider.shown_url()),
             Cell::new(key(provider)),
             Cell::new(models),
@@ -37,7 +38,7 @@ pub(super) fn shown(out: Output, settings: &Settings) -> Option<String> {
 
 /// Where the key is read from, and whether it is there; never the key.
 fn key(provider: &Provider) -> String {
-    match &provider.key_env {
+    match &provider.settings.key_env {
         None => "none".to_owned(),
         Some(name) if variable(name).is_some() => format!("{name}, set"),
         Some(name) => format!("{name}, not set"),
@@ -45,13 +46,21 @@ fn key(provider: &Provider) -> String {
 }
 
 fn prices(provider: &Provider) -> String {
-    if provider.prices.is_empty() {
+    let prices = &provider.settings.prices;
+    if prices.is_empty() {
         return "none".to_owned();
     }
-    let said = provider.prices.iter().map(|(model, price)| {
-        format!("{model}: {} in, {} out", usd(price.input), usd(price.output))
+    let said = prices.iter().map(|(model, price)| {
+        let [input, output] = amounts(*price);
+        format!("{model}: {input} in, {output} out")
     });
     said.collect::<Vec<_>>().join("; ")
+}
+
+/// What a million tokens cost, in and out.
+fn amounts(price: Price) -> [String; 2] {
+    [price.input_micros_per_million, price.output_micros_per_million]
+        .map(|micros| usd(i64::try_from(micros).unwrap_or(i64::MAX)))
 }
 
 fn place(settings: &Settings, provider: &Provider) -> String {
@@ -61,23 +70,25 @@ fn place(settings: &Settings, provider: &Provider) -> String {
 
 pub(super) fn bodies(settings: &Settings) -> Vec<Value> {
     let body = |provider: &Provider| {
-        let prices = provider.prices.iter().map(|(model, price)| {
+        let its = &provider.settings;
+        let prices = its.prices.iter().map(|(model, price)| {
+            let [input, output] = amounts(*price);
             json!({
                 "model": model,
-                "input_usd_per_million": usd(price.input),
-                "output_usd_per_million": usd(price.output),
+                "input_usd_per_million": input,
+                "output_usd_per_million": output,
             })
         });
         json!({
             "name": provider.name,
-            "kind": provider.kind.as_str(),
+            "kind": its.kind.as_str(),
             "base_url": provider.shown_url(),
-            "key_env": provider.key_env,
-            "key_is_set": provider.key_env.as_deref().map(|name| variable(name).is_some()),
-            "concurrency": provider.concurrency,
-            "timeout_ms": provider.timeout_ms,
-            "max_output_tokens": provider.max_output_tokens,
-            "models": provider.models,
+            "key_env": its.key_env,
+            "key_is_set": its.key_env.as_deref().map(|name| variable(name).is_some()),
+            "concurrency": its.concurrency,
+            "timeout_ms": its.timeout.as_millis(),
+            "max_output_tokens": its.max_output_tokens,
+            "models": its.models,
             "prices": prices.collect::<Vec<_>>(),
             "origin": { "kind": "file", "path": settings.file(), "line": provider.line },
         })

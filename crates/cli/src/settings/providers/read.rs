@@ -1,16 +1,20 @@
 //! Reads the sections of providers. Every fault is named, with where it stands.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use jurat_core::{ledger, verifier::ModelRef};
+use jurat_core::{judge::Price, ledger, verifier::ModelRef};
+use jurat_engine::{BUILTIN, ProviderKind, ProviderSettings};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
 
 use super::{
-    ANY_MODEL, BUILTIN, INPUT_PRICE, OUTPUT_PRICE, PRICE_SETTINGS, PRICES, PROVIDER_SETTINGS,
-    Price, Provider, ProviderKind, TABLE,
+    ANY_MODEL, INPUT_PRICE, OUTPUT_PRICE, PRICE_SETTINGS, PRICES, PROVIDER_SETTINGS, Provider,
+    TABLE,
 };
 use crate::{
     output::shortened,
@@ -22,7 +26,7 @@ use crate::{
 };
 
 /// The most that a million tokens may cost, in micro-credits.
-const DEAREST: i64 = 1_000_000 * ledger::MICROS;
+const DEAREST: u64 = 1_000_000 * ledger::MICROS.unsigned_abs();
 
 const KINDS: &[&str] = &["anthropic", "openai"];
 
@@ -112,19 +116,18 @@ impl<'a, 'i> Section<'a, 'i> {
         let timeout_ms = self.count("timeout_ms", (100, 600_000), 60_000);
         let max_output_tokens = self.count("max_output_tokens", (64, 1_000_000), 2_048);
         let models = self.models();
-        let prices = self.prices(models.as_deref());
-        Some(Provider {
-            name: self.name.to_owned(),
+        let prices = self.prices(models.as_ref());
+        let settings = ProviderSettings {
             kind,
             base_url: base_url?,
             key_env: key_env.or_else(|| known.map(|(.., key)| (*key).to_owned())),
-            concurrency,
-            timeout_ms,
-            max_output_tokens,
+            concurrency: usize::try_from(concurrency).unwrap_or(usize::MAX),
+            timeout: Duration::from_millis(timeout_ms),
+            max_output_tokens: u32::try_from(max_output_tokens).unwrap_or(u32::MAX),
             models,
             prices,
-            line,
-        })
+        };
+        Some(Provider { name: self.name.to_owned(), settings, line })
     }
 
     fn check_keys(&mut self) {
@@ -179,9 +182,9 @@ impl<'a, 'i> Section<'a, 'i> {
         text.and_then(|text| text.parse().ok()).unwrap_or(default)
     }
 
-    fn models(&mut self) -> Option<Vec<String>> {
+    fn models(&mut self) -> Option<BTreeSet<String>> {
         let (at, given) = self.find("models")?;
-        let names: Option<Vec<String>> = given.get_ref().as_array().and_then(|items| {
+        let names: Option<BTreeSet<String>> = given.get_ref().as_array().and_then(|items| {
             let mut names = items.iter().map(|item| item.get_ref().as_str());
             let is_model =
                 |name: &&str| format!("{}/{name}", self.name).parse::<ModelRef>().is_ok();
@@ -200,7 +203,7 @@ impl<'a, 'i> Section<'a, 'i> {
         }
     }
 
-    fn prices(&mut self, models: Option<&[String]>) -> BTreeMap<String, Price> {
+    fn prices(&mut self, models: Option<&BTreeSet<String>>) -> BTreeMap<String, Price> {
         let mut prices = BTreeMap::new();
         let Some((at, given)) = self.find(PRICES) else { return prices };
         let Some(table) = given.get_ref().as_table() else {
@@ -214,7 +217,7 @@ impl<'a, 'i> Section<'a, 'i> {
         };
         for (model, value) in table {
             let (at, name): (usize, &str) = (model.span().start, model.get_ref());
-            let is_allowed = models.is_none_or(|models| models.iter().any(|known| known == name));
+            let is_allowed = models.is_none_or(|models| models.contains(name));
             if name != ANY_MODEL && !is_allowed {
                 let text = format!(
                     "has a price for `{}`, which is not among its `models`",
@@ -247,7 +250,8 @@ impl<'a, 'i> Section<'a, 'i> {
             let (at, given) =
                 found.map_or((at, None), |(key, value)| (key.span().start, Some(value)));
             let text = given.and_then(|given| given.get_ref().as_str());
-            let micros = text.and_then(ledger::micros).filter(|it| (0..=DEAREST).contains(it));
+            let micros = text.and_then(ledger::micros).and_then(|it| u64::try_from(it).ok());
+            let micros = micros.filter(|it| *it <= DEAREST);
             if micros.is_none() {
                 let found =
                     given.map_or("is missing".to_owned(), |given| match given.get_ref().as_str() {
@@ -262,7 +266,7 @@ impl<'a, 'i> Section<'a, 'i> {
             micros
         };
         let (input, output) = (amount(INPUT_PRICE), amount(OUTPUT_PRICE));
-        Some(Price { input: input?, output: output? })
+        Some(Price { input_micros_per_million: input?, output_micros_per_million: output? })
     }
 }
 
@@ -287,8 +291,8 @@ mod tests {
         let found = parse("[providers.anthropic]\n[providers.openai]\n").unwrap();
         let said: Vec<(&str, &str, &str, Option<&str>)> = found
             .iter()
-            .map(|it| {
-                (it.name.as_str(), it.kind.as_str(), it.base_url.as_str(), it.key_env.as_deref())
+            .map(|Provider { name, settings: it, .. }| {
+                (name.as_str(), it.kind.as_str(), it.base_url.as_str(), it.key_env.as_deref())
             })
             .collect();
         let expected = [
@@ -296,8 +300,11 @@ mod tests {
             ("openai", "openai", "https://api.openai.com/v1", Some("OPENAI_API_KEY")),
         ];
         assert_eq!(said, expected);
-        assert_eq!((found[0].concurrency, found[0].timeout_ms, found[0].line), (8, 60_000, 1));
-        assert_eq!(found[1].models, None);
+        let first = &found[0].settings;
+        // What the section leaves out is what the code has without a section.
+        let plain = ProviderSettings::new(first.kind, first.base_url.clone());
+        assert_eq!(first, &ProviderSettings { key_env: first.key_env.clone(), ..plain });
+        assert_eq!((found[0].line, found[1].line), (1, 2));
     }
 
     #[test]
@@ -307,15 +314,16 @@ mod tests {
                     [providers.local.prices.a]\ninput_usd_per_million = '1.25'\noutput_usd_per_million = '10'\n\
                     [providers.local.prices.\"*\"]\ninput_usd_per_million = '0'\noutput_usd_per_million = '0'\n";
         let found = parse(text).unwrap();
-        let local = &found[0];
+        let local = &found[0].settings;
         assert_eq!(
             (local.kind, local.base_url.as_str()),
             (ProviderKind::OpenAi, "http://127.0.0.1:1/v1")
         );
         assert_eq!((local.key_env.as_deref(), local.concurrency), (None, 2));
-        assert_eq!(local.models, Some(vec!["a".to_owned(), "b/c".to_owned()]));
-        assert_eq!(local.prices["a"], Price { input: 1_250_000, output: 10_000_000 });
-        assert_eq!(local.prices["*"], Price { input: 0, output: 0 });
+        assert_eq!(local.models, Some(BTreeSet::from(["a".to_owned(), "b/c".to_owned()])));
+        let dear =
+            Price { input_micros_per_million: 1_250_000, output_micros_per_million: 10_000_000 };
+        assert_eq!((local.prices["a"], local.prices["*"]), (dear, Price::default()));
     }
 
     #[test]

@@ -1,0 +1,27 @@
+//! What the settings say of judges, as the engine takes it.
+
+use std::time::Duration;
+
+use jurat_core::verifier::ModelRef;
+use jurat_engine::Judges;
+
+use crate::settings::{
+    CACHE_SECONDS, DEFAULT_MODEL, MARGIN_PERCENT, MEDIA_ALLOW, PANEL, Setting, Settings, listed,
+    range,
+};
+
+/// The values have been checked already.
+pub(super) fn judges(settings: &Settings) -> Judges {
+    let list = |setting: &Setting| settings.text(setting).into_iter().flat_map(listed);
+    let model = |text: &str| text.parse::<ModelRef>().ok();
+    let providers = settings.providers().iter();
+    Judges {
+        providers: providers.map(|it| (it.name.clone(), it.settings.clone())).collect(),
+        default_model: settings.text(&DEFAULT_MODEL).and_then(model),
+        panel: list(&PANEL).filter_map(model).collect(),
+        margin_percent: u32::try_from(settings.count(&MARGIN_PERCENT)).unwrap_or(u32::MAX),
+        cache_for: Some(Duration::from_secs(settings.count(&CACHE_SECONDS)))
+            .filter(|it| !it.is_zero()),
+        media_allow: list(&MEDIA_ALLOW).filter_map(range).collect(),
+    }
+}

@@ -1,0 +1,357 @@
+"""Drives the real Goodeye client through the whole life of a verifier on a server of ours.
+
+Each client gets an account of its own with some credit, and does what its users do: deploys from a
+file and from standard input, lists, shows, runs, revokes and deletes verifiers, looks at its usage,
+and makes and revokes keys. Verdicts come from `builtin/rules`; a provider that nobody answers for
+makes the judge fail.
+
+Everything happens in a folder of its own.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import threading
+
+PATIENCE = 60
+
+# A port of this machine where nobody listens: the provider of judges that fail.
+SETTINGS = """
+[providers.dead]
+base_url = "http://127.0.0.1:1/v1"
+"""
+
+RULE = {"contains": {"field": "response", "text": "source", "ignore_case": True}}
+STRICTER = {"all": [RULE, {"length": {"field": "response", "max": 40}}]}
+
+
+class Server:
+    """A server that says where it listens, with the key that it wrote."""
+
+    def __init__(self, program, folder):
+        self.program, self.state = program, folder / "state"
+        self.state.mkdir()
+        (self.state / "jurat.toml").write_text(SETTINGS)
+        self.env = {
+            "PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder),
+            "JURAT_STATE_DIR": str(self.state),
+        }
+        self.child = subprocess.Popen(
+            [program, "serve", "--listen", "127.0.0.1:0"], env=self.env, cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+        self.lines, self.url = [], None
+        self.is_listening = threading.Event()
+        threading.Thread(target=self.read, daemon=True).start()
+        if not self.is_listening.wait(PATIENCE):
+            raise SystemExit("the server did not say where it listens:\n" + "".join(self.lines))
+
+    def read(self):
+        for line in self.child.stderr:
+            self.lines.append(line)
+            if self.url is None and "listening on " in line:
+                self.url = line.split("listening on ")[1].split()[0]
+                self.is_listening.set()
+
+    def jurat(self, *args):
+        """What the operator does with our own command line."""
+        done = subprocess.run(
+            [self.program, *args], env=self.env, capture_output=True, text=True, timeout=PATIENCE
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"jurat {' '.join(args)}: {done.stderr}")
+        return done.stdout.strip()
+
+    def stop(self):
+        self.child.terminate()
+        try:
+            self.child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+
+
+class Client:
+    """One version of the real client, as one user with a key runs it."""
+
+    def __init__(self, program, server, key, folder):
+        self.program = program
+        self.env = {
+            "PATH": os.environ["PATH"], "HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
+            "GOODEYE_SERVER": server, "GOODEYE_API_KEY": key, "CI": "1", "NO_PROXY": "*",
+            "COLUMNS": "1000", "NO_COLOR": "1",
+        }
+
+    def run(self, *args, code=0, given=None, key=None):
+        env = self.env | ({"GOODEYE_API_KEY": key} if key else {})
+        done = subprocess.run(
+            [self.program, *args], env=env, input=given or "", capture_output=True, text=True,
+            timeout=PATIENCE,
+        )
+        if done.returncode != code:
+            raise Failed(f"exit code {done.returncode} instead of {code}", args, done)
+        done.args = args
+        return done
+
+    def json(self, *args, code=0):
+        done = self.run(*args, code=code)
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            raise Failed("no JSON", args, done) from None
+
+
+class Failed(Exception):
+    def __init__(self, what, args, done):
+        command = " ".join(args)
+        super().__init__(f"goodeye {command}: {what}\nout: {done.stdout}\nerr: {done.stderr}")
+
+
+def expect(is_so, what, done):
+    if not is_so:
+        raise Failed(what, done.args, done)
+
+
+def verifier(name, rule=RULE, **more):
+    example = {"inputs": {"response": "The source says so."}, "passed": True, "reasoning": "Cited."}
+    return {
+        "name": name,
+        "description": "The response names its source.",
+        "criterion": json.dumps(rule),
+        "input_contract": "text",
+        "input_fields": ["response"],
+        "few_shot_examples": [example],
+        "model_settings": {"model": "builtin/rules", "reasoning_effort": "medium"},
+        **more,
+    }
+
+
+DEPLOYED = re.compile(
+    r"^Deployed (\S+) v(\d+) \(verifier_id=([0-9a-f-]{36}), version_token=(\S{1,64})\)$"
+)
+
+
+def deployed(done):
+    """The version, the id and the token in the line of a deploy, which stands alone."""
+    found = DEPLOYED.match(done.stdout.strip())
+    expect(found, "not the line of a deploy", done)
+    return int(found[2]), found[3], found[4]
+
+
+def deploys(client, folder):
+    """From a file, from standard input, with the token, and without it."""
+    file = folder / "cites.json"
+    file.write_text(json.dumps(verifier("cites-source")))
+    version, first_id, token = deployed(client.run("verifiers", "deploy", str(file)))
+    assert version == 1, version
+    stdin = json.dumps(verifier("cites-source", STRICTER, expected_version_token=token))
+    version, same_id, newer = deployed(client.run("verifiers", "deploy", "-", given=stdin))
+    assert (version, same_id) == (2, first_id) and newer != token, (version, same_id, newer)
+    # A stale token and a missing one are told the current one.
+    for body in [stdin, json.dumps(verifier("cites-source"))]:
+        done = client.run("verifiers", "deploy", "-", given=body, code=1)
+        expect(done.stderr.startswith("conflict: "), "no conflict", done)
+        expect("hint: " in done.stderr and newer in done.stderr, "no current token", done)
+    for field, value in [
+        ("name", "Not A Name"), ("input_contract", "video"), ("input_fields", []),
+        ("criterion", "{"), ("few_shot_examples", [{"inputs": {}, "passed": True}]),
+    ]:
+        body = json.dumps(verifier("other") | {field: value})
+        done = client.run("verifiers", "deploy", "-", given=body, code=1)
+        expect(done.stderr.startswith("validation_error: "), "not refused", done)
+        expect(field.split("[")[0] in done.stderr, f"{field} is not named", done)
+    done = client.run("verifiers", "deploy", "-", given=json.dumps(verifier("workflow-design-qa")), code=1)
+    expect(done.stderr.startswith("conflict: "), "a reserved name was taken", done)
+    return first_id, newer
+
+
+def lists(client, first_id, token):
+    for number in range(4):
+        body = json.dumps(verifier(f"more-{number}"))
+        client.run("verifiers", "deploy", "-", given=body)
+    page = client.json("verifiers", "list", "--limit", "2")
+    assert len(page["items"]) == 2 and page["next_cursor"], page
+    rest = client.json("verifiers", "list", "--limit", "2", "--cursor", page["next_cursor"])
+    names = [item["name"] for item in page["items"] + rest["items"]]
+    assert len(set(names)) == 4, names
+    whole = client.json("verifiers", "list", "--all", "--limit", "2", "--json")
+    assert len(whole["items"]) == 5 and whole["next_cursor"] is None, whole
+    found = next(item for item in whole["items"] if item["name"] == "cites-source")
+    assert (found["verifier_id"], found["version_token"]) == (first_id, token), found
+    assert (found["current_version"], found["status"]) == (2, "active"), found
+    done = client.run("verifiers", "list", "--table", "--all")
+    expect("cites-source" in done.stdout and first_id in done.stdout, "not in the table", done)
+
+
+def shows(client, first_id, token):
+    by_name = client.json("verifiers", "show", "cites-source", "--json")
+    by_id = client.json("verifiers", "show", first_id, "--json")
+    assert by_name == by_id, (by_name, by_id)
+    assert by_name["version"] == 2 and json.loads(by_name["criterion"]) == STRICTER, by_name
+    assert by_name["judge_model_config"]["model"] == "builtin/rules", by_name
+    assert by_name["few_shot_examples"][0]["passed"] is True, by_name
+    first = client.json("verifiers", "show", "cites-source", "--version", "1", "--json")
+    assert first["version"] == 1 and json.loads(first["criterion"]) == RULE, first
+    assert first["config_hash"] != by_name["config_hash"], first
+    done = client.run("verifiers", "show", "cites-source")
+    expect("cites-source" in done.stdout, "not shown", done)
+    for name in ["no-such-verifier", "system:workflow-design-qa", f"{first_id[:-1]}0"]:
+        done = client.run("verifiers", "show", name, code=1)
+        expect(done.stderr.startswith("not_found: "), "not masked", done)
+
+
+def runs(client, first_id):
+    short = json.dumps({"response": "The source says so."})
+    long = json.dumps({"response": "The source says so, and says it again and again."})
+    for verdict, inputs, more in [
+        ("PASS", short, []),
+        ("FAIL", long, []),
+        ("PASS", long, ["--version", "1"]),
+        ("FAIL", json.dumps({"response": "I know."}), ["-v", "1"]),
+    ]:
+        for name in ["cites-source", first_id]:
+            done = client.run("verifiers", "run", name, "--inputs-json", inputs, *more)
+            expect(done.stdout.startswith(f"{verdict} verifier_run_id="), "another verdict", done)
+            expect(len(done.stdout.splitlines()) > 1, "no reasoning", done)
+    body = client.json("verifiers", "run", first_id, "--inputs-json", long, "--json")
+    assert (body["status"], body["passed"], body["version"]) == ("success", False, 2), body
+    assert body["verifier_run_id"] and body["reasoning"], body
+    assert body["verifier_id"] == first_id and isinstance(body["duration_ms"], int), body
+    for inputs in ["{}", json.dumps({"response": "x", "more": "y"}), json.dumps({"response": ""})]:
+        done = client.run("verifiers", "run", first_id, "--inputs-json", inputs, code=1)
+        expect(done.stderr.startswith("validation_error: "), "not refused", done)
+    done = client.run(
+        "verifiers", "run", first_id, "--inputs-json", short, "--media-url", "https://h/i.png", code=1
+    )
+    expect(done.stderr.startswith("validation_error: "), "an image was taken", done)
+    done = client.run("verifiers", "run", first_id, "--inputs-json", short, "--version", "9", code=1)
+    expect(done.stderr.startswith("not_found: "), "a version that is not there", done)
+    done = client.run(
+        "verifiers", "run", "cites-source", "--inputs-json", short, "--run-id", "mine", "--json"
+    )
+    expect('"passed": true' in done.stdout, "no verdict", done)
+
+
+def judge_fails(client):
+    settings = {"model_settings": {"model": "dead/model"}}
+    client.run(
+        "verifiers", "deploy", "-",
+        given=json.dumps(verifier("unanswered", **settings) | {"criterion": "Be kind."}),
+    )
+    inputs = json.dumps({"response": "x"})
+    done = client.run("verifiers", "run", "unanswered", "--inputs-json", inputs, code=1)
+    expect(done.stdout.startswith("ERROR verifier_unavailable: "), "not an error", done)
+    # This client exits with 0 here.
+    body = client.json("verifiers", "run", "unanswered", "--inputs-json", inputs, "--json")
+    assert (body["status"], body["passed"]) == ("error", None), body
+    assert body["error_code"] == "verifier_unavailable" and body["error_message"], body
+
+
+def removes(client, first_id):
+    done = client.run("verifiers", "revoke", "more-0", "--yes")
+    expect("Revoked more-0" in done.stdout, "not revoked", done)
+    for command in [["show"], ["run", "--inputs-json", '{"response": "x"}']]:
+        done = client.run("verifiers", command[0], "more-0", *command[1:], code=1)
+        expect(done.stderr.startswith("not_found: "), "still there", done)
+    done = client.run("verifiers", "deploy", "-", given=json.dumps(verifier("more-0")), code=1)
+    expect(done.stderr.startswith("conflict: "), "the name of a revoked one was taken", done)
+    listed = client.json("verifiers", "list", "--all")
+    assert "more-0" not in [item["name"] for item in listed["items"]], listed
+    done = client.run("verifiers", "delete", first_id, "--yes")
+    expect("Permanently deleted cites-source" in done.stdout, "not deleted", done)
+    done = client.run("verifiers", "show", first_id, code=1)
+    expect(done.stderr.startswith("not_found: "), "still there", done)
+
+
+def account(client):
+    body = client.json("usage", "--json")
+    assert body["tier"] and re.fullmatch(r"\d+\.\d{2,6}", body["available_usd"]), body
+    done = client.run("usage")
+    expect("Tier:" in done.stdout and "Available: $" in done.stdout, "no usage", done)
+    body = client.json("whoami", "--json")
+    assert "@" in body["email"], body
+    done = client.run("whoami")
+    expect("Email:" in done.stdout, "no email", done)
+
+
+def keys(client, name):
+    done = client.run("auth", "create-key", "--name", name)
+    secret = re.search(r"Key:\s+(\S+)", done.stdout)
+    identifier = re.search(r"ID:\s+(\S+)", done.stdout)
+    expect(secret and identifier, "no key", done)
+    client.run("verifiers", "list", key=secret[1])
+    listed = client.json("auth", "list-keys", "--all")
+    assert name in [item["name"] for item in listed["items"]], listed
+    assert secret[1] not in json.dumps(listed), "a secret is listed"
+    client.run("auth", "revoke-key", identifier[1])
+    done = client.run("verifiers", "list", key=secret[1], code=1)
+    expect(done.stderr.startswith("auth_required: "), "the key still serves", done)
+
+
+def others(client, stranger):
+    """What belongs to one account does not exist for another."""
+    client.run("verifiers", "deploy", "-", given=json.dumps(verifier("mine-alone")))
+    identifier = client.json("verifiers", "show", "mine-alone", "--json")["verifier_id"]
+    for command in [["show"], ["run", "--inputs-json", '{"response": "x"}'], ["revoke", "--yes"]]:
+        done = client.run("verifiers", command[0], identifier, *command[1:], key=stranger, code=1)
+        expect(done.stderr.startswith("not_found: "), "another's verifier is seen", done)
+
+
+SCOPES = ["verifiers:read", "verifiers:write", "verifiers:run", "usage:read"]
+
+
+def user(server, name, *scopes):
+    """A key of an account of its own, with some credit."""
+    wanted = [part for scope in scopes for part in ("--scope", scope)]
+    key = server.jurat("keys", "create", name, "--account", f"acct_{name}", *wanted, "--quiet")
+    server.jurat("admin", "grant", f"acct_{name}", "5", "--note", "to try it")
+    return key
+
+
+def check(server, program, folder):
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=PATIENCE)
+    name = re.sub(r"\W", "", version.stdout.split()[-1])
+    folder = folder / name
+    folder.mkdir()
+    client = Client(program, server.url, user(server, f"client{name}", *SCOPES), folder)
+    stranger = user(server, f"stranger{name}", *SCOPES)
+    first_id, token = deploys(client, folder)
+    lists(client, first_id, token)
+    shows(client, first_id, token)
+    runs(client, first_id)
+    judge_fails(client)
+    removes(client, first_id)
+    others(client, stranger)
+    account(client)
+    admin = (server.state / "admin.key").read_text().strip()
+    keys(Client(program, server.url, admin, folder), f"spare-{name}")
+    done = client.run("verifiers", "list", key="jrt_live_nobody", code=1)
+    expect(done.stderr.startswith("auth_required: "), "no key is needed", done)
+    print(f"{version.stdout.strip()}: every step as its users expect")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--program", required=True, help="our program, as the tests build it")
+    parser.add_argument("--client", action="append", required=True, help="a client; may be given again")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        server = Server(str(pathlib.Path(args.program).resolve()), folder)
+        try:
+            # Each call starts a Python of its own, which is most of the time that this takes.
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                for done in [pool.submit(check, server, program, folder) for program in args.client]:
+                    done.result()
+        except Failed as error:
+            raise SystemExit(f"{error}\n\nthe log of the server:\n{''.join(server.lines[-20:])}")
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()
