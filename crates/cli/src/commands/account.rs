@@ -3,52 +3,52 @@
 use jurat_core::ledger;
 use serde_json::{Value, json};
 
-use super::{Context, items, rounds::to_the_second};
+use super::{Context, items, keys::scopes, rounds::to_the_second};
 use crate::{
     args::{Admin, Grant, ListArgs},
     client::{Call, path, query},
     failure::Failure,
-    output::table::{cell, fields, said, table, whole_text, word},
+    output::{
+        counted,
+        table::{cell, fields, said, table, whole_text, word},
+    },
 };
 
 const ACCOUNTS: &str = "/v1/accounts";
 
 pub(super) async fn whoami(context: &Context) -> anyhow::Result<u8> {
     let reply = context.send(Call::get("/v1/me".to_owned())).await?;
-    let titles = [
-        ("account", "id"),
-        ("email", "email"),
-        ("handle", "handle"),
-        ("key", "key_id"),
-        ("key name", "key_name"),
-        ("scopes", "scopes"),
-    ];
-    context.out.reply(&reply, |_| present(&reply.value, &titles))?;
+    let body = &reply.value;
+    context.out.reply(&reply, |_| {
+        let mut lines = vec![
+            ("account", said(&body["id"])),
+            ("key", format!("{} ({})", said(&body["key"]["name"]), said(&body["key"]["id"]))),
+            ("scopes", scopes(body)),
+        ];
+        if body["suspended"] == true {
+            lines.push(("standing", "suspended: nothing that costs is done".to_owned()));
+        }
+        fields(&lines)
+    })?;
     Ok(0)
 }
 
 pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
     let reply = context.send(Call::get("/v1/me/usage".to_owned())).await?;
-    let titles = [
-        ("tier", "tier"),
-        ("available", "available_usd"),
-        ("held", "held_usd"),
-        ("granted", "granted_usd"),
-        ("used", "used_usd"),
-        ("since", "period_start"),
-        ("runs", "runs"),
-    ];
-    context.out.reply(&reply, |_| present(&reply.value, &titles))?;
+    let body = &reply.value;
+    context.out.reply(&reply, |_| {
+        let dollars = |name: &str| format!("${}", said(&body[name]));
+        let rounds = counted(body["charged_rounds"].as_u64().unwrap_or(0), "round");
+        let since = to_the_second(&body["period_start"]).unwrap_or_default();
+        fields(&[
+            ("tier", said(&body["tier"])),
+            ("available", dollars("available_usd")),
+            ("held", dollars("held_usd")),
+            ("used", format!("{} in {rounds} since {since}", dollars("used_usd"))),
+            ("spent", format!("{} in all", dollars("spent_usd"))),
+        ])
+    })?;
     Ok(0)
-}
-
-/// Those members that the body has; amounts with their currency.
-fn present(body: &Value, titles: &[(&'static str, &str)]) -> String {
-    let lines = titles.iter().filter(|(_, name)| !body[*name].is_null()).map(|(title, name)| {
-        let text = said(&body[*name]);
-        (*title, if name.ends_with("_usd") { format!("${text}") } else { text })
-    });
-    fields(&lines.collect::<Vec<_>>())
 }
 
 pub(super) async fn admin(context: &Context, command: Admin) -> anyhow::Result<u8> {
@@ -105,7 +105,7 @@ async fn accounts(context: &Context, args: ListArgs) -> anyhow::Result<()> {
     let rows = items(&reply.value).iter().map(|item| {
         let standing = if item["suspended_at"].is_null() { "active" } else { "suspended" };
         vec![
-            cell(&item["account"]),
+            cell(&item["id"]),
             word(&json!(standing)),
             cell(&item["available_usd"]),
             cell(&item["held_usd"]),
