@@ -59,18 +59,59 @@ async def rounds(client):
     assert result.content[0].text.startswith("session_unknown: "), result
 
 
+VERIFIER = {
+    "description": "The answer names its source.",
+    "criterion": json.dumps({"contains": {"field": "answer", "text": "Source:"}}),
+    "input_contract": "text",
+    "input_fields": ["answer"],
+    "model_settings": {"model": "builtin/rules"},
+}
+VERIFIERS = ["deploy_verifier", "list_verifiers", "get_verifier", "run_verifier",
+             "revoke_verifier", "delete_verifier"]
+
+
+async def verifiers(client, name):
+    """The life of a verifier, from its first version to its end."""
+
+    async def done(tool, **arguments):
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error, result
+        return result.structured_content
+
+    payload = VERIFIER | {"name": name}
+    made = await done("deploy_verifier", payload=payload)
+    assert made["version"] == 1, made
+    result = await client.call_tool("deploy_verifier", {"payload": payload})
+    assert result.is_error and result.structured_content["code"] == "conflict", result
+    payload["expected_version_token"] = made["version_token"]
+    assert (await done("deploy_verifier", payload=payload))["version"] == 2
+    listed = await done("list_verifiers", limit=200)
+    assert name in [item["name"] for item in listed["items"]], listed
+    shown = await done("get_verifier", verifier_id=name, version=1)
+    assert shown["criterion"] == VERIFIER["criterion"], shown
+    for answer, passed in [("Source: the window.", True), ("It rains.", False)]:
+        run = await done("run_verifier", verifier_id=name, inputs={"answer": answer}, version=2)
+        assert run["passed"] is passed and run["status"] == "success", run
+        assert "anonymous_verifier_run_id" not in run, run
+    gone = await done("revoke_verifier", verifier_id=name)
+    assert gone["revoked"] is True, gone
+    gone = await done("delete_verifier", verifier_id=made["verifier_id"])
+    assert gone["deleted"] is True, gone
+
+
 async def talk(client, era):
-    """A whole conversation; returns what was called."""
+    """A whole conversation, in which every tool that is there is called."""
     assert client.protocol_version == era, client.protocol_version
     listed = (await client.list_tools()).tools
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in listed)
     await rounds(client)
+    await verifiers(client, f"names-a-source-{era}")
     try:
         await client.call_tool("no_such_tool", {})
         raise AssertionError("a tool that is not there was called")
     except MCPError as error:
         assert error.error.code == -32602, error
-    called = {tool for tool, *_ in ROUNDS}
+    called = {tool for tool, *_ in ROUNDS} | set(VERIFIERS)
     assert called == {tool.name for tool in listed}, f"call every tool: {listed}"
 
 

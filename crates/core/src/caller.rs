@@ -23,10 +23,12 @@ pub enum Scope {
     VerifiersRun,
     /// Read what the account has used, and its credit.
     UsageRead,
+    /// Make, list and revoke keys of the account, which may do no more than this one.
+    KeysWrite,
 }
 
 impl Scope {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Admin,
         Self::RoundsCreate,
         Self::RoundsRead,
@@ -35,16 +37,18 @@ impl Scope {
         Self::VerifiersWrite,
         Self::VerifiersRun,
         Self::UsageRead,
+        Self::KeysWrite,
     ];
 
-    /// What a key has that was made without a word about it: all that concerns its own account.
-    pub const OF_AN_ACCOUNT: [Self; 6] = [
+    /// What an account does with its own: the scopes of a key that an admin makes without a word.
+    pub const OWN: [Self; 7] = [
         Self::RoundsCreate,
         Self::RoundsRead,
         Self::VerifiersRead,
         Self::VerifiersWrite,
         Self::VerifiersRun,
         Self::UsageRead,
+        Self::KeysWrite,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -57,6 +61,7 @@ impl Scope {
             Self::VerifiersWrite => "verifiers:write",
             Self::VerifiersRun => "verifiers:run",
             Self::UsageRead => "usage:read",
+            Self::KeysWrite => "keys:write",
         }
     }
 }
@@ -118,6 +123,11 @@ impl Caller {
 
     pub fn key(&self) -> &CallerKey {
         &self.key
+    }
+
+    /// What the key has, as it was given.
+    pub fn scopes(&self) -> &BTreeSet<Scope> {
+        &self.scopes
     }
 
     pub fn may(&self, scope: Scope) -> bool {

@@ -43,7 +43,8 @@ impl Key {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
     pub name: String,
-    pub scopes: BTreeSet<Scope>,
+    /// What its maker may do, without `admin`, when left out.
+    pub scopes: Option<BTreeSet<Scope>>,
     /// That of its maker when left out.
     pub account: Option<AccountId>,
     pub rate_per_minute: Option<u32>,

@@ -28,9 +28,66 @@ impl Timestamp {
         Self(self.0.saturating_add(millis.saturating_mul(1_000)))
     }
 
+    /// The month that it lies in, in UTC: where it begins, and where the next one does.
+    pub fn month(self) -> (Self, Self) {
+        let (year, month) = civil(self.0.div_euclid(DAY));
+        let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+        (Self(first_day(year, month) * DAY), Self(first_day(next_year, next) * DAY))
+    }
+
     /// Milliseconds from `earlier` to this point; zero when it lies before.
     pub const fn millis_since(self, earlier: Self) -> u64 {
         let micros = self.0.saturating_sub(earlier.0);
         if micros < 0 { 0 } else { micros.unsigned_abs() / 1_000 }
+    }
+}
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+/// Days of 400 years, after which the calendar repeats itself.
+const ERA: i64 = 146_097;
+
+/// The year and the month of a day since 1970. Years begin in March here, so that the day that
+/// leap years have is their last one.
+fn civil(day: i64) -> (i64, i64) {
+    let shifted = day + 719_468;
+    let era = shifted.div_euclid(ERA);
+    let of_era = shifted.rem_euclid(ERA);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let march = (5 * of_year + 2) / 153;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    (era * 400 + year + i64::from(month <= 2), month)
+}
+
+/// The first day of a month, since 1970.
+fn first_day(year: i64, month: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let march = if month > 2 { month - 3 } else { month + 9 };
+    let of_year = (153 * march + 2) / 5;
+    era * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_begins_on_its_first_day_and_ends_with_the_next() {
+        const SECOND: i64 = 1_000_000;
+        for (at, first, next) in [
+            // 1970-01, 2024-02 with its leap day, 2026-11, 2026-12, 1900-02 without one, 1969-12.
+            (0, 0, 2_678_400),
+            (1_709_164_800, 1_706_745_600, 1_709_251_200),
+            (1_794_766_407, 1_793_491_200, 1_796_083_200),
+            (1_796_083_200, 1_796_083_200, 1_798_761_600),
+            (-2_203_977_600, -2_206_310_400, -2_203_891_200),
+            (-1, -2_678_400, 0),
+        ] {
+            let month = Timestamp::from_micros(at * SECOND).month();
+            let expected = (first, next);
+            assert_eq!((month.0.micros() / SECOND, month.1.micros() / SECOND), expected, "{at}");
+        }
     }
 }

@@ -59,6 +59,7 @@ impl Engine {
         require(caller, Scope::Admin)?;
         let checkup = self.inner.store.check().await?;
         let mut findings = store_findings(&checkup);
+        findings.extend(ledger_findings(&self.inner.store.credit_check().await?));
         findings.extend(self.clock_findings(&checkup));
         findings.extend(self.executor_findings().await?);
         findings.extend(self.judge_findings().await?);
@@ -144,6 +145,14 @@ impl Engine {
         }
         findings
     }
+}
+
+fn ledger_findings(faults: &[String]) -> Vec<Finding> {
+    if faults.is_empty() {
+        return vec![Finding::ok("ledger", "every balance is the sum of its lines")];
+    }
+    let advice = "Find out who changed the database past Jurat, and go back to a backup.";
+    faults.iter().map(|fault| Finding::problem("ledger", fault, advice)).collect()
 }
 
 fn store_findings(checkup: &Checkup) -> Vec<Finding> {

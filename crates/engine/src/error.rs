@@ -12,6 +12,9 @@ use crate::Limit;
 pub enum EngineError {
     #[error("the key lacks the scope `{}`", .0.as_str())]
     Forbidden(Scope),
+    /// The scope is there, and still it may not.
+    #[error("{0}")]
+    Denied(&'static str),
     #[error("there is no {what} `{id}`")]
     NotFound { what: &'static str, id: String },
     #[error("{0}")]
@@ -61,7 +64,7 @@ pub enum EngineError {
 impl EngineError {
     pub fn code(&self) -> Code {
         match self {
-            Self::Forbidden(_) => Code::Forbidden,
+            Self::Forbidden(_) | Self::Denied(_) => Code::Forbidden,
             Self::NotFound { .. } => Code::NotFound,
             Self::Conflict(_) | Self::Token { .. } => Code::Conflict,
             Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
@@ -102,6 +105,7 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Some("output_schema"),
             Self::Policy(_) => Some("policy"),
             Self::Forbidden(_)
+            | Self::Denied(_)
             | Self::NotFound { .. }
             | Self::Conflict(_)
             | Self::Token { .. }

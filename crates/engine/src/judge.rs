@@ -34,6 +34,8 @@ use crate::Engine;
 /// The provider of the judges that need no network, and its one model.
 pub const BUILTIN: &str = "builtin";
 pub const RULES: &str = "rules";
+/// Stands for the default judge where there is none: whoever asks it gets no verdict.
+pub(crate) const NO_DEFAULT: &str = "default";
 
 /// One question for one judge.
 #[derive(Debug, Clone)]
@@ -99,8 +101,11 @@ impl Engine {
     /// Whether a judge can be asked, and why not.
     pub fn judge_known(&self, model: &ModelRef) -> Result<(), JudgeUnknown> {
         if model.provider == BUILTIN {
-            let is_rules = model.model == RULES;
-            return is_rules.then_some(()).ok_or(JudgeUnknown::Builtin);
+            return match model.model.as_str() {
+                RULES => Ok(()),
+                NO_DEFAULT => Err(JudgeUnknown::NoDefault),
+                _ => Err(JudgeUnknown::Builtin),
+            };
         }
         self.inner.bench.provider(model, &self.inner.secrets).map(drop)
     }

@@ -1,6 +1,7 @@
-//! Operations on API keys. They need an admin, who may make keys for every account.
+//! Operations on API keys: an admin's on every account, and an account's own.
 
 mod limits;
+mod making;
 mod owner;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -55,21 +56,18 @@ impl Engine {
         new: NewKey,
         keyed: Option<Keyed<Issued>>,
     ) -> Result<Done<Issued>, EngineError> {
-        require(caller, Scope::Admin)?;
+        require(caller, Scope::KeysWrite)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.answered_before(caller, keyed).await? {
             return Ok(Done::Before(answer));
         }
-        // A key never may do more than its maker.
-        for scope in &new.scopes {
-            require(caller, *scope)?;
-        }
+        let new = self.allowed(caller, new).await?;
         let clear = self.draw_key();
         let key = Key {
             id: clear.id().to_owned(),
             account: new.account.unwrap_or_else(|| caller.account().clone()),
             name: new.name,
-            scopes: new.scopes,
+            scopes: new.scopes.unwrap_or_default(),
             rate_per_minute: new.rate_per_minute,
             concurrent_rounds: new.concurrent_rounds,
             created_at: self.inner.clock.now(),
@@ -95,13 +93,16 @@ impl Engine {
     }
 
     /// The keys of an account, or of all, also those that have ended, in the order they were made.
+    /// Whoever is no admin sees those of the own account.
     pub async fn key_list(
         &self,
         caller: &Caller,
         account: Option<&AccountId>,
         page: &Page,
     ) -> Result<Vec<Key>, EngineError> {
-        require(caller, Scope::Admin)?;
+        require(caller, Scope::KeysWrite)?;
+        within_own(caller, account)?;
+        let account = if caller.may(Scope::Admin) { account } else { Some(caller.account()) };
         let records = self.inner.store.key_list(account, page).await?;
         Ok(records.into_iter().map(|record| record.key).collect())
     }
@@ -113,7 +114,8 @@ impl Engine {
         key: KeyRef,
         keyed: Option<Keyed<()>>,
     ) -> Result<Done<()>, EngineError> {
-        require(caller, Scope::Admin)?;
+        require(caller, Scope::KeysWrite)?;
+        within_own(caller, key.account.as_ref())?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.answered_before(caller, keyed).await? {
             return Ok(Done::Before(answer));
@@ -123,6 +125,7 @@ impl Engine {
             id_or_name: key.id_or_name.clone(),
             at: self.inner.clock.now(),
             by: caller.key().id.clone(),
+            within: (!caller.may(Scope::Admin)).then(|| caller.scopes().clone()),
         };
         let once = self.note_of(caller, keyed, &());
         match self.inner.store.key_revoke(&revocation, once.as_ref()).await? {
@@ -135,6 +138,7 @@ impl Engine {
             }
             Revoked::Repeated => self.answered_meanwhile(caller, keyed).await,
             Revoked::Unknown => Err(unknown(key)),
+            Revoked::Beyond(scope) => Err(EngineError::Forbidden(scope)),
             Revoked::OwnKey => Err(EngineError::Conflict(
                 "this is the key of the request itself; revoke it with another one".to_owned(),
             )),
@@ -235,13 +239,25 @@ impl Engine {
         ApiKey::new(clock.bits(), [clock.bits(), clock.bits()])
     }
 
-    /// The account of a key. That of an identifier never changes.
+    /// The account of a key. That of an identifier never changes. For whoever is no admin there
+    /// are no other accounts.
     async fn account_of(&self, caller: &Caller, key: &KeyRef) -> Result<AccountId, EngineError> {
         if let Some(account) = &key.account {
             return Ok(account.clone());
         }
+        if !caller.may(Scope::Admin) {
+            return Ok(caller.account().clone());
+        }
         let known = self.inner.store.key_get(&key.id_or_name).await?;
         Ok(known.map_or_else(|| caller.account().clone(), |record| record.key.account))
+    }
+}
+
+/// Refuses an account that is not the caller's own, unless an admin names it.
+fn within_own(caller: &Caller, account: Option<&AccountId>) -> Result<(), EngineError> {
+    match account {
+        Some(account) if account != caller.account() => require(caller, Scope::Admin),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ mod begun;
 mod checked;
 mod clock;
 mod close;
+mod credits;
 mod doctor;
 mod error;
 pub mod evaluation;
@@ -45,6 +46,7 @@ pub use jurat_store::{Deployment, Measurement, Page as EnginePage, SavedAnswer, 
 pub use self::{
     begun::Begun,
     clock::{Clock, SystemClock},
+    credits::{Me, NewGrant, Usage},
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey, Saving},
@@ -56,7 +58,10 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
-    verifiers::{RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList},
+    verifiers::{
+        CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
+        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList,
+    },
 };
 use self::{
     judge::Bench,

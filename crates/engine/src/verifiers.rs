@@ -2,6 +2,7 @@
 
 mod deploy;
 mod judged_by;
+mod measure;
 mod removal;
 mod run;
 mod runs;
@@ -13,6 +14,10 @@ use jurat_core::{
 use jurat_store::{Measurement, Page, VersionSummary};
 
 pub use self::{
+    measure::{
+        CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
+        MeasuredCase,
+    },
     run::{RunRequest, RunView},
     runs::{RunQuery, RunRecord},
 };

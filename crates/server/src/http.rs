@@ -1,16 +1,19 @@
 //! The route table. A route that is not in it does not exist; one that does not say so needs a key.
 
+mod accounts;
 mod api_keys;
 mod consensus;
 mod docs;
 mod doctor;
 mod executors;
+mod me;
 mod operations;
 mod page;
 mod rounds;
 mod sessions;
 mod stream;
 mod verifier_runs;
+mod verifier_tests;
 mod verifiers;
 
 use std::sync::Arc;
@@ -31,6 +34,8 @@ pub(crate) use self::{
     consensus::reply_with,
     doctor::MOST_ENTRIES,
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
+    verifier_runs::run_request,
+    verifiers::measured,
 };
 use crate::{
     auth, encode, layers,
@@ -72,6 +77,40 @@ fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter
 }
 
 fn routes() -> Vec<Route> {
+    let mut routes = operation_routes();
+    routes.extend(registry_routes());
+    routes
+}
+
+/// Verifiers and their runs.
+fn registry_routes() -> Vec<Route> {
+    vec![
+        route("POST", "/v1/verifiers", "verifier_deploy", post(verifiers::deploy)),
+        route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
+        route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),
+        route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
+        route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run)),
+        route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
+        route("POST", "/v1/verifiers/{ref}/tests", "verifier_test", post(verifier_tests::test)),
+        route(
+            "POST",
+            "/v1/verifiers/{ref}/attacks",
+            "verifier_attack",
+            post(verifier_tests::attack),
+        ),
+        route("DELETE", "/v1/verifiers/{ref}", "verifier_revoke", delete(verifiers::revoke)),
+        route(
+            "DELETE",
+            "/v1/verifiers/{ref}/permanent",
+            "verifier_delete",
+            delete(verifiers::erase),
+        ),
+        route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
+        route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
+    ]
+}
+
+fn operation_routes() -> Vec<Route> {
     vec![
         open_route("/health", "health", get(operations::health)),
         open_route("/healthz", "healthz", get(operations::health)),
@@ -101,21 +140,14 @@ fn routes() -> Vec<Route> {
         route("GET", "/v1/api-keys", "key_list", get(api_keys::list)),
         route("DELETE", "/v1/api-keys/{id}", "key_revoke", delete(api_keys::revoke)),
         route("POST", "/v1/api-keys/{id}/rotate", "key_rotate", post(api_keys::rotate)),
-        route("POST", "/v1/verifiers", "verifier_deploy", post(verifiers::deploy)),
-        route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
-        route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),
-        route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
-        route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run)),
-        route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
-        route("DELETE", "/v1/verifiers/{ref}", "verifier_revoke", delete(verifiers::revoke)),
-        route(
-            "DELETE",
-            "/v1/verifiers/{ref}/permanent",
-            "verifier_delete",
-            delete(verifiers::erase),
-        ),
-        route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
-        route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
+        route("GET", "/v1/me", "me_show", get(me::show)),
+        route("GET", "/v1/me/usage", "usage_show", get(me::usage)),
+        route("GET", "/v1/me/transfers", "transfer_list", get(me::transfers)),
+        route("GET", "/v1/accounts", "account_list", get(accounts::list)),
+        route("GET", "/v1/accounts/{id}", "account_show", get(accounts::show)),
+        route("POST", "/v1/accounts/{id}/grants", "credit_grant", post(accounts::grant)),
+        route("POST", "/v1/accounts/{id}/suspend", "account_suspend", post(accounts::suspend)),
+        route("POST", "/v1/accounts/{id}/resume", "account_resume", post(accounts::resume)),
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
         route("POST", "/v1/rounds/{id}/cancel", "round_cancel", post(rounds::cancel)),
@@ -157,7 +189,8 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
 
 /// Whether a request begins a round.
 pub(crate) fn is_round(method: &str, path: &str) -> bool {
-    let is_run = path.starts_with("/v1/verifiers/") && path.ends_with("/runs");
+    let begins = ["/runs", "/tests", "/attacks"];
+    let is_run = path.starts_with("/v1/verifiers/") && begins.iter().any(|end| path.ends_with(end));
     method == "POST" && (path.starts_with("/api/") || is_run)
 }
 

@@ -11,6 +11,8 @@ mod render;
 mod schema;
 mod surface;
 mod tools;
+mod verifiers;
+mod watch;
 
 use std::sync::Arc;
 

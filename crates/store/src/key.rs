@@ -1,8 +1,8 @@
 //! An API key as it is kept: its secret only as a hash.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
-use jurat_core::{id::AccountId, key::Key, time::Timestamp};
+use jurat_core::{caller::Scope, id::AccountId, key::Key, time::Timestamp};
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyRecord {
@@ -37,6 +37,8 @@ pub struct Revocation {
     pub at: Timestamp,
     /// The key of whoever revokes; it stays.
     pub by: String,
+    /// The scopes beyond which a key cannot be revoked; `None` for those who may revoke any.
+    pub within: Option<BTreeSet<Scope>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub enum Revoked {
     OwnKey,
     /// No live key with the scope `admin` would be left.
     LastAdmin,
+    /// One of them may do more than whoever revokes, such as this.
+    Beyond(Scope),
     /// Its idempotency key was used before; nothing changed.
     Repeated,
 }

@@ -3,6 +3,7 @@
 pub mod choices;
 pub mod consensus_reply;
 pub mod consensus_request;
+pub mod credits;
 #[cfg(test)]
 mod described;
 pub mod doctor;
@@ -21,5 +22,6 @@ pub mod terms;
 pub mod time;
 pub mod v2;
 pub mod verifier_runs;
+pub mod verifier_tests;
 pub mod verifiers;
 pub mod words;

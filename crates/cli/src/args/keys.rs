@@ -39,7 +39,8 @@ pub(crate) enum Keys {
 pub(crate) struct CreateKey {
     /// Name of the key; of the live keys of an account only one has it
     pub(crate) name: String,
-    /// What the key may do; may be given again; by default all but `admin` and `metrics:read`
+    /// What the key may do; may be given again; by default all that your own key may but `admin`, and
+    /// for an admin all that an account does with its own
     #[arg(long, value_parser = PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)))]
     pub(crate) scope: Vec<String>,
     /// Account that the key speaks for, made if it is not there; by default your own

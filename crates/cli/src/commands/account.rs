@@ -1,7 +1,7 @@
 //! `jurat whoami`, `jurat usage` and `jurat admin`: who one is, and credit.
 
 use jurat_core::ledger;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Context, items, keys::scopes, rounds::to_the_second};
 use crate::{

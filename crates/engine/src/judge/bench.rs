@@ -78,6 +78,8 @@ pub enum JudgeUnknown {
     Address { provider: String },
     #[error("the only built-in judge is `{BUILTIN}/{RULES}`")]
     Builtin,
+    #[error("there is no default judge; the operator sets one with `judges.default_model`")]
+    NoDefault,
 }
 
 impl Bench {

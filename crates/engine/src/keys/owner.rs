@@ -52,6 +52,17 @@ impl KeyCache {
         self.records.invalidate(id);
     }
 
+    /// Lets the next request of each key of an account look it up again.
+    pub(crate) fn forget_account(&self, account: &AccountId) {
+        let mut forgotten = self.forgotten();
+        *forgotten += 1;
+        for (id, known) in &self.records {
+            if known.is_some_and(|record| record.key.account == *account) {
+                self.records.invalidate(id.as_str());
+            }
+        }
+    }
+
     /// Keeps what was read, unless something was forgotten meanwhile: it could be that.
     fn keep(&self, id: &str, record: &Known, forgotten_before: u64) {
         let forgotten = self.forgotten();

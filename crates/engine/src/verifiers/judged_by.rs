@@ -5,20 +5,22 @@ use jurat_core::{
     verifier::{InputError, ModelRef, NewVersion},
 };
 
-use crate::Engine;
-
-/// The judge that is always there: it follows rules, and asks no model.
-const RULES: (&str, &str) = ("builtin", "rules");
-/// What stands for the default judge where there is none: no provider has this name, so that a run
-/// ends without a verdict.
-const NOBODY: (&str, &str) = ("default", "judge");
+use crate::{
+    Engine,
+    judge::{BUILTIN, NO_DEFAULT, RULES},
+};
 
 impl Engine {
     /// The judge of a new version: the one that it names, else the default of the installation,
     /// else the built-in one, which must be able to read the criterion.
     pub(super) fn judge_of(&self, new: &NewVersion) -> Result<ModelRef, InputError> {
-        let judge = new.model.clone().or_else(|| self.default_judge()).unwrap_or(model(RULES));
-        if judge == model(RULES) {
+        let named = new.model.clone().or_else(|| self.default_judge());
+        let judge = named.unwrap_or_else(|| built_in(RULES));
+        if judge.provider == BUILTIN {
+            self.judge_known(&judge).map_err(|unknown| InputError {
+                field: "model_settings.model".to_owned(),
+                problem: format!("is no judge: {unknown}"),
+            })?;
             check(new).map_err(|error| explain(error, new.model.is_some()))?;
         }
         Ok(judge)
@@ -26,7 +28,7 @@ impl Engine {
 
     /// The judge of the verifiers that come with the program.
     pub(super) fn judge_of_platform(&self) -> ModelRef {
-        self.default_judge().unwrap_or(model(NOBODY))
+        self.default_judge().unwrap_or_else(|| built_in(NO_DEFAULT))
     }
 
     fn default_judge(&self) -> Option<ModelRef> {
@@ -47,6 +49,6 @@ fn explain(error: RulesError, is_named: bool) -> InputError {
     InputError { field, problem }
 }
 
-fn model((provider, model): (&str, &str)) -> ModelRef {
-    ModelRef { provider: provider.to_owned(), model: model.to_owned() }
+fn built_in(model: &str) -> ModelRef {
+    ModelRef { provider: BUILTIN.to_owned(), model: model.to_owned() }
 }

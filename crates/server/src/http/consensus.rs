@@ -208,7 +208,7 @@ pub(crate) fn reply_with<T>(
 }
 
 /// A client that takes JSON as well gets JSON.
-fn wants_stream(headers: &HeaderMap) -> bool {
+pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let takes = |mime: &str| accept.split(',').any(|part| part.trim().starts_with(mime));
     takes("text/event-stream") && !takes("application/json")

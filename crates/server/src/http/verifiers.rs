@@ -132,10 +132,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 }
 
 /// The newest measurements as replies show them.
-pub(super) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
+pub(crate) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
     let found: Vec<_> = found
         .iter()
-        .map(|it| (it.purpose, MeasurementBody::new(&it.id, it.at, &it.data_digest, &it.document)))
+        .map(|it| {
+            let figures = it.document.get("figures").unwrap_or(&it.document);
+            (it.purpose, MeasurementBody::new(&it.id, it.at, &it.data_digest, figures))
+        })
         .collect();
     Measured::of(&found)
 }

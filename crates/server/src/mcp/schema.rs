@@ -22,7 +22,10 @@ type Types = Vec<(String, RefOr<Schema>)>;
 pub(super) fn input<T: ToSchema>() -> JsonObject {
     let mut types = Types::new();
     T::schemas(&mut types);
-    whole(json!(T::schema()), types)
+    let mut schema = Value::Object(whole(json!(T::schema()), types));
+    // Null counts as left out, and many a client cannot say it.
+    each(&mut schema, &mut without_null);
+    members(schema)
 }
 
 /// What a tool returns: a reply, or the problem that stands for it.
@@ -50,8 +53,12 @@ fn whole(mut root: Value, types: Types) -> JsonObject {
             members.insert("$defs".to_owned(), Value::Object(defs));
         }
     }
-    translate(&mut root);
-    match root {
+    each(&mut root, &mut translate);
+    members(root)
+}
+
+fn members(value: Value) -> JsonObject {
+    match value {
         Value::Object(members) => members,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             JsonObject::new()
@@ -59,27 +66,51 @@ fn whole(mut root: Value, types: Types) -> JsonObject {
     }
 }
 
-/// From the dialect of OpenAPI into plain JSON Schema.
-fn translate(schema: &mut Value) {
+/// Changes a schema and every one within it.
+fn each(schema: &mut Value, change: &mut impl FnMut(&mut JsonObject)) {
     let Some(members) = schema.as_object_mut() else { return };
-    members.retain(|name, value| {
+    change(members);
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            // The members of these are schemas under names that somebody chose.
+            ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
+                named.values_mut().for_each(|schema| each(schema, change));
+            }
+            // These hold values and no schemas.
+            ("enum" | "const" | "default" | "examples", _) => {}
+            (_, Value::Array(schemas)) => schemas.iter_mut().for_each(|it| each(it, change)),
+            (_, schema) => each(schema, change),
+        }
+    }
+}
+
+/// From the dialect of OpenAPI into plain JSON Schema.
+fn translate(schema: &mut JsonObject) {
+    schema.retain(|name, value| {
         let is_number = value.as_str().is_some_and(|format| NUMBERS.contains(&format));
         let is_foreign = ONLY_OPENAPI.contains(&name.as_str()) || (name == "format" && is_number);
         !is_foreign
     });
-    for (name, value) in members {
-        match (name.as_str(), value) {
-            ("$ref", Value::String(reference)) => {
-                *reference = reference.replace(IN_OPENAPI, IN_SCHEMA);
-            }
-            // The members of these are schemas under names that callers chose.
-            ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
-                named.values_mut().for_each(translate);
-            }
-            // These hold values and no schemas.
-            ("enum" | "const" | "default" | "examples", _) => {}
-            (_, Value::Array(schemas)) => schemas.iter_mut().for_each(translate),
-            (_, schema) => translate(schema),
+    if let Some(Value::String(reference)) = schema.get_mut("$ref") {
+        *reference = reference.replace(IN_OPENAPI, IN_SCHEMA);
+    }
+}
+
+/// Takes null from what a field may be.
+fn without_null(schema: &mut JsonObject) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|it| it != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("oneOf") {
+        choices.retain(|it| it.get("type").is_none_or(|it| it != "null"));
+        if let [Value::Object(only)] = choices.as_slice() {
+            let only = only.clone();
+            schema.remove("oneOf");
+            schema.extend(only);
         }
     }
 }
@@ -102,6 +133,8 @@ mod tests {
         /// What is inside.
         inner: Inner,
         list: Option<Vec<Inner>>,
+        /// Another one.
+        other: Option<Inner>,
     }
 
     #[test]
@@ -113,5 +146,9 @@ mod tests {
         let inner = &schema["$defs"]["Inner"];
         assert_eq!(inner["properties"]["example"], json!({ "type": "string" }));
         assert!(inner["properties"]["count"].get("format").is_none(), "{inner}");
+        assert_eq!(schema["properties"]["list"]["type"], "array");
+        let other = json!({ "$ref": "#/$defs/Inner", "description": "Another one." });
+        assert_eq!(schema["properties"]["other"], other);
+        assert!(!text.contains("null"), "{text}");
     }
 }

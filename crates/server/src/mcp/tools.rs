@@ -7,13 +7,21 @@ use jurat_wire::{
     api::{
         consensus_reply::{DelegateReply, VerdictReply},
         consensus_request::{DelegateRequest, FactcheckRequest, ValidateRequest},
+        mcp::arguments::{
+            DeleteVerifierArguments, DeployVerifierArguments, GetVerifierArguments,
+            ListVerifiersArguments, RevokeVerifierArguments,
+        },
+        page::Page,
+        verifiers::{
+            DeletedVerifier, DeployedVerifier, ListedVerifier, RevokedVerifier, VerifierBody,
+        },
     },
     problem::Problem,
 };
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
-use super::{call::Call, consensus, render, schema};
+use super::{call::Call, consensus, render, schema, verifiers};
 
 /// A tool: what clients are told of it, and what it does.
 pub(super) struct Entry {
@@ -36,12 +44,20 @@ pub(super) struct Entry {
 enum Effect {
     /// Has others do work, and keeps a record of it.
     Asks,
+    Reads,
+    /// Adds something, and changes nothing that is there.
+    Adds,
+    /// Ends something for ever.
+    Ends,
 }
 
 /// Whose words are in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Author {
     Executors,
+    Judges,
+    /// The account itself.
+    Caller,
 }
 
 static ALL: &[Entry] = &[
@@ -78,6 +94,72 @@ static ALL: &[Entry] = &[
         summary: render::round,
         author: Author::Executors,
     },
+    Entry {
+        name: "deploy_verifier",
+        title: "Deploy a verifier",
+        text: "Stores a version of a verifier: a criterion that a judge decides, with labelled examples. A new name makes a verifier; the next version of a name needs its `version_token` as `expected_version_token`.",
+        effect: Effect::Adds,
+        input: schema::input::<DeployVerifierArguments>,
+        output: schema::output::<DeployedVerifier<'static>>,
+        run: verifiers::deploy,
+        summary: render::deployed,
+        author: Author::Caller,
+    },
+    Entry {
+        name: "list_verifiers",
+        title: "List verifiers",
+        text: "Lists the active verifiers of the account by name, a page at a time.",
+        effect: Effect::Reads,
+        input: schema::input::<ListVerifiersArguments>,
+        output: schema::output::<Page<'static, ListedVerifier<'static>>>,
+        run: verifiers::list,
+        summary: render::listed,
+        author: Author::Caller,
+    },
+    Entry {
+        name: "get_verifier",
+        title: "Show a verifier",
+        text: "Returns a version of a verifier in full: criterion, input contract, examples, judge and version token.",
+        effect: Effect::Reads,
+        input: schema::input::<GetVerifierArguments>,
+        output: schema::output::<VerifierBody<'static>>,
+        run: verifiers::get,
+        summary: render::shown,
+        author: Author::Caller,
+    },
+    Entry {
+        name: "run_verifier",
+        title: "Run a verifier",
+        text: "Has the judge of a verifier decide whether inputs pass, and returns `passed` with the reasoning. `passed` is null when no judge could decide, which is neither a pass nor a fail.",
+        effect: Effect::Asks,
+        input: verifiers::run_input,
+        output: verifiers::run_output,
+        run: verifiers::run,
+        summary: render::judged,
+        author: Author::Judges,
+    },
+    Entry {
+        name: "revoke_verifier",
+        title: "Revoke a verifier",
+        text: "Deactivates a verifier for ever. Its name stays taken, and its runs can still be read.",
+        effect: Effect::Ends,
+        input: schema::input::<RevokeVerifierArguments>,
+        output: schema::output::<RevokedVerifier<'static>>,
+        run: verifiers::revoke,
+        summary: render::revoked,
+        author: Author::Caller,
+    },
+    Entry {
+        name: "delete_verifier",
+        title: "Delete a verifier",
+        text: "Erases a verifier with all its versions and runs. Nothing brings it back; prefer `revoke_verifier`.",
+        effect: Effect::Ends,
+        input: schema::input::<DeleteVerifierArguments>,
+        output: schema::output::<DeletedVerifier<'static>>,
+        run: verifiers::delete,
+        summary: render::deleted,
+        author: Author::Caller,
+    },
 ];
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
@@ -104,6 +186,11 @@ impl Effect {
         let hints = ToolAnnotations::new();
         match self {
             Self::Asks => hints.read_only(false).destructive(false).open_world(true),
+            Self::Reads => hints.read_only(true).open_world(false),
+            Self::Adds => hints.read_only(false).destructive(false).open_world(false),
+            Self::Ends => {
+                hints.read_only(false).destructive(true).idempotent(true).open_world(false)
+            }
         }
     }
 }

@@ -146,7 +146,7 @@ impl Description {
             types.insert((*name).to_owned(), serde_json::json!({ "$ref": reference }));
         }
         let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(
-            "Server-sent events. `x-events` has the schema of the data of each; `final` or `error` is the last.",
+            "Server-sent events. `x-events` has the schema of the data of each; `final`, `report` or `error` is the last.",
         ));
         let content = ContentBuilder::new()
             .schema(Some(schema))

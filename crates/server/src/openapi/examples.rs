@@ -4,7 +4,12 @@ use serde_json::Value;
 
 /// Each with its name: `name` is a reply, `name_request` a request.
 const ALL: &[(&str, &str)] = &[
+    ("account", include_str!("examples/account.json")),
+    ("account_list", include_str!("examples/account_list.json")),
+    ("account_suspended", include_str!("examples/account_suspended.json")),
     ("check", include_str!("examples/check.json")),
+    ("credit_grant", include_str!("examples/credit_grant.json")),
+    ("credit_grant_request", include_str!("examples/credit_grant_request.json")),
     ("delegate", include_str!("examples/delegate.json")),
     ("delegate_request", include_str!("examples/delegate_request.json")),
     ("delegate_v2", include_str!("examples/delegate_v2.json")),
@@ -22,6 +27,7 @@ const ALL: &[(&str, &str)] = &[
     ("key_create_request", include_str!("examples/key_create_request.json")),
     ("key_list", include_str!("examples/key_list.json")),
     ("key_rotate", include_str!("examples/key_rotate.json")),
+    ("me", include_str!("examples/me.json")),
     ("round", include_str!("examples/round.json")),
     ("round_cancelled", include_str!("examples/round_cancelled.json")),
     ("round_list", include_str!("examples/round_list.json")),
@@ -32,6 +38,8 @@ const ALL: &[(&str, &str)] = &[
     ("session_add_request", include_str!("examples/session_add_request.json")),
     ("session_list", include_str!("examples/session_list.json")),
     ("session_remove", include_str!("examples/session_remove.json")),
+    ("transfer_list", include_str!("examples/transfer_list.json")),
+    ("usage", include_str!("examples/usage.json")),
     ("validate", include_str!("examples/validate.json")),
     ("validate_request", include_str!("examples/validate_request.json")),
     ("validate_v2", include_str!("examples/validate_v2.json")),
@@ -43,6 +51,10 @@ const ALL: &[(&str, &str)] = &[
     ("verifier_list", include_str!("examples/verifier_list.json")),
     ("verifier_revoke", include_str!("examples/verifier_revoke.json")),
     ("verifier_run_request", include_str!("examples/verifier_run_request.json")),
+    ("verifier_test_request", include_str!("examples/verifier_test_request.json")),
+    ("verifier_attack_request", include_str!("examples/verifier_attack_request.json")),
+    ("verifier_attack_report", include_str!("examples/verifier_attack_report.json")),
+    ("verifier_report", include_str!("examples/verifier_report.json")),
     ("verifier_versions", include_str!("examples/verifier_versions.json")),
 ];
 

@@ -1,5 +1,6 @@
 //! What each operation is for, what it takes, and what it answers.
 
+mod credits;
 mod verifiers;
 
 use jurat_core::{caller::Scope, code::Code};
@@ -37,6 +38,7 @@ pub(super) const ROUNDS: &str = "rounds";
 pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
+pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
 pub(super) const MODELS: &str = "models";
 pub(super) const OPERATIONS: &str = "operations";
@@ -49,6 +51,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
+    (CREDITS, "See and grant credit, and suspend accounts."),
     (MODELS, "Offer the operations as tools to models and agents."),
     (OPERATIONS, "See whether the server is there, and read this document."),
 ];
@@ -78,6 +81,14 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "key_list" => key_list(),
         "key_revoke" => key_revoke(),
         "key_rotate" => key_rotate(),
+        "me_show" => credits::me_show(),
+        "usage_show" => credits::usage_show(),
+        "transfer_list" => credits::transfer_list(),
+        "account_list" => credits::account_list(),
+        "account_show" => credits::account_show(),
+        "credit_grant" => credits::credit_grant(),
+        "account_suspend" => credits::account_suspend(),
+        "account_resume" => credits::account_resume(),
         "mcp" => mcp(),
         "doctor" => doctor(),
         "doctor_entries" => doctor_entries(),
@@ -290,9 +301,9 @@ fn session_remove() -> Description {
 }
 
 fn key_create() -> Description {
-    let text = "Makes a key for an account. The key itself is in this reply only.";
+    let text = "Makes a key for an account. The key itself is in this reply only. A key never may do more than its maker; one without the scope `admin` makes keys of its own account, within its own limits.";
     Description::new(KEYS, "Make a key", text)
-        .scope(Scope::Admin)
+        .scope(Scope::KeysWrite)
         .takes::<CreateKeyRequest>([("plain", examples::of("key_create_request"))])
         .answers::<CreatedKey>(201, "The key, shown once.", examples::of("key_create"))
         .and_header("Cache-Control", "`no-store`.")
@@ -300,9 +311,9 @@ fn key_create() -> Description {
 }
 
 fn key_list() -> Description {
-    let text = "The keys of all accounts, or of one, in the order in which they were made.";
+    let text = "The keys of all accounts, or of one, in the order in which they were made. Whoever is no admin sees those of the own account.";
     Description::new(KEYS, "List keys", text)
-        .scope(Scope::Admin)
+        .scope(Scope::KeysWrite)
         .with(parameters::of_list())
         .with(parameters::of_keys("Only keys of this account."))
         .answers::<KeyPage>(200, "A page of keys.", examples::of("key_list"))
@@ -310,9 +321,9 @@ fn key_list() -> Description {
 }
 
 fn key_revoke() -> Description {
-    let text = "Revokes a key. A name means all keys of the account that have it. The caller's own key and the last one with the scope `admin` cannot be revoked.";
+    let text = "Revokes a key. A name means all keys of the account that have it. The caller's own key and the last one with the scope `admin` cannot be revoked, and without the scope `admin` no key of another account, nor one that may do more.";
     Description::new(KEYS, "Revoke a key", text)
-        .scope(Scope::Admin)
+        .scope(Scope::KeysWrite)
         .with(parameters::of_keys(
             "The account that a name belongs to; the caller's when left out.",
         ))

@@ -34,6 +34,7 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                     ("The id of a run.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
                 }
                 "file" => ("A file of the page.", "start.js"),
+                _ if path.starts_with("/v1/accounts") => ("The id of an account.", "acct_team"),
                 _ if path.starts_with("/v1/rounds") => {
                     ("The id of a round.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS")
                 }

@@ -3,6 +3,7 @@
 mod access;
 mod messages;
 mod tools;
+mod verifiers;
 
 use axum::body::Body;
 use http::StatusCode;

@@ -296,6 +296,11 @@ async fn registry() -> BTreeSet<String> {
     story.play("GET", "/v1/verifier-runs", "/v1/verifier-runs", &Value::Null).await;
     let shown = format!("/v1/verifier-runs/{}", run["verifier_run_id"].as_str().unwrap());
     story.play("GET", "/v1/verifier-runs/{id}", &shown, &Value::Null).await;
+    for measured in ["tests", "attacks"] {
+        let path = format!("/v1/verifiers/{{ref}}/{measured}");
+        let request = story.request("POST", &path);
+        story.play("POST", &path, &format!("{name}/{measured}"), &request).await;
+    }
     story.play("DELETE", "/v1/verifiers/{ref}", &name, &Value::Null).await;
     let id = format!("{at}/{}/permanent", deployed["verifier_id"].as_str().unwrap());
     story.play("DELETE", "/v1/verifiers/{ref}/permanent", &id, &Value::Null).await;
@@ -349,12 +354,33 @@ async fn resources(story: &mut Story) {
     story.play("GET", "/v1/doctor", "/v1/doctor", &Value::Null).await;
     story.play("GET", "/v1/doctor/entries", "/v1/doctor/entries", &Value::Null).await;
 
+    accounts(story).await;
+
     let request = story.request("POST", "/v1/api-keys");
     let made = story.play("POST", "/v1/api-keys", "/v1/api-keys", &request).await.json();
     story.play("GET", "/v1/api-keys", "/v1/api-keys?limit=1", &Value::Null).await;
     let at = format!("/v1/api-keys/{}/rotate", made["id"].as_str().unwrap());
     let request = story.request("POST", "/v1/api-keys/{id}/rotate");
     story.play("POST", "/v1/api-keys/{id}/rotate", &at, &request).await;
+}
+
+async fn accounts(story: &mut Story) {
+    for path in ["/v1/me", "/v1/me/usage"] {
+        story.play("GET", path, path, &Value::Null).await;
+    }
+    story.app.caller("team", &[]).await;
+    let request = story.request("POST", "/v1/accounts/{id}/grants");
+    let at = "/v1/accounts/acct_team";
+    story.play("POST", "/v1/accounts/{id}/grants", &format!("{at}/grants"), &request).await;
+    story.play("GET", "/v1/accounts", "/v1/accounts?limit=1", &Value::Null).await;
+    story.play("GET", "/v1/accounts/{id}", at, &Value::Null).await;
+    for change in ["suspend", "resume"] {
+        let path = format!("/v1/accounts/{{id}}/{change}");
+        story.play("POST", &path, &format!("{at}/{change}"), &Value::Null).await;
+    }
+    let own = json!({ "amount_usd": "5.00", "note": "for tests" });
+    story.app.admin().post("/v1/accounts/acct_admin/grants", &own).await;
+    story.play("GET", "/v1/me/transfers", "/v1/me/transfers", &Value::Null).await;
 }
 
 #[tokio::test]

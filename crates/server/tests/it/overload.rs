@@ -36,6 +36,9 @@ async fn a_store_that_does_not_keep_up_stops_new_rounds_until_it_does() {
         assert_eq!(refused.json()["code"], "overloaded");
         let seconds: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
         assert!((2..=8).contains(&seconds));
+        // A run is a round too.
+        let run = app.admin().post("/v1/verifiers/nothing/runs", &json!({})).await;
+        assert_eq!(run.json()["code"], "overloaded", "{}", run.text());
         for path in ["/health", "/ready", "/metrics", "/v1/rounds", "/v1/executors"] {
             assert_eq!(app.admin().get(path).await.status, StatusCode::OK, "{path}");
         }

@@ -1,6 +1,7 @@
 //! Our own resources, a file per resource.
 
 mod api_keys;
+mod credits;
 mod doctor;
 mod executors;
 mod rounds;

@@ -35,6 +35,9 @@ const RULES: [(&str, &str); 3] = [
     ),
 ];
 
+/// The first schema that has a ledger.
+const WITH_LEDGER: i64 = 3;
+
 /// Whose entry it is, by its own words.
 #[derive(Deserialize)]
 struct Owner<'a> {
@@ -59,6 +62,21 @@ pub(super) fn check(path: &Path, expected: &Counts, watch: Watch<'_>) -> Result<
             .map_err(|error| unreadable(&error))?;
         if let Some(round) = round {
             return Err(broken(&round, why));
+        }
+    }
+    if found.schema_version < WITH_LEDGER { Ok(()) } else { ledger(&connection) }
+}
+
+/// Every balance is the sum of its lines, and what rounds hold is in the ledger.
+fn ledger(connection: &Connection) -> Result<()> {
+    for (why, sql) in crate::sql::ledger::RULES {
+        let what: Option<String> = connection
+            .query_row(sql, [1], |row| row.get(0))
+            .optional()
+            .map_err(|error| unreadable(&error))?;
+        if let Some(what) = what {
+            let what = format!("the ledger of `{what}`");
+            return Err(BackupError::Contents { what, why: why.to_owned() });
         }
     }
     Ok(())

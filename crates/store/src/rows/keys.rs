@@ -79,6 +79,12 @@ pub(crate) fn refused(revocation: &Revocation, keys: &[Key], admins: i64) -> Opt
     if keys.iter().any(|key| key.id == revocation.by) {
         return Some(Revoked::OwnKey);
     }
+    if let Some(within) = &revocation.within {
+        let mut scopes = keys.iter().flat_map(|key| &key.scopes);
+        if let Some(beyond) = scopes.find(|scope| !within.contains(scope)) {
+            return Some(Revoked::Beyond(*beyond));
+        }
+    }
     let is_admin = |key: &&Key| key.scopes.contains(&Scope::Admin) && key.is_live(revocation.at);
     let going = keys.iter().filter(is_admin).count();
     let is_last = going > 0 && i64::try_from(going).is_ok_and(|going| admins <= going);

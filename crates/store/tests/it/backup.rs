@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jurat_core::round::Round;
+use jurat_core::{round::Round, run::RunVerdict, verifier::Which};
 use jurat_store::{
     Sqlite, Store as _,
     backup::{self, BackupError, Manifest, Place, Progress, Source, Stage},
@@ -17,7 +17,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::samples::{account, closing, executor, round, session};
+use crate::{
+    conformance::verifiers::deployed,
+    samples::{
+        account, at, closing, deploy, executor, grant, holding, judged, round, run, session,
+    },
+};
 
 type Edit = fn(&mut Value);
 
@@ -127,6 +132,41 @@ async fn a_backup_holds_the_database_the_keys_and_a_manifest_for_the_owner_only(
     assert_eq!(backup::verify(&folder, &mut go_on).unwrap().manifest, manifest);
     assert_eq!(names(&folder).len(), 4);
     assert_eq!(names(home.folder.path()), ["monday", "state"]);
+}
+
+#[tokio::test]
+async fn a_backup_carries_verifiers_runs_and_credit() {
+    let home = Home::new().await;
+    let (store, alice) = (&home.store, account("alice"));
+    store.account_ensure(&alice, at(0)).await.unwrap();
+    store.credit_grant(&grant(&alice, 100), None).await.unwrap();
+    let verifier = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let open = holding(run(&alice, &verifier.id, 7), 40, true);
+    store.round_open(&open, None).await.unwrap();
+    store.round_close(&open, &judged(&open, RunVerdict::Passed, 15)).await.unwrap();
+    home.write("monday").unwrap();
+    let changed = "update credit_balances set granted = 101, available = 86";
+    let forged = home.forged(changed).to_string();
+    assert!(forged.contains("the balance is not the sum of its lines"), "{forged}");
+
+    let new = home.path("new");
+    fs::create_dir(&new).unwrap();
+    let verified = backup::verify(&home.path("monday"), &mut go_on).unwrap();
+    let place = Place { database: &new.join("store.db"), keys: &new };
+    verified.restore(place, &mut go_on).unwrap();
+    let restored = Sqlite::open(&new.join("store.db")).await.unwrap();
+    let which = Which::Id(verifier.id);
+    let there = async |store: &Sqlite| {
+        (
+            store.verifier_get(&alice, &which, None).await.unwrap().unwrap(),
+            store.run_get(&alice, &open.run.as_ref().unwrap().id).await.unwrap().unwrap(),
+            store.account_get(&alice).await.unwrap().unwrap(),
+            store.credit_transfers(&alice, None, 10).await.unwrap(),
+        )
+    };
+    assert_eq!(there(&restored).await, there(store).await);
+    assert_eq!(restored.credit_check().await.unwrap(), [] as [&str; 0]);
+    restored.close().await;
 }
 
 #[tokio::test]

@@ -338,7 +338,8 @@ pub(crate) fn ticket(verifier_id: &str, number: u32) -> RunTicket {
 
 /// A round that is a run of the verifier.
 pub(crate) fn run(account: &AccountId, verifier_id: &str, number: u32) -> OpenRound {
-    OpenRound { run: Some(ticket(verifier_id, number)), ..round(account, number) }
+    let run = Some(ticket(verifier_id, number));
+    OpenRound { run, seats: vec![seat(0)], ..round(account, number) }
 }
 
 /// The round with credit set aside.

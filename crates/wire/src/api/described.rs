@@ -12,11 +12,17 @@ use super::{
         self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
         ValidateRequestV2,
     },
+    credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
+    mcp::arguments::{
+        self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
+        RevokeVerifierArguments,
+    },
     sessions::{self, AddSessionRequest},
     v2,
     verifier_runs::{self, RunVerifierRequest},
+    verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
 };
 use crate::problem::Problem;
@@ -80,6 +86,7 @@ fn cases() -> Vec<Case> {
     ];
     cases.extend(own_resources());
     cases.extend(of_the_registry());
+    cases.extend(of_tools());
     cases
 }
 
@@ -100,6 +107,40 @@ fn own_resources() -> Vec<Case> {
             json!({ "name": "a", "scopes": ["admin"] }),
             &[],
         ),
+<<<<<<< HEAD
+        case::<GrantRequest>(
+            |it| credits::decode_grant(it).map(drop),
+            json!({ "amount_usd": "5.00", "note": "a gift" }),
+            &[],
+        ),
+        case::<TestVerifierRequest>(
+            |it| verifier_tests::decode_test(it).map(drop),
+            json!({ "cases": [{ "inputs": { "a": "b" }, "passed": true }] }),
+            &[],
+        ),
+        case::<AttackVerifierRequest>(
+            |it| verifier_tests::decode_attack(it).map(drop),
+            json!({ "families": ["a"] }),
+            &[],
+        ),
+        case::<ListVerifiersArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
+        case::<GetVerifierArguments>(
+            |it| arguments::verifier_version(it).map(drop),
+            json!({ "verifier_id": "a" }),
+            &[],
+        ),
+        case::<RevokeVerifierArguments>(
+            |it| arguments::verifier(it).map(drop),
+            json!({ "verifier_id": "a" }),
+            &[],
+        ),
+        case::<DeleteVerifierArguments>(
+            |it| arguments::verifier(it).map(drop),
+            json!({ "verifier_id": "a" }),
+            &[],
+        ),
+=======
+>>>>>>> mcp
         case::<RotateKeyRequest>(
             |it| keys::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
@@ -117,6 +158,21 @@ fn of_the_registry() -> [Case; 2] {
     [
         case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy, &[]),
         case::<RunVerifierRequest>(|it| verifier_runs::decode_run(it).map(drop), run, &[]),
+    ]
+}
+
+fn of_tools() -> [Case; 4] {
+    let verifier = || json!({ "verifier_id": "a" });
+    let one = |it: &Value| arguments::verifier(it).map(drop);
+    [
+        case::<ListVerifiersArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
+        case::<GetVerifierArguments>(
+            |it| arguments::verifier_version(it).map(drop),
+            verifier(),
+            &[],
+        ),
+        case::<RevokeVerifierArguments>(one, verifier(), &[]),
+        case::<DeleteVerifierArguments>(one, verifier(), &[]),
     ]
 }
 
@@ -268,6 +324,15 @@ const WORDS: &[&str] = &[
     "acct_",
     "2030-01-31T12:00:00Z",
     "2030-01-31",
+    "5.00",
+    "-0.000001",
+    "0.00",
+    "-0",
+    "5.",
+    "05.00",
+    "0.0000001",
+    "999999999.999999",
+    "1000000000",
     "image",
     "low",
     "a/b/c",

@@ -38,13 +38,16 @@ pub struct CreateKeyRequest {
         pattern = r"^[^\s/.\x00-\x1f\x7f-\x9f-]([^/\x00-\x1f\x7f-\x9f]*[^\s/\x00-\x1f\x7f-\x9f])?$"
     )]
     pub name: String,
-    /// What it may do; start and read rounds when left out.
+    /// What it may do; when left out, all that its maker may but `admin`, and for an admin all that
+    /// an account does with its own.
     #[schema(min_items = 1)]
     pub scopes: Option<Vec<words::Scope>>,
-    /// For whom it acts; the caller's own account when left out. Made if it is not there.
+    /// For whom it acts; the caller's own account when left out. Only an admin names another, which
+    /// is made if it is not there.
     #[schema(pattern = "^acct_[A-Za-z0-9]{1,40}$")]
     pub account: Option<String>,
-    /// Requests a minute; the default of the installation when left out.
+    /// Requests a minute; the default of the installation when left out. A key that is limited makes
+    /// none with more.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub rate_per_minute: Option<u64>,
     /// Rounds under way at a time; the default of the installation when left out.
@@ -210,9 +213,9 @@ fn name(body: &Fields<'_>) -> Result<String, Problem> {
     Err(body.wrong("name", &reason))
 }
 
-fn wanted_scopes(body: &Fields<'_>) -> Result<BTreeSet<Scope>, Problem> {
+fn wanted_scopes(body: &Fields<'_>) -> Result<Option<BTreeSet<Scope>>, Problem> {
     if body.get("scopes").is_none() {
-        return Ok(BTreeSet::from(Scope::OF_AN_ACCOUNT));
+        return Ok(None);
     }
     let wrong = |what: &str| {
         let known = Scope::ALL.map(Scope::as_str).join(", ");
@@ -223,7 +226,7 @@ fn wanted_scopes(body: &Fields<'_>) -> Result<BTreeSet<Scope>, Problem> {
         .into_iter()
         .map(|word| word.parse().map_err(|()| wrong(&format!("has no `{}`", short(word)))))
         .collect::<Result<_, _>>()?;
-    if scopes.is_empty() { Err(wrong("must name at least one scope")) } else { Ok(scopes) }
+    if scopes.is_empty() { Err(wrong("must name at least one scope")) } else { Ok(Some(scopes)) }
 }
 
 fn count(body: &Fields<'_>, field: &str, most: u64) -> Result<Option<u32>, Problem> {

@@ -3,6 +3,7 @@
 mod reply;
 mod request;
 
+pub(crate) use self::request::{bounded, judges, replicas, run_timeout, version};
 pub use self::{
     reply::{RunBody, line, whole},
     request::{RunOrder, RunVerifierRequest, decode_run},

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use jurat_core::{caller, code, consensus, job, replica, round, run, session, verifier};
+use jurat_core::{caller, code, consensus, job, ledger, replica, round, run, session, verifier};
 use serde::{Serialize, Serializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -49,7 +49,9 @@ described! {
     Kind, job::Kind, "What a round was asked to do.";
     Label, replica::Label, "What a replica, or a round, says in one word.";
     Merge, job::Merge, "How the output of the winners is made.";
+    Movement, ledger::Movement, "Why credit moved.";
     Outcome, consensus::Outcome, "What came of a round.";
+    Place, ledger::Place, "Where credit is: outside of the account, available, held for a round, or spent.";
     ReasoningEffort, verifier::Effort, "How hard a judge should think, for models that take such a hint.";
     RunErrorCode, run::RunError, "Why a run has no verdict.";
     RunPurpose, run::Purpose, "What a run is for.";

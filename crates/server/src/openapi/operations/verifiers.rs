@@ -2,18 +2,25 @@
 
 use jurat_core::{caller::Scope, code::Code};
 use jurat_wire::api::{
+    events,
     page::Page,
     verifier_runs::{RunBody, RunVerifierRequest},
+    verifier_tests::{AttackVerifierRequest, CaseEvent, ReportBody, TestVerifierRequest},
     verifiers::{
         DeletedVerifier, DeployVerifierRequest, DeployedVerifier, ListedVerifier, RevokedVerifier,
         VerifierBody, VersionBody,
     },
 };
 
+use jurat_wire::problem::ProblemBody;
+
 use super::VERIFIERS;
 use crate::{
     http::RouteInfo,
-    openapi::{description::Description, examples, parameters},
+    openapi::{
+        description::{Description, Event},
+        examples, parameters,
+    },
 };
 
 pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
@@ -25,6 +32,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "verifier_revoke" => revoke(),
         "verifier_delete" => delete(),
         "verifier_run" => run(),
+        "verifier_test" => test(),
+        "verifier_attack" => attack(),
         "verifier_runs" => runs_of_one(),
         "run_list" => run_list(),
         "run_get" => run_get(),
@@ -115,6 +124,41 @@ fn run() -> Description {
             Code::SessionsUnavailable,
             Code::ShuttingDown,
             Code::Conflict,
+        ])
+}
+
+fn test() -> Description {
+    let text = "Lets the judges of a version decide cases whose verdict is known, and tells how often they are right, with intervals. Without `cases` these are the version's own examples, each judged without itself. Every case is a run and costs what a run costs. With `Accept: text/event-stream` each case comes as an event `case` when it is judged, and the report as the last one.";
+    measured(Description::new(VERIFIERS, "Test a verifier", text), "verifier_report")
+        .takes::<TestVerifierRequest>([("plain", examples::of("verifier_test_request"))])
+}
+
+fn attack() -> Description {
+    let text = "Tries known injections on the judges of a version, and tells how often one of them is passed. Every attack is a run and costs what a run costs. With `Accept: text/event-stream` each attack comes as an event `case` when it is judged, and the report as the last one.";
+    measured(Description::new(VERIFIERS, "Attack a verifier", text), "verifier_attack_report")
+        .takes::<AttackVerifierRequest>([("plain", examples::of("verifier_attack_request"))])
+}
+
+fn measured(description: Description, example: &str) -> Description {
+    description
+        .scope(Scope::VerifiersRun)
+        .answers::<ReportBody<'_>>(201, "What was found.", examples::of(example))
+        .or_streams(
+            &[
+                ("case", Event::of::<CaseEvent<'_>>()),
+                ("report", Event::of::<ReportBody<'_>>()),
+                (events::ERROR, Event::of::<ProblemBody<'_>>()),
+            ],
+            "event: case\ndata: …\n\nevent: report\ndata: …\n\n",
+        )
+        .refuses([
+            Code::ValidationError,
+            Code::NotFound,
+            Code::BudgetExhausted,
+            Code::AccountSuspended,
+            Code::SessionPoolTooSmall,
+            Code::SessionsUnavailable,
+            Code::ShuttingDown,
         ])
 }
 

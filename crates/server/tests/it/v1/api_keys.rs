@@ -4,7 +4,7 @@ use axum::body::Body;
 use http::StatusCode;
 use insta::{assert_json_snapshot, assert_snapshot};
 use jurat_core::caller::Scope;
-use jurat_testkit::app::{Reply, TestApp};
+use jurat_testkit::app::{Reply, TestApp, TestCaller};
 use serde_json::{Value, json};
 
 async fn create(app: &TestApp, body: &Value) -> Value {
@@ -41,7 +41,6 @@ async fn a_new_key_is_shown_once_and_opens_what_its_scopes_allow() {
     let ci = app.with_key(text(&created["key"]));
     assert_eq!(ci.get("/v1/rounds").await.status, StatusCode::OK);
     assert_problem(&ci.get("/v1/executors").await, StatusCode::FORBIDDEN, "forbidden");
-    assert_problem(&ci.get("/v1/api-keys").await, StatusCode::FORBIDDEN, "forbidden");
     let listed = app.admin().get("/v1/api-keys").await;
     let secret = text(&created["key"]).rsplit('_').next().unwrap();
     assert!(!listed.text().contains(secret), "{}", listed.text());
@@ -97,7 +96,7 @@ async fn bad_keys_name_the_field() {
         assert_eq!(reply.json()["field"], field, "{body}");
     }
     let wrong = app.admin().post("/v1/api-keys", &json!({ "name": "a", "scopes": ["x"] })).await;
-    assert_snapshot!(text(&wrong.json()["detail"]), @"`scopes` has no `x`; known are admin, rounds:create, rounds:read, metrics:read, verifiers:read, verifiers:write, verifiers:run, usage:read");
+    assert_snapshot!(text(&wrong.json()["detail"]), @"`scopes` has no `x`; known are admin, rounds:create, rounds:read, metrics:read, verifiers:read, verifiers:write, verifiers:run, usage:read, keys:write");
     for path in ["/v1/api-keys?account=team", "/v1/api-keys?colour=red"] {
         assert_eq!(app.admin().get(path).await.status, StatusCode::BAD_REQUEST, "{path}");
     }
@@ -299,4 +298,127 @@ async fn a_rotation_without_grace_ends_every_earlier_key_of_the_name() {
         statuses.push(app.with_key(key).get("/v1/rounds").await.status.as_u16());
     }
     assert_eq!(statuses, [401, 401, 200]);
+}
+
+/// A caller with a key that an admin made.
+async fn member<'a>(app: &'a TestApp, body: &Value) -> (Value, TestCaller<'a>) {
+    let created = create(app, body).await;
+    let caller = app.with_key(text(&created["key"]));
+    (created, caller)
+}
+
+#[tokio::test]
+async fn an_account_makes_lists_and_revokes_keys_of_its_own() {
+    let app = TestApp::new().await;
+    let (first, team) = member(&app, &json!({ "name": "first", "account": "acct_team" })).await;
+    let own: Vec<&str> = Scope::OWN.iter().map(|scope| scope.as_str()).collect();
+    assert_eq!(first["scopes"], json!(own), "all that an account does with its own");
+    // A body with nothing but a name is enough.
+    let made = team.post("/v1/api-keys", &json!({ "name": "laptop" })).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
+    let made = made.json();
+    assert_eq!((&made["scopes"], text(&made["account"])), (&first["scopes"], "acct_team"));
+    assert!(opens(&app, &made["key"]).await);
+    let names = async || {
+        let listed = team.get("/v1/api-keys").await.json();
+        let items = listed["items"].as_array().unwrap().clone();
+        items.iter().map(|item| text(&item["name"]).to_owned()).collect::<Vec<_>>()
+    };
+    let mut listed = names().await;
+    listed.sort();
+    assert_eq!(listed, ["first", "laptop"], "and none of another account");
+    let path = format!("/v1/api-keys/{}", text(&made["id"]));
+    assert_eq!(team.delete(&path).await.status, StatusCode::NO_CONTENT);
+    assert!(!opens(&app, &made["key"]).await);
+    assert_problem(&team.delete(&path).await, StatusCode::NOT_FOUND, "not_found");
+}
+
+#[tokio::test]
+async fn a_key_never_gives_more_than_it_has() {
+    let app = TestApp::new().await;
+    let body = json!({ "name": "first", "account": "acct_team",
+                       "scopes": ["rounds:read", "keys:write"] });
+    let (_, team) = member(&app, &body).await;
+    create(&app, &json!({ "name": "strong", "account": "acct_team" })).await;
+    for (body, code) in [
+        (json!({ "name": "a", "scopes": ["rounds:create"] }), "forbidden"),
+        (json!({ "name": "a", "scopes": ["admin"] }), "forbidden"),
+        (json!({ "name": "a", "account": "acct_other" }), "forbidden"),
+    ] {
+        let reply = team.post("/v1/api-keys", &body).await;
+        assert_problem(&reply, StatusCode::FORBIDDEN, code);
+    }
+    // Its own account may be named.
+    let own = json!({ "name": "b", "account": "acct_team", "scopes": ["rounds:read"] });
+    let weak = team.post("/v1/api-keys", &own).await;
+    assert_eq!(weak.status, StatusCode::CREATED, "{}", weak.text());
+    // A key that may do more is not revoked by one that may do less.
+    let reply = team.delete("/v1/api-keys/strong").await;
+    assert_problem(&reply, StatusCode::FORBIDDEN, "forbidden");
+    assert_eq!(team.delete("/v1/api-keys/b").await.status, StatusCode::NO_CONTENT);
+    // Other accounts are not there.
+    let admin = app.admin().get("/v1/me").await.json();
+    let path = format!("/v1/api-keys/{}", text(&admin["key"]["id"]));
+    assert_problem(&team.delete(&path).await, StatusCode::NOT_FOUND, "not_found");
+    for reply in [
+        team.get("/v1/api-keys?account=acct_admin").await,
+        team.delete("/v1/api-keys/admin?account=acct_admin").await,
+        team.post("/v1/api-keys/b/rotate", &json!({})).await,
+    ] {
+        assert_problem(&reply, StatusCode::FORBIDDEN, "forbidden");
+    }
+    let reader = app.caller("reader", &[Scope::RoundsRead]).await;
+    for reply in [
+        reader.get("/v1/api-keys").await,
+        reader.post("/v1/api-keys", &json!({ "name": "a" })).await,
+        reader.delete("/v1/api-keys/a").await,
+    ] {
+        assert_problem(&reply, StatusCode::FORBIDDEN, "forbidden");
+        assert!(text(&reply.json()["detail"]).contains("keys:write"), "{}", reply.text());
+    }
+}
+
+#[tokio::test]
+async fn a_limit_cannot_be_left_behind_by_making_another_key() {
+    let app = TestApp::new().await;
+    // Without a word an admin's key with a limit makes none.
+    let limited = json!({ "name": "visitor", "account": "acct_team", "rate_per_minute": 60 });
+    let (created, visitor) = member(&app, &limited).await;
+    assert!(!created["scopes"].as_array().unwrap().contains(&json!("keys:write")));
+    let reply = visitor.post("/v1/api-keys", &json!({ "name": "more" })).await;
+    assert_problem(&reply, StatusCode::FORBIDDEN, "forbidden");
+
+    let end = jurat_wire::api::time::text(app.engine.clock().now().plus_millis(60_000));
+    let body = json!({ "name": "guest", "account": "acct_team", "rate_per_minute": 60,
+                       "concurrent_rounds": 2, "expires_at": end,
+                       "scopes": ["rounds:read", "keys:write"] });
+    let (_, guest) = member(&app, &body).await;
+    let made = guest.post("/v1/api-keys", &json!({ "name": "a", "rate_per_minute": 30 })).await;
+    let made = made.json();
+    assert_eq!((&made["rate_per_minute"], &made["concurrent_rounds"]), (&json!(30), &json!(2)));
+    assert_eq!(made["expires_at"], json!(end));
+    for (field, value) in [
+        ("rate_per_minute", json!(61)),
+        ("concurrent_rounds", json!(3)),
+        ("expires_at", json!("2030-01-31T12:00:00Z")),
+    ] {
+        let mut body = json!({ "name": "b" });
+        body[field] = value;
+        let reply = guest.post("/v1/api-keys", &body).await;
+        assert_problem(&reply, StatusCode::BAD_REQUEST, "validation_error");
+        assert_eq!(reply.json()["field"], field);
+    }
+}
+
+#[tokio::test]
+async fn an_account_makes_so_many_keys_for_itself_and_no_more() {
+    let app = TestApp::new().await;
+    let (_, team) = member(&app, &json!({ "name": "first", "account": "acct_team" })).await;
+    for number in 1..100 {
+        let made = team.post("/v1/api-keys", &json!({ "name": format!("k{number}") })).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
+    }
+    let refused = team.post("/v1/api-keys", &json!({ "name": "one more" })).await;
+    assert_problem(&refused, StatusCode::FORBIDDEN, "forbidden");
+    create(&app, &json!({ "name": "one more", "account": "acct_team" })).await;
 }

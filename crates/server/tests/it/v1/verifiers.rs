@@ -1,6 +1,7 @@
 //! `/v1/verifiers`.
 
 pub(crate) mod life;
+mod measured;
 mod refusals;
 pub(crate) mod runs;
 mod tokens;

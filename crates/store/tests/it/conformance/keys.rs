@@ -18,6 +18,7 @@ fn revocation(account: &AccountId, id_or_name: &str) -> Revocation {
         id_or_name: id_or_name.to_owned(),
         at: at(100),
         by: "somebody".to_owned(),
+        within: None,
     }
 }
 

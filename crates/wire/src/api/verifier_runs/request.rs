@@ -39,14 +39,19 @@ pub struct RunVerifierRequest {
     /// The workflow that the run belongs to, as the caller says; `skill_id` is the same.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_id: Option<String>,
+    /// The version of the workflow; `skill_version` is the same.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub workflow_version: Option<u32>,
+    /// Another name of the workflow; `skill_ref` is the same.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_ref: Option<String>,
+    /// The same as `workflow_id`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_id: Option<String>,
+    /// The same as `workflow_version`.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub skill_version: Option<u32>,
+    /// The same as `workflow_ref`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_ref: Option<String>,
     /// The caller's own name for what the run belongs to.
@@ -87,7 +92,6 @@ pub fn decode_run(body: &Value) -> Result<RunOrder, Problem> {
     let request_digest = digest_json(body);
     let body = Fields::of_body(body, Code::ValidationError)?;
     let judges = judges(&body)?;
-    let timeout_ms = body.whole("timeout_ms", 1, LONGEST_TIMEOUT_MS)?;
     Ok(RunOrder {
         inputs: body.text_map("inputs")?,
         media_url: bounded(&body, "media_url", URL_CHARS)?,
@@ -96,10 +100,16 @@ pub fn decode_run(body: &Value) -> Result<RunOrder, Problem> {
         judges,
         is_fresh: body.flag("fresh")?.unwrap_or(false),
         commit_first: body.flag("commit_first")?,
-        timeout_ms: timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
+        timeout_ms: run_timeout(&body)?,
         provenance: provenance(&body)?,
         request_digest,
     })
+}
+
+/// The one deadline of a run.
+pub(crate) fn run_timeout(body: &Fields<'_>) -> Result<u64, Problem> {
+    let timeout_ms = body.whole("timeout_ms", 1, LONGEST_TIMEOUT_MS)?;
+    Ok(timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS))
 }
 
 /// Where the run comes from; a workflow has two names.
@@ -134,12 +144,16 @@ fn same<T: PartialEq>(
     }
 }
 
-fn version(body: &Fields<'_>, field: &str) -> Result<Option<u32>, Problem> {
+pub(crate) fn version(body: &Fields<'_>, field: &str) -> Result<Option<u32>, Problem> {
     let version = body.whole(field, 1, u64::from(u32::MAX))?;
     Ok(version.and_then(|version| u32::try_from(version).ok()))
 }
 
-fn bounded(body: &Fields<'_>, field: &str, most: usize) -> Result<Option<String>, Problem> {
+pub(crate) fn bounded(
+    body: &Fields<'_>,
+    field: &str,
+    most: usize,
+) -> Result<Option<String>, Problem> {
     let Some(text) = body.text(field)? else { return Ok(None) };
     if text.trim().is_empty() || text.contains('\0') || most < text.chars().count() {
         let reason =
@@ -149,7 +163,7 @@ fn bounded(body: &Fields<'_>, field: &str, most: usize) -> Result<Option<String>
     Ok(Some(text.to_owned()))
 }
 
-fn judges(body: &Fields<'_>) -> Result<Vec<ModelRef>, Problem> {
+pub(crate) fn judges(body: &Fields<'_>) -> Result<Vec<ModelRef>, Problem> {
     let texts = body.texts("judges")?;
     if MOST_JUDGES < texts.len() {
         return Err(body.wrong("judges", &format!("must have at most {MOST_JUDGES} models")));
@@ -164,7 +178,7 @@ fn judges(body: &Fields<'_>) -> Result<Vec<ModelRef>, Problem> {
 }
 
 /// How many are asked: what is said, else all that are named, else one.
-fn replicas(body: &Fields<'_>, judges: usize) -> Result<u8, Problem> {
+pub(crate) fn replicas(body: &Fields<'_>, judges: usize) -> Result<u8, Problem> {
     let known = |number: u64| match number {
         1 => Some(1),
         3 => Some(3),

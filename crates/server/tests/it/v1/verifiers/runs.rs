@@ -7,10 +7,11 @@ use http::StatusCode;
 use insta::assert_json_snapshot;
 use jurat_core::{
     caller::Scope,
+    id::AccountId,
     run::{Provenance, Purpose},
     verifier::VerifierRef,
 };
-use jurat_engine::{RunRequest, Watcher};
+use jurat_engine::{Measurement, RunRequest, Watcher};
 use jurat_testkit::app::{Reply, TestApp, TestCaller, admin_caller};
 use serde_json::{Value, json};
 
@@ -105,6 +106,38 @@ async fn the_reply_has_what_its_clients_read() {
     passed["receipt_id"] = json!("sha256:…");
     passed["judges"][0]["latency_ms"] = json!(0);
     assert_json_snapshot!(passed);
+}
+
+#[tokio::test]
+async fn what_was_measured_of_a_version_stands_beside_it_and_its_runs() {
+    let app = TestApp::new().await;
+    let alice = app.admin();
+    let made = deploy(&alice, &sourced()).await;
+    let measurement = Measurement {
+        id: "01a0c450-0000-7000-8000-000000000001".to_owned(),
+        verifier_id: text(&made["verifier_id"]).to_owned(),
+        version: 1,
+        purpose: Purpose::Test,
+        data_digest: "d".repeat(64),
+        document: json!({ "accuracy": 0.9 }),
+        cases: json!([{ "inputs": { "answer": "secret" } }]),
+        at: app.engine.clock().now(),
+    };
+    app.store.measurement_add(&AccountId::admin(), &measurement).await.unwrap();
+    let shown = alice.get("/v1/verifiers/names-a-source").await.json();
+    let ran = run(&alice, AT, "x").await;
+    for body in [&shown, &ran] {
+        let test = &body["measured"]["test"];
+        assert_eq!(test["figures"], json!({ "accuracy": 0.9 }), "{body}");
+        assert_eq!(test["measurement_id"], measurement.id.as_str());
+        assert_eq!(body["measured"]["attack"], Value::Null);
+        assert!(!body.to_string().contains("secret"), "{body}");
+    }
+    let mut next = sourced();
+    next["expected_version_token"] = made["version_token"].clone();
+    deploy(&alice, &next).await;
+    let shown = alice.get("/v1/verifiers/names-a-source").await.json();
+    assert_eq!(shown["measured"], Value::Null, "the next version was not measured");
 }
 
 #[tokio::test]
@@ -232,6 +265,7 @@ async fn verifiers_of_the_platform_are_run_by_everybody_and_named_by_their_alias
         assert_eq!(run["version"], 1);
         // Without a default judge nobody decides.
         assert_eq!(run["error_code"], "verifier_unavailable", "{run}");
+        assert!(text(&run["error_message"]).contains("judges.default_model"), "{run}");
         let wrong = alice.post(&path, &json!({ "inputs": { "text": "c" } })).await;
         assert_eq!(wrong.json()["field"], "inputs");
         assert!(!ids(&alice, &path).await.is_empty());
@@ -397,8 +431,12 @@ async fn without_a_judge_the_criterion_must_be_rules() {
     let shown = alice.get("/v1/verifiers/names-a-source").await.json();
     assert_eq!(shown["judge_model_config"]["model"], "builtin/rules");
     assert_eq!(shown["config_hash"], made["config_hash"]);
-    rules["criterion"] = json!(r#"{"contains": {"field": "other", "text": "x"}}"#);
     rules["name"] = json!("other");
+    rules["model_settings"] = json!({ "model": "builtin/magic" });
+    let reply = alice.post("/v1/verifiers", &rules).await;
+    assert_eq!(reply.json()["field"], "model_settings.model", "{}", reply.text());
+    rules["model_settings"] = Value::Null;
+    rules["criterion"] = json!(r#"{"contains": {"field": "other", "text": "x"}}"#);
     let reply = alice.post("/v1/verifiers", &rules).await;
     assert_problem(&reply, StatusCode::BAD_REQUEST, "validation_error");
     assert!(text(&reply.json()["field"]).starts_with("criterion"), "{}", reply.text());

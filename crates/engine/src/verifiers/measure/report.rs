@@ -1,0 +1,278 @@
+//! What a measurement found: the figures, each case, and what changed since the version before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jurat_core::{
+    attack::{AttackFigures, Family, Tried},
+    calibration::{self, Case, Figures, Flip, Rate},
+    replica::{Label, Replica},
+    run::{Purpose, RunError},
+    time::Timestamp,
+    verifier::VerifierVersion,
+};
+use jurat_store::Measurement;
+use serde_json::{Value, json};
+
+use super::{
+    MeasureRequest,
+    cases::{Labelled, data_digest},
+};
+use crate::{RunView, places::JUDGE_PREFIX};
+
+/// A case, and what the judges said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredCase {
+    pub id: String,
+    pub inputs: BTreeMap<String, String>,
+    pub media_url: Option<String>,
+    pub family: Option<Family>,
+    pub expected: bool,
+    /// `None` where there is no verdict.
+    pub got: Option<bool>,
+    pub reasoning: Option<String>,
+    pub error: Option<(RunError, String)>,
+    pub run_id: String,
+    pub cost_micros: i64,
+    /// What each judge said by itself.
+    pub by_judge: Vec<(String, Option<bool>)>,
+}
+
+/// What changed since the version before, on the same cases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    pub with_version: u32,
+    pub flips: Vec<Flip>,
+    /// Whether more cases are wrong than before.
+    pub is_worse: bool,
+    /// How likely such a difference is when both are equally good.
+    pub p_value: f64,
+}
+
+#[derive(Debug, Clone)]
+pub struct MeasureReport {
+    pub id: String,
+    pub verifier_id: String,
+    pub verifier_name: String,
+    pub version: u32,
+    pub purpose: Purpose,
+    pub judges: Vec<String>,
+    pub replicas: u8,
+    pub data_digest: String,
+    pub figures: Figures,
+    /// How often attacks succeeded; `None` for a test.
+    pub attacks: Option<AttackFigures>,
+    /// How likely each judge is to be right, as far as the cases tell.
+    pub reliability: BTreeMap<String, f64>,
+    pub cases: Vec<MeasuredCase>,
+    pub compared: Option<Compared>,
+    pub cost_micros: i64,
+    pub at: Timestamp,
+}
+
+impl MeasuredCase {
+    pub(super) fn new(case: &Labelled, view: &RunView) -> Self {
+        let end = view.run.end.as_ref();
+        let verdict = end.map(|end| end.verdict.clone());
+        let replicas = view.round.closing.iter().flat_map(|closing| &closing.replicas);
+        Self {
+            id: case.id.clone(),
+            inputs: case.inputs.clone(),
+            media_url: case.media_url.clone(),
+            family: case.family,
+            expected: case.passed,
+            got: verdict.as_ref().and_then(|verdict| verdict.as_ref().ok().copied()),
+            reasoning: end.and_then(|end| end.reasoning.clone()),
+            error: verdict.and_then(Result::err),
+            run_id: view.run.ticket.id.clone(),
+            cost_micros: end.map_or(0, |end| end.cost_micros),
+            by_judge: replicas.map(|replica| (judge_of(replica), verdict_of(replica))).collect(),
+        }
+    }
+
+    fn outcome(&self) -> Case {
+        Case { expected: self.expected, got: self.got }
+    }
+
+    fn document(&self) -> Value {
+        json!({
+            "id": self.id,
+            "inputs": self.inputs,
+            "media_url": self.media_url,
+            "family": self.family.map(Family::as_str),
+            "expected": self.expected,
+            "got": self.got,
+            "reasoning": self.reasoning,
+            "error_code": self.error.as_ref().map(|(code, _)| code.as_str()),
+            "error_message": self.error.as_ref().map(|(_, message)| message),
+            "run_id": self.run_id,
+            "cost_micros": self.cost_micros,
+        })
+    }
+
+    fn read(document: &Value) -> Option<Self> {
+        let text = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
+        let inputs = document.get("inputs")?.as_object()?.iter();
+        let inputs = inputs.map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        let code = text("error_code").and_then(|code| code.parse().ok());
+        Some(Self {
+            id: text("id")?,
+            inputs: inputs.collect::<Option<_>>()?,
+            media_url: text("media_url"),
+            family: text("family").and_then(|family| family.parse().ok()),
+            expected: document.get("expected")?.as_bool()?,
+            got: document.get("got").and_then(Value::as_bool),
+            reasoning: text("reasoning"),
+            error: code.zip(text("error_message")),
+            run_id: text("run_id")?,
+            cost_micros: document.get("cost_micros")?.as_i64()?,
+            by_judge: Vec::new(),
+        })
+    }
+}
+
+impl MeasureReport {
+    pub(super) fn new(
+        id: String,
+        version: &VerifierVersion,
+        request: &MeasureRequest,
+        cases: Vec<MeasuredCase>,
+        at: Timestamp,
+    ) -> Self {
+        let outcomes: Vec<Case> = cases.iter().map(MeasuredCase::outcome).collect();
+        let labelled = cases.iter().map(|case| {
+            let (id, inputs) = (Some(case.id.clone()), case.inputs.clone());
+            Labelled::new(id, inputs, case.media_url.clone(), case.expected)
+        });
+        let labelled: Vec<Labelled> = labelled.collect();
+        let purpose = request.data.purpose();
+        let judges: BTreeSet<String> =
+            by_judge(&cases).map(|(judge, _)| judge.to_owned()).collect();
+        Self {
+            id,
+            verifier_id: version.verifier.id.clone(),
+            verifier_name: version.verifier.name.clone(),
+            version: version.version,
+            purpose,
+            replicas: request.replicas,
+            data_digest: data_digest(labelled.iter()),
+            figures: Figures::of(&outcomes),
+            attacks: (purpose == Purpose::Attack).then(|| AttackFigures::of(&tried(&cases))),
+            reliability: match purpose {
+                // Attacks are no sample of what a judge usually sees.
+                Purpose::Attack => BTreeMap::new(),
+                Purpose::Test | Purpose::Run => reliability(&judges, &cases),
+            },
+            judges: judges.into_iter().collect(),
+            cost_micros: cases.iter().map(|case| case.cost_micros).sum(),
+            cases,
+            compared: None,
+            at,
+        }
+    }
+
+    pub(super) fn compared_with(mut self, before: Option<(u32, Vec<MeasuredCase>)>) -> Self {
+        self.compared = before.map(|(with_version, before)| {
+            let compared = calibration::compare(&verdicts(&before), &verdicts(&self.cases));
+            Compared {
+                with_version,
+                flips: compared.flips,
+                is_worse: compared.is_worse,
+                p_value: compared.p_value,
+            }
+        });
+        self
+    }
+
+    /// What `show` and every run tell of the measurement.
+    pub(super) fn summary(&self) -> Value {
+        json!({
+            "judges": self.judges,
+            "replicas": self.replicas,
+            "figures": self.shown_figures(),
+            "reliability": self.reliability,
+            "cost_micros": self.cost_micros,
+        })
+    }
+
+    /// The figures as they are stored and shown: those of a test, or how often attacks succeeded.
+    pub fn shown_figures(&self) -> Value {
+        let Some(attacks) = &self.attacks else { return figures_document(&self.figures) };
+        let families = attacks.families.iter().map(|(family, rate)| {
+            json!({ "family": family.as_str(), "success_rate": rate_document(rate) })
+        });
+        json!({
+            "n": attacks.n,
+            "inconclusive": attacks.inconclusive,
+            "succeeded": attacks.succeeded,
+            "success_rate": rate_document(&attacks.success_rate),
+            "families": families.collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn cases_document(&self) -> Value {
+        self.cases.iter().map(MeasuredCase::document).collect()
+    }
+
+    /// The cases of a measurement that was read with them.
+    pub(super) fn cases_of(measured: &Measurement) -> Option<Vec<MeasuredCase>> {
+        measured.cases.as_array()?.iter().map(MeasuredCase::read).collect()
+    }
+}
+
+fn verdicts(cases: &[MeasuredCase]) -> Vec<(String, Case)> {
+    cases.iter().map(|case| (case.id.clone(), case.outcome())).collect()
+}
+
+fn by_judge(cases: &[MeasuredCase]) -> impl Iterator<Item = (&str, Case)> {
+    cases.iter().flat_map(|case| {
+        case.by_judge
+            .iter()
+            .map(|(judge, got)| (judge.as_str(), Case { expected: case.expected, got: *got }))
+    })
+}
+
+fn reliability(judges: &BTreeSet<String>, cases: &[MeasuredCase]) -> BTreeMap<String, f64> {
+    let of = |judge: &String| {
+        let own: Vec<Case> =
+            by_judge(cases).filter(|(name, _)| *name == judge).map(|(_, case)| case).collect();
+        Some((judge.clone(), calibration::reliability(&Figures::of(&own))?))
+    };
+    judges.iter().filter_map(of).collect()
+}
+
+fn tried(cases: &[MeasuredCase]) -> Vec<Tried> {
+    let tried = |case: &MeasuredCase| case.family.map(|family| Tried { family, passed: case.got });
+    cases.iter().filter_map(tried).collect()
+}
+
+fn judge_of(replica: &Replica) -> String {
+    replica.session_id.strip_prefix(JUDGE_PREFIX).unwrap_or(&replica.session_id).to_owned()
+}
+
+fn verdict_of(replica: &Replica) -> Option<bool> {
+    let label = replica.answer.label();
+    let is_verdict = matches!(label, Label::Valid | Label::Invalid);
+    is_verdict.then_some(label == Label::Valid)
+}
+
+fn figures_document(figures: &Figures) -> Value {
+    json!({
+        "n": figures.n,
+        "judged": figures.judged,
+        "inconclusive": figures.inconclusive,
+        "correct": figures.correct,
+        "true_pass": figures.true_pass,
+        "false_pass": figures.false_pass,
+        "true_fail": figures.true_fail,
+        "false_fail": figures.false_fail,
+        "accuracy": rate_document(&figures.accuracy),
+        "false_pass_rate": rate_document(&figures.false_pass_rate),
+        "false_fail_rate": rate_document(&figures.false_fail_rate),
+        "inconclusive_rate": rate_document(&figures.inconclusive_rate),
+        "kappa": figures.kappa,
+    })
+}
+
+fn rate_document(rate: &Rate) -> Value {
+    json!({ "of": rate.of, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high })
+}

@@ -1,0 +1,46 @@
+//! `/v1/me`.
+
+use axum::{Extension, extract::State};
+use jurat_core::caller::Caller;
+use jurat_engine::Engine;
+use jurat_wire::api::{
+    credits::{self, Month},
+    page::Page,
+};
+
+use super::page::ListQuery;
+use crate::encode::{self, Answer};
+
+pub(super) async fn show(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+) -> Answer {
+    let me = engine.me_show(&caller).await?;
+    Ok(encode::ok(&credits::me(&me.key, me.is_suspended)))
+}
+
+pub(super) async fn usage(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+) -> Answer {
+    let usage = engine.usage_show(&caller).await?;
+    let month = Month {
+        since: usage.since,
+        until: usage.until,
+        used_micros: usage.spent.micros,
+        charged_rounds: usage.spent.rounds,
+    };
+    Ok(encode::ok(&credits::usage(usage.balance, usage.is_metered, month)))
+}
+
+pub(super) async fn transfers(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    query: ListQuery,
+) -> Answer {
+    query.only(&[])?;
+    let (before, limit) = (query.cursor.as_deref(), query.with_one_more());
+    let mut found = engine.transfer_list(&caller, before, limit).await?;
+    let next = query.cut(&mut found, |line| line.id.clone());
+    Ok(encode::ok(&Page::new(found.iter().map(credits::transfer), next.as_deref())))
+}

@@ -1,0 +1,208 @@
+//! `/v1/verifiers/{ref}/tests` and `/attacks`: how good the judges of a version are.
+
+use std::{convert::Infallible, pin::Pin};
+
+use axum::{
+    Extension,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{
+        IntoResponse as _, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
+};
+use futures::stream;
+use jurat_core::{attack::Family, caller::Caller};
+use jurat_engine::{
+    CaseDone, CaseWatcher, Compared, Data, Engine, EngineError, Labelled, MeasureReport,
+    MeasureRequest, MeasuredCase,
+};
+use jurat_wire::api::{
+    events,
+    verifier_tests::{
+        CaseBody, CaseError, CaseEvent, CaseOrder, CasesOf, ComparedBody, FlipBody, MeasureOrder,
+        ReportBody, decode_attack, decode_test,
+    },
+    verifiers,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+use super::consensus::wants_stream;
+use crate::{
+    decode::{MaybeJson, PathText},
+    encode::{self, Answer},
+};
+
+/// Judges cases whose verdict is known.
+pub(super) async fn test(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(text): PathText,
+    headers: HeaderMap,
+    MaybeJson(body): MaybeJson,
+) -> Answer {
+    let request = request(&text, decode_test(&given(body))?)?;
+    measure(engine, caller, request, &headers).await
+}
+
+/// Judges known injections.
+pub(super) async fn attack(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(text): PathText,
+    headers: HeaderMap,
+    MaybeJson(body): MaybeJson,
+) -> Answer {
+    let request = request(&text, decode_attack(&given(body))?)?;
+    measure(engine, caller, request, &headers).await
+}
+
+/// No body asks for nothing in particular.
+fn given(body: Value) -> Value {
+    if body.is_null() { json!({}) } else { body }
+}
+
+async fn measure(
+    engine: Engine,
+    caller: Caller,
+    request: MeasureRequest,
+    headers: &HeaderMap,
+) -> Answer {
+    if !wants_stream(headers) {
+        let report = engine.verifier_measure(&caller, request, None).await?;
+        return Ok(encode::created(&body(&report)));
+    }
+    let (watcher, cases) = mpsc::unbounded_channel();
+    Ok(streamed(engine, caller, request, (watcher, cases)))
+}
+
+type Measuring = Pin<Box<dyn Future<Output = Result<MeasureReport, EngineError>> + Send>>;
+
+struct Watch {
+    cases: UnboundedReceiver<CaseDone>,
+    measuring: Measuring,
+    /// The last event, which waits until all cases are told.
+    report: Option<Event>,
+}
+
+/// Each case as an event, then the report. Whoever stops listening stops the measurement.
+fn streamed(
+    engine: Engine,
+    caller: Caller,
+    request: MeasureRequest,
+    (watcher, cases): (CaseWatcher, UnboundedReceiver<CaseDone>),
+) -> Response {
+    let measuring = async move { engine.verifier_measure(&caller, request, Some(watcher)).await };
+    let watch = Watch { cases, measuring: Box::pin(measuring), report: None };
+    let events = stream::unfold(Some(watch), |watch| async move {
+        let mut watch = watch?;
+        if watch.report.is_none() {
+            tokio::select! {
+                biased;
+                Some(done) = watch.cases.recv() => {
+                    return Some((Ok::<_, Infallible>(judged(&done)), Some(watch)));
+                }
+                report = &mut watch.measuring => watch.report = Some(last(report)),
+            }
+        }
+        // The last cases and the report may come in the same moment.
+        match watch.cases.try_recv() {
+            Ok(done) => Some((Ok(judged(&done)), Some(watch))),
+            Err(_) => watch.report.take().map(|report| (Ok(report), None)),
+        }
+    });
+    let events = Sse::new(events).keep_alive(KeepAlive::default());
+    (StatusCode::CREATED, events).into_response()
+}
+
+fn judged(done: &CaseDone) -> Event {
+    let event = CaseEvent { index: done.index, total: done.total, case: case(&done.case) };
+    named("case", &json!(event))
+}
+
+fn last(report: Result<MeasureReport, EngineError>) -> Event {
+    match report {
+        Ok(report) => named("report", &json!(body(&report))),
+        Err(error) => named(events::ERROR, &encode::engine_problem(&error).body()),
+    }
+}
+
+fn named(name: &str, body: &Value) -> Event {
+    Event::default().event(name).data(body.to_string())
+}
+
+fn request(
+    text: &str,
+    order: MeasureOrder,
+) -> Result<MeasureRequest, jurat_wire::problem::Problem> {
+    let reference = verifiers::pinned(verifiers::reference(text)?, order.version)?;
+    let data = match order.cases {
+        CasesOf::Own => Data::Own,
+        CasesOf::Previous => Data::Previous,
+        CasesOf::Given(cases) => Data::Given(cases.into_iter().map(labelled).collect()),
+        CasesOf::Attacks(families) => Data::Attacks(families),
+    };
+    Ok(MeasureRequest {
+        reference,
+        data,
+        judges: order.judges,
+        replicas: order.replicas,
+        is_fresh: order.is_fresh,
+        compare: order.compare,
+        timeout_ms: order.timeout_ms,
+    })
+}
+
+fn labelled(case: CaseOrder) -> Labelled {
+    Labelled::new(case.id, case.inputs, case.media_url, case.passed)
+}
+
+fn body(report: &MeasureReport) -> ReportBody<'_> {
+    ReportBody {
+        measurement_id: &report.id,
+        verifier_id: &report.verifier_id,
+        name: &report.verifier_name,
+        version: report.version,
+        purpose: report.purpose.as_str(),
+        judges: &report.judges,
+        replicas: report.replicas,
+        data_digest: &report.data_digest,
+        figures: report.shown_figures(),
+        reliability: &report.reliability,
+        cases: report.cases.iter().map(case).collect(),
+        compared: report.compared.as_ref().map(compared),
+        cost_usd: ReportBody::cost(report.cost_micros),
+        measured_at: ReportBody::measured_at(report.at),
+    }
+}
+
+fn case(case: &MeasuredCase) -> CaseBody<'_> {
+    CaseBody {
+        id: &case.id,
+        inputs: &case.inputs,
+        media_url: case.media_url.as_deref(),
+        family: case.family.map(Family::as_str),
+        expected: case.expected,
+        got: case.got,
+        reasoning: case.reasoning.as_deref(),
+        error: case.error.as_ref().map(CaseError::of),
+        verifier_run_id: &case.run_id,
+        cost_usd: ReportBody::cost(case.cost_micros),
+    }
+}
+
+fn compared(compared: &Compared) -> ComparedBody<'_> {
+    let flips = compared.flips.iter().map(|flip| FlipBody {
+        id: &flip.id,
+        expected: flip.expected,
+        before: flip.before,
+        after: flip.after,
+    });
+    ComparedBody {
+        with_version: compared.with_version,
+        flips: flips.collect(),
+        is_worse: compared.is_worse,
+        p_value: compared.p_value,
+    }
+}

@@ -1,0 +1,146 @@
+//! The tools for verifiers.
+
+use futures::{FutureExt as _, future::BoxFuture};
+use jurat_engine::{Done, EngineError, EnginePage, Watcher};
+use jurat_wire::{
+    api::{
+        mcp::arguments as tool,
+        page::Page,
+        verifier_runs::{self, RunBody, RunVerifierRequest},
+        verifiers::{self, DeployedVerifier},
+    },
+    problem::Problem,
+};
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+use super::{
+    call::Call,
+    schema,
+    watch::{Watched, until_end},
+};
+use crate::{
+    encode::engine_problem,
+    http::{measured, run_request},
+};
+
+type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
+
+/// A member of runs that only callers without a key get.
+const ANONYMOUS: &str = "anonymous_verifier_run_id";
+
+pub(super) fn deploy(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let new = verifiers::decode_deploy(tool::payload(arguments)?)?;
+        let contract = new.contract;
+        let done = engine.verifier_deploy(caller, new, None).await;
+        let deployed = now(done)?;
+        Ok(json!(DeployedVerifier::new(&deployed.verifier, contract, &deployed.config_hash)))
+    }
+    .boxed()
+}
+
+pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let order = tool::page(arguments)?;
+        let wanted = EnginePage { after: order.cursor, limit: order.limit + 1 };
+        let found = engine.verifier_list(caller, &wanted).await;
+        let mut found = found.map_err(|error| engine_problem(&error))?;
+        // One more than asked for tells whether there are more.
+        let limit = usize::try_from(order.limit).unwrap_or(usize::MAX);
+        let has_more = limit < found.len();
+        found.truncate(limit);
+        let next = found.last().filter(|_| has_more).map(|last| last.name.clone());
+        Ok(json!(Page::new(found.iter().map(verifiers::listed), next.as_deref())))
+    }
+    .boxed()
+}
+
+pub(super) fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (text, version) = tool::verifier_version(arguments)?;
+        let asked = verifiers::reference(text)?;
+        let wanted = verifiers::pinned(asked.clone(), version)?;
+        let view = engine.verifier_get(caller, &wanted).await;
+        let view = view.map_err(|error| engine_problem(&error))?;
+        Ok(json!(verifiers::shown(&asked, &view.version, measured(&view.measured))))
+    }
+    .boxed()
+}
+
+pub(super) fn run(call: Call<'_>) -> Answer<'_> {
+    judged(call).boxed()
+}
+
+async fn judged(mut call: Call<'_>) -> Result<Value, Problem> {
+    let problem = |error: EngineError| engine_problem(&error);
+    call.engine.admit().map_err(problem)?;
+    let (text, body) = tool::run(call.arguments)?;
+    let order = verifier_runs::decode_run(&body)?;
+    let reference = verifiers::pinned(verifiers::reference(text)?, order.version)?;
+    let (watcher, progress) = Watcher::new();
+    let watched = Watched { progress, replicas: usize::from(order.replicas), round: None };
+    let (engine, caller) = (call.engine, call.caller);
+    let running = engine.verifier_run(caller, run_request(reference, order), watcher, None);
+    let view = until_end(&mut call, watched, running).await?.map_err(problem)?;
+    let mut body = json!(verifier_runs::whole(&view.run, &view.round, measured(&view.measured)));
+    if let Some(members) = body.as_object_mut() {
+        members.remove(ANONYMOUS);
+    }
+    Ok(body)
+}
+
+pub(super) fn revoke(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let reference = verifiers::reference(tool::verifier(arguments)?)?;
+        let verifier = now(engine.verifier_revoke(caller, &reference, None).await)?;
+        Ok(json!(verifiers::revoked(&verifier)))
+    }
+    .boxed()
+}
+
+pub(super) fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let reference = verifiers::reference(tool::verifier(arguments)?)?;
+        let verifier = now(engine.verifier_delete(caller, &reference, None).await)?;
+        Ok(json!(verifiers::deleted(&verifier)))
+    }
+    .boxed()
+}
+
+/// What was done. Without an idempotency key nothing was done before.
+fn now<T>(done: Result<Done<T>, EngineError>) -> Result<T, Problem> {
+    match done {
+        Ok(Done::Now(result)) => Ok(result),
+        Ok(Done::Before(_)) => {
+            Err(engine_problem(&EngineError::Bug("a request without a key was repeated")))
+        }
+        Err(error) => Err(engine_problem(&error)),
+    }
+}
+
+/// The body of a run, and beside it the verifier, which the API has in the address.
+pub(super) fn run_input() -> JsonObject {
+    let mut schema = schema::input::<RunVerifierRequest>();
+    let text = "The id of a verifier, its name, or `system:` and the name of one that comes with the program; a version may be pinned behind `@`.";
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let verifier = json!({ "type": "string", "pattern": r"\S", "description": text });
+        properties.insert("verifier_id".to_owned(), verifier);
+    }
+    schema.insert("required".to_owned(), json!(["verifier_id"]));
+    schema
+}
+
+pub(super) fn run_output() -> JsonObject {
+    let mut schema = schema::output::<RunBody<'static>>();
+    let run = schema.get_mut("$defs").and_then(|defs| defs.get_mut("VerifierRun"));
+    if let Some(run) = run {
+        if let Some(properties) = run["properties"].as_object_mut() {
+            properties.remove(ANONYMOUS);
+        }
+        if let Some(required) = run["required"].as_array_mut() {
+            required.retain(|name| name != ANONYMOUS);
+        }
+    }
+    schema
+}

@@ -1,0 +1,87 @@
+//! What the operations on accounts and credit are for.
+
+use jurat_core::{caller::Scope, code::Code};
+use jurat_wire::api::{
+    credits::{AccountBody, GrantBody, GrantRequest, MeBody, TransferBody, UsageBody},
+    page::Page,
+};
+
+use super::CREDITS;
+use crate::openapi::{description::Description, examples, parameters};
+
+pub(super) fn me_show() -> Description {
+    let text = "The account and the key of the request. Any key may ask.";
+    Description::new(CREDITS, "Show who asks", text).answers::<MeBody<'_>>(
+        200,
+        "Who it is.",
+        examples::of("me"),
+    )
+}
+
+pub(super) fn usage_show() -> Description {
+    let text = "What the account has, what is set aside for rounds under way, and what it used this month. Any key of the account may ask.";
+    Description::new(CREDITS, "Show the credit of the account", text).answers::<UsageBody>(
+        200,
+        "The credit.",
+        examples::of("usage"),
+    )
+}
+
+pub(super) fn transfer_list() -> Description {
+    let text = "The lines of the account's ledger, newest first. They never change.";
+    Description::new(CREDITS, "List what credit moved", text)
+        .scope(Scope::UsageRead)
+        .with(parameters::of_list())
+        .answers::<Page<'_, TransferBody<'_>>>(
+            200,
+            "A page of lines.",
+            examples::of("transfer_list"),
+        )
+        .refuses([Code::ValidationError])
+}
+
+pub(super) fn account_list() -> Description {
+    Description::new(CREDITS, "List accounts", "All accounts, by id, with their credit.")
+        .scope(Scope::Admin)
+        .with(parameters::of_list())
+        .answers::<Page<'_, AccountBody<'_>>>(
+            200,
+            "A page of accounts.",
+            examples::of("account_list"),
+        )
+        .refuses([Code::ValidationError])
+}
+
+pub(super) fn account_show() -> Description {
+    Description::new(CREDITS, "Show an account", "An account, with its credit.")
+        .scope(Scope::Admin)
+        .answers::<AccountBody<'_>>(200, "The account.", examples::of("account"))
+        .refuses([Code::NotFound])
+}
+
+pub(super) fn credit_grant() -> Description {
+    let text = "Gives credit to an account. A negative amount takes some back, and no more than is available.";
+    Description::new(CREDITS, "Grant credit", text)
+        .scope(Scope::Admin)
+        .takes::<GrantRequest>([("plain", examples::of("credit_grant_request"))])
+        .answers::<GrantBody<'_>>(201, "What the account has now.", examples::of("credit_grant"))
+        .repeatable()
+        .refuses([Code::ValidationError, Code::NotFound])
+}
+
+pub(super) fn account_suspend() -> Description {
+    let text = "Lets nothing that costs be done for an account until it is resumed. Rounds under way go on. An account that is suspended stays so. That of the operator cannot be suspended.";
+    Description::new(CREDITS, "Suspend an account", text)
+        .scope(Scope::Admin)
+        .answers::<AccountBody<'_>>(200, "The account.", examples::of("account_suspended"))
+        .repeatable()
+        .refuses([Code::NotFound, Code::Conflict])
+}
+
+pub(super) fn account_resume() -> Description {
+    Description::new(CREDITS, "Resume an account", "Lets an account go on that was suspended.")
+        .scope(Scope::Admin)
+        .answers::<AccountBody<'_>>(200, "The account.", examples::of("account"))
+        .repeatable()
+        .refuses([Code::NotFound])
+}

@@ -1,0 +1,250 @@
+//! The resources `/v1/me` and `/v1/accounts`: who one is, what there is to spend, and what became
+//! of it. Amounts are US dollars as decimal text.
+
+use jurat_core::{
+    caller::Scope,
+    code::Code,
+    key::Key,
+    ledger::{self, AccountState, Balance, Transfer, usd},
+    time::Timestamp,
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{fields::Fields, time::Time, words};
+use crate::problem::Problem;
+
+const LONGEST_NOTE: usize = 500;
+/// Digits before the point.
+const MOST_DIGITS: usize = 9;
+const NOTHING: &str = "0.00";
+
+/// Credit that is given, or taken back.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrantRequest {
+    /// US dollars as text, with up to six places; negative to take back what is available.
+    #[schema(
+        pattern = r"^-?([1-9][0-9]{0,8}(\.[0-9]{1,6})?|0\.([1-9][0-9]{0,5}|0[1-9][0-9]{0,4}|00[1-9][0-9]{0,3}|000[1-9][0-9]{0,2}|0000[1-9][0-9]?|00000[1-9]))$"
+    )]
+    pub amount_usd: String,
+    /// Why; stands in the ledger.
+    #[schema(max_length = 500)]
+    pub note: Option<String>,
+}
+
+/// What is given, in millionths of a credit, and why.
+pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    body.refuse_others(&["amount_usd", "note"])?;
+    let text = body.text("amount_usd")?.ok_or_else(|| body.wrong("amount_usd", "is required"))?;
+    let whole = text.trim_start_matches('-').split('.').next().unwrap_or_default();
+    let is_plain = whole.len() <= MOST_DIGITS && (whole == "0" || !whole.starts_with('0'));
+    let micros = ledger::micros(text).filter(|micros| is_plain && *micros != 0);
+    let micros = micros.ok_or_else(|| {
+        let reason = "must be an amount of US dollars other than zero, below a billion and with up to six places, such as 5.00";
+        body.wrong("amount_usd", reason)
+    })?;
+    let note = body.text("note")?;
+    if note.is_some_and(|note| LONGEST_NOTE < note.chars().count()) {
+        return Err(body.wrong("note", &format!("must have at most {LONGEST_NOTE} characters")));
+    }
+    Ok((micros, note.map(str::to_owned)))
+}
+
+/// Who the caller is.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Me)]
+pub struct MeBody<'a> {
+    /// The account.
+    id: &'a str,
+    /// An address for clients that want one; nobody receives mail there.
+    email: String,
+    /// Accounts have no handles.
+    #[schema(required = true)]
+    handle: Option<&'a str>,
+    key: KeyOfMe<'a>,
+    #[schema(value_type = Vec<words::Scope>)]
+    scopes: Vec<&'static str>,
+    /// Whether nothing that costs is done for the account.
+    suspended: bool,
+}
+
+/// The key that the request came with.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KeyOfMe<'a> {
+    id: &'a str,
+    name: &'a str,
+}
+
+pub fn me(key: &Key, suspended: bool) -> MeBody<'_> {
+    MeBody {
+        id: key.account.as_str(),
+        email: format!("{}@jurat.invalid", key.account),
+        handle: None,
+        key: KeyOfMe { id: &key.id, name: &key.name },
+        scopes: key.scopes.iter().map(|scope: &Scope| scope.as_str()).collect(),
+        suspended,
+    }
+}
+
+/// What the account has, and what it used this month.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Usage)]
+pub struct UsageBody {
+    /// `metered`, or `unmetered` for the account of the operator.
+    tier: &'static str,
+    /// Whether the account is refused what it has no credit for.
+    metered: bool,
+    /// What can be spent now.
+    available_usd: String,
+    /// What is set aside for rounds under way.
+    held_usd: String,
+    /// What was spent since the beginning.
+    spent_usd: String,
+    /// There is no credit that comes by itself.
+    monthly_remaining_usd: &'static str,
+    monthly_refill_usd: &'static str,
+    monthly_refill_at: Time,
+    /// What is left of what the operator gave.
+    purchased_remaining_usd: String,
+    /// What an account that is not metered spent beyond its credit.
+    unpaid_balance_usd: String,
+    referral_remaining_usd: &'static str,
+    /// The beginning of the month, in UTC.
+    period_start: Time,
+    /// The beginning of the next one.
+    period_end: Time,
+    /// What there was for this month: what is left, held and used.
+    granted_usd: String,
+    /// What was spent this month.
+    used_usd: String,
+    remaining_usd: String,
+    /// Rounds that cost something this month.
+    charged_rounds: i64,
+}
+
+/// What was used in a month.
+#[derive(Debug, Clone, Copy)]
+pub struct Month {
+    pub since: Timestamp,
+    pub until: Timestamp,
+    pub used_micros: i64,
+    pub charged_rounds: i64,
+}
+
+pub fn usage(balance: Balance, is_metered: bool, month: Month) -> UsageBody {
+    let Balance { available, held, spent, .. } = balance;
+    UsageBody {
+        tier: if is_metered { "metered" } else { "unmetered" },
+        metered: is_metered,
+        available_usd: usd(available),
+        held_usd: usd(held),
+        spent_usd: usd(spent),
+        monthly_remaining_usd: NOTHING,
+        monthly_refill_usd: NOTHING,
+        monthly_refill_at: Time(month.until),
+        purchased_remaining_usd: usd(available.max(0)),
+        unpaid_balance_usd: usd(available.saturating_neg().max(0)),
+        referral_remaining_usd: NOTHING,
+        period_start: Time(month.since),
+        period_end: Time(month.until),
+        granted_usd: usd(available.saturating_add(held).saturating_add(month.used_micros)),
+        used_usd: usd(month.used_micros),
+        remaining_usd: usd(available),
+        charged_rounds: month.charged_rounds,
+    }
+}
+
+/// A line of the ledger.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Transfer)]
+pub struct TransferBody<'a> {
+    id: &'a str,
+    movement: words::Movement,
+    from: words::Place,
+    to: words::Place,
+    /// Negative only where a grant was taken back.
+    amount_usd: String,
+    /// The round that it was for.
+    #[schema(required = true)]
+    round_id: Option<&'a str>,
+    /// Why the operator gave it or took it back.
+    #[schema(required = true)]
+    note: Option<&'a str>,
+    at: Time,
+}
+
+pub fn transfer(line: &Transfer) -> TransferBody<'_> {
+    let (from, to) = line.movement.places();
+    TransferBody {
+        id: &line.id,
+        movement: words::Movement(line.movement),
+        from: words::Place(from),
+        to: words::Place(to),
+        amount_usd: usd(line.micros),
+        round_id: line.round.as_ref().map(jurat_core::id::RoundId::as_str),
+        note: line.note.as_deref(),
+        at: Time(line.at),
+    }
+}
+
+/// An account, as the operator sees it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Account)]
+pub struct AccountBody<'a> {
+    id: &'a str,
+    created_at: Time,
+    /// Null while it may go on.
+    #[schema(required = true)]
+    suspended_at: Option<Time>,
+    granted_usd: String,
+    available_usd: String,
+    held_usd: String,
+    spent_usd: String,
+}
+
+pub fn account(state: &AccountState) -> AccountBody<'_> {
+    AccountBody {
+        id: state.account.as_str(),
+        created_at: Time(state.created_at),
+        suspended_at: state.suspended_at.map(Time),
+        granted_usd: usd(state.balance.granted),
+        available_usd: usd(state.balance.available),
+        held_usd: usd(state.balance.held),
+        spent_usd: usd(state.balance.spent),
+    }
+}
+
+/// What an account has after a grant.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Grant)]
+pub struct GrantBody<'a> {
+    /// The account.
+    id: &'a str,
+    amount_usd: String,
+    #[schema(required = true)]
+    note: Option<&'a str>,
+    granted_usd: String,
+    available_usd: String,
+    held_usd: String,
+    spent_usd: String,
+}
+
+pub fn grant<'a>(
+    account: &'a str,
+    micros: i64,
+    note: Option<&'a str>,
+    balance: &Balance,
+) -> GrantBody<'a> {
+    GrantBody {
+        id: account,
+        amount_usd: usd(micros),
+        note,
+        granted_usd: usd(balance.granted),
+        available_usd: usd(balance.available),
+        held_usd: usd(balance.held),
+        spent_usd: usd(balance.spent),
+    }
+}

@@ -1,0 +1,141 @@
+//! What the tools for verifiers take, where that is not the body of a request.
+
+use jurat_core::code::Code;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::{
+    api::{fields::Fields, verifiers::DeployVerifierRequest},
+    problem::Problem,
+};
+
+const VERIFIER: &str = "verifier_id";
+/// What a page of a list has at most, and when nobody says.
+const LARGEST_PAGE: u32 = 200;
+const USUAL_PAGE: u32 = 50;
+
+/// What `deploy_verifier` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeployVerifierArguments {
+    /// The version to deploy: the first of a verifier, or the next one of the verifier with the name.
+    pub payload: DeployVerifierRequest,
+}
+
+/// What `list_verifiers` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListVerifiersArguments {
+    /// How many to return; 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// What `get_verifier` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetVerifierArguments {
+    /// The id of a verifier, or its name; a version may be pinned behind `@`.
+    #[schema(pattern = r"\S")]
+    pub verifier_id: String,
+    /// The version to show; the current one when left out.
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
+    pub version: Option<u32>,
+}
+
+/// What `revoke_verifier` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RevokeVerifierArguments {
+    /// The id of a verifier, or its name.
+    #[schema(pattern = r"\S")]
+    pub verifier_id: String,
+}
+
+/// What `delete_verifier` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteVerifierArguments {
+    /// The id of a verifier; a name is not enough.
+    #[schema(pattern = r"\S")]
+    pub verifier_id: String,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageOrder {
+    pub limit: u32,
+    pub cursor: Option<String>,
+}
+
+/// The body of the request that deploys a version.
+pub fn payload(arguments: &Value) -> Result<&Value, Problem> {
+    let fields = known(arguments, &["payload"])?;
+    fields.get("payload").ok_or_else(|| fields.wrong("payload", "is required"))
+}
+
+pub fn page(arguments: &Value) -> Result<PageOrder, Problem> {
+    let fields = known(arguments, &["limit", "cursor"])?;
+    let limit = fields.whole("limit", 1, u64::from(LARGEST_PAGE))?;
+    let limit = limit.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(USUAL_PAGE);
+    Ok(PageOrder { limit, cursor: fields.text("cursor")?.map(str::to_owned) })
+}
+
+/// A verifier, and the version that is asked for beside it.
+pub fn verifier_version(arguments: &Value) -> Result<(&str, Option<u32>), Problem> {
+    let fields = known(arguments, &[VERIFIER, "version"])?;
+    let version = fields.whole("version", 1, u64::from(u32::MAX))?;
+    let version = version.and_then(|version| u32::try_from(version).ok());
+    Ok((fields.required_text(VERIFIER)?, version))
+}
+
+pub fn verifier(arguments: &Value) -> Result<&str, Problem> {
+    known(arguments, &[VERIFIER])?.required_text(VERIFIER)
+}
+
+/// A verifier, and the body of the request that runs it, which stands beside its name.
+pub fn run(arguments: &Value) -> Result<(&str, Value), Problem> {
+    let verifier = Fields::of_body(arguments, Code::ValidationError)?.required_text(VERIFIER)?;
+    let mut body = arguments.as_object().cloned().unwrap_or_else(Map::new);
+    body.remove(VERIFIER);
+    Ok((verifier, Value::Object(body)))
+}
+
+/// Models that misspell an argument are told so.
+fn known<'a>(arguments: &'a Value, names: &[&str]) -> Result<Fields<'a>, Problem> {
+    let fields = Fields::of_body(arguments, Code::ValidationError)?;
+    fields.refuse_others(names)?;
+    Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_runs_a_verifier_is_the_request_without_its_name() {
+        let arguments = json!({ "verifier_id": "a@2", "inputs": { "text": "x" }, "fresh": true });
+        let (verifier, body) = run(&arguments).unwrap();
+        assert_eq!(verifier, "a@2");
+        assert_eq!(body, json!({ "inputs": { "text": "x" }, "fresh": true }));
+        assert_eq!(run(&json!({})).unwrap_err().field.as_deref(), Some("verifier_id"));
+    }
+
+    #[test]
+    fn a_page_has_a_usual_size_and_a_largest_one() {
+        assert_eq!(page(&json!({})).unwrap(), PageOrder { limit: 50, cursor: None });
+        let asked = page(&json!({ "limit": 200, "cursor": "c" })).unwrap();
+        assert_eq!(asked, PageOrder { limit: 200, cursor: Some("c".to_owned()) });
+        for (arguments, field) in [
+            (json!({ "limit": 0 }), "limit"),
+            (json!({ "limit": 201 }), "limit"),
+            (json!({ "limits": 2 }), "limits"),
+        ] {
+            assert_eq!(page(&arguments).unwrap_err().field.as_deref(), Some(field));
+        }
+    }
+}

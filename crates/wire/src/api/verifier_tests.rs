@@ -1,0 +1,12 @@
+//! Measurements of verifiers: what is sent to make one, and what it found.
+
+mod reply;
+mod request;
+
+pub use self::{
+    reply::{CaseBody, CaseError, CaseEvent, ComparedBody, FlipBody, ReportBody},
+    request::{
+        AttackVerifierRequest, CaseOrder, CasesOf, LabelledCase, MeasureOrder, TestVerifierRequest,
+        decode_attack, decode_test,
+    },
+};

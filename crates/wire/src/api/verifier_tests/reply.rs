@@ -1,0 +1,120 @@
+//! What a measurement found, as replies and events show it.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{ledger::usd, run::RunError, time::Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::api::time::Time;
+
+/// A measurement of a version.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MeasurementReport)]
+pub struct ReportBody<'a> {
+    pub measurement_id: &'a str,
+    pub verifier_id: &'a str,
+    pub name: &'a str,
+    pub version: u32,
+    /// `test` or `attack`.
+    pub purpose: &'a str,
+    pub judges: &'a [String],
+    pub replicas: u8,
+    /// Two measurements with the same digest used the same cases.
+    pub data_digest: &'a str,
+    /// How the judges did: the figures of a test, or how often an attack succeeded.
+    #[schema(value_type = Object)]
+    pub figures: Value,
+    /// How likely each judge is to be right, where the cases tell.
+    pub reliability: &'a BTreeMap<String, f64>,
+    pub cases: Vec<CaseBody<'a>>,
+    /// What changed since the version before; null when there is nothing to compare with.
+    #[schema(required = true)]
+    pub compared: Option<ComparedBody<'a>>,
+    pub cost_usd: String,
+    #[schema(value_type = Time)]
+    pub measured_at: Time,
+}
+
+/// A case, and what the judges said of it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MeasuredCase)]
+pub struct CaseBody<'a> {
+    pub id: &'a str,
+    pub inputs: &'a BTreeMap<String, String>,
+    #[schema(required = true)]
+    pub media_url: Option<&'a str>,
+    /// Of an attack; null for a test.
+    #[schema(required = true)]
+    pub family: Option<&'a str>,
+    /// Whether it should pass.
+    pub expected: bool,
+    /// Whether it passed; null where there is no verdict.
+    #[schema(required = true)]
+    pub got: Option<bool>,
+    #[schema(required = true)]
+    pub reasoning: Option<&'a str>,
+    /// Why there is no verdict; null where there is one.
+    #[schema(required = true)]
+    pub error: Option<CaseError<'a>>,
+    pub verifier_run_id: &'a str,
+    pub cost_usd: String,
+}
+
+/// Why a case has no verdict.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CaseError<'a> {
+    pub code: &'a str,
+    pub message: &'a str,
+}
+
+impl<'a> CaseError<'a> {
+    pub fn of(error: &'a (RunError, String)) -> Self {
+        Self { code: error.0.as_str(), message: &error.1 }
+    }
+}
+
+/// What changed since the version before, on the same cases.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MeasurementComparison)]
+pub struct ComparedBody<'a> {
+    pub with_version: u32,
+    pub flips: Vec<FlipBody<'a>>,
+    /// Whether more cases are wrong than before.
+    pub is_worse: bool,
+    /// How likely such a difference is when both are equally good.
+    pub p_value: f64,
+}
+
+/// A case whose verdict changed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = VerdictFlip)]
+pub struct FlipBody<'a> {
+    pub id: &'a str,
+    pub expected: bool,
+    #[schema(required = true)]
+    pub before: Option<bool>,
+    #[schema(required = true)]
+    pub after: Option<bool>,
+}
+
+impl ReportBody<'_> {
+    pub fn measured_at(at: Timestamp) -> Time {
+        Time(at)
+    }
+
+    pub fn cost(micros: i64) -> String {
+        usd(micros)
+    }
+}
+
+/// The event of a case that was judged.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MeasuredCaseEvent)]
+pub struct CaseEvent<'a> {
+    /// Which case it is, counted from 0.
+    pub index: usize,
+    pub total: usize,
+    pub case: CaseBody<'a>,
+}

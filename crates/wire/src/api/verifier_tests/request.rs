@@ -1,0 +1,183 @@
+//! Requests to measure a verifier.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{
+    code::Code,
+    verifier::{ModelRef, URL_CHARS},
+};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{
+    api::{
+        choices::{JudgeModel, Replicas},
+        fields::{Fields, short},
+        verifier_runs::{bounded, judges, replicas, run_timeout, version},
+    },
+    problem::Problem,
+};
+
+const MOST_CASES: usize = 1_000;
+const ID_CHARS: usize = 128;
+const MOST_FAMILIES: usize = 32;
+
+/// What to test a version on, and how.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestVerifierRequest {
+    /// The cases; the version's own examples when left out, each judged without itself.
+    #[schema(max_items = 1_000)]
+    pub cases: Option<Vec<LabelledCase>>,
+    /// Takes the cases of the newest test of the version before.
+    pub previous_cases: Option<bool>,
+    /// The version to test; the current one when left out.
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
+    pub version: Option<u32>,
+    /// How many judges decide each case.
+    pub replicas: Option<Replicas>,
+    /// Who judges instead of the version's own judge.
+    #[schema(max_items = 5)]
+    pub judges: Option<Vec<JudgeModel>>,
+    /// Asks the judges anew, also when their verdict on the same inputs is known.
+    pub fresh: Option<bool>,
+    /// Tests the version before on the same cases, if it was not.
+    pub compare: Option<bool>,
+    /// The deadline of each case.
+    #[schema(minimum = 1, maximum = 300_000)]
+    pub timeout_ms: Option<u64>,
+}
+
+/// Inputs whose verdict is known.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabelledCase {
+    /// A name of its own; made of its content when left out.
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
+    pub id: Option<String>,
+    pub inputs: Option<BTreeMap<String, String>>,
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 2048)]
+    pub media_url: Option<String>,
+    /// Whether it should pass.
+    pub passed: bool,
+    /// Why, for those who read the cases; no judge sees it.
+    pub reasoning: Option<String>,
+}
+
+/// Which known injections to try on a version, and how.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttackVerifierRequest {
+    /// Only attacks of these families; all when left out.
+    #[schema(max_items = 32)]
+    pub families: Option<Vec<String>>,
+    /// The version to attack; the current one when left out.
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
+    pub version: Option<u32>,
+    /// How many judges decide each attack.
+    pub replicas: Option<Replicas>,
+    /// Who judges instead of the version's own judge.
+    #[schema(max_items = 5)]
+    pub judges: Option<Vec<JudgeModel>>,
+    /// Asks the judges anew, also when their verdict on the same inputs is known.
+    pub fresh: Option<bool>,
+    /// The deadline of each attack.
+    #[schema(minimum = 1, maximum = 300_000)]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What is judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CasesOf {
+    Own,
+    Previous,
+    Given(Vec<CaseOrder>),
+    Attacks(Vec<String>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseOrder {
+    pub id: Option<String>,
+    pub inputs: BTreeMap<String, String>,
+    pub media_url: Option<String>,
+    pub passed: bool,
+}
+
+/// A request that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasureOrder {
+    pub cases: CasesOf,
+    pub version: Option<u32>,
+    pub replicas: u8,
+    pub judges: Vec<ModelRef>,
+    pub is_fresh: bool,
+    pub compare: bool,
+    pub timeout_ms: u64,
+}
+
+pub fn decode_test(body: &Value) -> Result<MeasureOrder, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    body.refuse_others(&[
+        "cases",
+        "previous_cases",
+        "version",
+        "replicas",
+        "judges",
+        "fresh",
+        "compare",
+        "timeout_ms",
+    ])?;
+    let cases = match (body.get("cases"), body.flag("previous_cases")?) {
+        (Some(_), Some(true)) => {
+            return Err(body.wrong("previous_cases", "contradicts `cases`; leave one out"));
+        }
+        (Some(_), _) => CasesOf::Given(given(&body)?),
+        (None, Some(true)) => CasesOf::Previous,
+        (None, _) => CasesOf::Own,
+    };
+    let compare = body.flag("compare")?.unwrap_or(false);
+    order(&body, cases, compare)
+}
+
+pub fn decode_attack(body: &Value) -> Result<MeasureOrder, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    body.refuse_others(&["families", "version", "replicas", "judges", "fresh", "timeout_ms"])?;
+    let families = body.texts("families")?;
+    if MOST_FAMILIES < families.len() {
+        return Err(body.wrong("families", &format!("must have at most {MOST_FAMILIES} names")));
+    }
+    let families = families.into_iter().map(short).collect();
+    order(&body, CasesOf::Attacks(families), false)
+}
+
+fn order(body: &Fields<'_>, cases: CasesOf, compare: bool) -> Result<MeasureOrder, Problem> {
+    let judges = judges(body)?;
+    Ok(MeasureOrder {
+        cases,
+        version: version(body, "version")?,
+        replicas: replicas(body, judges.len())?,
+        judges,
+        is_fresh: body.flag("fresh")?.unwrap_or(false),
+        compare,
+        timeout_ms: run_timeout(body)?,
+    })
+}
+
+fn given(body: &Fields<'_>) -> Result<Vec<CaseOrder>, Problem> {
+    let cases = body.objects("cases")?;
+    if MOST_CASES < cases.len() {
+        return Err(body.wrong("cases", &format!("must have at most {MOST_CASES}")));
+    }
+    cases.iter().map(case).collect()
+}
+
+fn case(case: &Fields<'_>) -> Result<CaseOrder, Problem> {
+    case.refuse_others(&["id", "inputs", "media_url", "passed", "reasoning"])?;
+    let passed = case.flag("passed")?;
+    Ok(CaseOrder {
+        id: bounded(case, "id", ID_CHARS)?,
+        inputs: case.text_map("inputs")?,
+        media_url: bounded(case, "media_url", URL_CHARS)?,
+        passed: passed.ok_or_else(|| case.wrong("passed", "is required: true or false"))?,
+    })
+}
