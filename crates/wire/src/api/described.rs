@@ -107,7 +107,6 @@ fn own_resources() -> Vec<Case> {
             json!({ "name": "a", "scopes": ["admin"] }),
             &[],
         ),
-<<<<<<< HEAD
         case::<GrantRequest>(
             |it| credits::decode_grant(it).map(drop),
             json!({ "amount_usd": "5.00", "note": "a gift" }),
@@ -123,24 +122,6 @@ fn own_resources() -> Vec<Case> {
             json!({ "families": ["a"] }),
             &[],
         ),
-        case::<ListVerifiersArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
-        case::<GetVerifierArguments>(
-            |it| arguments::verifier_version(it).map(drop),
-            json!({ "verifier_id": "a" }),
-            &[],
-        ),
-        case::<RevokeVerifierArguments>(
-            |it| arguments::verifier(it).map(drop),
-            json!({ "verifier_id": "a" }),
-            &[],
-        ),
-        case::<DeleteVerifierArguments>(
-            |it| arguments::verifier(it).map(drop),
-            json!({ "verifier_id": "a" }),
-            &[],
-        ),
-=======
->>>>>>> mcp
         case::<RotateKeyRequest>(
             |it| keys::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
