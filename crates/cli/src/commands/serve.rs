@@ -72,6 +72,8 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {
+            // Before anybody is told, so that nobody who was told can begin another.
+            engine.stop_rounds();
             tracing::info!("stopping when the rounds under way have ended; a second signal ends them");
             drop(stop);
             tokio::select! {
