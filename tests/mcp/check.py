@@ -99,13 +99,18 @@ async def verifiers(client, name):
     assert gone["deleted"] is True, gone
 
 
-async def talk(client, era):
+async def talk(to, mode, era, name):
     """A whole conversation, in which every tool that is there is called."""
+    async with Client(to, mode=mode) as client:
+        await conversation(client, era, name)
+
+
+async def conversation(client, era, name):
     assert client.protocol_version == era, client.protocol_version
     listed = (await client.list_tools()).tools
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in listed)
     await rounds(client)
-    await verifiers(client, f"names-a-source-{era}")
+    await verifiers(client, name)
     try:
         await client.call_tool("no_such_tool", {})
         raise AssertionError("a tool that is not there was called")
@@ -131,17 +136,15 @@ ERAS = [("legacy", "2025-11-25"), ("auto", "2026-07-28")]
 
 
 async def check(program, folder, server, key):
-    for mode, era in ERAS:
-        async with Client(over_http(server.url, key), mode=mode) as client:
-            await talk(client, era)
-        async with Client(over_stdio(program, folder), mode=mode) as client:
-            await talk(client, era)
+    await asyncio.gather(
+        *(talk(over_http(server.url, key), mode, era, f"http-{era}") for mode, era in ERAS),
+        *(talk(over_stdio(program, folder), mode, era, f"stdio-{era}") for mode, era in ERAS),
+    )
     await refused(server.url)
     server.stop()
     # The same folder without a server: the command does the work itself.
     for mode, era in ERAS:
-        async with Client(over_stdio(program, folder), mode=mode) as client:
-            await talk(client, era)
+        await talk(over_stdio(program, folder), mode, era, f"alone-{era}")
 
 
 def main():
