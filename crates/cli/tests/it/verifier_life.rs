@@ -79,7 +79,7 @@ fn a_verifier_is_deployed_run_compared_revoked_and_deleted() {
     assert_eq!(ran.code, 1);
     assert!(ran.err.starts_with("error: there is no verifier `cites`"), "{}", ran.err);
     // Its runs are still on record, under its id.
-    let runs = home.run(&["verifiers", "runs", "--json"]).ok().json();
+    let runs = home.run(&["verifiers", "runs", &id, "--json"]).ok().json();
     assert_eq!(runs["items"].as_array().unwrap().len(), 3, "{runs}");
     assert_eq!(home.run(&["verifiers", "delete", &id]).ok().out, "Permanently deleted cites\n");
     let runs = home.run(&["verifiers", "runs", "--json"]).ok().json();
@@ -164,4 +164,19 @@ fn a_run_under_a_key_is_made_once() {
     assert_eq!(first["verifier_run_id"], again["verifier_run_id"]);
     let runs = home.run(&["verifiers", "runs", "--json"]).ok().json();
     assert_eq!(runs["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_example_of_the_guides_does_what_it_says() {
+    let home = Home::new();
+    let example = include_str!("../../../../docs/examples/names-its-source.json");
+    let example: Value = serde_json::from_str(example).unwrap();
+    deploy(&home, &example, &[]);
+    let cases = example["few_shot_examples"].as_array().unwrap();
+    assert_eq!(cases.len(), 2);
+    for case in cases {
+        let inputs = case["inputs"].to_string();
+        let ran = run(&home, &["names-its-source", "--inputs-json", &inputs, "--json"]).ok();
+        assert_eq!(ran.json()["passed"], case["passed"], "{inputs}");
+    }
 }
