@@ -69,6 +69,11 @@ api-check *args:
 mcp-check *args:
     scripts/mcp-check --program {{ quote(program) }} {{ args }}
 
+# Lets a real language model judge labelled claims over both protocols: minutes on two cores.
+real-judge *args:
+    cargo build --package jurat --locked
+    scripts/real-judge --program {{ quote(program) }} {{ args }}
+
 # Drives the command line of the Goodeye registry, from PyPI, against a server of ours. Asks the
 # program that the tests have built. Needs Python 3.11, and a network when it runs first.
 goodeye-check *args:
