@@ -69,6 +69,11 @@ api-check *args:
 mcp-check *args:
     scripts/mcp-check --program {{ quote(program) }} {{ args }}
 
+# Drives the command line of the Goodeye registry, from PyPI, against a server of ours. Asks the
+# program that the tests have built. Needs Python 3.11, and a network when it runs first.
+goodeye-check *args:
+    scripts/goodeye-check --program {{ quote(program) }} {{ args }}
+
 # The official suite of the Model Context Protocol, and the API with many examples, other ones each
 # time: an hour of requests. Needs npm and a Node that is not older than 22 as well.
 conformance *args:
@@ -88,7 +93,7 @@ deny:
 run *args:
     cargo run --package jurat -- serve {{ args }}
 
-# Executors, one liar, one that hangs, the server, two rounds.
+# Executors, one liar, one that hangs, the server, two rounds, a verifier.
 demo *args:
     cargo run --release --package jurat -- demo {{ args }}
 

@@ -148,7 +148,7 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Shows it all: five executors, one liar, one that hangs, two rounds
+    /// Shows it all: five executors, one liar, one that hangs, two rounds, a verifier
     #[command(
         after_help = "Examples:\n  jurat demo\n  jurat demo --json\n\nLeaves nothing behind."
     )]

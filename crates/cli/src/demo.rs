@@ -1,4 +1,6 @@
-//! `jurat demo`: five executors, a server and two rounds, in one process and without a trace.
+//! `jurat demo`: five executors, a server, two rounds and a verifier, in one process and without a trace.
+
+mod verifier;
 
 use std::sync::Arc;
 
@@ -99,11 +101,13 @@ async fn rounds(out: Output, client: &Client) -> anyhow::Result<u8> {
     title(out, "\n2. Say what a jurat is.  (delegate, three replicas, one of them the liar)")?;
     let second = ask(client, out, Call::post("/api/v3/delegate", delegate)).await?.well()?;
     show(out, &second.value)?;
+    let verifier = verifier::play(out, client).await?;
     match out.format {
         Format::Text => out.data(&next(&config::program()))?,
         Format::Json => {
             let (first, second) = (&first.value, &second.value);
-            out.data(&json!({ "validate": first, "delegate": second }).to_string())?;
+            let body = json!({ "validate": first, "delegate": second, "verifier": verifier });
+            out.data(&body.to_string())?;
         }
     }
     Ok(0)
@@ -124,7 +128,8 @@ Try it yourself:
   {program} validate --claim '12 * 12 = 144' --replicas 3
   {program} validate --help
 
-How to write an executor of your own: docs/guide/executors.md"
+How to write an executor of your own: docs/guide/executors.md
+How to write a verifier: docs/guide/verifiers.md"
     )
 }
 

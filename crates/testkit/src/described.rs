@@ -1,6 +1,9 @@
 //! Holds every reply that a test gets against the OpenAPI document, so that the document cannot lie.
 
-use std::sync::LazyLock;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock, Mutex},
+};
 
 use http::StatusCode;
 use jsonschema::{Draft, Validator};
@@ -136,7 +139,19 @@ fn valid(schema: &Value, body: &Value) -> Result<(), String> {
     if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
 }
 
-fn validator(schema: &Value) -> Result<Validator, String> {
+/// What validates a schema, made once: most replies of a test are of few types.
+fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
+    static KNOWN: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    let name = schema.to_string();
+    if let Some(known) = KNOWN.lock().unwrap().get(&name) {
+        return Ok(Arc::clone(known));
+    }
+    let made = Arc::new(compile(schema)?);
+    KNOWN.lock().unwrap().insert(name, Arc::clone(&made));
+    Ok(made)
+}
+
+fn compile(schema: &Value) -> Result<Validator, String> {
     let mut root = schema.as_object().cloned().unwrap_or_default();
     root.insert("components".to_owned(), DOCUMENT["components"].clone());
     jsonschema::options()

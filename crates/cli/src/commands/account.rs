@@ -1,56 +1,54 @@
 //! `jurat whoami`, `jurat usage` and `jurat admin`: who one is, and credit.
 
 use jurat_core::ledger;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Context, items, rounds::to_the_second};
+use super::{Context, items, keys::scopes, rounds::to_the_second};
 use crate::{
     args::{Admin, Grant, ListArgs},
     client::{Call, path, query},
     failure::Failure,
-    output::table::{cell, fields, said, table, whole_text, word},
+    output::{
+        counted,
+        table::{cell, fields, said, table, whole_text, word},
+    },
 };
 
 const ACCOUNTS: &str = "/v1/accounts";
 
 pub(super) async fn whoami(context: &Context) -> anyhow::Result<u8> {
     let reply = context.send(Call::get("/v1/me".to_owned())).await?;
-    let titles = [
-        ("account", "id"),
-        ("email", "email"),
-        ("handle", "handle"),
-        ("key", "key.id"),
-        ("key name", "key.name"),
-        ("scopes", "scopes"),
-    ];
-    context.out.reply(&reply, |_| present(&reply.value, &titles))?;
+    let body = &reply.value;
+    context.out.reply(&reply, |_| {
+        let mut lines = vec![
+            ("account", said(&body["id"])),
+            ("key", format!("{} ({})", said(&body["key"]["name"]), said(&body["key"]["id"]))),
+            ("scopes", scopes(body)),
+        ];
+        if body["suspended"] == true {
+            lines.push(("standing", "suspended: nothing that costs is done".to_owned()));
+        }
+        fields(&lines)
+    })?;
     Ok(0)
 }
 
 pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
     let reply = context.send(Call::get("/v1/me/usage".to_owned())).await?;
-    let titles = [
-        ("tier", "tier"),
-        ("available", "available_usd"),
-        ("held", "held_usd"),
-        ("granted", "granted_usd"),
-        ("used", "used_usd"),
-        ("since", "period_start"),
-        ("charged rounds", "charged_rounds"),
-    ];
-    context.out.reply(&reply, |_| present(&reply.value, &titles))?;
+    let body = &reply.value;
+    context.out.reply(&reply, |_| {
+        let dollars = |name: &str| format!("${}", said(&body[name]));
+        let rounds = counted(body["charged_rounds"].as_u64().unwrap_or(0), "round");
+        let since = to_the_second(&body["period_start"]).unwrap_or_default();
+        fields(&[
+            ("tier", said(&body["tier"])),
+            ("available", dollars("available_usd")),
+            ("held", dollars("held_usd")),
+            ("used", format!("{} in {rounds} since {since}", dollars("used_usd"))),
+            ("spent", format!("{} in all", dollars("spent_usd"))),
+        ])
+    })?;
     Ok(0)
-}
-
-/// Those members that the body has; amounts with their currency.
-fn present(body: &Value, titles: &[(&'static str, &str)]) -> String {
-    let member = |path: &str| path.split('.').fold(body, |value, name| &value[name]);
-    let lines = titles.iter().map(|(title, name)| (*title, *name, member(name)));
-    let lines = lines.filter(|(.., value)| !value.is_null()).map(|(title, name, value)| {
-        let text = said(value);
-        (title, if name.ends_with("_usd") { format!("${text}") } else { text })
-    });
-    fields(&lines.collect::<Vec<_>>())
 }
 
 pub(super) async fn admin(context: &Context, command: Admin) -> anyhow::Result<u8> {

@@ -74,7 +74,7 @@ fn create_body(args: &CreateKey) -> Value {
 }
 
 /// All of them, for a key that may do more than was thought is a danger.
-fn scopes(key: &Value) -> String {
+pub(super) fn scopes(key: &Value) -> String {
     let scopes = key["scopes"].as_array().into_iter().flatten();
     scopes.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
 }

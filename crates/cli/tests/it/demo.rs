@@ -16,6 +16,8 @@ fn the_demo_shows_who_said_what_and_leaves_nothing_behind() {
         "confidence",
         "effective votes",
         "receipt  sha256:",
+        "says the city archive.”\nPASS verifier_run_id=",
+        "Everybody knows when it opened.”\nFAIL verifier_run_id=",
         "jurat executors add one http://127.0.0.1:8787",
     ] {
         assert!(ran.out.contains(text), "`{text}` is not in\n{}", ran.out);
@@ -29,7 +31,7 @@ fn the_demo_shows_who_said_what_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_demo_prints_both_bodies_as_json_and_nothing_else() {
+fn the_demo_prints_all_bodies_as_json_and_nothing_else() {
     let home = Home::new();
     let ran = home.run(&["demo", "--json", "--quiet"]).ok();
     let body = ran.json();
@@ -45,5 +47,8 @@ fn the_demo_prints_both_bodies_as_json_and_nothing_else() {
     assert_eq!(verdicts, ["INVALID", "TIMEOUT", "VALID", "VALID", "VALID"]);
     assert_eq!(body["delegate"]["output"]["answer"], "Say what a jurat is");
     assert_eq!(body["delegate"]["consensus"]["groups"], json!([0, 0, 1]));
+    let runs = body["verifier"]["runs"].as_array().unwrap();
+    let passed: Vec<Option<bool>> = runs.iter().map(|run| run["passed"].as_bool()).collect();
+    assert_eq!(passed, [Some(true), Some(false)]);
     assert_eq!(ran.err, "");
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod commands;
+mod credit;
 mod demo;
 mod doctor;
 mod e2e;

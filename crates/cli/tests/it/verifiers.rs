@@ -254,7 +254,7 @@ fn runs_are_exported_line_by_line_to_the_end() {
     let home = Home::new();
     let run = |id: &str| json!({"verifier_run_id": id, "passed": true});
     let page = |id: &str, next: Option<&str>| json!({"items": [run(id)], "next_cursor": next});
-    let base = "GET /v1/verifiers/tone/runs?verdict=failed&limit=200";
+    let base = "GET /v1/verifier-runs?verifier=tone&verdict=failed&limit=200";
     let server = Scripted::new().on(base, 200, page("r1", Some("c1"))).on(
         &format!("{base}&cursor=c1"),
         200,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Context, Pages, ROUTE, RUNS_ROUTE, items, to_the_second};
+use super::{Context, Pages, RUNS_ROUTE, items, to_the_second};
 use crate::{
     args::{ListRuns, Runs, RunsCommand},
     client::{Call, path},
@@ -30,11 +30,10 @@ pub(super) async fn run(context: &Context, args: Runs) -> anyhow::Result<u8> {
 async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
     let limit = args.list.limit.map(|limit| limit.to_string());
     let limit = limit.or_else(|| (args.jsonl || args.all).then(|| WHOLE_PAGE.to_owned()));
-    let route = match &args.verifier {
-        Some(verifier) => path(ROUTE, &[verifier, "runs"]),
-        None => RUNS_ROUTE.to_owned(),
-    };
+    let is_named = args.verifier.is_some();
     let parameters = [
+        // Also one that was revoked, which has no address of its own any more.
+        ("verifier", args.verifier),
         ("verdict", args.verdict),
         ("purpose", args.purpose),
         ("version", args.version.map(|version| version.to_string())),
@@ -43,7 +42,7 @@ async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
         ("limit", limit),
         ("cursor", args.list.cursor),
     ];
-    let mut pages = Pages::new(&route, &parameters);
+    let mut pages = Pages::new(RUNS_ROUTE, &parameters);
     if args.jsonl {
         return export(context, pages).await;
     }
@@ -51,7 +50,6 @@ async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
     match context.out.format {
         Format::Json => context.out.data(&body.to_string())?,
         Format::Text => {
-            let is_named = args.verifier.is_some();
             context.out.data(&runs_table(context.out, &body, is_named))?;
         }
     }
