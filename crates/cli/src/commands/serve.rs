@@ -45,12 +45,10 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     };
     let listener = bind(&config.listen).await?;
     let url = url_of(&listener)?;
-    let engine = node::engine(&state, &store, config.limits, config.judges.clone());
-    let engine = Box::pin(engine).await?;
-    let alone = match store {
-        Location::Memory | Location::File(_) => Alone::Yes,
-        Location::Postgres { .. } => Alone::No,
-    };
+    let judges = config.judges.clone();
+    let engine = Box::pin(node::engine(&state, &store, config.limits, judges)).await?;
+    let is_shared = matches!(store, Location::Postgres { .. });
+    let alone = if is_shared { Alone::No } else { Alone::Yes };
     engine.start(alone).await?;
 
     let (stop, stopped) = oneshot::channel::<()>();
@@ -65,13 +63,15 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
         }
         anyhow::Ok(())
     });
-    let pid = std::process::id();
-    let server = ServerFile { url: url.clone(), pid, store: store_name(&store) };
+    let (pid, name) = (std::process::id(), store_name(&store));
+    let server = ServerFile { url: url.clone(), pid, store: name };
     let _announced = state.announce(&server)?;
     listening(context.out, &url)?;
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {
+            // Before anybody is told, so that nobody who was told can begin another.
+            engine.stop_rounds();
             tracing::info!("stopping when the rounds under way have ended; a second signal ends them");
             drop(stop);
             tokio::select! {

@@ -7,6 +7,7 @@ mod measure;
 mod remove;
 mod run;
 mod runs;
+mod threshold;
 
 use std::io::{IsTerminal as _, stdout};
 

@@ -25,11 +25,11 @@ impl CasesBar {
 
     pub(crate) fn show(&mut self, event: &Event) {
         let Some(bar) = self.bar.as_ref().filter(|_| event.name == CASE) else { return };
-        let case = event.value();
-        if side(&case) == Side::Wrong {
+        let body = event.value();
+        if side(&body["case"]) == Side::Wrong {
             self.wrong += 1;
         }
-        bar.set_length(case["total"].as_u64().unwrap_or(0));
+        bar.set_length(body["total"].as_u64().unwrap_or(0));
         bar.inc(1);
         bar.set_message(format!("judging cases, {} wrong", self.wrong));
     }

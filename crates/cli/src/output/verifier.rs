@@ -30,7 +30,7 @@ pub(crate) fn shown(out: Output, body: &Value) -> String {
         ("contract", said(&body["input_contract"])),
         ("fields", said(&body["input_fields"])),
         ("judge", judge(&body["judge_model_config"])),
-        ("config", said(&body["config_hash"])),
+        ("config", whole_text(&body["config_hash"])),
         ("deployed at", said(&body["deployed_at"])),
     ]);
     let mut parts = vec![head, format!("\n{}", paragraph(&body["criterion"]))];

@@ -180,3 +180,70 @@ fn the_example_of_the_guides_does_what_it_says() {
         assert_eq!(ran.json()["passed"], case["passed"], "{inputs}");
     }
 }
+
+/// Version 1 passes what names a source, and version 2 nothing: it does worse.
+#[test]
+fn a_version_is_measured_and_one_that_does_worse_is_noticed() {
+    let home = Home::new();
+    let _server = home.serve();
+    let (id, token) = deploy(&home, &verifier("cites", &names_source(), "builtin/rules"), &[]);
+    let data = [
+        json!({"id": "a", "inputs": {"response": "The source says so."}, "passed": true}),
+        json!({"id": "b", "inputs": {"response": "A source."}, "passed": true}),
+        json!({"id": "c", "inputs": {"response": "Because."}, "passed": false}),
+        json!({"id": "d", "inputs": {"response": "No source at all."}, "passed": false}),
+    ];
+    let lines: Vec<String> = data.iter().map(ToString::to_string).collect();
+    fs::write(home.path().join("data.jsonl"), lines.join("\n")).unwrap();
+    let test = |args: &[&str]| home.run(&[&["verifiers", "test", "cites"], args].concat());
+    let ran = test(&["--data", "data.jsonl"]).ok();
+    assert!(ran.out.contains(" right                  75.0 %"), "{}", ran.out);
+    assert!(ran.out.contains("case d: should fail, was judged pass: "), "{}", ran.out);
+    for (flags, code) in [
+        (&[][..], 11),
+        (&["--min-accuracy", "0.75"], 0),
+        (&["--max-false-pass", "0.4"], 11),
+        (&["--max-false-pass", "0.5"], 0),
+    ] {
+        let ran = test(&[&["--data", "data.jsonl", "--gate"], flags].concat());
+        assert_eq!(ran.code, code, "{flags:?}: {}", ran.err);
+    }
+    // Its own examples are right, and it says so of itself from now on.
+    test(&["--gate"]).ok();
+    let shown = home.run(&["verifiers", "show", "cites"]).ok().out;
+    assert!(shown.contains("accuracy      100.0 % ("), "{shown}");
+    test(&["--data", "data.jsonl"]).ok();
+
+    let never = json!({"contains": {"field": "response", "text": "no such text"}});
+    let body = verifier("cites", &never, "builtin/rules");
+    fs::write(home.path().join("v.json"), body.to_string()).unwrap();
+    let args = ["verifiers", "deploy", "v.json", "--expected-version-token", &token];
+    let ran = home.run(&args).ok();
+    assert!(ran.out.starts_with(&format!("Deployed cites v2 (verifier_id={id}, ")), "{}", ran.out);
+    assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
+    assert!(ran.err.contains("compared with version 1: 3 flips"), "{}", ran.err);
+    assert!(ran.err.contains("warning: it does worse than version 1"), "{}", ran.err);
+    let report = test(&["--previous-cases", "--compare", "--json"]).ok().json();
+    assert_eq!(report["compared"]["is_worse"], true, "{report}");
+    assert_eq!(report["figures"]["n"], 4);
+}
+
+#[test]
+fn rules_are_not_talked_round_by_what_they_do_not_look_for() {
+    let home = Home::new();
+    let _server = home.serve();
+    let word = json!({"contains": {"field": "response", "text": "xyzzy"}});
+    deploy(&home, &verifier("magic", &word, "builtin/rules"), &[]);
+    let ran = home.run(&["verifiers", "attack", "magic", "--gate"]).ok();
+    assert!(ran.out.contains(" all "), "{}", ran.out);
+    let args =
+        ["verifiers", "attack", "magic", "--family", "authority", "--json", "--junit", "out.xml"];
+    let body = home.run(&args).ok().json();
+    assert_eq!(body["figures"]["families"].as_array().unwrap().len(), 1, "{body}");
+    assert_eq!(body["figures"]["succeeded"], 0);
+    let xml = fs::read_to_string(home.path().join("out.xml")).unwrap();
+    assert!(xml.contains("classname=\"jurat.verifiers.attack\"") && xml.contains("failures=\"0\""));
+    let ran = home.run(&["verifiers", "attack", "magic", "--family", "voodoo"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("families"), "{}", ran.err);
+}

@@ -16,36 +16,36 @@ use crate::{
         once::OnceRow,
         rounds::AFTER_ALL,
     },
-    sql::ledger as sql,
+    sql::ledger::{self as sql, balance_change},
 };
 
-/// Writes lines and changes the balance; `None` when less is available than is needed. From the
-/// change on the balance is locked until the transaction ends, so this comes last in it.
+/// One statement, one round trip: all rounds of an account wait for each other here. The lines are
+/// numbered as `rows/ledger.rs` does it.
+const POST: &str = concat!(
+    "with balance as (",
+    balance_change!(),
+    "), posted as ( \
+     insert into credit_transfers (account_id, id, movement, micros, round_id, note, created_at) \
+     select balance.account_id, lpad((balance.lines - $5 + line.number)::text, 16, '0'), \
+     line.movement, line.micros, $10, $11, $12 from balance, \
+     unnest($8::text[], $9::bigint[]) with ordinality as line (movement, micros, number) \
+     ) select * from balance"
+);
+
+/// Writes lines and changes the balance; `None` when less is available than is needed. From then
+/// on the balance is locked until the transaction ends, so this comes last in it.
 pub(super) async fn post(tx: &mut PgConnection, posting: &Posting) -> Result<Option<Balance>> {
-    let mut changed = change(tx, posting).await?;
-    if changed.is_none() && posting.is_for_any() {
+    let mut posted = try_post(tx, posting).await?;
+    if posted.is_none() && posting.is_for_any() {
         sqlx::query(sql::BALANCE_MAKE).bind(&posting.account_id).execute(&mut *tx).await?;
-        changed = change(tx, posting).await?;
+        posted = try_post(tx, posting).await?;
     }
-    let Some((balance, last)) = changed else { return Ok(None) };
-    for (id, line) in posting.numbered(last) {
-        sqlx::query(sql::TRANSFER_ADD)
-            .bind(&posting.account_id)
-            .bind(id)
-            .bind(line.movement)
-            .bind(line.micros)
-            .bind(&line.round_id)
-            .bind(&line.note)
-            .bind(line.at)
-            .execute(&mut *tx)
-            .await?;
-    }
-    Ok(Some(balance))
+    Ok(posted)
 }
 
-async fn change(tx: &mut PgConnection, posting: &Posting) -> Result<Option<(Balance, i64)>> {
-    let change = posting.change;
-    let row = sqlx::query(sql::BALANCE_CHANGE)
+async fn try_post(tx: &mut PgConnection, posting: &Posting) -> Result<Option<Balance>> {
+    let (change, lines) = (posting.change, &posting.lines);
+    let row = sqlx::query(POST)
         .bind(change.granted)
         .bind(change.available)
         .bind(change.held)
@@ -53,9 +53,14 @@ async fn change(tx: &mut PgConnection, posting: &Posting) -> Result<Option<(Bala
         .bind(posting.count())
         .bind(&posting.account_id)
         .bind(posting.needed)
+        .bind(lines.iter().map(|line| line.movement).collect::<Vec<_>>())
+        .bind(lines.iter().map(|line| line.micros).collect::<Vec<_>>())
+        .bind(&posting.round_id)
+        .bind(&posting.note)
+        .bind(posting.at)
         .fetch_optional(tx)
         .await?;
-    row.as_ref().map(read_balance).transpose()
+    Ok(row.as_ref().map(read_balance).transpose()?.map(|(balance, _)| balance))
 }
 
 /// What an account has; nothing, when nothing was ever counted for it.

@@ -17,18 +17,15 @@ pub(crate) struct Posting {
     pub(crate) change: Balance,
     /// What must be available for it to happen at all.
     pub(crate) needed: Option<i64>,
-    round_id: Option<String>,
-    note: Option<String>,
-    at: i64,
+    pub(crate) round_id: Option<String>,
+    pub(crate) note: Option<String>,
+    pub(crate) at: i64,
 }
 
 /// A line of the ledger that has no number yet.
 pub(crate) struct Line {
     pub(crate) movement: &'static str,
     pub(crate) micros: i64,
-    pub(crate) round_id: Option<String>,
-    pub(crate) note: Option<String>,
-    pub(crate) at: i64,
 }
 
 impl Posting {
@@ -64,13 +61,7 @@ impl Posting {
     pub(crate) fn with(mut self, movement: Movement, micros: i64) -> Self {
         if micros != 0 {
             self.change = self.change.after(movement, micros);
-            self.lines.push(Line {
-                movement: movement.as_str(),
-                micros,
-                round_id: self.round_id.clone(),
-                note: self.note.clone(),
-                at: self.at,
-            });
+            self.lines.push(Line { movement: movement.as_str(), micros });
         }
         self
     }

@@ -1,11 +1,17 @@
 //! The SQL of credits and of how accounts stand.
 
 /// Changes a balance, unless there is none or less is available than is needed.
-pub(crate) const BALANCE_CHANGE: &str = "\
-    update credit_balances set granted = granted + $1, available = available + $2, \
-    held = held + $3, spent = spent + $4, lines = lines + $5 \
-    where account_id = $6 and available >= coalesce($7, available) \
-    returning account_id, granted, available, held, spent, lines";
+macro_rules! balance_change {
+    () => {
+        "update credit_balances set granted = granted + $1, available = available + $2, \
+         held = held + $3, spent = spent + $4, lines = lines + $5 \
+         where account_id = $6 and available >= coalesce($7, available) \
+         returning account_id, granted, available, held, spent, lines"
+    };
+}
+pub(crate) use balance_change;
+
+pub(crate) const BALANCE_CHANGE: &str = balance_change!();
 pub(crate) const BALANCE_MAKE: &str = "\
     insert into credit_balances (account_id, granted, available, held, spent, lines) \
     values ($1, 0, 0, 0, 0, 0) on conflict do nothing";

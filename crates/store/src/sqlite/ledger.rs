@@ -33,9 +33,9 @@ pub(super) fn post(tx: &Connection, posting: &Posting) -> Result<Option<Balance>
             id,
             line.movement,
             line.micros,
-            line.round_id,
-            line.note,
-            line.at
+            posting.round_id,
+            posting.note,
+            posting.at
         ];
         execute(tx, sql::TRANSFER_ADD, params)?;
     }

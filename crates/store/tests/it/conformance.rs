@@ -125,6 +125,7 @@ macro_rules! conformance {
             a_revoked_verifier_is_gone_and_keeps_its_name,
             a_deleted_verifier_leaves_nothing_but_entries,
             what_is_said_after_its_verifier_was_deleted_is_not_kept,
+            runs_at_the_moment_of_a_delete_leave_nothing,
             versions_cannot_be_changed,
             the_newest_measurement_of_each_purpose_is_shown,
             a_verdict_is_known_for_a_while,

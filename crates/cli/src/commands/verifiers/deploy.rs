@@ -30,14 +30,17 @@ async fn deploy(
     (args, call): (&DeployVerifier, Call),
 ) -> anyhow::Result<u8> {
     let reply = client.send(call).await?.well()?;
-    let is_tested = args.test || !args.no_test && was_measured(client, &reply.value).await;
-    if context.out.format == Format::Text || !is_tested {
-        context.out.reply(&reply, |_| line(&reply.value))?;
+    if context.out.format == Format::Text {
+        context.out.data(&line(&reply.value))?;
     }
-    if !is_tested {
+    let before = if args.no_test { Before::Unknown } else { before(client, &reply.value).await };
+    if !args.test && before == Before::Unknown {
+        if context.out.format == Format::Json {
+            context.out.reply(&reply, |_| String::new())?;
+        }
         return Ok(0);
     }
-    let tested = measured(context, client, &reply).await;
+    let tested = measured(context, client, (&reply.value, before)).await;
     let is_failed = tested.is_err();
     tell(context, &reply, tested)?;
     // The version is deployed; only who asked for the test is told that there was none.
@@ -55,28 +58,39 @@ fn line(body: &Value) -> String {
     )
 }
 
-/// Whether there is something to compare the new version with.
-async fn was_measured(client: &Client, deployed: &Value) -> bool {
+/// What is known of the version before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// There is none, or it was never tested.
+    Unknown,
+    Tested,
+}
+
+async fn before(client: &Client, deployed: &Value) -> Before {
     let version = deployed["version"].as_u64().and_then(|it| u32::try_from(it).ok());
-    let (Some(before), Some(id)) =
-        (version.and_then(|it| it.checked_sub(1)), deployed["verifier_id"].as_str())
-    else {
-        return false;
+    let before = version.and_then(|it| it.checked_sub(1)).filter(|before| *before != 0);
+    let (Some(before), Some(id)) = (before, deployed["verifier_id"].as_str()) else {
+        return Before::Unknown;
     };
-    if before == 0 {
-        return false;
-    }
     // A key that may deploy need not be one that may read.
     let reply = client.send(Call::get(version_path(id, Some(before)))).await;
     let shown = reply.ok().and_then(|reply| reply.well().ok());
-    shown.is_some_and(|shown| !shown.value["measured"]["test"].is_null())
+    match shown {
+        Some(shown) if !shown.value["measured"]["test"].is_null() => Before::Tested,
+        Some(_) | None => Before::Unknown,
+    }
 }
 
-async fn measured(context: &Context, client: &Client, reply: &Reply) -> anyhow::Result<Value> {
-    let deployed = &reply.value;
+/// On the cases of the version before where it has some, else on the examples of the new one.
+async fn measured(
+    context: &Context,
+    client: &Client,
+    (deployed, before): (&Value, Before),
+) -> anyhow::Result<Value> {
     let mut body = Map::new();
     body.insert("version".to_owned(), deployed["version"].clone());
-    if deployed["version"] != 1 {
+    if before == Before::Tested {
+        body.insert("previous_cases".to_owned(), json!(true));
         body.insert("compare".to_owned(), json!(true));
     }
     let verifier = said(&deployed["verifier_id"]);

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Context, ROUTE, cases, run::judges};
+use super::{
+    Context, ROUTE, cases,
+    run::judges,
+    threshold::{self, Thresholds},
+};
 use crate::{
     args::{AttackVerifier, MeasureArgs, TestVerifier},
     client::{Call, Client, ClientError, Reply, path},
-    commands::{
-        gate::{NEGATIVE, PASSED, UNDECIDED},
-        junit::{self, JunitFile},
-    },
+    commands::junit::{self, JunitFile},
     output::{
         cases::CasesBar,
         measurement::{self, Side},
@@ -24,35 +25,43 @@ const REPORT: &str = "report";
 const LONGEST: Duration = Duration::from_hours(12);
 
 pub(super) async fn test(context: &Context, args: &TestVerifier) -> anyhow::Result<u8> {
-    let mut body = body(&args.measure)?;
-    if args.compare {
-        body.insert("compare".to_owned(), json!(true));
+    let mut body = body(&args.measure);
+    if let Some(file) = &args.data {
+        body.insert("cases".to_owned(), Value::Array(cases::read(file)?));
+    }
+    for (name, is_set) in [("previous_cases", args.previous_cases), ("compare", args.compare)] {
+        if is_set {
+            body.insert(name.to_owned(), json!(true));
+        }
     }
     let report = measure(context, &args.measure, ("tests", body)).await?;
     context.out.reply(&report, |out| measurement::test(out, &report.value))?;
-    Ok(if args.measure.gate { test_gate(args, &report.value) } else { 0 })
+    let thresholds =
+        Thresholds { min_accuracy: args.min_accuracy, max_false_pass: args.max_false_pass };
+    Ok(if args.measure.gate { threshold::test(thresholds, &report.value) } else { 0 })
 }
 
 pub(super) async fn attack(context: &Context, args: &AttackVerifier) -> anyhow::Result<u8> {
-    let mut body = body(&args.measure)?;
+    let mut body = body(&args.measure);
     if !args.family.is_empty() {
         body.insert("families".to_owned(), json!(args.family));
     }
     let report = measure(context, &args.measure, ("attacks", body)).await?;
     context.out.reply(&report, |out| measurement::attack(out, &report.value))?;
-    Ok(if args.measure.gate { attack_gate(args, &report.value) } else { 0 })
+    let most = args.max_success.unwrap_or(0.0);
+    Ok(if args.measure.gate { threshold::attack(most, &report.value) } else { 0 })
 }
 
-fn body(args: &MeasureArgs) -> anyhow::Result<Map<String, Value>> {
+fn body(args: &MeasureArgs) -> Map<String, Value> {
     let mut body = Map::new();
     if let Some(version) = args.named.version {
         body.insert("version".to_owned(), json!(version));
     }
-    if let Some(file) = &args.data {
-        body.insert("cases".to_owned(), Value::Array(cases::read(file)?));
+    if let Some(timeout) = args.timeout_ms {
+        body.insert("timeout_ms".to_owned(), json!(timeout));
     }
     judges(&mut body, &args.judges);
-    Ok(body)
+    body
 }
 
 async fn measure(
@@ -110,33 +119,4 @@ fn test_cases(operation: &str, report: &Value) -> Vec<quick_junit::TestCase> {
         junit::case(&classname(operation), &measurement::case_name(case), status)
     };
     cases.map(case).collect()
-}
-
-/// Without a threshold every case must be right.
-fn test_gate(args: &TestVerifier, report: &Value) -> u8 {
-    let figures = &report["figures"];
-    if figures["judged"].as_u64().unwrap_or(0) == 0 {
-        return UNDECIDED;
-    }
-    let share = |name: &str| figures[name]["value"].as_f64();
-    let is_free = args.min_accuracy.is_none() && args.max_false_pass.is_none();
-    let least = args.min_accuracy.or(is_free.then_some(1.0));
-    let below = |least: f64| share("accuracy").map(|it| it < least);
-    let above = |most: f64| share("false_pass_rate").map(|it| most < it);
-    let missed = [least.map(below), args.max_false_pass.map(above)];
-    let is_worse = report["compared"]["is_worse"] == true;
-    if is_worse || missed.contains(&Some(Some(true))) {
-        return NEGATIVE;
-    }
-    let is_open = is_free && figures["inconclusive"].as_u64().unwrap_or(0) != 0;
-    if is_open || missed.contains(&Some(None)) { UNDECIDED } else { PASSED }
-}
-
-fn attack_gate(args: &AttackVerifier, report: &Value) -> u8 {
-    let rate = report["figures"]["success_rate"]["value"].as_f64();
-    match rate {
-        None => UNDECIDED,
-        Some(rate) if args.max_success.unwrap_or(0.0) < rate => NEGATIVE,
-        Some(_) => PASSED,
-    }
 }

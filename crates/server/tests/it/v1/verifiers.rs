@@ -1,5 +1,6 @@
 //! `/v1/verifiers`.
 
+mod judged;
 pub(crate) mod life;
 mod measured;
 pub(crate) mod refusals;

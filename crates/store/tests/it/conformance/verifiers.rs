@@ -292,6 +292,32 @@ pub(crate) async fn what_is_said_after_its_verifier_was_deleted_is_not_kept(back
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
+pub(crate) async fn runs_at_the_moment_of_a_delete_leave_nothing(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let other = backend.second().await;
+    for turn in 0..20 {
+        let id = deployed(store, &deploy(&alice, &format!("name-{turn}"), turn)).await.verifier.id;
+        let (ending, beginning) = (run(&alice, &id, 2 * turn + 1), run(&alice, &id, 2 * turn + 2));
+        store.round_open(&ending, None).await.unwrap();
+        let by_id = removal(&alice, Which::Id(id.clone()));
+        let end = judged(&ending, RunVerdict::Passed, 5);
+        let (gone, closed, opened) = tokio::join!(
+            other.verifier_delete(&by_id, None),
+            store.round_close(&ending, &end),
+            store.round_open(&beginning, None),
+        );
+        assert!(matches!(gone.unwrap(), VerifierGone::Gone(_)));
+        assert_eq!(closed.unwrap(), Closed::Closed);
+        erased(backend, 2 * turn + 1, RunVerdict::Passed, &id).await;
+        if opened.unwrap() == Opened::Opened {
+            let end = judged(&beginning, RunVerdict::Passed, 5);
+            assert_eq!(store.round_close(&beginning, &end).await.unwrap(), Closed::Closed);
+            erased(backend, 2 * turn + 2, RunVerdict::Passed, &id).await;
+        }
+    }
+    other.close().await;
+}
+
 pub(crate) async fn versions_cannot_be_changed(backend: &Backend) {
     deployed(&*backend.store, &deploy(&account("alice"), "cites", 1)).await;
     let refusal = backend.tamper("update verifier_versions set config = '{}'").await.unwrap_err();

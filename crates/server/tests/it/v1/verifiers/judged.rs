@@ -1,0 +1,126 @@
+//! Runs that models judge, from the request to the provider and back.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use jurat_core::judge::Price;
+use jurat_engine::{Judges, ProviderKind, ProviderSettings};
+use jurat_testkit::{
+    app::{TestApp, TestCaller},
+    fake_provider::{FakeProvider, Says, commitment, verdict},
+};
+use serde_json::{Value, json};
+
+use super::{claims_with, deploy, text};
+
+const RUNS: &str = "/v1/verifiers/claims-cite-source/runs";
+
+/// An application with a provider for each fake: `p1`, `p2`, …, in both protocols by turns.
+async fn app(fakes: &[&FakeProvider]) -> TestApp {
+    let mut judges = Judges { cache_for: Some(Duration::from_mins(1)), ..Judges::default() };
+    for (at, fake) in fakes.iter().enumerate() {
+        let kind = ProviderKind::ALL[at % 2];
+        let mut settings = ProviderSettings::new(kind, fake.url());
+        settings.key_env = Some("JURAT_TEST_TOKEN".to_owned());
+        let price =
+            Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
+        settings.prices.insert("*".to_owned(), price);
+        judges.providers.insert(format!("p{}", at + 1), settings);
+        judges.panel.push(format!("p{}/m", at + 1).parse().unwrap());
+    }
+    let app = TestApp::with_judges(judges).await;
+    deploy(&app.admin(), &claims_with("model_settings", json!({ "model": "p1/m" }))).await;
+    app
+}
+
+async fn run(caller: &TestCaller<'_>, more: &Value) -> Value {
+    let mut body = json!({ "inputs": { "response": "It rains.", "source": "Rain all day." } });
+    for (name, value) in more.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    let reply = caller.post(RUNS, &body).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    reply.json()
+}
+
+#[tokio::test]
+async fn a_model_judges_with_its_words_and_its_cost_and_is_not_asked_twice() {
+    let finding = json!({ "field": "source", "quote": "Rain all day", "says": "supports" });
+    let says =
+        json!({ "findings": [finding], "reasoning": "The source has it.", "verdict": "met" });
+    let fake = FakeProvider::saying([Says::Answer(says)]).await;
+    let app = app(&[&fake]).await;
+    let first = run(&app.admin(), &json!({})).await;
+    assert_eq!((&first["passed"], text(&first["reasoning"])), (&json!(true), "The source has it."));
+    assert_eq!(first["judges"][0]["findings"][0]["quote"], "Rain all day");
+    let again = run(&app.admin(), &json!({})).await;
+    assert_eq!((&again["passed"], &again["judges"][0]["cached"]), (&json!(true), &json!(true)));
+    assert_eq!((text(&first["cost_usd"]), text(&again["cost_usd"])), ("0.0002", "0.00"));
+    assert_eq!(fake.asked().len(), 1);
+    run(&app.admin(), &json!({ "fresh": true })).await;
+    assert_eq!(fake.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_judge_cannot_do_is_an_error_and_never_a_verdict() {
+    for (says, code, message) in [
+        (Says::Status(401), "verifier_unavailable", "the provider `p1` answered 401 Unauthorized"),
+        (Says::Text("met".to_owned()), "runtime_error", "the answer was not one JSON document"),
+        (Says::Refusal, "runtime_error", "the judge refused to answer"),
+        (Says::Answer(verdict("cannot_confirm")), "runtime_error", "the judge did not decide"),
+    ] {
+        let fake = FakeProvider::saying([says.clone()]).await;
+        let app = app(&[&fake]).await;
+        let run = run(&app.admin(), &json!({})).await;
+        let ended = (&run["status"], &run["passed"], text(&run["error_code"]));
+        assert_eq!(ended, (&json!("error"), &Value::Null, code), "{says:?}");
+        assert!(text(&run["error_message"]).contains(message), "{run:#}");
+    }
+}
+
+#[tokio::test]
+async fn a_panel_decides_by_majority_and_keeps_what_each_judge_said() {
+    let met = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let also = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let not = FakeProvider::saying([Says::Answer(verdict("not_met"))]).await;
+    let app = app(&[&met, &also, &not]).await;
+    let run = run(&app.admin(), &json!({ "replicas": 3 })).await;
+    assert_eq!(run["passed"], true, "{run:#}");
+    let said: Vec<&str> =
+        run["judges"].as_array().unwrap().iter().map(|judge| text(&judge["verdict"])).collect();
+    assert_eq!(said.iter().filter(|word| **word == "met").count(), 2, "{run:#}");
+    assert!(said.contains(&"not_met"));
+}
+
+#[tokio::test]
+async fn a_run_can_have_the_judge_commit_itself_first() {
+    let fake = FakeProvider::start(|asked| {
+        Says::Answer(if asked.is_commit() { commitment() } else { verdict("not_met") })
+    })
+    .await;
+    let app = app(&[&fake]).await;
+    let run = run(&app.admin(), &json!({ "commit_first": true })).await;
+    assert_eq!(run["passed"], false);
+    assert_eq!(fake.asked().len(), 2);
+    let round = app.admin().get(&format!("/v1/rounds/{}", text(&run["round_id"]))).await;
+    assert!(round.text().contains("\"commitment\""), "{}", round.text());
+}
+
+#[tokio::test]
+async fn an_address_inside_is_refused_before_a_run_begins() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let app = app(&[&fake]).await;
+    let mut body = claims_with("input_contract", json!("text_image"));
+    body["name"] = json!("picture");
+    body["few_shot_examples"] = json!([]);
+    body["model_settings"] = json!({ "model": "p1/m" });
+    deploy(&app.admin(), &body).await;
+    let inputs = json!({ "response": "It rains.", "source": "Rain all day." });
+    for url in ["http://example.com/a.png", "https://127.0.0.1/a.png", "https://0x7f.1/", "x"] {
+        let body = json!({ "inputs": inputs, "media_url": url });
+        let reply = app.admin().post("/v1/verifiers/picture/runs", &body).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{url}: {}", reply.text());
+        assert!(reply.text().contains("media_url"), "{}", reply.text());
+    }
+    assert!(fake.asked().is_empty());
+}
