@@ -43,7 +43,10 @@ impl Engine {
         require(caller, Scope::VerifiersRead)?;
         let (store, account) = (&self.inner.store, caller.account());
         let run = store.run_get(account, id).await?;
-        let run = run.ok_or_else(|| EngineError::NotFound { what: "run", id: id.to_owned() })?;
+        let run = run.ok_or_else(|| {
+            let id = id.chars().take(80).collect();
+            EngineError::NotFound { what: "run", id }
+        })?;
         let round = self.round_of(account, &run.round).await?;
         let ticket = &run.ticket;
         let measured = store.measurements(account, &ticket.verifier_id, ticket.version).await?;

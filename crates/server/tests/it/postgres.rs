@@ -3,24 +3,49 @@
 use jurat_engine::Limits;
 use jurat_testkit::{app::TestApp, postgres::Schema};
 
-use crate::v1::verifiers;
+use crate::v1::verifiers::{life, refusals, runs, tokens, unreachable};
 
-#[tokio::test]
-async fn a_run_passes_or_fails_and_reads_back_as_it_was_answered() {
+/// Tells a story to an application on a schema of its own.
+async fn told(story: impl AsyncFnOnce(&TestApp)) {
     let schema = Schema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
     let app = TestApp::on(store, Limits::default()).await;
-    verifiers::runs::runs(&app).await;
+    story(&app).await;
     app.engine.shutdown().await;
     schema.drop().await;
 }
 
 #[tokio::test]
 async fn a_verifier_is_deployed_changed_revoked_and_deleted() {
-    let schema = Schema::new().await;
-    let store = jurat_store::open(&schema.location()).await.unwrap();
-    let app = TestApp::on(store, Limits::default()).await;
-    verifiers::life::life(&app).await;
-    app.engine.shutdown().await;
-    schema.drop().await;
+    told(life::life).await;
+}
+
+#[tokio::test]
+async fn a_pin_in_the_address_comes_back_with_the_id() {
+    told(life::pins).await;
+}
+
+#[tokio::test]
+async fn a_missing_or_stale_token_is_a_conflict_that_names_the_current_one() {
+    told(tokens::conflicts).await;
+}
+
+#[tokio::test]
+async fn what_is_just_within_the_limits_is_deployed() {
+    told(refusals::limits).await;
+}
+
+#[tokio::test]
+async fn another_accounts_verifier_reads_like_one_that_never_was() {
+    told(unreachable::masking).await;
+}
+
+#[tokio::test]
+async fn a_run_passes_or_fails_and_reads_back_as_it_was_answered() {
+    told(runs::runs).await;
+}
+
+#[tokio::test]
+async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
+    told(runs::revocation).await;
 }

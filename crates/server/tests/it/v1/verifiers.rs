@@ -3,10 +3,10 @@
 mod judged;
 pub(crate) mod life;
 mod measured;
-mod refusals;
+pub(crate) mod refusals;
 pub(crate) mod runs;
-mod tokens;
-mod unreachable;
+pub(crate) mod tokens;
+pub(crate) mod unreachable;
 
 use http::StatusCode;
 use jurat_core::caller::Scope;

@@ -122,8 +122,12 @@ async fn a_version_shows_all_that_was_deployed() {
 
 #[tokio::test]
 async fn a_pin_in_the_address_comes_back_with_the_id() {
-    let app = TestApp::new().await;
-    let alice = owner(&app).await;
+    pins(&TestApp::new().await).await;
+}
+
+/// Pins of all kinds, on whatever store.
+pub(crate) async fn pins(app: &TestApp) {
+    let alice = owner(app).await;
     let first = deploy(&alice, &claims()).await;
     let next = claims_with("expected_version_token", first["version_token"].clone());
     deploy(&alice, &next).await;

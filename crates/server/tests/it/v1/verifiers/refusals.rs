@@ -116,8 +116,12 @@ async fn a_bad_field_is_named() {
 
 #[tokio::test]
 async fn what_is_just_within_the_limits_is_deployed() {
-    let app = TestApp::new().await;
-    let alice = owner(&app).await;
+    limits(&TestApp::new().await).await;
+}
+
+/// The longest of everything, on whatever store.
+pub(crate) async fn limits(app: &TestApp) {
+    let alice = owner(app).await;
     let mut body = claims();
     body["name"] = json!("x".repeat(128));
     body["description"] = json!("é".repeat(1_024));

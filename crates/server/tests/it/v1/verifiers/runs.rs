@@ -353,8 +353,12 @@ async fn another_accounts_runs_and_verifiers_cannot_be_told_from_nothing() {
 
 #[tokio::test]
 async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
-    let app = TestApp::new().await;
-    let alice = owner(&app).await;
+    revocation(&TestApp::new().await).await;
+}
+
+/// Runs that outlive their verifier, on whatever store.
+pub(crate) async fn revocation(app: &TestApp) {
+    let alice = owner(app).await;
     let made = deploy(&alice, &sourced()).await;
     let id = text(&made["verifier_id"]);
     let before = run(&alice, AT, "x").await;

@@ -8,8 +8,12 @@ use super::{OWNER, assert_problem, claims, claims_with, deploy, owner, text};
 
 #[tokio::test]
 async fn a_missing_or_stale_token_is_a_conflict_that_names_the_current_one() {
-    let app = TestApp::new().await;
-    let alice = owner(&app).await;
+    conflicts(&TestApp::new().await).await;
+}
+
+/// Tokens that are none, on whatever store.
+pub(crate) async fn conflicts(app: &TestApp) {
+    let alice = owner(app).await;
     let first = deploy(&alice, &claims()).await;
     let next = claims_with("expected_version_token", first["version_token"].clone());
     let second = deploy(&alice, &next).await;

@@ -25,8 +25,12 @@ async fn send(caller: &TestCaller<'_>, method: &str, path: &str) -> Reply {
 
 #[tokio::test]
 async fn another_accounts_verifier_reads_like_one_that_never_was() {
-    let app = TestApp::new().await;
-    let alice = owner(&app).await;
+    masking(&TestApp::new().await).await;
+}
+
+/// Two accounts, on whatever store.
+pub(crate) async fn masking(app: &TestApp) {
+    let alice = owner(app).await;
     let bob = app.caller("bob", OWNER).await;
     let made = deploy(&alice, &claims()).await;
     let id = text(&made["verifier_id"]).to_owned();
