@@ -1,5 +1,6 @@
 //! The domain of Jurat. Pure: no I/O, no clock, no randomness, never `async`.
 
+pub mod account;
 pub mod attack;
 pub mod calibration;
 pub mod caller;
@@ -27,3 +28,4 @@ pub mod session;
 pub mod strict;
 pub mod time;
 pub mod verifier;
+pub mod workflow;

@@ -35,6 +35,12 @@ impl Timestamp {
         (Self(first_day(year, month) * DAY), Self(first_day(next_year, next) * DAY))
     }
 
+    /// Where the year that it lies in begins, in UTC.
+    pub fn year(self) -> Self {
+        let (year, _) = civil(self.0.div_euclid(DAY));
+        Self(first_day(year, 1) * DAY)
+    }
+
     /// Milliseconds from `earlier` to this point; zero when it lies before.
     pub const fn millis_since(self, earlier: Self) -> u64 {
         let micros = self.0.saturating_sub(earlier.0);

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use jurat_core::{caller::Caller, round::Round};
-use jurat_store::{DoneBefore, Once, OnceAnswer, SavedAnswer};
+use jurat_store::{DoneBefore, Once, OnceAnswer, SavedAnswer, StoreError, Written};
 
 use crate::{Engine, EngineError};
 
@@ -99,6 +99,29 @@ impl Engine {
         answer: impl FnOnce(Saving<T>) -> OnceAnswer,
     ) -> Option<Once> {
         keyed.map(|keyed| self.once(caller, &keyed.once, answer(keyed.saving.clone())))
+    }
+
+    /// Does a write once: finds it done before, or does it and notes its answer with it. The inner
+    /// error says why the store refused it.
+    pub(crate) async fn write_once<T: 'static, R>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&Keyed<T>>,
+        write: impl AsyncFnOnce(Option<&Once>) -> Result<Written<T, R>, StoreError>,
+    ) -> Result<Result<Done<T>, R>, EngineError> {
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Ok(Done::Before(answer)));
+        }
+        let once = self.note_for(caller, keyed, |saving: Saving<T>| {
+            OnceAnswer::OfResult(Arc::new(move |result| {
+                result.downcast_ref().map(|result| saving.of(result))
+            }))
+        });
+        Ok(match write(once.as_ref()).await? {
+            Written::Done(result) => Ok(Done::Now(result)),
+            Written::Refused(refused) => Err(refused),
+            Written::Repeated => Ok(self.answered_meanwhile(caller, keyed).await?),
+        })
     }
 
     /// Replaces the noted answer by the whole one.

@@ -1,6 +1,7 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
 pub mod backup;
+mod both;
 mod checkup;
 mod credit;
 mod error;
@@ -8,6 +9,7 @@ mod key;
 mod load;
 mod migrations;
 mod once;
+mod people;
 mod postgres;
 mod registry;
 mod rows;
@@ -36,12 +38,14 @@ use jurat_core::{
 };
 
 pub use self::{
+    both::{Behalf, Written},
     checkup::{Checkup, EndedPage, Record},
     credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
+    people::{HandleClaim, HandleRefused, People},
     postgres::Postgres,
     registry::{
         Deploy, Deployed, Deployment, KnownVerdict, Measurement, Removal, RunFilter, VerifierGone,
@@ -55,6 +59,9 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 /// What Jurat remembers. Each method is one transaction, and a write that returns `Ok` is on disk.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
+    /// What people do with each other: accounts, workflows, templates.
+    fn sharing(&self) -> &dyn Sharing;
+
     /// Adds an executor and, where given, a session to it: both or nothing.
     async fn executor_add(
         &self,
@@ -244,6 +251,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Finishes what is queued and lets go of the database. Later calls are `Unavailable`.
     async fn close(&self);
 }
+
+/// The parts of the store that are written once for both databases.
+pub trait Sharing: People {}
+
+impl<S: People> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,10 +29,16 @@ pub(crate) const ALL: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0003_registry.sql"),
         postgres: include_str!("../migrations/postgres/0003_registry.sql"),
     },
+    Migration {
+        version: 4,
+        name: "0004_sharing",
+        sqlite: include_str!("../migrations/sqlite/0004_sharing.sql"),
+        postgres: include_str!("../migrations/postgres/0004_sharing.sql"),
+    },
 ];
 
 /// The schema version that this program is written for.
-pub(crate) const NEEDED: i64 = 3;
+pub(crate) const NEEDED: i64 = 4;
 
 /// Each migration lets the previous program run on, so one step ahead is served as well:
 /// while nodes are replaced one by one, an old one may restart.
@@ -63,7 +69,7 @@ mod tests {
     fn an_older_schema_and_one_far_ahead_are_refused() {
         assert_eq!(
             check_served(NEEDED - 1).unwrap_err().to_string(),
-            "the database has schema version 2 and this program needs 3; start it once with a role that may migrate"
+            "the database has schema version 3 and this program needs 4; start it once with a role that may migrate"
         );
         assert_eq!(check_served(NEEDED), Ok(()));
         assert_eq!(check_served(NEEDED + 1), Ok(()));

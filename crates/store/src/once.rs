@@ -1,6 +1,6 @@
 //! Writes that happen once: what is kept of them under the caller's idempotency key.
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use jurat_core::{
     id::{AccountId, RoundId},
@@ -44,6 +44,8 @@ pub enum OnceAnswer {
     OfBalance(Answering<Balance>),
     /// Written down when it is known how the account stands.
     OfAccount(Answering<AccountState>),
+    /// Written down when the write is done, whatever its result is; nothing for another type.
+    OfResult(Arc<dyn Fn(&dyn Any) -> Option<SavedAnswer> + Send + Sync>),
 }
 
 impl OnceAnswer {
@@ -77,6 +79,13 @@ impl OnceAnswer {
     }
 }
 
+impl OnceAnswer {
+    /// The answer to a result of any type.
+    pub(crate) fn of_result(&self, result: &dyn Any) -> Option<SavedAnswer> {
+        if let Self::OfResult(answer) = self { answer(result) } else { self.known() }
+    }
+}
+
 impl fmt::Debug for OnceAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -88,6 +97,7 @@ impl fmt::Debug for OnceAnswer {
             Self::OfVerifier(_) => "OfVerifier",
             Self::OfBalance(_) => "OfBalance",
             Self::OfAccount(_) => "OfAccount",
+            Self::OfResult(_) => "OfResult",
         })
     }
 }

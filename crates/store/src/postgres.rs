@@ -29,11 +29,11 @@ use sqlx::{
 };
 
 use crate::{
-    Added, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage, Grant,
-    Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Record,
-    Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
-    SavedAnswer, SessionAdded, Spending, Store, StoreError, Suspended, Suspension, VerifierGone,
-    VersionSummary,
+    Added, Behalf, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage,
+    Grant, Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page,
+    Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended,
+    Suspension, VerifierGone, VersionSummary,
     error::Refusal,
     migrations,
     rows::{
@@ -94,6 +94,16 @@ impl Postgres {
     }
 }
 
+impl Postgres {
+    /// Begins a transaction that sees what those may see on whose behalf it is.
+    pub(crate) async fn begin(
+        &self,
+        _behalf: &Behalf,
+    ) -> Result<sqlx::Transaction<'static, sqlx::Postgres>> {
+        Ok(self.pool.begin().await?)
+    }
+}
+
 /// The role that an address logs in with.
 pub(crate) fn role_of(url: &str) -> Result<String> {
     Ok(options(url)?.get_username().to_owned())
@@ -105,6 +115,10 @@ fn options(url: &str) -> Result<PgConnectOptions> {
 
 #[async_trait]
 impl Store for Postgres {
+    fn sharing(&self) -> &dyn Sharing {
+        self
+    }
+
     async fn executor_add(
         &self,
         executor: &Executor,
@@ -428,6 +442,13 @@ impl Cells for PgRow {
     ) -> Result<Option<i64>, Box<dyn std::error::Error + Send + Sync>> {
         // Unchecked, because it reads small and big integers alike.
         Ok(self.try_get_unchecked(column)?)
+    }
+
+    fn bytes(
+        &self,
+        column: &str,
+    ) -> Result<Option<Vec<u8>>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.try_get(column)?)
     }
 }
 

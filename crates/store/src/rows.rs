@@ -23,6 +23,21 @@ type Source = Box<dyn Error + Send + Sync>;
 pub(crate) trait Cells {
     fn text(&self, column: &str) -> Result<Option<String>, Source>;
     fn number(&self, column: &str) -> Result<Option<i64>, Source>;
+    fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, Source>;
+}
+
+impl<C: Cells + ?Sized> Cells for &C {
+    fn text(&self, column: &str) -> Result<Option<String>, Source> {
+        (**self).text(column)
+    }
+
+    fn number(&self, column: &str) -> Result<Option<i64>, Source> {
+        (**self).number(column)
+    }
+
+    fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, Source> {
+        (**self).bytes(column)
+    }
 }
 
 /// Reads the columns of one row and names the one that is corrupt.
@@ -58,6 +73,11 @@ impl<'a, C: Cells> Columns<'a, C> {
 
     pub(crate) fn number(&self, column: &'static str) -> Result<i64> {
         self.maybe_number(column)?.ok_or_else(|| self.bad(column, "it is null"))
+    }
+
+    pub(crate) fn bytes(&self, column: &'static str) -> Result<Vec<u8>> {
+        let bytes = self.cells.bytes(column).map_err(|why| self.bad(column, why))?;
+        bytes.ok_or_else(|| self.bad(column, "it is null"))
     }
 
     pub(crate) fn count<N: TryFrom<i64, Error: Error + Send + Sync + 'static>>(

@@ -32,7 +32,8 @@ use crate::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Record, Removal,
     Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
-    SessionAdded, Spending, Store, StoreError, Suspended, Suspension, VerifierGone, VersionSummary,
+    SessionAdded, Sharing, Spending, Store, StoreError, Suspended, Suspension, VerifierGone,
+    VersionSummary,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
@@ -75,7 +76,16 @@ impl Sqlite {
         self.writer.write(work).await
     }
 
-    async fn read<T, W>(&self, work: W) -> Result<T>
+    /// Does the work, and undoes it unless its result is to be kept.
+    pub(crate) async fn write_kept<T, W>(&self, work: W, is_kept: fn(&T) -> bool) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.writer.write_kept(work, is_kept).await
+    }
+
+    pub(crate) async fn read<T, W>(&self, work: W) -> Result<T>
     where
         T: Send + 'static,
         W: FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -89,6 +99,10 @@ impl Sqlite {
 
 #[async_trait]
 impl Store for Sqlite {
+    fn sharing(&self) -> &dyn Sharing {
+        self
+    }
+
     async fn executor_add(
         &self,
         executor: &Executor,
@@ -451,6 +465,13 @@ impl Cells for Row<'_> {
         &self,
         column: &str,
     ) -> Result<Option<i64>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.get(column)?)
+    }
+
+    fn bytes(
+        &self,
+        column: &str,
+    ) -> Result<Option<Vec<u8>>, Box<dyn std::error::Error + Send + Sync>> {
         Ok(self.get(column)?)
     }
 }

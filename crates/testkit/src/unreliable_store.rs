@@ -23,8 +23,8 @@ use jurat_store::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Record, Removal,
     Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
-    SessionAdded, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension, VerifierGone,
-    VersionSummary,
+    SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension,
+    VerifierGone, VersionSummary,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -62,6 +62,10 @@ impl UnreliableStore {
 
 #[async_trait]
 impl Store for UnreliableStore {
+    fn sharing(&self) -> &dyn Sharing {
+        self.inner.sharing()
+    }
+
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
         let is_due =
             self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));

@@ -22,7 +22,10 @@ const MIGRATIONS: &str = "\
 /// Tables that the serving role reads and writes as it needs.
 const SERVED: &str = "\
     installation, executors, sessions, accounts, api_keys, rounds, replicas, idempotency, \
-    verifiers, verifier_measurements, verifier_runs, known_verdicts, credit_balances";
+    verifiers, verifier_measurements, verifier_runs, known_verdicts, credit_balances, \
+    handles, team_members, invitations, login_codes, device_logins, workflows, workflow_files, \
+    workflow_blobs, workflow_bindings, workflow_grants, templates, template_versions, \
+    template_files, template_pins, anonymous_days, anonymous_grants";
 /// Tables whose rows are never changed once they are written.
 const APPENDED: &str = "entries, credit_transfers";
 
@@ -105,7 +108,7 @@ async fn grant(tx: &mut PgConnection, role: &str) -> Result<()> {
         "grant usage on schema {schema} to {quoted}; \
          grant select, insert, update, delete on {SERVED} to {quoted}; \
          grant select, insert on {APPENDED} to {quoted}; \
-         grant select, insert, delete on verifier_versions to {quoted}; \
+         grant select, insert, delete on verifier_versions, workflow_versions to {quoted}; \
          grant select on migrations to {quoted};"
     );
     // The only parts that vary were quoted by the database itself.

@@ -54,6 +54,8 @@ enum Commit {
 struct Pending<T, W> {
     work: Option<W>,
     outcome: Option<Result<T>>,
+    /// Whether what was done is to stay, by its result.
+    is_kept: fn(&T) -> bool,
     reply: oneshot::Sender<Result<T>>,
 }
 
@@ -84,8 +86,17 @@ impl Writer {
         T: Send + 'static,
         W: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
+        self.write_kept(work, |_| true).await
+    }
+
+    /// Returns when the work is committed, or undone because its result is not to be kept.
+    pub(super) async fn write_kept<T, W>(&self, work: W, is_kept: fn(&T) -> bool) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
-        let pending = Pending { work: Some(work), outcome: None, reply };
+        let pending = Pending { work: Some(work), outcome: None, is_kept, reply };
         self.queue.send(Message::Write(Box::new(pending))).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
@@ -199,7 +210,9 @@ where
         self.outcome = self.work.take().map(|work| {
             catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| Err(panicked()))
         });
-        if matches!(self.outcome, Some(Ok(_))) { Ran::Keep } else { Ran::Undo }
+        let is_kept = |outcome: &T| (self.is_kept)(outcome);
+        let kept = self.outcome.as_ref().is_some_and(|it| it.as_ref().is_ok_and(is_kept));
+        if kept { Ran::Keep } else { Ran::Undo }
     }
 
     fn answer(self: Box<Self>, commit: &Commit) {

@@ -5,6 +5,7 @@ pub(crate) mod installation;
 pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod once;
+pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod runs;
 pub(crate) mod takeover;
@@ -51,6 +52,14 @@ macro_rules! conformance {
             a_rotation_keeps_the_length_of_a_life,
             a_key_that_has_ended_cannot_be_rotated,
             the_last_use_of_a_key_never_goes_back,
+        );
+        $crate::conformance::stories!(
+            $start,
+            people,
+            a_handle_is_claimed_once_and_found,
+            a_handle_that_was_left_leads_on_for_ninety_days,
+            of_two_who_claim_one_handle_at_once_one_gets_it,
+            a_handle_claimed_under_a_key_is_claimed_once,
         );
         $crate::conformance::stories!(
             $start,

@@ -1,0 +1,163 @@
+//! Accounts as people know them: users and teams, with e-mail addresses and handles.
+
+use std::str::FromStr;
+
+use crate::{id::AccountId, job::words, time::Timestamp};
+
+words!(
+    /// What an account is.
+    AccountKind {
+        User => "user",
+        Team => "team",
+        /// What one network address does without a key.
+        Anonymous => "anonymous",
+    }
+);
+
+/// An account by its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    pub account: AccountId,
+    pub kind: AccountKind,
+    /// In lower case. Only users have one, and one that an admin made may have none.
+    pub email: Option<String>,
+    pub handle: Option<String>,
+    pub handle_claimed_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+}
+
+impl Profile {
+    /// What others know the account by.
+    pub fn label(&self) -> String {
+        match (&self.handle, &self.email) {
+            (Some(handle), _) => format!("@{handle}"),
+            (None, Some(email)) => email.clone(),
+            (None, None) => self.account.to_string(),
+        }
+    }
+}
+
+/// How an account is named in a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountName {
+    Id(AccountId),
+    Email(String),
+    /// Without the `@` before it.
+    Handle(String),
+}
+
+impl AccountName {
+    /// Reads `acct_…`, an e-mail address or `@handle`. Letters are made small.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(handle) = text.strip_prefix('@') {
+            let handle = handle.to_ascii_lowercase();
+            return is_handle(&handle).then_some(Self::Handle(handle));
+        }
+        if let Ok(id) = AccountId::parse(text) {
+            return Some(Self::Id(id));
+        }
+        email(text).map(Self::Email)
+    }
+}
+
+/// The longest e-mail address that mail servers take.
+const EMAIL_CHARS: usize = 254;
+
+/// An e-mail address in lower case, if the text has the form of one.
+pub fn email(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (name, host) = text.rsplit_once('@')?;
+    let is_plain = |b: u8| b.is_ascii_graphic() && !b"\"(),:;<>@[\\]".contains(&b);
+    let is_host = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
+    let is_formed = text.len() <= EMAIL_CHARS
+        && !name.is_empty()
+        && name.len() <= 64
+        && name.bytes().all(is_plain)
+        && host.split('.').all(|part| !part.is_empty())
+        && host.bytes().all(is_host);
+    is_formed.then(|| text.to_ascii_lowercase())
+}
+
+/// The fewest and the most characters of a handle.
+pub const HANDLE_CHARS: (usize, usize) = (3, 40);
+
+/// Handles that would read as parts of an address or as somebody they are not.
+const RESERVED: [&str; 24] = [
+    "about",
+    "account",
+    "accounts",
+    "admin",
+    "administrator",
+    "anonymous",
+    "api",
+    "auth",
+    "docs",
+    "health",
+    "help",
+    "jurat",
+    "login",
+    "mail",
+    "me",
+    "public",
+    "register",
+    "root",
+    "search",
+    "settings",
+    "support",
+    "system",
+    "teams",
+    "templates",
+];
+
+/// Whether a text is a handle: small letters, digits and hyphens, none at either end.
+pub fn is_handle(text: &str) -> bool {
+    let (fewest, most) = HANDLE_CHARS;
+    let is_inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    (fewest..=most).contains(&text.len())
+        && text.bytes().all(is_inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Whether nobody can claim the handle.
+pub fn is_reserved(handle: &str) -> bool {
+    RESERVED.contains(&handle)
+}
+
+/// How long a former handle leads to the present one, and how long one is kept at least.
+pub const HANDLE_REST_MICROS: i64 = 90 * 24 * 3_600 * 1_000_000;
+/// How often a handle changes in a calendar year.
+pub const RENAMES_A_YEAR: u32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_small_letters_digits_and_inner_hyphens() {
+        for handle in ["abc", "a-b", "0x0", &"a".repeat(40)] {
+            assert!(is_handle(handle), "{handle}");
+        }
+        for text in ["ab", "-ab", "ab-", "Abc", "a_b", "a b", "äbc", &"a".repeat(41)] {
+            assert!(!is_handle(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_read_in_small_letters() {
+        assert_eq!(email(" Ann@Example.COM "), Some("ann@example.com".to_owned()));
+        for text in ["", "ann", "@example.com", "ann@", "a b@example.com", "ann@ex..com", "a@b@c"] {
+            assert_eq!(email(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_account_is_named_in_three_ways() {
+        let named = |text| AccountName::parse(text);
+        assert_eq!(named("acct_admin"), Some(AccountName::Id(AccountId::admin())));
+        assert_eq!(named("Ann@example.com"), Some(AccountName::Email("ann@example.com".into())));
+        assert_eq!(named("@Ann"), Some(AccountName::Handle("ann".into())));
+        assert_eq!(named("ann"), None);
+        assert_eq!(named("@an"), None);
+    }
+}

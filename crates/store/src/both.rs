@@ -1,0 +1,398 @@
+//! Operations that are written once and run on both databases.
+//!
+//! An operation is a function over a `Tx`. On SQLite its statements end at once, so the function is
+//! driven to its end on the thread of the writer; on PostgreSQL it waits for each.
+
+use std::future::Future;
+
+use jurat_core::{id::AccountId, time::Timestamp};
+use rusqlite::{Connection, types::ToSqlOutput};
+use sqlx::{
+    PgConnection, Postgres as PgDatabase,
+    postgres::{PgArguments, PgRow},
+    query::Query,
+};
+
+use crate::{
+    Result, StoreError,
+    error::Refusal,
+    once::{Once, SavedAnswer},
+    rows::{
+        Cells,
+        once::{OnceRow, status},
+    },
+    sql,
+};
+
+/// On whose behalf the database is asked: PostgreSQL shows no more than that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Behalf {
+    Account(AccountId),
+    /// The installation itself, across accounts.
+    Platform,
+}
+
+/// How a write ended. What is not `Done` changed nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written<T, R> {
+    Done(T),
+    Refused(R),
+    /// Its idempotency key was used before.
+    Repeated,
+}
+
+impl<T, R> Written<T, R> {
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Self::Done(_))
+    }
+}
+
+/// A value that a statement is given.
+#[derive(Debug, Clone)]
+pub(crate) enum Arg {
+    Text(Option<String>),
+    Number(Option<i64>),
+    Bytes(Vec<u8>),
+}
+
+/// A transaction on either database.
+pub(crate) trait Tx {
+    /// Runs a statement and returns how many rows it changed.
+    fn run(&mut self, text: &'static str, args: Vec<Arg>) -> impl Future<Output = Result<u64>>;
+
+    /// All rows of a question.
+    fn all<T>(
+        &mut self,
+        text: &'static str,
+        args: Vec<Arg>,
+        read: fn(&dyn Cells) -> Result<T>,
+    ) -> impl Future<Output = Result<Vec<T>>>;
+
+    /// Lets others who name the same thing wait until this transaction ends. Whoever needs several
+    /// names them in ascending order. It is called before the first look at what it protects.
+    fn lock(&mut self, what: &str) -> impl Future<Output = Result<()>>;
+
+    /// The first row of a question.
+    async fn first<T>(
+        &mut self,
+        text: &'static str,
+        args: Vec<Arg>,
+        read: fn(&dyn Cells) -> Result<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.all(text, args, read).await?.into_iter().next())
+    }
+}
+
+/// The arguments of a statement, in order.
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { vec![$($crate::both::Arg::from($value)),*] };
+}
+pub(crate) use args;
+
+impl From<&str> for Arg {
+    fn from(text: &str) -> Self {
+        Self::Text(Some(text.to_owned()))
+    }
+}
+
+impl From<&String> for Arg {
+    fn from(text: &String) -> Self {
+        Self::Text(Some(text.clone()))
+    }
+}
+
+impl From<String> for Arg {
+    fn from(text: String) -> Self {
+        Self::Text(Some(text))
+    }
+}
+
+impl From<Option<&str>> for Arg {
+    fn from(text: Option<&str>) -> Self {
+        Self::Text(text.map(str::to_owned))
+    }
+}
+
+impl From<&AccountId> for Arg {
+    fn from(account: &AccountId) -> Self {
+        Self::from(account.as_str())
+    }
+}
+
+impl From<i64> for Arg {
+    fn from(number: i64) -> Self {
+        Self::Number(Some(number))
+    }
+}
+
+impl From<u32> for Arg {
+    fn from(number: u32) -> Self {
+        Self::Number(Some(i64::from(number)))
+    }
+}
+
+impl From<Option<u32>> for Arg {
+    fn from(number: Option<u32>) -> Self {
+        Self::Number(number.map(i64::from))
+    }
+}
+
+impl From<bool> for Arg {
+    fn from(switch: bool) -> Self {
+        Self::Number(Some(i64::from(switch)))
+    }
+}
+
+impl From<Timestamp> for Arg {
+    fn from(at: Timestamp) -> Self {
+        Self::Number(Some(at.micros()))
+    }
+}
+
+impl From<Option<Timestamp>> for Arg {
+    fn from(at: Option<Timestamp>) -> Self {
+        Self::Number(at.map(Timestamp::micros))
+    }
+}
+
+impl From<Vec<u8>> for Arg {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl rusqlite::ToSql for Arg {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            Self::Text(text) => text.to_sql(),
+            Self::Number(number) => number.to_sql(),
+            Self::Bytes(bytes) => bytes.to_sql(),
+        }
+    }
+}
+
+pub(crate) struct SqliteTx<'a>(pub(crate) &'a Connection);
+
+impl SqliteTx<'_> {
+    fn query<T>(
+        &self,
+        text: &str,
+        args: &[Arg],
+        read: fn(&dyn Cells) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = self.0.prepare_cached(text)?;
+        let rows = statement.query_and_then(rusqlite::params_from_iter(args), |row| read(row))?;
+        rows.collect()
+    }
+
+    fn execute(&self, text: &str, args: &[Arg]) -> Result<u64> {
+        let changed = self.0.prepare_cached(text)?.execute(rusqlite::params_from_iter(args))?;
+        Ok(u64::try_from(changed).unwrap_or(u64::MAX))
+    }
+}
+
+impl Tx for SqliteTx<'_> {
+    async fn run(&mut self, text: &'static str, args: Vec<Arg>) -> Result<u64> {
+        self.execute(text, &args)
+    }
+
+    async fn all<T>(
+        &mut self,
+        text: &'static str,
+        args: Vec<Arg>,
+        read: fn(&dyn Cells) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.query(text, &args, read)
+    }
+
+    async fn lock(&mut self, _: &str) -> Result<()> {
+        // Only one thread writes.
+        Ok(())
+    }
+}
+
+pub(crate) struct PgTx<'a>(pub(crate) &'a mut PgConnection);
+
+fn bound(text: &'static str, args: Vec<Arg>) -> Query<'static, PgDatabase, PgArguments> {
+    args.into_iter().fold(sqlx::query(text), |query, arg| match arg {
+        Arg::Text(text) => query.bind(text),
+        Arg::Number(number) => query.bind(number),
+        Arg::Bytes(bytes) => query.bind(bytes),
+    })
+}
+
+impl Tx for PgTx<'_> {
+    async fn run(&mut self, text: &'static str, args: Vec<Arg>) -> Result<u64> {
+        Ok(bound(text, args).execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn all<T>(
+        &mut self,
+        text: &'static str,
+        args: Vec<Arg>,
+        read: fn(&dyn Cells) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let rows: Vec<PgRow> = bound(text, args).fetch_all(&mut *self.0).await?;
+        rows.iter().map(|row| read(row)).collect()
+    }
+
+    async fn lock(&mut self, what: &str) -> Result<()> {
+        // The first number keeps these locks apart from that of the migrations.
+        const LOCK: &str = "select pg_advisory_xact_lock(1785036917, hashtext($1))";
+        sqlx::query(LOCK).bind(what).execute(&mut *self.0).await?;
+        Ok(())
+    }
+}
+
+/// Drives an operation whose statements all end at once.
+pub(crate) fn at_once<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(operation).poll(&mut context) {
+        std::task::Poll::Ready(outcome) => outcome,
+        std::task::Poll::Pending => Err(StoreError::unavailable(Refusal::Panicked)),
+    }
+}
+
+/// Notes the write before it is done; `false` when it was done before. Another transaction that
+/// notes the same key is waited for, and what is not kept takes the note back.
+pub(crate) async fn note(tx: &mut impl Tx, once: Option<&Once>) -> Result<bool> {
+    let Some(once) = once.map(OnceRow::new) else { return Ok(true) };
+    let answer = once.known();
+    let round: Option<&str> = None;
+    let args = args![
+        &once.account_id,
+        &once.key,
+        &once.operation,
+        &once.request_digest,
+        round,
+        answer.as_ref().map_or(Arg::Number(None), |it| i64::from(status(it.status)).into()),
+        answer.as_ref().map(|it| it.text.as_str()),
+        once.created_at
+    ];
+    Ok(tx.run(sql::ONCE_ADD, args).await? == 1)
+}
+
+/// Adds the answer that is known only after the write.
+pub(crate) async fn complete(
+    tx: &mut impl Tx,
+    once: Option<&Once>,
+    answer: Option<SavedAnswer>,
+) -> Result<()> {
+    let (Some(once), Some(answer)) = (once, answer) else { return Ok(()) };
+    let code = i64::from(status(answer.status));
+    let args = args![code, answer.text, &once.account, &once.key];
+    tx.run(sql::ONCE_ANSWER, args).await.map(drop)
+}
+
+/// A write within its transaction: not at all if it was done before, and noted if it is done now.
+macro_rules! written {
+    ($tx:ident, $once:ident, $write:expr) => {
+        if $crate::both::note(&mut $tx, $once).await? {
+            match $write.await? {
+                Err(refused) => $crate::Written::Refused(refused),
+                Ok(result) => {
+                    let answer = $once.and_then(|once| once.answer.of_result(&result));
+                    $crate::both::complete(&mut $tx, $once, answer).await?;
+                    $crate::Written::Done(result)
+                }
+            }
+        } else {
+            $crate::Written::Repeated
+        }
+    };
+}
+pub(crate) use written;
+
+/// What an operation returns when it is called through a trait.
+pub(crate) type Answer<'a, T> = std::pin::Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// A part of the store whose operations are written once: declares its trait, and does it for both
+/// databases. Each of `reads` is one look at the database. Each of `writes` is one transaction,
+/// which is undone when it is refused.
+macro_rules! operations {
+    (
+        $(#[$doc:meta])*
+        pub trait $part:ident;
+        reads {
+            $($(#[$r_doc:meta])* fn $read:ident($($r_arg:ident: &$r_type:ty),*) -> $found:ty
+                = $r_operation:path;)*
+        }
+        writes {
+            $($(#[$w_doc:meta])* fn $write:ident($($w_arg:ident: &$w_type:ty),*)
+                -> $done:ty, or $refused:ty = $w_operation:path;)*
+        }
+    ) => {
+        $(#[$doc])*
+        pub trait $part: Send + Sync {
+            $($(#[$r_doc])* fn $read<'a>(
+                &'a self, behalf: &'a $crate::Behalf, $($r_arg: &'a $r_type),*
+            ) -> $crate::both::Answer<'a, $found>;)*
+            $($(#[$w_doc])* fn $write<'a>(
+                &'a self, behalf: &'a $crate::Behalf, $($w_arg: &'a $w_type,)*
+                once: Option<&'a $crate::Once>,
+            ) -> $crate::both::Answer<'a, $crate::Written<$done, $refused>>;)*
+        }
+
+        impl $part for $crate::Sqlite {
+            $(fn $read<'a>(
+                &'a self, _: &'a $crate::Behalf, $($r_arg: &'a $r_type),*
+            ) -> $crate::both::Answer<'a, $found> {
+                $(let $r_arg = $r_arg.to_owned();)*
+                Box::pin(self.read(move |connection| {
+                    let mut tx = $crate::both::SqliteTx(connection);
+                    $crate::both::at_once($r_operation(&mut tx, $(&$r_arg),*))
+                }))
+            })*
+            $(fn $write<'a>(
+                &'a self, _: &'a $crate::Behalf, $($w_arg: &'a $w_type,)*
+                once: Option<&'a $crate::Once>,
+            ) -> $crate::both::Answer<'a, $crate::Written<$done, $refused>> {
+                $(let $w_arg = $w_arg.to_owned();)*
+                let once = once.cloned();
+                let work = move |connection: &rusqlite::Connection| {
+                    let mut tx = $crate::both::SqliteTx(connection);
+                    $crate::both::at_once(async {
+                        let once = once.as_ref();
+                        Ok($crate::both::written!(
+                            tx, once, $w_operation(&mut tx, $(&$w_arg),*)
+                        ))
+                    })
+                };
+                Box::pin(self.write_kept(work, $crate::Written::is_done))
+            })*
+        }
+
+        impl $part for $crate::Postgres {
+            $(fn $read<'a>(
+                &'a self, behalf: &'a $crate::Behalf, $($r_arg: &'a $r_type),*
+            ) -> $crate::both::Answer<'a, $found> {
+                Box::pin(async move {
+                    let mut transaction = self.begin(behalf).await?;
+                    let mut tx = $crate::both::PgTx(&mut transaction);
+                    let found = $r_operation(&mut tx, $($r_arg),*).await?;
+                    transaction.rollback().await?;
+                    Ok(found)
+                })
+            })*
+            $(fn $write<'a>(
+                &'a self, behalf: &'a $crate::Behalf, $($w_arg: &'a $w_type,)*
+                once: Option<&'a $crate::Once>,
+            ) -> $crate::both::Answer<'a, $crate::Written<$done, $refused>> {
+                Box::pin(async move {
+                    let mut transaction = self.begin(behalf).await?;
+                    let mut tx = $crate::both::PgTx(&mut transaction);
+                    let written = $crate::both::written!(
+                        tx, once, $w_operation(&mut tx, $($w_arg),*)
+                    );
+                    if written.is_done() {
+                        transaction.commit().await?;
+                    } else {
+                        transaction.rollback().await?;
+                    }
+                    Ok(written)
+                })
+            })*
+        }
+    };
+}
+pub(crate) use operations;

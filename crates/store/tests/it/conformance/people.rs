@@ -1,0 +1,127 @@
+//! Users and teams by their names.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jurat_core::{
+    account::{AccountKind, AccountName, Profile},
+    id::AccountId,
+    time::Timestamp,
+};
+use jurat_store::{
+    Behalf, HandleClaim, HandleRefused, Once, OnceAnswer, SavedAnswer, Store, Written,
+};
+
+use crate::{
+    backend::Backend,
+    samples::{account, at},
+};
+
+const DAY: i64 = 86_400_000_000;
+
+async fn user(store: &dyn Store, name: &str) -> AccountId {
+    let account = account(name);
+    store.account_ensure(&account, at(0)).await.unwrap();
+    account
+}
+
+fn claim(account: &AccountId, handle: &str, at: i64) -> HandleClaim {
+    let at = Timestamp::from_micros(at);
+    HandleClaim { account: account.clone(), handle: handle.to_owned(), at }
+}
+
+async fn found(store: &dyn Store, handle: &str, at: i64) -> Option<AccountId> {
+    let name = AccountName::Handle(handle.to_owned());
+    let found =
+        store.sharing().profile_get(&Behalf::Platform, &name, &Timestamp::from_micros(at)).await;
+    found.unwrap().map(|profile| profile.account)
+}
+
+async fn claimed(store: &dyn Store, claim: &HandleClaim) -> Written<Profile, HandleRefused> {
+    store.sharing().handle_claim(&Behalf::Platform, claim, None).await.unwrap()
+}
+
+async fn renamed(store: &dyn Store, claim: &HandleClaim) -> Written<Profile, HandleRefused> {
+    store.sharing().handle_rename(&Behalf::Platform, claim, None).await.unwrap()
+}
+
+pub(crate) async fn a_handle_is_claimed_once_and_found(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
+    let Written::Done(profile) = claimed(store, &claim(&ann, "ann", 5)).await else { panic!() };
+    assert_eq!(profile.kind, AccountKind::User);
+    assert_eq!(profile.handle.as_deref(), Some("ann"));
+    assert_eq!(found(store, "ann", 6).await, Some(ann.clone()));
+    assert_eq!(found(store, "bob", 6).await, None);
+    let again = claimed(store, &claim(&ann, "anna", 7)).await;
+    assert_eq!(again, Written::Refused(HandleRefused::Claimed("ann".to_owned())));
+    let other = claimed(store, &claim(&bob, "ann", 7)).await;
+    assert_eq!(other, Written::Refused(HandleRefused::Taken));
+    let nobody = claimed(store, &claim(&account("nobody"), "free", 7)).await;
+    assert_eq!(nobody, Written::Refused(HandleRefused::UnknownAccount));
+}
+
+pub(crate) async fn a_handle_that_was_left_leads_on_for_ninety_days(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
+    let early = renamed(store, &claim(&ann, "anna", 0)).await;
+    assert_eq!(early, Written::Refused(HandleRefused::NotClaimed));
+    claimed(store, &claim(&ann, "ann", 0)).await;
+    assert!(matches!(renamed(store, &claim(&ann, "anna", DAY)).await, Written::Done(_)));
+    assert_eq!(found(store, "ann", 90 * DAY).await, Some(ann.clone()));
+    assert_eq!(found(store, "ann", 91 * DAY).await, None);
+    let soon = renamed(store, &claim(&ann, "anne", 2 * DAY)).await;
+    let until = Timestamp::from_micros(91 * DAY);
+    assert_eq!(soon, Written::Refused(HandleRefused::TooSoon { until }));
+    let taken = claimed(store, &claim(&bob, "ann", 90 * DAY)).await;
+    assert_eq!(taken, Written::Refused(HandleRefused::Taken));
+    assert!(matches!(claimed(store, &claim(&bob, "ann", 91 * DAY)).await, Written::Done(_)));
+    assert_eq!(found(store, "ann", 92 * DAY).await, Some(bob));
+    assert_eq!(found(store, "anna", 92 * DAY).await, Some(ann));
+}
+
+pub(crate) async fn of_two_who_claim_one_handle_at_once_one_gets_it(backend: &Backend) {
+    let (one, two) = (Arc::clone(&backend.store), backend.second().await);
+    let mut claims = Vec::new();
+    for index in 0..8 {
+        let account = user(&*one, &format!("user{index}")).await;
+        claims.push((if index % 2 == 0 { &one } else { &two }, claim(&account, "wanted", index)));
+    }
+    let ends = join_all(claims.iter().map(|(store, claim)| claimed(&***store, claim))).await;
+    assert_eq!(ends.iter().filter(|end| matches!(end, Written::Done(_))).count(), 1);
+    assert!(ends.iter().all(|end| match end {
+        Written::Done(profile) => profile.handle.as_deref() == Some("wanted"),
+        Written::Refused(refused) => *refused == HandleRefused::Taken,
+        Written::Repeated => false,
+    }));
+    two.close().await;
+}
+
+pub(crate) async fn a_handle_claimed_under_a_key_is_claimed_once(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = user(store, "ann").await;
+    let once = |answer: &'static str| Once {
+        account: ann.clone(),
+        key: "k".to_owned(),
+        operation: "handle_claim".to_owned(),
+        request_digest: "d".to_owned(),
+        answer: OnceAnswer::OfResult(Arc::new(move |result| {
+            let profile: &Profile = result.downcast_ref()?;
+            let text = format!("{answer} {}", profile.handle.as_deref()?);
+            Some(SavedAnswer { status: 200, text })
+        })),
+        at: at(1),
+    };
+    let behalf = Behalf::Account(ann.clone());
+    let claim = claim(&ann, "ann", 5);
+    // What is refused leaves no note.
+    let early = store.sharing().handle_rename(&behalf, &claim, Some(&once("early"))).await.unwrap();
+    assert_eq!(early, Written::Refused(HandleRefused::NotClaimed));
+    let first = store.sharing().handle_claim(&behalf, &claim, Some(&once("first"))).await.unwrap();
+    assert!(matches!(first, Written::Done(_)));
+    let second =
+        store.sharing().handle_claim(&behalf, &claim, Some(&once("second"))).await.unwrap();
+    assert_eq!(second, Written::Repeated);
+    let noted = store.once_get(&ann, "k").await.unwrap().unwrap();
+    assert_eq!(noted.answer.unwrap().text, "first ann");
+}
