@@ -35,6 +35,12 @@ words!(
         BudgetExhausted => "budget_exhausted",
         /// The account may not have anything done that costs.
         AccountSuspended => "account_suspended",
+        /// What may be spent in a day by all callers without a key is spent.
+        AnonymousDailyCap => "anonymous_daily_cap",
+        /// A judge says that it must not be published.
+        SafetyVerificationFailed => "safety_verification_failed",
+        /// No judge could say whether it may be published.
+        SafetyVerificationUnavailable => "safety_verification_unavailable",
         /// A session in the pool does not exist.
         SessionUnknown => "session_unknown",
         /// The pool has fewer sessions than replicas.
@@ -64,7 +70,7 @@ impl Code {
         match self {
             Self::InvalidJson | Self::ValidationError => 400,
             Self::AuthRequired => 401,
-            Self::BudgetExhausted => 402,
+            Self::BudgetExhausted | Self::AnonymousDailyCap => 402,
             Self::Forbidden | Self::AccountSuspended | Self::HostRefused => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
@@ -77,10 +83,12 @@ impl Code {
             | Self::SchemaRefused
             | Self::PolicyInvalid
             | Self::SessionUnknown
+            | Self::SafetyVerificationFailed
             | Self::SessionPoolTooSmall => 422,
             Self::RateLimited => 429,
             Self::Internal => 500,
             Self::SessionsUnavailable
+            | Self::SafetyVerificationUnavailable
             | Self::Overloaded
             | Self::ShuttingDown
             | Self::StoreUnavailable => 503,
@@ -97,6 +105,7 @@ impl Code {
             | Self::SchemaRefused
             | Self::PolicyInvalid
             | Self::SessionUnknown
+            | Self::SafetyVerificationFailed
             | Self::SessionPoolTooSmall => 2,
             Self::AuthRequired
             | Self::Forbidden
@@ -107,6 +116,8 @@ impl Code {
             | Self::IdempotencyMismatch
             | Self::RequestTimeout
             | Self::RateLimited
+            | Self::AnonymousDailyCap
+            | Self::SafetyVerificationUnavailable
             | Self::ShuttingDown
             | Self::BudgetExhausted
             | Self::AccountSuspended
@@ -145,6 +156,13 @@ impl Code {
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
             Self::Conflict => {
                 "Read the current state, then choose another name or remove the old one."
+            }
+            Self::AnonymousDailyCap => "Use a key, or come again after `resets_at`.",
+            Self::SafetyVerificationFailed => {
+                "Read `reasoning`, change what it names, and publish again."
+            }
+            Self::SafetyVerificationUnavailable => {
+                "Try again later; the operator sets the judge with `judges.default_model`."
             }
             Self::BudgetExhausted => {
                 "Ask the operator for credit, who grants it with `jurat admin grant`; `jurat usage` shows what is left."

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod attack;
+pub mod authoring;
 pub mod calibration;
 pub mod caller;
 pub mod candidate;
@@ -26,6 +27,7 @@ pub mod schema;
 pub mod select;
 pub mod session;
 pub mod strict;
+pub mod template;
 pub mod time;
 pub mod verifier;
 pub mod workflow;

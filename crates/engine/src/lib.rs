@@ -1,5 +1,6 @@
 //! The operations of Jurat. Each exists once, here; every surface is a way to say it.
 
+mod anonymous;
 mod ask;
 mod begun;
 mod checked;
@@ -15,6 +16,7 @@ mod idempotency;
 mod judge;
 mod keys;
 mod metrics;
+mod packs;
 mod places;
 mod pool;
 mod pressure;
@@ -28,6 +30,7 @@ mod sessions;
 mod signature;
 mod stop;
 mod tasks;
+mod templates;
 pub mod trace;
 mod under_way;
 mod verifiers;
@@ -41,7 +44,10 @@ use jurat_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::{Deployment, Measurement, Page as EnginePage, SavedAnswer, VersionSummary};
+pub use jurat_store::{
+    Change, Changed, Deployment, Forked, Measurement, Page as EnginePage, Published, SavedAnswer,
+    TemplateFilter, VersionSummary,
+};
 
 pub use self::{
     begun::Begun,
@@ -53,11 +59,16 @@ pub use self::{
     judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
+    packs::{Pack, PackKind, packed},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    templates::{
+        FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
+        ScreenVerdict, TemplateView,
+    },
     verifiers::{
         CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
         MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList,
@@ -108,6 +119,10 @@ pub struct Limits {
     pub rounds_per_key: usize,
     /// How late this process may be before new rounds are refused; `None` refuses none.
     pub lag: Option<Duration>,
+    /// What a network address without a key is given each month, in micro-credits.
+    pub anonymous_grant_micros: i64,
+    /// What all callers without a key may spend in a day together, in micro-credits.
+    pub anonymous_day_micros: i64,
 }
 
 impl Default for Limits {
@@ -119,6 +134,8 @@ impl Default for Limits {
             requests_per_minute_per_key: None,
             rounds_per_key: 256,
             lag: Some(Duration::from_millis(2)),
+            anonymous_grant_micros: 100_000,
+            anonymous_day_micros: 1_000_000,
         }
     }
 }

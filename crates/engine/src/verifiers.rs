@@ -11,7 +11,7 @@ use jurat_core::{
     caller::{Caller, Scope},
     verifier::{Verifier, VerifierRef, VerifierVersion, Which, system},
 };
-use jurat_store::{Measurement, Page, VersionSummary};
+use jurat_store::{Behalf, Measurement, Page, VersionSummary};
 
 pub use self::{
     measure::{
@@ -85,10 +85,26 @@ impl Engine {
         caller: &Caller,
         reference: &VerifierRef,
     ) -> Result<VerifierVersion, EngineError> {
-        match self.system_version(reference) {
-            Some(version) => Ok(version),
-            None => self.verifier_owned(caller, reference).await,
+        if let Some(version) = self.system_version(reference) {
+            return Ok(version);
         }
+        match self.verifier_owned(caller, reference).await {
+            Err(EngineError::NotFound { .. }) => self.verifier_published(caller, reference).await,
+            other => other,
+        }
+    }
+
+    /// A version that a live template was published with: everybody may run exactly that.
+    async fn verifier_published(
+        &self,
+        caller: &Caller,
+        reference: &VerifierRef,
+    ) -> Result<VerifierVersion, EngineError> {
+        let Which::Id(id) = &reference.which else { return Err(unknown(reference)) };
+        let behalf = Behalf::Account(caller.account().clone());
+        let sharing = self.inner.store.sharing();
+        let found = sharing.published_verifier(&behalf, id, &reference.version).await?;
+        found.ok_or_else(|| unknown(reference))
     }
 
     fn system_version(&self, reference: &VerifierRef) -> Option<VerifierVersion> {

@@ -15,6 +15,7 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod templates;
 
 use std::{
     collections::BTreeMap,
@@ -52,6 +53,11 @@ pub use self::{
         VersionSummary,
     },
     sqlite::Sqlite,
+    templates::{
+        Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
+        Publish, PublishFile, PublishRefused, Publishable, Published, TemplateChange,
+        TemplateFilter, Templates,
+    },
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -253,9 +259,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People {}
+pub trait Sharing: People + Templates {}
 
-impl<S: People> Sharing for S {}
+impl<S: People + Templates> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -315,6 +321,8 @@ pub enum Opened {
     },
     /// The verifier whose run it is was deleted meanwhile; nothing changed.
     VerifierGone,
+    /// What may be spent in a day without a key is spent or reserved; nothing changed.
+    DaySpent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -68,6 +68,7 @@ impl Engine {
         require(caller, Scope::VerifiersRun)?;
         let version = self.verifier_resolve(caller, &request.reference).await?;
         self.check_run(&version, &request)?;
+        self.anonymous_admit(caller).await?;
         let found = self.measured(caller, version).await?;
         let ticket = self.ticket(&found.version, &request);
         let start = Start {

@@ -21,6 +21,7 @@ use crate::{
         },
     },
     sql::registry::{self as sql, erased_answer},
+    templates::{SERVING, read_serving},
 };
 
 /// The rounds of a verifier's runs, also those under way: they are scrubbed when they end.
@@ -156,6 +157,10 @@ pub(super) fn delete(
     let Some(verifier) = find(tx, account, &removal.which)? else {
         return Ok(VerifierGone::Unknown);
     };
+    let serving = all(tx, SERVING, params![verifier.id], |row| read_serving(row))?;
+    if !serving.is_empty() {
+        return Ok(VerifierGone::Serving(serving));
+    }
     execute(tx, ERASE_ROUNDS, params![removal.at.micros(), account, verifier.id])?;
     execute(tx, ERASE_REPLICAS, params![account, verifier.id])?;
     for text in sql::DELETIONS {
