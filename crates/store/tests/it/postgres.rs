@@ -104,7 +104,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0 and this program needs 3; start it once with a role that may migrate"
+        "the database has schema version 0 and this program needs 4; start it once with a role that may migrate"
     );
     schema.drop().await;
 }
@@ -118,7 +118,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99 and this program knows versions up to 4; use a newer program"
+        "the database has schema version 99 and this program knows versions up to 5; use a newer program"
     );
     schema.drop().await;
 }
