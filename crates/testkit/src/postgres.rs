@@ -59,6 +59,15 @@ impl Schema {
         url.into()
     }
 
+    /// Makes the tables of another database, and returns its address for the role that serves.
+    pub async fn serve_database(&self, database: &str) -> String {
+        let owner = self.url_of_database(database);
+        Postgres::migrate(&owner, Some(SERVING)).await.unwrap();
+        let mut url = url::Url::parse(&owner).unwrap();
+        url.set_username(SERVING).unwrap();
+        url.into()
+    }
+
     fn url_with(&self, server: &str) -> String {
         let mut url = url::Url::parse(server).unwrap();
         url.query_pairs_mut().append_pair("options[search_path]", &self.name);
