@@ -9,7 +9,10 @@ use axum::{
 };
 use jurat_core::{code::Code, select::SelectError};
 use jurat_engine::EngineError;
-use jurat_wire::problem::{Problem, SessionProblem};
+use jurat_wire::{
+    api::time::Time,
+    problem::{Problem, SessionProblem},
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -135,6 +138,17 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
         problem = problem.with("current_version_token", json!(token)).hinted(format!(
             "Read the current version, then deploy again with `expected_version_token` `{token}`."
         ));
+    }
+    match error {
+        EngineError::DaySpent { resets_at } => {
+            problem = problem.with("resets_at", json!(Time(*resets_at)));
+        }
+        EngineError::Unsafe { reasoning, run_id } => {
+            problem =
+                problem.with("reasoning", json!(reasoning)).with("verifier_run_id", json!(run_id));
+        }
+        #[expect(clippy::wildcard_enum_match_arm, reason = "others have nothing beside the usual")]
+        _ => {}
     }
     if let EngineError::Schema(error) = error {
         problem = problem.with("reason", json!(error.slug()));

@@ -1,6 +1,7 @@
 //! What each operation is for, what it takes, and what it answers.
 
 mod credits;
+mod templates;
 mod verifiers;
 
 use jurat_core::{caller::Scope, code::Code};
@@ -40,6 +41,8 @@ pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
+pub(super) const TEMPLATES: &str = "templates";
+pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
 pub(super) const OPERATIONS: &str = "operations";
 
@@ -50,6 +53,11 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (EXECUTORS, "Register the services that do the work."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
+    (
+        TEMPLATES,
+        "Publish workflows with their checks for everybody, and read, search and fork them.",
+    ),
+    (WORKFLOW_TOOLS, "Get instructions for agents that design and improve workflows."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
     (CREDITS, "See and grant credit, and suspend accounts."),
     (MODELS, "Offer the operations as tools to models and agents."),
@@ -98,7 +106,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
-        _ => return verifiers::describe(route),
+        _ => return verifiers::describe(route).or_else(|| templates::describe(route)),
     })
 }
 

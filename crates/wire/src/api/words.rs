@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use jurat_core::{caller, code, consensus, job, ledger, replica, round, run, session, verifier};
+use jurat_core::{
+    caller, code, consensus, job, ledger, replica, round, run, session, template, verifier,
+};
 use serde::{Serialize, Serializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -41,6 +43,7 @@ macro_rules! described {
 
 described! {
     Aggregation, job::Aggregation, "How the scores of the winners become one.";
+    CheckState, template::CheckState, "Whether a part of a design holds.";
     DisagreementPolicy, job::Disagreement, "What is answered when the replicas do not agree.";
     ErrorCode, code::Code, "A stable name for what went wrong.";
     FactcheckMode, job::FactcheckMode, "How a fact check is to be done; passed on to the executors.";
@@ -55,6 +58,7 @@ described! {
     ReasoningEffort, verifier::Effort, "How hard a judge should think, for models that take such a hint.";
     RunErrorCode, run::RunError, "Why a run has no verdict.";
     RunPurpose, run::Purpose, "What a run is for.";
+    SafetyStatus, template::SafetyStatus, "What the screen found.";
     Scope, caller::Scope, "What a key may do.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
     TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
