@@ -42,6 +42,8 @@ fn routes(document: &Value) -> Vec<Route> {
             }
         }
     }
+    // What makes things comes last: the stranger then has some of the same names.
+    routes.sort_by_key(|route| !route.path.contains('{'));
     routes
 }
 
