@@ -123,6 +123,10 @@ bench-overload *args:
 bench-verify *args:
     cargo run --release --package jurat-bench-verify -- {{ args }}
 
+# What a run of a verifier costs beside its judge, and whether lists of many verifiers stay as fast.
+bench-registry *args:
+    cargo run --release --package jurat-bench-registry -- {{ args }}
+
 # How long the server takes to be ready with a million rounds, beside an empty store.
 bench-start *args:
     cargo build --release --package jurat --package jurat-bench-start
