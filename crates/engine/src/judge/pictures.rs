@@ -52,10 +52,9 @@ impl Engine {
     /// The same for the field of a request that may have one.
     pub(crate) fn check_media_url(&self, field: &str, url: Option<&str>) -> Result<(), InputError> {
         let checked = url.map(|url| self.media_url_check(url)).transpose();
-        checked.map(drop).map_err(|refused| InputError {
-            field: field.to_owned(),
-            problem: refused.to_string(),
-        })
+        checked
+            .map(drop)
+            .map_err(|refused| InputError { field: field.to_owned(), problem: refused.to_string() })
     }
 
     pub(super) async fn pictures(&self, task: &JudgeTask) -> Result<Pictures, Failure> {
