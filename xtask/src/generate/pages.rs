@@ -47,10 +47,10 @@ pub(super) fn exit_codes() -> String {
         (0, "Done."),
         (
             1,
-            "An error; for `jurat executors check` and `jurat doctor` also: something is not well.",
+            "An error; for `jurat executors check` and `jurat doctor` also: something is not well; for `jurat verifiers run` also: the judge gave no verdict.",
         ),
         (2, "Wrong usage: a flag, a file or a field that must be corrected first."),
-        (11, "Only with `--gate`: the answer is negative."),
+        (11, "Only with `--gate`: the answer is negative, or a measurement misses its threshold."),
         (12, "Only with `--gate`: inconclusive, or no consensus."),
         (130, "`jurat serve` was ended by a second signal before its rounds had ended."),
     ];
