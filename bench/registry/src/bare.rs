@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 
 use crate::request;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 struct Bare {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use jurat_bench_load::load::DIGITS;
 use jurat_bench_load::{Method, Running, Target, Vary};
-use jurat_core::judge::{Materials, Question, mark, prompt};
+use jurat_core::judge::{Materials, Question, Role, mark, prompt};
 use serde_json::{Value, json};
 
 use crate::{judge, verifiers};
@@ -60,8 +60,10 @@ pub(crate) fn to_judge(response: &str, source: &str) -> Bytes {
         repair: None,
     });
     let mut messages = vec![json!({ "role": "system", "content": prompt.system })];
-    let turns = prompt.turns.iter();
-    messages.extend(turns.map(|turn| json!({ "role": "user", "content": turn.text })));
+    messages.extend(prompt.turns.iter().map(|turn| {
+        let role = if turn.role == Role::User { "user" } else { "assistant" };
+        json!({ "role": role, "content": turn.text })
+    }));
     let body: Value = json!({
         "model": "instant",
         "max_completion_tokens": 2_048,
