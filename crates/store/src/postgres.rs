@@ -33,7 +33,7 @@ use sqlx::{
 use crate::{
     Added, Behalf, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage,
     Grant, Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page,
-    Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    Pruning, Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
     RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended,
     Suspension, VerifierGone, VersionSummary,
     error::Refusal,
@@ -421,6 +421,10 @@ impl Store for Postgres {
     ) -> Result<()> {
         registry::verdict_put(&mut *self.sight_of(account).await?, account, verifier_id, verdict)
             .await
+    }
+
+    async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64> {
+        registry::verdicts_prune(&mut *self.sight().await?, *pruning).await
     }
 
     async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {
