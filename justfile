@@ -127,6 +127,11 @@ bench-verify *args:
 bench-registry *args:
     cargo run --release --package jurat-bench-registry -- {{ args }}
 
+# Whether what belongs to another tenant takes as long to refuse as what nobody has.
+tenants-timing *args:
+    cargo build --release --package jurat
+    python3 tests/tenants/timing.py --program target/release/jurat {{ args }}
+
 # How long the server takes to be ready with a million rounds, beside an empty store.
 bench-start *args:
     cargo build --release --package jurat --package jurat-bench-start
