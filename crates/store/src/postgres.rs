@@ -62,6 +62,7 @@ const PATIENCE: &str = "set local statement_timeout = '120s'";
 
 /// On whose behalf a connection is used; the policies of the tables compare it with their rows.
 const SIGHT: &str = "select set_config('jurat.account', $1, false)";
+const BLIND: &str = "set jurat.account = ''";
 /// No account has this name.
 const EVERYTHING: &str = "*";
 
@@ -88,6 +89,10 @@ impl Postgres {
             })
             .after_connect(|connection, _| {
                 Box::pin(async move { connection.execute(SETTINGS).await.map(drop) })
+            })
+            // Nobody finds a connection with the sight of who had it before.
+            .after_release(|connection, _| {
+                Box::pin(async move { connection.execute(BLIND).await.map(|_| true) })
             })
             .connect_with(options(url)?)
             .await?;
