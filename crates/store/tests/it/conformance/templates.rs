@@ -28,6 +28,7 @@ struct Author {
     account: AccountId,
     workflow: String,
     verifier: String,
+    number: u32,
 }
 
 async fn author(backend: &Backend, handle: &str, number: u32) -> Author {
@@ -56,7 +57,7 @@ async fn author(backend: &Backend, handle: &str, number: u32) -> Author {
         bytes = if backend.is_postgres() { "bytea" } else { "blob" }
     );
     backend.tamper(&sql).await.unwrap();
-    Author { account, workflow, verifier }
+    Author { account, workflow, verifier, number }
 }
 
 fn summary() -> Summary {
@@ -75,7 +76,7 @@ fn summary() -> Summary {
 }
 
 fn publication(author: &Author, number: u32) -> Publish {
-    let config = config("criterion 1");
+    let config = config(&format!("criterion {}", author.number));
     let snapshot = Snapshot {
         name: "cites".to_owned(),
         verifier_id: author.verifier.clone(),
