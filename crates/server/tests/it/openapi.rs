@@ -61,7 +61,13 @@ fn every_operation_is_described_whole() {
         let route = route.unwrap();
         assert!(id.starts_with(route.operation), "{at}: the id `{id}` is not the operation's name");
         let schemes = operation["security"].as_array().map_or(0, Vec::len);
-        assert_eq!(schemes, if route.access == Access::Key { 2 } else { 0 }, "{at}");
+        let expected = match route.access {
+            Access::Key => 2,
+            // Or none.
+            Access::Visitor => 3,
+            Access::Anyone => 0,
+        };
+        assert_eq!(schemes, expected, "{at}");
         let templates = path.matches('{').count();
         let in_path = |it: &&Value| it["in"] == "path";
         assert_eq!(

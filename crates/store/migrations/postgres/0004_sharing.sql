@@ -371,3 +371,6 @@ create policy of_account on invitations using (jurat_sees(from_id) or jurat_sees
 alter table templates enable row level security;
 create policy of_everybody on templates for select using (true);
 create policy of_account on templates using (jurat_sees(account_id));
+alter table template_moves enable row level security;
+create policy of_everybody on template_moves for select using (true);
+create policy of_account on template_moves using (jurat_sees(account_id));

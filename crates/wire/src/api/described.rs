@@ -20,6 +20,10 @@ use super::{
         RevokeVerifierArguments,
     },
     sessions::{self, AddSessionRequest},
+    templates::{
+        self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
+        SearchTemplatesRequest,
+    },
     v2,
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
@@ -86,6 +90,7 @@ fn cases() -> Vec<Case> {
     ];
     cases.extend(own_resources());
     cases.extend(of_the_registry());
+    cases.extend(of_templates());
     cases.extend(of_tools());
     cases
 }
@@ -125,6 +130,32 @@ fn own_resources() -> Vec<Case> {
         case::<RotateKeyRequest>(
             |it| keys::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
+            &[],
+        ),
+    ]
+}
+
+// What publishes is read in a test of its own: one of two names for the workflow must be there.
+fn of_templates() -> [Case; 4] {
+    [
+        case::<SearchTemplatesRequest>(
+            |it| templates::decode_search(it).map(drop),
+            json!({ "query": "a", "filter": "all", "limit": 1 }),
+            &[],
+        ),
+        case::<ForkTemplateRequest>(
+            |it| templates::decode_fork(it).map(drop),
+            json!({ "identifier": "@ann/report", "name": "b" }),
+            &[],
+        ),
+        case::<DeprecateVersionRequest>(
+            |it| templates::decode_deprecate(it).map(drop),
+            json!({ "message": "a" }),
+            &[],
+        ),
+        case::<ArchiveTemplateRequest>(
+            |it| templates::decode_archive(it).map(drop),
+            json!({ "archive_reason": "a" }),
             &[],
         ),
     ]

@@ -12,7 +12,7 @@ use jurat_store::{Behalf, Closed, Opened, Orphans, Store, Written};
 
 use crate::{
     backend::Backend,
-    samples::{abandoned, account, at, claim, costing, expiry, round},
+    samples::{abandoned, account, at, claim, costing, round},
 };
 
 const DAY: i64 = 86_400_000_000;
@@ -133,7 +133,8 @@ pub(crate) async fn a_round_that_its_node_left_gives_its_part_back(backend: &Bac
     assert_eq!(store.round_open(&left, None).await.unwrap(), Opened::Opened);
     let claimed = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
     assert_eq!(claimed[0].hold, left.hold);
-    store.round_close(&claimed[0], &expiry(&claimed[0])).await.unwrap();
+    let end = costing(&claimed[0], Ending::Expired, 0);
+    assert_eq!(store.round_close(&claimed[0], &end).await.unwrap(), Closed::Closed);
     let next = capped(round(&anon, 2), 100);
     assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
 }

@@ -179,3 +179,26 @@ fn bounded<'a>(fields: &Fields<'a>, name: &str, most: usize) -> Result<Option<&'
 fn too_long(fields: &Fields<'_>, name: &str, most: usize) -> Problem {
     fields.wrong(name, &format!("must have at most {most} characters"))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_workflow_is_named_under_either_name() {
+        let read = |body: Value| decode_publish(&body).map(|(workflow, _)| workflow);
+        assert_eq!(read(json!({ "workflow_id": "a" })).unwrap(), "a");
+        assert_eq!(read(json!({ "skill_id": "a", "workflow_id": null })).unwrap(), "a");
+        assert_eq!(read(json!({ "skill_id": "a", "workflow_id": "a" })).unwrap(), "a");
+        for (body, field) in [
+            (json!({}), "workflow_id"),
+            (json!({ "skill_id": "a", "workflow_id": "b" }), "skill_id"),
+            (json!({ "skill_id": " " }), "skill_id"),
+            (json!({ "workflow": "a" }), "workflow"),
+        ] {
+            assert_eq!(read(body).unwrap_err().field.as_deref(), Some(field));
+        }
+    }
+}
