@@ -5,6 +5,7 @@ mod both;
 mod checkup;
 mod credit;
 mod error;
+mod invitations;
 mod key;
 mod load;
 mod migrations;
@@ -15,6 +16,7 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod teams;
 
 use std::{
     collections::BTreeMap,
@@ -42,6 +44,9 @@ pub use self::{
     checkup::{Checkup, EndedPage, Record},
     credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
+    invitations::{
+        AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
+    },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
@@ -52,6 +57,7 @@ pub use self::{
         VersionSummary,
     },
     sqlite::Sqlite,
+    teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams},
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -253,9 +259,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People {}
+pub trait Sharing: People + Teams + Invitations {}
 
-impl<S: People> Sharing for S {}
+impl<S: People + Teams + Invitations> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
