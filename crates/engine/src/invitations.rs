@@ -5,7 +5,7 @@ use jurat_core::{
     code::Code,
     team::{INVITATIONS_A_DAY, Invitation, Resolution},
 };
-use jurat_store::{AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused};
+use jurat_store::{AnswerRefused, Behalf, InvitationAnswer, InvitationFilter, InvitationRefused};
 
 use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
 
@@ -47,9 +47,11 @@ impl Engine {
         require(caller, Scope::AccountWrite)?;
         let (by, at) = (caller.account().clone(), self.inner.clock.now());
         let answer = InvitationAnswer { id: id.to_owned(), by, resolution, at };
-        let (behalf, sharing) = (behalf(caller), self.inner.store.sharing());
-        let write =
-            async |once: Option<&_>| sharing.invitation_answer(&behalf, &answer, once).await;
+        // What changes hands belongs to two accounts; the operation itself asks who may answer.
+        let sharing = self.inner.store.sharing();
+        let write = async |once: Option<&_>| {
+            sharing.invitation_answer(&Behalf::Platform, &answer, once).await
+        };
         let done = self.write_once(caller, keyed.as_ref(), write).await?;
         done.map_err(|refused| unanswered(refused, id, resolution))
     }

@@ -7,7 +7,7 @@ use jurat_core::{
     id::{AccountId, uuid},
     team::{Invitation, InvitationKind, Member, TEAM_MEMBERS, TEAMS_OWNED, Team, TeamRole},
 };
-use jurat_store::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused};
+use jurat_store::{Behalf, MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, TeamsWanted};
 
 use crate::{
     Done, Engine, EngineError, Keyed,
@@ -47,7 +47,8 @@ impl Engine {
     ) -> Result<Vec<Team>, EngineError> {
         require(caller, Scope::AccountWrite)?;
         let sharing = self.inner.store.sharing();
-        Ok(sharing.team_list(&behalf(caller), caller.account(), &role).await?)
+        let wanted = TeamsWanted { account: caller.account().clone(), role };
+        Ok(sharing.team_list(&behalf(caller), &wanted).await?)
     }
 
     /// The members of a team of the caller's.
@@ -101,8 +102,10 @@ impl Engine {
         keyed: Option<Keyed<Team>>,
     ) -> Result<Done<Team>, EngineError> {
         let asked = self.asked(caller, team)?;
-        let (behalf, sharing) = (behalf(caller), self.inner.store.sharing());
-        let write = async |once: Option<&_>| sharing.team_delete(&behalf, &asked, once).await;
+        // What others granted to the team ends too; the operation itself asks who owns it.
+        let sharing = self.inner.store.sharing();
+        let write =
+            async |once: Option<&_>| sharing.team_delete(&Behalf::Platform, &asked, once).await;
         let done = self.write_once(caller, keyed.as_ref(), write).await?;
         done.map_err(|refused| refusal(refused, team, ""))
     }

@@ -57,7 +57,7 @@ pub use self::{
         VersionSummary,
     },
     sqlite::Sqlite,
-    teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams},
+    teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;

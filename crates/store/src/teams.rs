@@ -21,8 +21,8 @@ operations! {
     /// Teams and their members.
     pub trait Teams;
     reads {
-        /// The teams of an account, by handle; only those in which it has the role, if one is given.
-        fn team_list(account: &AccountId, role: &Option<TeamRole>) -> Vec<Team> = team_list;
+        /// Teams of an account, by handle.
+        fn team_list(wanted: &TeamsWanted) -> Vec<Team> = team_list;
         /// The members of a team, by their time in it; `None` for whoever is none of them.
         fn team_members(asked: &TeamAsked) -> Option<(Team, Vec<Member>)> = team_members;
     }
@@ -36,6 +36,14 @@ operations! {
         /// Ends a team: its members, what is granted to it, and what is offered of it.
         fn team_delete(asked: &TeamAsked) -> Team, or TeamRefused = team_delete;
     }
+}
+
+/// Which teams of an account are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamsWanted {
+    pub account: AccountId,
+    /// Only those in which it is that.
+    pub role: Option<TeamRole>,
 }
 
 /// A team that somebody asks for.
@@ -154,13 +162,9 @@ fn read_member(cells: &dyn Cells) -> Result<Member> {
     })
 }
 
-async fn team_list(
-    tx: &mut impl Tx,
-    account: &AccountId,
-    role: &Option<TeamRole>,
-) -> Result<Vec<Team>> {
-    let role = role.map(TeamRole::as_str);
-    tx.all(OF_ACCOUNT, args![account, role], read_team).await
+async fn team_list(tx: &mut impl Tx, wanted: &TeamsWanted) -> Result<Vec<Team>> {
+    let role = wanted.role.map(TeamRole::as_str);
+    tx.all(OF_ACCOUNT, args![&wanted.account, role], read_team).await
 }
 
 /// The team, for one of its members.

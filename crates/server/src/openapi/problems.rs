@@ -58,6 +58,7 @@ pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
 }
 
 /// A problem as a caller may meet it.
+#[expect(clippy::too_many_lines, reason = "it is a table with one line for each code")]
 fn example(code: Code) -> Problem {
     let problem = |detail: &str| Problem::new(code, detail);
     match code {

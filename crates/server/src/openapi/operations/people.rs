@@ -19,8 +19,8 @@ use crate::{
 
 const TEAM: &str = "acct_01KHG5YN40MXBR5YWT0Q2YFEDS";
 const OFFER: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
-const AT: &str = "2026-09-21T14:13:20.000000Z";
-const UNTIL: &str = "2026-10-05T14:13:20.000000Z";
+const AT: &str = "2026-09-21T14:13:20Z";
+const UNTIL: &str = "2026-10-05T14:13:20Z";
 
 pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
     Some(match route.operation {
@@ -146,7 +146,7 @@ fn team_delete() -> Description {
 fn team_members() -> Description {
     let text = "Who is in a team of the caller's, in the order in which they joined.";
     let member = json!({
-        "user_id": "acct_ann", "email": "ann@example.com", "handle": "ann", "role": "owner",
+        "user_id": "acct_ann", "email": null, "handle": "ann", "role": "owner",
         "since": AT,
     });
     Description::new(PEOPLE, "List the members of a team", text)

@@ -67,7 +67,7 @@ async fn an_account_claims_a_handle_and_is_known_by_it() {
     let claimed = claim(&ann, "ann").await;
     assert_json_snapshot!(claimed.json(), @r#"
     {
-      "claimed_at": "2026-09-21T14:13:20.000000Z",
+      "claimed_at": "2026-09-21T14:13:20Z",
       "handle": "ann"
     }
     "#);
@@ -108,7 +108,7 @@ async fn a_team_is_made_joined_and_left() {
     assert!(text(&team["team_id"].take()).starts_with("acct_"));
     assert_json_snapshot!(team, @r#"
     {
-      "created_at": "2026-09-21T14:13:20.000000Z",
+      "created_at": "2026-09-21T14:13:20Z",
       "handle": "crew",
       "owner_user_id": "acct_ann",
       "role": "owner",
@@ -130,7 +130,7 @@ async fn a_team_is_made_joined_and_left() {
     assert!(offer["target_id"].take().is_string() && offer["invitation_id"].take().is_string());
     assert_json_snapshot!(offer, @r#"
     {
-      "expires_at": "2026-10-05T14:13:20.000000Z",
+      "expires_at": "2026-10-05T14:13:20Z",
       "invitation_id": null,
       "kind": "team_membership",
       "target_id": null,

@@ -11,7 +11,7 @@ use jurat_core::{
 };
 use jurat_store::{
     AnswerRefused, Behalf, HandleClaim, InvitationAnswer, InvitationFilter, InvitationRefused,
-    MemberRemoval, NewTeam, Store, TeamAsked, TeamInvite, TeamRefused, Written,
+    MemberRemoval, NewTeam, Store, TeamAsked, TeamInvite, TeamRefused, TeamsWanted, Written,
 };
 
 use crate::{
@@ -85,7 +85,7 @@ async fn answered(
 ) -> Written<Invitation, AnswerRefused> {
     let at = on(micros);
     let answer = InvitationAnswer { id: id.to_owned(), by: by.clone(), resolution, at };
-    store.sharing().invitation_answer(&Behalf::Account(by.clone()), &answer, None).await.unwrap()
+    store.sharing().invitation_answer(&Behalf::Platform, &answer, None).await.unwrap()
 }
 
 async fn members(store: &dyn Store, team: &str, by: &AccountId) -> Option<Vec<(String, TeamRole)>> {
@@ -118,7 +118,8 @@ pub(crate) async fn a_team_is_made_by_somebody_with_a_handle(backend: &Backend) 
     let crew = team(store, &ann, "crew").await;
     assert_eq!((crew.owner.clone(), crew.role), (ann.clone(), TeamRole::Owner));
     let listed = |role| async move {
-        let found = store.sharing().team_list(&Behalf::Platform, &account("ann"), &role).await;
+        let wanted = TeamsWanted { account: account("ann"), role };
+        let found = store.sharing().team_list(&Behalf::Platform, &wanted).await;
         found.unwrap().into_iter().map(|team| team.handle).collect::<Vec<_>>()
     };
     assert_eq!(listed(None).await, ["crew"]);
