@@ -7,7 +7,9 @@ use jurat_core::{
     id::{AccountId, uuid},
     team::{Invitation, InvitationKind, Member, TEAM_MEMBERS, TEAMS_OWNED, Team, TeamRole},
 };
-use jurat_store::{Behalf, MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, TeamsWanted};
+use jurat_store::{
+    Behalf, MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, TeamsWanted,
+};
 
 use crate::{
     Done, Engine, EngineError, Keyed,
