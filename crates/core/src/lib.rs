@@ -27,6 +27,7 @@ pub mod schema;
 pub mod select;
 pub mod session;
 pub mod strict;
+pub mod team;
 pub mod template;
 pub mod time;
 pub mod verifier;

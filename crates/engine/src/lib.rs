@@ -13,10 +13,12 @@ pub mod evaluation;
 mod executors;
 mod fan_out;
 mod idempotency;
+mod invitations;
 mod judge;
 mod keys;
 mod metrics;
 mod packs;
+mod people;
 mod places;
 mod pool;
 mod pressure;
@@ -30,6 +32,7 @@ mod sessions;
 mod signature;
 mod stop;
 mod tasks;
+mod teams;
 mod templates;
 pub mod trace;
 mod under_way;
@@ -56,6 +59,7 @@ pub use self::{
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey, Saving},
+    invitations::InvitationQuery,
     judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},

@@ -6,20 +6,24 @@ mod screen;
 
 use jurat_core::{
     caller::{Caller, Scope},
-    id::AccountId,
+    id::{self, AccountId},
+    team::Invitation,
     template::{
         Hit, Lineage, TemplateFile, TemplateLine, TemplateRef, TemplateVersion, WhichTemplate,
         search,
     },
 };
-use jurat_store::{Behalf, Change, ChangeRefused, Changed, TemplateChange, TemplateFilter};
+use jurat_store::{
+    Behalf, Change, ChangeRefused, Changed, OfferRefused, TemplateChange, TemplateFilter,
+    TemplateOffer,
+};
 
 pub use self::{
     fork::ForkOrder,
     publish::PublishOrder,
     screen::{SafetyCheck, ScreenRun, ScreenVerdict},
 };
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, invitations, teams::user};
 
 /// How many templates a search looks at: the newest.
 const SEARCHED: u32 = 1_000;
@@ -151,6 +155,33 @@ impl Engine {
             sharing.template_change(&Behalf::Account(caller.account().clone()), &change, once).await
         });
         done.await?.map_err(|refused| refusal(refused, wanted))
+    }
+
+    /// Offers a template of the caller to somebody, who may accept it.
+    pub async fn template_offer(
+        &self,
+        caller: &Caller,
+        wanted: &TemplateRef,
+        to: &str,
+        keyed: Option<Keyed<Invitation>>,
+    ) -> Result<Done<Invitation>, EngineError> {
+        require(caller, Scope::WorkflowsWrite)?;
+        let at = self.inner.clock.now();
+        let offer = TemplateOffer {
+            account: caller.account().clone(),
+            which: wanted.which.clone(),
+            to: user(to)?,
+            invitation_id: id::uuid(at, self.inner.clock.bits()),
+            at,
+        };
+        let sharing = self.inner.store.sharing();
+        let done = self.write_once(caller, keyed.as_ref(), async |once| {
+            sharing.template_offer(&Behalf::Account(caller.account().clone()), &offer, once).await
+        });
+        done.await?.map_err(|refused| match refused {
+            OfferRefused::Unknown => unknown(wanted),
+            OfferRefused::Invitation(refused) => invitations::refusal(&refused, to),
+        })
     }
 
     /// How the version stands that a workflow was forked from.

@@ -66,6 +66,26 @@ impl<S: Send + Sync> FromRequestParts<S> for PathText {
     }
 }
 
+/// The two parameters of a path.
+#[derive(Debug)]
+pub(crate) struct PathPair(pub(crate) String, pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathPair {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        match Path::<(String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((one, two))) if !one.contains('\0') && !two.contains('\0') => {
+                Ok(Self(one, two))
+            }
+            _ => {
+                let detail = "the address holds characters that no name has";
+                Err(encode::problem(&Problem::new(Code::NotFound, detail)))
+            }
+        }
+    }
+}
+
 fn too_large() -> Problem {
     Problem::new(Code::PayloadTooLarge, format!("the body is larger than {BODY_LIMIT} bytes"))
 }

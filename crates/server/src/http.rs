@@ -6,6 +6,7 @@ mod consensus;
 mod docs;
 mod doctor;
 mod executors;
+mod invitations;
 mod me;
 mod operations;
 mod packs;
@@ -13,6 +14,7 @@ mod page;
 mod rounds;
 mod sessions;
 mod stream;
+mod teams;
 mod templates;
 mod verifier_runs;
 mod verifier_tests;
@@ -25,7 +27,7 @@ use axum::{
     http::Uri,
     middleware::from_fn_with_state,
     response::Response,
-    routing::{MethodRouter, delete, get, post},
+    routing::{MethodRouter, delete, get, patch, post},
 };
 use jurat_core::code::Code;
 use jurat_engine::Engine;
@@ -102,6 +104,7 @@ impl Route {
 fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
+    routes.extend(people_routes());
     routes.extend(template_routes());
     routes
 }
@@ -135,6 +138,50 @@ fn registry_routes() -> Vec<Route> {
     ]
 }
 
+/// Handles, teams and invitations.
+fn people_routes() -> Vec<Route> {
+    vec![
+        route("PATCH", "/v1/me", "handle_claim", patch(me::claim)),
+        route("POST", "/v1/me/rename-handle", "handle_rename", post(me::rename)),
+        route("POST", "/v1/teams", "team_create", post(teams::create)),
+        route("GET", "/v1/teams", "team_list", get(teams::list)),
+        route("DELETE", "/v1/teams/{team}", "team_delete", delete(teams::erase)),
+        route("GET", "/v1/teams/{team}/members", "team_members", get(teams::members)),
+        route("POST", "/v1/teams/{team}/members", "team_invite", post(teams::add_member)),
+        route(
+            "DELETE",
+            "/v1/teams/{team}/members/{user}",
+            "team_remove",
+            delete(teams::remove_member),
+        ),
+        route(
+            "POST",
+            "/v1/teams/{team}/transfer-ownership",
+            "team_transfer",
+            post(teams::transfer),
+        ),
+        route("GET", "/v1/invitations", "invitation_list", get(invitations::list)),
+        route(
+            "POST",
+            "/v1/invitations/{id}/accept",
+            "invitation_accept",
+            post(invitations::accept),
+        ),
+        route(
+            "POST",
+            "/v1/invitations/{id}/decline",
+            "invitation_decline",
+            post(invitations::decline),
+        ),
+        route(
+            "POST",
+            "/v1/invitations/{id}/cancel",
+            "invitation_cancel",
+            post(invitations::cancel),
+        ),
+    ]
+}
+
 /// Templates, and instructions for agents. A name may have a slash in it, and so has two forms.
 fn template_routes() -> Vec<Route> {
     vec![
@@ -164,6 +211,13 @@ fn template_routes() -> Vec<Route> {
             post(templates::unarchive),
         )
         .also("/v1/templates/{ref}/{slug}/unarchive"),
+        route(
+            "POST",
+            "/v1/templates/{ref}/transfer-ownership",
+            "template_transfer",
+            post(templates::transfer),
+        )
+        .also("/v1/templates/{ref}/{slug}/transfer-ownership"),
         route(
             "POST",
             "/v1/templates/{ref}/safety-check",

@@ -5,6 +5,7 @@ mod both;
 mod checkup;
 mod credit;
 mod error;
+mod invitations;
 mod key;
 mod load;
 mod migrations;
@@ -15,6 +16,7 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod teams;
 mod templates;
 
 use std::{
@@ -43,6 +45,9 @@ pub use self::{
     checkup::{Checkup, EndedPage, Record},
     credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
+    invitations::{
+        AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
+    },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
@@ -53,10 +58,11 @@ pub use self::{
         VerifierGone, VersionSummary,
     },
     sqlite::Sqlite,
+    teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
     templates::{
         Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
-        Publish, PublishFile, PublishRefused, Publishable, Published, TemplateChange,
-        TemplateFilter, Templates,
+        OfferRefused, Publish, PublishFile, PublishRefused, Publishable, Published, TemplateChange,
+        TemplateFilter, TemplateOffer, Templates,
     },
 };
 
@@ -262,9 +268,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People + Templates {}
+pub trait Sharing: People + Teams + Invitations + Templates {}
 
-impl<S: People + Templates> Sharing for S {}
+impl<S: People + Teams + Invitations + Templates> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,9 @@ mod publish;
 mod read;
 
 use jurat_core::{
+    account::AccountName,
     id::AccountId,
+    team::Invitation,
     template::{
         Content, Lineage, Summary, Template, TemplateFile, TemplateLine, TemplateVersion,
         WhichTemplate,
@@ -21,7 +23,7 @@ pub(crate) use self::{
     publish::verifier_lock,
     read::{SERVING, read_serving},
 };
-use crate::both::operations;
+use crate::{InvitationRefused, both::operations};
 
 operations! {
     /// Templates, and what callers without a key may do with them.
@@ -52,10 +54,8 @@ operations! {
         fn template_change(change: &TemplateChange) -> Changed, or ChangeRefused = change::change;
         /// Makes a workflow of a version, with verifiers of its own.
         fn template_fork(fork: &Fork) -> Forked, or ForkRefused = fork::fork;
-        /// Gives a template to another account at once; the error says why it cannot be given.
-        fn template_transfer(
-            template: &str, from: &AccountId, to: &AccountId, at: &Timestamp
-        ) -> (), or String = change::given;
+        /// Offers a template of the account to somebody.
+        fn template_offer(offer: &TemplateOffer) -> Invitation, or OfferRefused = change::offer;
         /// Lets a network address act: makes its account, and gives it the credit of the month if
         /// it has not had it.
         fn anonymous_admit(account: &AccountId, micros: &i64, at: &Timestamp)
@@ -161,6 +161,22 @@ pub struct TemplateChange {
     pub which: WhichTemplate,
     pub change: Change,
     pub at: Timestamp,
+}
+
+/// A template that its owner offers to somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateOffer {
+    pub account: AccountId,
+    pub which: WhichTemplate,
+    pub to: AccountName,
+    pub invitation_id: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OfferRefused {
+    Unknown,
+    Invitation(InvitationRefused),
 }
 
 /// A template as it was before it changed.

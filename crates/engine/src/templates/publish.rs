@@ -11,7 +11,7 @@ use jurat_core::{
 use jurat_store::{Behalf, Publish, PublishRefused, Publishable, Published};
 
 use super::screen::{SafetyCheck, seen_of_workflow};
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, people::no_handle};
 
 /// What is to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Engine {
         let profile = self.inner.store.sharing().profile_get(&behalf, &name, &now).await?;
         match profile.and_then(|profile| profile.handle) {
             Some(_) => Ok(()),
-            None => Err(handle_not_claimed()),
+            None => Err(no_handle()),
         }
     }
 
@@ -180,13 +180,6 @@ fn authoring_notes(workflow: &Publishable) -> Vec<String> {
     })
 }
 
-fn handle_not_claimed() -> EngineError {
-    EngineError::Conflict(
-        "templates are published under a handle, and the account has none; claim one first"
-            .to_owned(),
-    )
-}
-
 fn verifier_gone(name: &str) -> EngineError {
     EngineError::Conflict(format!(
         "the verifier `{name}` that the workflow binds is revoked or gone; bind another one and save the workflow"
@@ -196,7 +189,7 @@ fn verifier_gone(name: &str) -> EngineError {
 fn refusal(refused: PublishRefused, publish: &Publish) -> EngineError {
     let conflict = |text: &str| EngineError::Conflict(text.to_owned());
     match refused {
-        PublishRefused::HandleNotClaimed => handle_not_claimed(),
+        PublishRefused::HandleNotClaimed => no_handle(),
         PublishRefused::WorkflowUnknown => {
             EngineError::NotFound { what: "workflow", id: publish.workflow_id.clone() }
         }

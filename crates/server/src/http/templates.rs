@@ -22,7 +22,7 @@ use jurat_wire::{
 
 use self::address::Named;
 pub(super) use self::owned::{
-    archive, delete, delete_version, deprecate, fork, publish, unarchive, unpublish,
+    archive, delete, delete_version, deprecate, fork, publish, transfer, unarchive, unpublish,
 };
 use super::page::{Filters, ListQuery, wrong};
 use crate::{

@@ -1,6 +1,7 @@
 //! What each operation is for, what it takes, and what it answers.
 
 mod credits;
+mod people;
 mod templates;
 mod verifiers;
 
@@ -41,6 +42,7 @@ pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
+pub(super) const PEOPLE: &str = "people";
 pub(super) const TEMPLATES: &str = "templates";
 pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
@@ -60,6 +62,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (WORKFLOW_TOOLS, "Get instructions for agents that design and improve workflows."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
     (CREDITS, "See and grant credit, and suspend accounts."),
+    (PEOPLE, "Be known by a handle, work in teams, and answer invitations."),
     (MODELS, "Offer the operations as tools to models and agents."),
     (OPERATIONS, "See whether the server is there, and read this document."),
 ];
@@ -106,7 +109,11 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
-        _ => return verifiers::describe(route).or_else(|| templates::describe(route)),
+        _ => {
+            return verifiers::describe(route)
+                .or_else(|| people::describe(route))
+                .or_else(|| templates::describe(route));
+        }
     })
 }
 

@@ -1,14 +1,20 @@
 //! Changes how templates stand, and to whom they belong. What a version says never changes.
 
-use jurat_core::{id::AccountId, template::Template, time::Timestamp};
+use jurat_core::{
+    id::AccountId,
+    team::{Invitation, InvitationKind},
+    template::Template,
+    time::Timestamp,
+};
 
 use super::{
-    Change, ChangeRefused, Changed, TemplateChange,
+    Change, ChangeRefused, Changed, OfferRefused, TemplateChange, TemplateOffer,
     read::{BY_ID, BY_SLUG, find, read_template},
 };
 use crate::{
     Result,
     both::{Tx, args},
+    invitations::{NewInvitation, cancel_all, invitation_make, lock_target},
     rows::{Cells, Columns},
 };
 
@@ -52,10 +58,11 @@ pub(super) async fn change(
     tx: &mut impl Tx,
     change: &TemplateChange,
 ) -> Result<Result<Changed, ChangeRefused>> {
-    tx.lock(&format!("templates {}", change.account)).await?;
     let Some(id) = find(tx, &change.which, change.at).await? else {
         return Ok(Err(ChangeRefused::Unknown));
     };
+    lock_target(tx, &id).await?;
+    tx.lock(&format!("templates {}", change.account)).await?;
     let found = tx.first(BY_ID, args![&id], read_template).await?;
     let Some(template) = found.filter(|template| template.account == change.account) else {
         return Ok(Err(ChangeRefused::Unknown));
@@ -76,7 +83,7 @@ pub(super) async fn change(
             tx.run(UNARCHIVE, args![change.at, &id]).await?;
             Ok(())
         }
-        Change::Delete => delete(tx, &template).await?,
+        Change::Delete => delete(tx, &template, change.at).await?,
     };
     Ok(done.map(|()| Changed { template, at: change.at }))
 }
@@ -126,7 +133,11 @@ async fn deprecate(
     Ok(Ok(()))
 }
 
-async fn delete(tx: &mut impl Tx, template: &Template) -> Result<Result<(), ChangeRefused>> {
+async fn delete(
+    tx: &mut impl Tx,
+    template: &Template,
+    at: Timestamp,
+) -> Result<Result<(), ChangeRefused>> {
     let read = |cells: &dyn Cells| {
         Columns::new(&cells, "template_versions", "template_id")?.text("template_id")
     };
@@ -134,20 +145,35 @@ async fn delete(tx: &mut impl Tx, template: &Template) -> Result<Result<(), Chan
     if is_published && template.archived_at.is_none() {
         return Ok(Err(ChangeRefused::Live));
     }
+    cancel_all(tx, &template.id, None, at).await?;
     for text in DELETE {
         tx.run(text, args![&template.id]).await?;
     }
     Ok(Ok(()))
 }
 
-pub(super) async fn given(
+pub(super) async fn offer(
     tx: &mut impl Tx,
-    target: &str,
-    from: &AccountId,
-    to: &AccountId,
-    at: &Timestamp,
-) -> Result<Result<(), String>> {
-    transfer(tx, target, from, to, *at).await
+    offer: &TemplateOffer,
+) -> Result<Result<Invitation, OfferRefused>> {
+    let Some(id) = find(tx, &offer.which, offer.at).await? else {
+        return Ok(Err(OfferRefused::Unknown));
+    };
+    lock_target(tx, &id).await?;
+    let found = tx.first(BY_ID, args![&id], read_template).await?;
+    let Some(template) = found.filter(|template| template.account == offer.account) else {
+        return Ok(Err(OfferRefused::Unknown));
+    };
+    let new = NewInvitation {
+        id: offer.invitation_id.clone(),
+        kind: InvitationKind::TemplateOwnership,
+        target_id: id,
+        target_label: format!("@{}/{}", template.handle, template.slug),
+        from: offer.account.clone(),
+        to: offer.to.clone(),
+        at: offer.at,
+    };
+    Ok(invitation_make(tx, &new).await?.map_err(OfferRefused::Invitation))
 }
 
 /// Gives a template to another account; it leads on from where it was. The inner error says in

@@ -13,7 +13,8 @@ pub use self::{
     },
     request::{
         ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
-        PublishTemplateRequest, SearchOrder, SearchTemplatesRequest, decode_archive,
-        decode_deprecate, decode_fork, decode_publish, decode_search, reference,
+        PublishTemplateRequest, SearchOrder, SearchTemplatesRequest, TransferTemplateRequest,
+        decode_archive, decode_deprecate, decode_fork, decode_publish, decode_search,
+        decode_transfer, reference,
     },
 };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    caller, code, consensus, job, ledger, replica, round, run, session, template, verifier,
+    caller, code, consensus, job, ledger, replica, round, run, session, team, template, verifier,
 };
 use serde::{Serialize, Serializer};
 use utoipa::{
@@ -48,6 +48,8 @@ described! {
     ErrorCode, code::Code, "A stable name for what went wrong.";
     FactcheckMode, job::FactcheckMode, "How a fact check is to be done; passed on to the executors.";
     FailureCode, replica::FailureCode, "Why a replica has no verdict.";
+    InvitationKind, team::InvitationKind, "What an invitation offers.";
+    InvitationResolution, team::Resolution, "How an invitation ended.";
     InputContract, verifier::InputContract, "What a judge reads: named text fields, one image, or both.";
     Kind, job::Kind, "What a round was asked to do.";
     Label, replica::Label, "What a replica, or a round, says in one word.";
@@ -60,6 +62,7 @@ described! {
     RunPurpose, run::Purpose, "What a run is for.";
     SafetyStatus, template::SafetyStatus, "What the screen found.";
     Scope, caller::Scope, "What a key may do.";
+    TeamRole, team::TeamRole, "What somebody is in a team.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
     TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
     VerifierStatus, verifier::Standing, "Whether a verifier can be used.";

@@ -1,10 +1,11 @@
 //! What the owner of a template does, and forks.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::caller::Caller;
+use jurat_core::{caller::Caller, team::Invitation};
 use jurat_engine::{Change, Changed, Engine, ForkOrder, Forked, PublishOrder, Published};
-use jurat_wire::api::templates::{
-    self, ArchivedTemplate, DeletedTemplate, UnarchivedTemplate, UnpublishedVersion,
+use jurat_wire::api::{
+    invitations,
+    templates::{self, ArchivedTemplate, DeletedTemplate, UnarchivedTemplate, UnpublishedVersion},
 };
 use serde_json::{Value, json};
 
@@ -158,4 +159,19 @@ pub(in crate::http) async fn delete(
 fn deleted(it: &Changed) -> Value {
     let (template_id, slug) = (it.template.id.as_str(), it.template.slug.as_str());
     json!(DeletedTemplate { template_id, slug, deleted: true })
+}
+
+pub(in crate::http) async fn transfer(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    named: Named,
+    Json(body): Json,
+) -> Answer {
+    let wanted = named.wanted(&[])?;
+    let to = templates::decode_transfer(&body)?;
+    let reply = |it: &Invitation| json!(invitations::sent(it));
+    let keyed = repeatable.keyed("template_transfer", &body, StatusCode::OK, reply);
+    let done = engine.template_offer(&caller, &wanted, to, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&reply(it))))
 }

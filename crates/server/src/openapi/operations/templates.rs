@@ -2,14 +2,15 @@
 
 use jurat_core::{caller::Scope, code::Code};
 use jurat_wire::api::{
+    invitations::InvitationSent,
     packs::PackBody,
     page::Page,
     templates::{
         ArchiveTemplateRequest, ArchivedTemplate, DeletedTemplate, DeletedVersion,
         DeprecateVersionRequest, DeprecatedVersion, FileEnvelope, ForkTemplateRequest,
         ForkedTemplate, PublishTemplateRequest, PublishedTemplate, SafetyCheckBody, SearchReply,
-        SearchTemplatesRequest, TemplateBody, TemplateSummary, UnarchivedTemplate,
-        UnpublishedVersion,
+        SearchTemplatesRequest, TemplateBody, TemplateSummary, TransferTemplateRequest,
+        UnarchivedTemplate, UnpublishedVersion,
     },
 };
 use serde_json::json;
@@ -37,6 +38,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "template_unpublish" => unpublish(),
         "template_delete_version" => delete_version(),
         "template_deprecate" => deprecate(),
+        "template_transfer" => transfer(),
         _ => return None,
     })
 }
@@ -77,6 +79,7 @@ fn publish() -> Description {
         .refuses([
             Code::NotFound,
             Code::Conflict,
+            Code::HandleNotClaimed,
             Code::SafetyVerificationFailed,
             Code::SafetyVerificationUnavailable,
         ])
@@ -235,4 +238,28 @@ fn deprecate() -> Description {
         )
         .repeatable()
         .refuses([Code::NotFound])
+}
+
+fn transfer() -> Description {
+    let text = "Offers a template of the caller to somebody with a handle. Whoever accepts owns it, and its name from before leads to the new one.";
+    let to = json!({ "new_owner_user_id_or_email": "bob@example.com" });
+    Description::new(TEMPLATES, "Hand a template over", text)
+        .scope(Scope::WorkflowsWrite)
+        .takes::<TransferTemplateRequest>([("plain", to)])
+        .answers::<InvitationSent<'_>>(
+            200,
+            "What was offered.",
+            json!({
+                "invitation_id": examples::ID, "kind": "template_ownership_transfer",
+                "target_id": examples::ID, "target_label": "@ann/report",
+                "expires_at": "2026-11-29T09:30:00Z",
+            }),
+        )
+        .repeatable()
+        .refuses([
+            Code::NotFound,
+            Code::Conflict,
+            Code::InvitationAlreadyPending,
+            Code::QuotaExceeded,
+        ])
 }

@@ -1,7 +1,9 @@
 //! Templates: published once, seen while they are live, and never changed.
 
 use jurat_core::{
+    account::AccountName,
     id::{AccountId, uuid},
+    team::Resolution,
     template::{
         Content, DesignChecks, Safety, SafetyStatus, Snapshot, Summary, TemplateVersion,
         WhichTemplate,
@@ -11,8 +13,8 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, Change, ChangeRefused, Changed, Deploy, Fork, ForkNotes, ForkedVerifier, HandleClaim,
-    Publish, PublishRefused, Published, Removal, Store, TemplateChange, TemplateFilter,
-    VerifierGone, Written,
+    InvitationAnswer, Publish, PublishRefused, Published, Removal, Store, TemplateChange,
+    TemplateFilter, TemplateOffer, VerifierGone, Written,
 };
 
 use super::verifiers::deployed;
@@ -396,9 +398,32 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
     let bob = account("bob");
     store.account_ensure(&bob, at(0)).await.unwrap();
     let id = published(store, &ann, 9).await.template.id;
-    let give = async |from: &AccountId, to: &AccountId| {
-        let given = store.sharing().template_transfer(&ALL, &id, from, to, &at(12), None).await;
-        matches!(given.unwrap(), Written::Done(()))
+    let mut count = 0;
+    let mut give = async |from: &AccountId, to: &AccountId| {
+        count += 1;
+        let offer = TemplateOffer {
+            account: from.clone(),
+            which: WhichTemplate::Id(id.clone()),
+            to: AccountName::Id(to.clone()),
+            invitation_id: uuid(at(count), 9),
+            at: at(12),
+        };
+        let offered = store.sharing().template_offer(&ALL, &offer, None).await.unwrap();
+        let Written::Done(invitation) = offered else { return false };
+        let answer = InvitationAnswer {
+            id: invitation.id.clone(),
+            by: to.clone(),
+            resolution: Resolution::Accepted,
+            at: at(13),
+        };
+        let taken = store.sharing().invitation_answer(&ALL, &answer, None).await.unwrap();
+        let is_taken = matches!(taken, Written::Done(_));
+        if !is_taken {
+            let back =
+                InvitationAnswer { by: from.clone(), resolution: Resolution::Cancelled, ..answer };
+            store.sharing().invitation_answer(&ALL, &back, None).await.unwrap();
+        }
+        is_taken
     };
     // Whoever has no handle cannot have one.
     assert!(!give(&ann.account, &bob).await);

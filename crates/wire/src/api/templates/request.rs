@@ -50,7 +50,9 @@ pub struct SearchTemplatesRequest {
 #[serde(deny_unknown_fields)]
 pub struct ForkTemplateRequest {
     /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
-    #[schema(pattern = r"\S", max_length = 300)]
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
     pub identifier: String,
     /// The version to fork; the newest when left out.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
@@ -74,6 +76,21 @@ pub struct DeprecateVersionRequest {
 pub struct ArchiveTemplateRequest {
     #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
     pub archive_reason: Option<String>,
+}
+
+/// Somebody who is offered a workflow or a template.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferTemplateRequest {
+    /// An e-mail address, a handle, or the id of an account.
+    #[schema(min_length = 1, pattern = r"\S")]
+    pub new_owner_user_id_or_email: String,
+}
+
+pub fn decode_transfer(body: &Value) -> Result<&str, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    fields.refuse_others(&["new_owner_user_id_or_email"])?;
+    fields.required_text("new_owner_user_id_or_email")
 }
 
 /// What a search is asked for.
