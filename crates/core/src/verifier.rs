@@ -12,6 +12,7 @@ pub use self::{
     draft::NewVersion,
     reference::{RefError, SYSTEM_PREFIX, VerifierRef, Which},
 };
+pub(crate) use self::reference::is_uuid;
 use crate::{id::AccountId, job::words, time::Timestamp};
 
 words!(
