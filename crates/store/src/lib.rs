@@ -15,6 +15,7 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod workflows;
 
 use std::{
     collections::BTreeMap,
@@ -52,6 +53,11 @@ pub use self::{
         VersionSummary,
     },
     sqlite::Sqlite,
+    workflows::{
+        FileRead, FilesAsked, FilesPatch, Found, GrantOrder, Granting, Left, Lineage, RevokeOrder,
+        Revoking, SaveTarget, Saved, Upstream, Whose, WorkflowAsked, WorkflowChange, WorkflowQuery,
+        WorkflowRefused, WorkflowSave, WorkflowView, Workflows,
+    },
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -253,9 +259,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People {}
+pub trait Sharing: People + Workflows {}
 
-impl<S: People> Sharing for S {}
+impl<S: People + Workflows> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
