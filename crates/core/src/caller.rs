@@ -25,10 +25,16 @@ pub enum Scope {
     UsageRead,
     /// Make, list and revoke keys of the account, which may do no more than this one.
     KeysWrite,
+    /// Read workflows and templates, and who may use them.
+    WorkflowsRead,
+    /// Save, share, publish and delete workflows and templates.
+    WorkflowsWrite,
+    /// Change the account's handle, its teams and its invitations.
+    AccountWrite,
 }
 
 impl Scope {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Admin,
         Self::RoundsCreate,
         Self::RoundsRead,
@@ -38,10 +44,13 @@ impl Scope {
         Self::VerifiersRun,
         Self::UsageRead,
         Self::KeysWrite,
+        Self::WorkflowsRead,
+        Self::WorkflowsWrite,
+        Self::AccountWrite,
     ];
 
     /// What an account does with its own: the scopes of a key that an admin makes without a word.
-    pub const OWN: [Self; 7] = [
+    pub const OWN: [Self; 10] = [
         Self::RoundsCreate,
         Self::RoundsRead,
         Self::VerifiersRead,
@@ -49,6 +58,9 @@ impl Scope {
         Self::VerifiersRun,
         Self::UsageRead,
         Self::KeysWrite,
+        Self::WorkflowsRead,
+        Self::WorkflowsWrite,
+        Self::AccountWrite,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -62,6 +74,9 @@ impl Scope {
             Self::VerifiersRun => "verifiers:run",
             Self::UsageRead => "usage:read",
             Self::KeysWrite => "keys:write",
+            Self::WorkflowsRead => "workflows:read",
+            Self::WorkflowsWrite => "workflows:write",
+            Self::AccountWrite => "account:write",
         }
     }
 }

@@ -70,7 +70,7 @@ impl Error for StoreError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error(
-        "the database has schema version {found} and this program needs {needed}; start it once with a role that may migrate"
+        "the database has schema version {found} and this program needs {needed}; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
     )]
     SchemaOld { found: i64, needed: i64 },
     #[error(
@@ -91,4 +91,8 @@ pub(crate) enum Refusal {
     Panicked,
     #[error("the database takes no writes")]
     ReadOnly,
+    #[error(
+        "the role `{role}` {why}, so row security would not hold for it; serve with a role of its own, and give that of the owner to `jurat serve` with `--migrate-url`"
+    )]
+    RoleTooStrong { role: String, why: &'static str },
 }

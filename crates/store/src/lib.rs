@@ -378,7 +378,7 @@ pub enum Location {
     /// Gone with the process; for tests and demonstrations.
     Memory,
     File(PathBuf),
-    /// `migrate_url` names the role that owns the tables; without one, `url` migrates too.
+    /// `migrate_url` logs in with the role that owns the tables; without one, they must be there.
     Postgres {
         url: String,
         migrate_url: Option<String>,
@@ -401,10 +401,7 @@ pub async fn open(location: &Location) -> Result<Arc<dyn Store>> {
     Ok(match location {
         Location::Memory => Arc::new(Sqlite::in_memory()?),
         Location::File(path) => Arc::new(Sqlite::open(path).await?),
-        Location::Postgres { url, migrate_url: None } => {
-            Postgres::migrate(url, None).await?;
-            Arc::new(Postgres::connect(url).await?)
-        }
+        Location::Postgres { url, migrate_url: None } => Arc::new(Postgres::connect(url).await?),
         Location::Postgres { url, migrate_url: Some(migrate_url) } => {
             let role = postgres::role_of(url)?;
             Postgres::migrate(migrate_url, Some(&role)).await?;

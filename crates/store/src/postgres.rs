@@ -7,6 +7,7 @@ mod ledger;
 mod migrate;
 mod once;
 mod registry;
+mod role;
 mod rounds;
 mod runs;
 
@@ -25,6 +26,7 @@ use jurat_core::{
 };
 use sqlx::{
     Connection as _, Executor as _, PgPool, Row as _,
+    pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions, PgRow},
 };
 
@@ -52,9 +54,16 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 /// No statement of ours takes long; one that does must not hold its connection for ever. And
 /// whatever the server's default, what was acknowledged is on disk.
-const SETTINGS: &str = "set statement_timeout = '10s'; set synchronous_commit = on";
+/// A connection sees nothing until it is said on whose behalf it is used.
+const SETTINGS: &str =
+    "set statement_timeout = '10s'; set synchronous_commit = on; set jurat.account = ''";
 /// For what reads whole tables, which takes longer than any other statement of ours may.
 const PATIENCE: &str = "set local statement_timeout = '120s'";
+
+/// On whose behalf a connection is used; the policies of the tables compare it with their rows.
+const SIGHT: &str = "select set_config('jurat.account', $1, false)";
+/// No account has this name.
+const EVERYTHING: &str = "*";
 
 #[derive(Debug)]
 pub struct Postgres {
@@ -82,8 +91,11 @@ impl Postgres {
             })
             .connect_with(options(url)?)
             .await?;
-        let found = migrate::version(&pool).await?;
+        let mut first = pool.acquire().await?;
+        let found = migrate::version(&mut first).await?;
         migrations::check_served(found).map_err(StoreError::unavailable)?;
+        role::check(&mut first).await?;
+        drop(first);
         Ok(Self { pool })
     }
 
@@ -95,12 +107,27 @@ impl Postgres {
 }
 
 impl Postgres {
-    /// Begins a transaction that sees what those may see on whose behalf it is.
-    pub(crate) async fn begin(
+    /// A connection on behalf of somebody. Nothing else takes one from the pool, so none is used
+    /// with the sight of who had it before.
+    pub(crate) async fn on_behalf(
         &self,
-        _behalf: &Behalf,
-    ) -> Result<sqlx::Transaction<'static, sqlx::Postgres>> {
-        Ok(self.pool.begin().await?)
+        behalf: &Behalf,
+    ) -> Result<PoolConnection<sqlx::Postgres>> {
+        let mut connection = self.pool.acquire().await?;
+        let whose = match behalf {
+            Behalf::Account(account) => account.as_str(),
+            Behalf::Platform => EVERYTHING,
+        };
+        sqlx::query(SIGHT).bind(whose).execute(&mut *connection).await?;
+        Ok(connection)
+    }
+
+    async fn sight_of(&self, account: &AccountId) -> Result<PoolConnection<sqlx::Postgres>> {
+        self.on_behalf(&Behalf::Account(account.clone())).await
+    }
+
+    async fn sight(&self) -> Result<PoolConnection<sqlx::Postgres>> {
+        self.on_behalf(&Behalf::Platform).await
     }
 }
 
@@ -128,93 +155,117 @@ impl Store for Postgres {
         let executor = ExecutorRow::new(executor)?;
         let session = session.map(SessionRow::new).transpose()?;
         let once = once.map(OnceRow::new);
-        installation::executor_add(&self.pool, &executor, session.as_ref(), once.as_ref()).await
+        installation::executor_add(
+            &mut *self.sight().await?,
+            &executor,
+            session.as_ref(),
+            once.as_ref(),
+        )
+        .await
     }
 
     async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
-        installation::executor_get(&self.pool, name).await
+        installation::executor_get(&mut *self.sight().await?, name).await
     }
 
     async fn executor_list(&self, page: &Page) -> Result<Vec<Executor>> {
-        installation::executor_list(&self.pool, page).await
+        installation::executor_list(&mut *self.sight().await?, page).await
     }
 
     async fn executor_probed(&self, name: &str, probe: &Probe) -> Result<bool> {
-        installation::executor_probed(&self.pool, name, &probe_text(probe)?).await
+        installation::executor_probed(&mut *self.sight().await?, name, &probe_text(probe)?).await
     }
 
     async fn executor_remove(&self, name: &str, once: Option<&Once>) -> Result<Removed> {
-        installation::executor_remove(&self.pool, name, once.map(OnceRow::new).as_ref()).await
+        installation::executor_remove(
+            &mut *self.sight().await?,
+            name,
+            once.map(OnceRow::new).as_ref(),
+        )
+        .await
     }
 
     async fn session_add(&self, session: &Session, once: Option<&Once>) -> Result<SessionAdded> {
         let session = SessionRow::new(session)?;
-        installation::session_add(&self.pool, &session, once.map(OnceRow::new).as_ref()).await
+        installation::session_add(
+            &mut *self.sight().await?,
+            &session,
+            once.map(OnceRow::new).as_ref(),
+        )
+        .await
     }
 
     async fn session_get(&self, id: &str) -> Result<Option<Session>> {
-        installation::session_get(&self.pool, id).await
+        installation::session_get(&mut *self.sight().await?, id).await
     }
 
     async fn session_list(&self, page: &Page) -> Result<Vec<Session>> {
-        installation::session_list(&self.pool, page).await
+        installation::session_list(&mut *self.sight().await?, page).await
     }
 
     async fn session_remove(&self, id: &str, once: Option<&Once>) -> Result<Removed> {
-        installation::session_remove(&self.pool, id, once.map(OnceRow::new).as_ref()).await
+        installation::session_remove(&mut *self.sight().await?, id, once.map(OnceRow::new).as_ref())
+            .await
     }
 
     async fn pool(&self) -> Result<Pool> {
-        installation::pool(&self.pool).await
+        installation::pool(&mut *self.sight().await?).await
     }
 
     async fn pool_version(&self) -> Result<i64> {
-        installation::pool_version(&self.pool).await
+        installation::pool_version(&mut *self.sight().await?).await
     }
 
     async fn account_ensure(&self, account: &AccountId, now: Timestamp) -> Result<()> {
-        keys::account_ensure(&self.pool, account, now).await
+        keys::account_ensure(&mut *self.sight().await?, account, now).await
     }
 
     async fn key_put(&self, key: &KeyRecord) -> Result<()> {
-        keys::put(&self.pool, &KeyRow::new(key)?).await
+        keys::put(&mut *self.sight().await?, &KeyRow::new(key)?).await
     }
 
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>> {
-        keys::get(&self.pool, id).await
+        keys::get(&mut *self.sight().await?, id).await
     }
 
     async fn key_add(&self, key: &KeyRecord, once: Option<&Once>) -> Result<KeyAdded> {
-        keys::add(&self.pool, &KeyRow::new(key)?, once.map(OnceRow::new).as_ref()).await
+        keys::add(&mut *self.sight().await?, &KeyRow::new(key)?, once.map(OnceRow::new).as_ref())
+            .await
     }
 
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
-        keys::list(&self.pool, account, page).await
+        keys::list(&mut *self.sight().await?, account, page).await
     }
 
     async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked> {
-        keys::revoke(&self.pool, revocation, once.map(OnceRow::new).as_ref()).await
+        keys::revoke(&mut *self.sight().await?, revocation, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn key_rotate(&self, rotation: &Rotation, once: Option<&Once>) -> Result<Rotated> {
-        keys::rotate(&self.pool, rotation, once.map(OnceRow::new).as_ref()).await
+        keys::rotate(&mut *self.sight().await?, rotation, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
-        keys::used(&self.pool, uses).await
+        keys::used(&mut *self.sight().await?, uses).await
     }
 
     async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened> {
         let row = RoundRow::new(round)?;
-        rounds::open(&self.pool, &row, once.map(OnceRow::new).as_ref()).await
+        rounds::open(
+            &mut *self.sight_of(&round.account).await?,
+            &row,
+            once.map(OnceRow::new).as_ref(),
+        )
+        .await
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
-        rounds::close(&self.pool, ClosingRow::new(round, closing)?).await
+        rounds::close(&mut *self.sight_of(&round.account).await?, ClosingRow::new(round, closing)?)
+            .await
     }
 
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
-        rounds::get(&self.pool, account, id).await
+        rounds::get(&mut *self.sight_of(account).await?, account, id).await
     }
 
     async fn round_list(
@@ -222,11 +273,11 @@ impl Store for Postgres {
         account: &AccountId,
         filter: &RoundFilter,
     ) -> Result<Vec<RoundSummary>> {
-        rounds::list(&self.pool, account, filter).await
+        rounds::list(&mut *self.sight_of(account).await?, account, filter).await
     }
 
     async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
-        rounds::claim(&self.pool, claim).await
+        rounds::claim(&mut *self.sight().await?, claim).await
     }
 
     async fn round_call_off(
@@ -235,15 +286,15 @@ impl Store for Postgres {
         id: &RoundId,
         at: Timestamp,
     ) -> Result<bool> {
-        rounds::call_off(&self.pool, account, id, at).await
+        rounds::call_off(&mut *self.sight_of(account).await?, account, id, at).await
     }
 
     async fn rounds_called_off(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
-        rounds::called_off(&self.pool, node).await
+        rounds::called_off(&mut *self.sight().await?, node).await
     }
 
     async fn once_get(&self, account: &AccountId, key: &str) -> Result<Option<DoneBefore>> {
-        once::get(&self.pool, account, key).await
+        once::get(&mut *self.sight_of(account).await?, account, key).await
     }
 
     async fn once_answer(
@@ -252,12 +303,17 @@ impl Store for Postgres {
         key: &str,
         answer: &SavedAnswer,
     ) -> Result<()> {
-        once::answer(&self.pool, account.as_str(), key, answer).await
+        once::answer(&mut *self.sight_of(account).await?, account.as_str(), key, answer).await
     }
 
     async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
         let row = DeployRow::new(deploy)?;
-        registry::deploy(&self.pool, &row, once.map(OnceRow::new).as_ref()).await
+        registry::deploy(
+            &mut *self.sight_of(&deploy.account).await?,
+            &row,
+            once.map(OnceRow::new).as_ref(),
+        )
+        .await
     }
 
     async fn verifier_get(
@@ -266,11 +322,11 @@ impl Store for Postgres {
         which: &Which,
         version: Option<u32>,
     ) -> Result<Option<VerifierVersion>> {
-        registry::get(&self.pool, account, which, version).await
+        registry::get(&mut *self.sight_of(account).await?, account, which, version).await
     }
 
     async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
-        registry::list(&self.pool, account, page).await
+        registry::list(&mut *self.sight_of(account).await?, account, page).await
     }
 
     async fn verifier_versions(
@@ -280,7 +336,13 @@ impl Store for Postgres {
         before: Option<u32>,
         limit: u32,
     ) -> Result<Vec<VersionSummary>> {
-        registry::versions(&self.pool, account, verifier_id, (before, limit)).await
+        registry::versions(
+            &mut *self.sight_of(account).await?,
+            account,
+            verifier_id,
+            (before, limit),
+        )
+        .await
     }
 
     async fn verifier_revoke(
@@ -288,7 +350,12 @@ impl Store for Postgres {
         removal: &Removal,
         once: Option<&Once>,
     ) -> Result<VerifierGone> {
-        registry::revoke(&self.pool, removal, once.map(OnceRow::new).as_ref()).await
+        registry::revoke(
+            &mut *self.sight_of(&removal.account).await?,
+            removal,
+            once.map(OnceRow::new).as_ref(),
+        )
+        .await
     }
 
     async fn verifier_delete(
@@ -296,11 +363,11 @@ impl Store for Postgres {
         removal: &Removal,
         once: Option<&Once>,
     ) -> Result<VerifierGone> {
-        registry::delete(&self.pool, removal, once.map(OnceRow::new).as_ref()).await
+        registry::delete(&mut *self.sight().await?, removal, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
-        registry::measurement_add(&self.pool, account, measurement).await
+        registry::measurement_add(&mut *self.sight_of(account).await?, account, measurement).await
     }
 
     async fn measurement_get(
@@ -310,7 +377,13 @@ impl Store for Postgres {
         version: u32,
         purpose: Purpose,
     ) -> Result<Option<Measurement>> {
-        registry::measurement_get(&self.pool, account, (verifier_id, version), purpose).await
+        registry::measurement_get(
+            &mut *self.sight_of(account).await?,
+            account,
+            (verifier_id, version),
+            purpose,
+        )
+        .await
     }
 
     async fn measurements(
@@ -319,15 +392,16 @@ impl Store for Postgres {
         verifier_id: &str,
         version: u32,
     ) -> Result<Vec<Measurement>> {
-        registry::measurements(&self.pool, account, verifier_id, version).await
+        registry::measurements(&mut *self.sight_of(account).await?, account, verifier_id, version)
+            .await
     }
 
     async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>> {
-        runs::get(&self.pool, account, id).await
+        runs::get(&mut *self.sight_of(account).await?, account, id).await
     }
 
     async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>> {
-        runs::list(&self.pool, account, filter).await
+        runs::list(&mut *self.sight_of(account).await?, account, filter).await
     }
 
     async fn verdict_get(
@@ -336,7 +410,7 @@ impl Store for Postgres {
         digest: &str,
         since: Timestamp,
     ) -> Result<Option<KnownVerdict>> {
-        registry::verdict_get(&self.pool, account, digest, since).await
+        registry::verdict_get(&mut *self.sight_of(account).await?, account, digest, since).await
     }
 
     async fn verdict_put(
@@ -345,11 +419,12 @@ impl Store for Postgres {
         verifier_id: &str,
         verdict: &KnownVerdict,
     ) -> Result<()> {
-        registry::verdict_put(&self.pool, account, verifier_id, verdict).await
+        registry::verdict_put(&mut *self.sight_of(account).await?, account, verifier_id, verdict)
+            .await
     }
 
     async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {
-        ledger::grant(&self.pool, grant, once.map(OnceRow::new).as_ref()).await
+        ledger::grant(&mut *self.sight().await?, grant, once.map(OnceRow::new).as_ref()).await
     }
 
     async fn account_suspend(
@@ -357,19 +432,20 @@ impl Store for Postgres {
         suspension: &Suspension,
         once: Option<&Once>,
     ) -> Result<Suspended> {
-        ledger::suspend(&self.pool, suspension, once.map(OnceRow::new).as_ref()).await
+        ledger::suspend(&mut *self.sight().await?, suspension, once.map(OnceRow::new).as_ref())
+            .await
     }
 
     async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>> {
-        ledger::account(&self.pool, account).await
+        ledger::account(&mut *self.sight().await?, account).await
     }
 
     async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>> {
-        ledger::accounts(&self.pool, page).await
+        ledger::accounts(&mut *self.sight().await?, page).await
     }
 
     async fn credit_spent(&self, account: &AccountId, since: Timestamp) -> Result<Spending> {
-        ledger::spent(&self.pool, account, since).await
+        ledger::spent(&mut *self.sight_of(account).await?, account, since).await
     }
 
     async fn credit_transfers(
@@ -378,37 +454,37 @@ impl Store for Postgres {
         before: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Transfer>> {
-        ledger::transfers(&self.pool, account, before, limit).await
+        ledger::transfers(&mut *self.sight_of(account).await?, account, before, limit).await
     }
 
     async fn credit_check(&self) -> Result<Vec<String>> {
-        ledger::check(&self.pool).await
+        ledger::check(&mut *self.sight().await?).await
     }
 
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>> {
-        rounds::entry(&self.pool, account, receipt_id).await
+        rounds::entry(&mut *self.sight_of(account).await?, account, receipt_id).await
     }
 
     async fn check(&self) -> Result<Checkup> {
-        checkup::check(&self.pool).await
+        checkup::check(&mut *self.sight().await?).await
     }
 
     async fn ended_since(&self, count: u32) -> Result<Option<RoundId>> {
-        checkup::ended_since(&self.pool, count).await
+        checkup::ended_since(&mut *self.sight().await?, count).await
     }
 
     async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>> {
-        checkup::ended_page(&self.pool, page).await
+        checkup::ended_page(&mut *self.sight().await?, page).await
     }
 
     async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>> {
-        checkup::record(&self.pool, account, id).await
+        checkup::record(&mut *self.sight_of(account).await?, account, id).await
     }
 
     async fn ping(&self) -> Result<()> {
         let read_only: String =
             sqlx::query_scalar("select current_setting('transaction_read_only')")
-                .fetch_one(&self.pool)
+                .fetch_one(&mut *self.sight().await?)
                 .await?;
         // A standby answers too, and takes no writes.
         if read_only == "on" {
@@ -471,9 +547,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_acknowledged_is_on_disk_whatever_the_default_of_the_server() {
-        let schema = Schema::new().await;
-        let url = format!("{}&options[synchronous_commit]=off", schema.url());
-        Postgres::migrate(&url, None).await.unwrap();
+        let schema = Schema::served().await;
+        let url = format!("{}&options[synchronous_commit]=off", schema.serving_url());
         let store = Postgres::connect(&url).await.unwrap();
         let setting: String = sqlx::query_scalar("select current_setting('synchronous_commit')")
             .fetch_one(&store.pool)

@@ -5,8 +5,11 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use jurat_store::Location;
+use jurat_store::{Location, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+/// The role that serves in all tests: it owns nothing and is above nothing.
+const SERVING: &str = "jurat_serving";
 
 /// A schema that no other test uses.
 #[derive(Debug)]
@@ -20,8 +23,20 @@ impl Schema {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let schema = Self { name: format!("jurat_{}_{next}", process::id()), server: server() };
-        let create = format!("drop schema if exists {0} cascade; create schema {0}", schema.name);
+        let create = format!(
+            "drop schema if exists {0} cascade; create schema {0}; \
+             do $$ begin create role {SERVING} login; \
+             exception when duplicate_object or unique_violation then null; end $$",
+            schema.name
+        );
         schema.execute(&create).await.unwrap();
+        schema
+    }
+
+    /// A schema with all tables, as the serving role needs it.
+    pub async fn served() -> Self {
+        let schema = Self::new().await;
+        Postgres::migrate(&schema.url(), Some(SERVING)).await.unwrap();
         schema
     }
 
@@ -44,14 +59,28 @@ impl Schema {
         url.into()
     }
 
+    /// Makes the tables of another database, and returns its address for the role that serves.
+    pub async fn serve_database(&self, database: &str) -> String {
+        let owner = self.url_of_database(database);
+        Postgres::migrate(&owner, Some(SERVING)).await.unwrap();
+        let mut url = url::Url::parse(&owner).unwrap();
+        url.set_username(SERVING).unwrap();
+        url.into()
+    }
+
     fn url_with(&self, server: &str) -> String {
         let mut url = url::Url::parse(server).unwrap();
         url.query_pairs_mut().append_pair("options[search_path]", &self.name);
         url.into()
     }
 
+    /// The address of the schema for the role that serves.
+    pub fn serving_url(&self) -> String {
+        self.url_of(SERVING)
+    }
+
     pub fn location(&self) -> Location {
-        Location::Postgres { url: self.url(), migrate_url: None }
+        Location::Postgres { url: self.serving_url(), migrate_url: Some(self.url()) }
     }
 
     pub async fn execute(&self, sql: &str) -> Result<(), String> {

@@ -300,8 +300,8 @@ async fn no_password_of_a_database_is_told_by_a_server_that_cannot_reach_it() {
 
 /// The same with a database that is reached with a password.
 pub(crate) async fn on_postgres() {
-    let (home, schema) = (Home::new(), Schema::new().await);
-    let mut url = url::Url::parse(&schema.url()).unwrap();
+    let (home, schema) = (Home::new(), Schema::served().await);
+    let mut url = url::Url::parse(&schema.serving_url()).unwrap();
     url.set_password(Some(PASSWORD)).unwrap();
     let (all, secrets) = run(&home, "text", url.as_str()).await;
     check(&all, &secrets);

@@ -11,9 +11,9 @@ const NOWHERE: &str = "http://127.0.0.1:1";
 
 #[tokio::test]
 async fn a_command_that_names_no_store_uses_the_server_that_runs() {
-    let schema = Schema::new().await;
+    let schema = Schema::served().await;
     let home = Home::new();
-    let url = schema.url();
+    let url = schema.serving_url();
     let server = home.start(&["serve", "--listen", "127.0.0.1:0", "--store", &url]).listening();
     home.run(&["executors", "add", "here", NOWHERE]).ok();
     let listed = "select 1 / count(*) from executors where name = 'here'";
@@ -73,9 +73,9 @@ async fn no_secret_is_told_by_a_server_that_logs_in_with_a_password() {
 
 #[tokio::test]
 async fn the_doctor_looks_at_the_database_and_its_clock() {
-    let schema = Schema::new().await;
+    let schema = Schema::served().await;
     let home = Home::new();
-    let url = schema.url();
+    let url = schema.serving_url();
     home.run(&["executors", "add", "down", NOWHERE, "--store", &url]).ok();
     let body = home.run(&["doctor", "--json", "--store", &url]).ok().json();
     let details: Vec<&str> =

@@ -259,3 +259,98 @@ create table anonymous_grants (
 create index verifier_runs_of_all on verifier_runs (verifier_id, account_id);
 create index known_verdicts_of_all on known_verdicts (verifier_id, account_id);
 create index verifiers_by_id on verifiers (id);
+
+-- The second line of what each account can see: the serving role owns no table and does not bypass
+-- these policies, and says on whose behalf it asks. A program that never says so is one from before
+-- there were policies, and sees what it saw then.
+create function jurat_sees(owner text) returns boolean language sql stable as $$
+    select case coalesce(current_setting('jurat.account', true), '*')
+        when '*' then true else owner = current_setting('jurat.account', true) end
+$$;
+
+-- Those who may see what is shared are found past the policies, which would otherwise ask each other.
+create function jurat_shares_workflow(owner text, workflow text) returns boolean
+language sql stable security definer as $$
+    select exists (
+        select 1 from workflow_grants
+        where account_id = owner and workflow_id = workflow and (
+            grantee_id = current_setting('jurat.account', true) or grantee_id in (
+                select team_id from team_members
+                where account_id = current_setting('jurat.account', true))))
+$$;
+
+create function jurat_shares_verifier(owner text, verifier text) returns boolean
+language sql stable security definer as $$
+    select exists (
+        select 1 from workflow_bindings
+        where account_id = owner and verifier_id = verifier
+        and jurat_shares_workflow(owner, workflow_id)
+    ) or exists (
+        select 1 from template_pins join template_versions
+        on template_versions.template_id = template_pins.template_id
+        and template_versions.version = template_pins.version
+        where template_pins.verifier_id = verifier and template_versions.unpublished_at is null)
+$$;
+
+create function jurat_shares_blob(owner text, content text) returns boolean
+language sql stable security definer as $$
+    select exists (
+        select 1 from workflow_files
+        where account_id = owner and sha256 = content
+        and jurat_shares_workflow(owner, workflow_id))
+$$;
+
+do $$
+declare
+    named text;
+begin
+    -- A function that runs past the policies finds its tables here and nowhere else.
+    foreach named in array array[
+        'jurat_shares_workflow(text, text)', 'jurat_shares_verifier(text, text)',
+        'jurat_shares_blob(text, text)']
+    loop
+        execute format('alter function %s set search_path = %I, pg_temp', named, current_schema());
+    end loop;
+    foreach named in array array[
+        'api_keys', 'rounds', 'replicas', 'entries', 'idempotency', 'verifier_runs',
+        'known_verdicts', 'credit_balances', 'credit_transfers', 'anonymous_grants']
+    loop
+        execute format('alter table %I enable row level security', named);
+        execute format('create policy of_account on %I using (jurat_sees(account_id))', named);
+    end loop;
+    foreach named in array array[
+        'workflow_versions', 'workflow_files', 'workflow_bindings', 'workflow_grants']
+    loop
+        execute format('alter table %I enable row level security', named);
+        execute format(
+            'create policy of_account on %I using (jurat_sees(account_id) '
+            'or jurat_shares_workflow(account_id, workflow_id))', named);
+    end loop;
+    foreach named in array array['verifier_versions', 'verifier_measurements'] loop
+        execute format('alter table %I enable row level security', named);
+        execute format(
+            'create policy of_account on %I using (jurat_sees(account_id) '
+            'or jurat_shares_verifier(account_id, verifier_id))', named);
+    end loop;
+end
+$$;
+
+alter table workflows enable row level security;
+create policy of_account on workflows
+using (jurat_sees(account_id) or jurat_shares_workflow(account_id, id));
+
+alter table verifiers enable row level security;
+create policy of_account on verifiers
+using (jurat_sees(account_id) or jurat_shares_verifier(account_id, id));
+
+alter table workflow_blobs enable row level security;
+create policy of_account on workflow_blobs
+using (jurat_sees(account_id) or jurat_shares_blob(account_id, sha256));
+
+alter table invitations enable row level security;
+create policy of_account on invitations using (jurat_sees(from_id) or jurat_sees(to_id));
+
+-- Everybody may read what is published; only its owner changes it.
+alter table templates enable row level security;
+create policy of_everybody on templates for select using (true);
+create policy of_account on templates using (jurat_sees(account_id));

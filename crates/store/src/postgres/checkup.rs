@@ -4,7 +4,7 @@ use jurat_core::{
     id::{AccountId, RoundId},
     time::Timestamp,
 };
-use sqlx::{PgConnection, PgPool, Row as _};
+use sqlx::{Connection as _, PgConnection, Row as _};
 
 use super::{PATIENCE, migrate, rounds};
 use crate::{
@@ -26,9 +26,9 @@ const INVALID: &str = "\
 /// Without either, a power cut may lose what was acknowledged or tear a page.
 const DURABLE: [&str; 2] = ["fsync", "full_page_writes"];
 
-pub(super) async fn check(pool: &PgPool) -> Result<Checkup> {
-    let schema_version = migrate::version(pool).await?;
-    let mut tx = pool.begin().await?;
+pub(super) async fn check(db: &mut PgConnection) -> Result<Checkup> {
+    let schema_version = migrate::version(&mut *db).await?;
+    let mut tx = db.begin().await?;
     sqlx::query(PATIENCE).execute(&mut *tx).await?;
     let ended: i64 = sqlx::query_scalar(sql::ENDED_COUNT).fetch_one(&mut *tx).await?;
     let newest: Option<i64> = sqlx::query_scalar(sql::NEWEST).fetch_optional(&mut *tx).await?;
@@ -64,15 +64,17 @@ async fn risks(tx: &mut PgConnection) -> Result<Vec<String>> {
     Ok(risks)
 }
 
-pub(super) async fn ended_since(pool: &PgPool, count: u32) -> Result<Option<RoundId>> {
+pub(super) async fn ended_since(db: &mut PgConnection, count: u32) -> Result<Option<RoundId>> {
     let Some(before) = count.checked_sub(1) else { return Ok(None) };
-    let id: Option<String> =
-        sqlx::query_scalar(sql::ENDED_SINCE).bind(i64::from(before)).fetch_optional(pool).await?;
+    let id: Option<String> = sqlx::query_scalar(sql::ENDED_SINCE)
+        .bind(i64::from(before))
+        .fetch_optional(&mut *db)
+        .await?;
     Ok(id.and_then(|id| RoundId::parse(&id).ok()))
 }
 
 pub(super) async fn ended_page(
-    pool: &PgPool,
+    db: &mut PgConnection,
     page: &EndedPage,
 ) -> Result<Vec<(AccountId, RoundId)>> {
     let (account, id, since) = bounds(page);
@@ -81,24 +83,24 @@ pub(super) async fn ended_page(
         .bind(id)
         .bind(since)
         .bind(i64::from(page.limit))
-        .fetch_all(pool)
+        .fetch_all(&mut *db)
         .await?;
     rows.iter().map(read_ended).collect()
 }
 
 pub(super) async fn record(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     id: &RoundId,
 ) -> Result<Option<Record>> {
     let row = sqlx::query(sql::RECORD)
         .bind(account.as_str())
         .bind(id.as_str())
-        .fetch_optional(pool)
+        .fetch_optional(&mut *db)
         .await?;
     let Some(mut record) = row.as_ref().map(read_record).transpose()? else { return Ok(None) };
     if let Some(closing) = &mut record.round.closing {
-        closing.replicas = rounds::replicas(pool, account, id).await?;
+        closing.replicas = rounds::replicas(&mut *db, account, id).await?;
     }
     Ok(Some(record))
 }

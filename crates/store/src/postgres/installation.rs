@@ -4,7 +4,7 @@ use jurat_core::{
     executor::Executor,
     session::{Pool, Session},
 };
-use sqlx::{PgConnection, PgPool};
+use sqlx::{Connection as _, PgConnection};
 
 use super::once;
 use crate::{
@@ -17,12 +17,12 @@ use crate::{
 };
 
 pub(super) async fn executor_add(
-    pool: &PgPool,
+    db: &mut PgConnection,
     executor: &ExecutorRow,
     session: Option<&SessionRow>,
     once: Option<&OnceRow>,
 ) -> Result<Added> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(Added::Repeated);
@@ -51,31 +51,35 @@ pub(super) async fn executor_add(
     Ok(Added::Added)
 }
 
-pub(super) async fn executor_get(pool: &PgPool, name: &str) -> Result<Option<Executor>> {
-    let row = sqlx::query(sql::EXECUTOR_GET).bind(name).fetch_optional(pool).await?;
+pub(super) async fn executor_get(db: &mut PgConnection, name: &str) -> Result<Option<Executor>> {
+    let row = sqlx::query(sql::EXECUTOR_GET).bind(name).fetch_optional(&mut *db).await?;
     row.as_ref().map(read_executor).transpose()
 }
 
-pub(super) async fn executor_list(pool: &PgPool, page: &Page) -> Result<Vec<Executor>> {
+pub(super) async fn executor_list(db: &mut PgConnection, page: &Page) -> Result<Vec<Executor>> {
     let rows = sqlx::query(sql::EXECUTOR_LIST)
         .bind(page.after.as_deref().unwrap_or_default())
         .bind(i64::from(page.limit))
-        .fetch_all(pool)
+        .fetch_all(&mut *db)
         .await?;
     rows.iter().map(read_executor).collect()
 }
 
-pub(super) async fn executor_probed(pool: &PgPool, name: &str, probe: &str) -> Result<bool> {
-    let probed = sqlx::query(sql::EXECUTOR_PROBED).bind(probe).bind(name).execute(pool).await?;
+pub(super) async fn executor_probed(
+    db: &mut PgConnection,
+    name: &str,
+    probe: &str,
+) -> Result<bool> {
+    let probed = sqlx::query(sql::EXECUTOR_PROBED).bind(probe).bind(name).execute(&mut *db).await?;
     Ok(probed.rows_affected() == 1)
 }
 
 pub(super) async fn executor_remove(
-    pool: &PgPool,
+    db: &mut PgConnection,
     name: &str,
     once: Option<&OnceRow>,
 ) -> Result<Removed> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(Removed::Repeated);
@@ -95,11 +99,11 @@ pub(super) async fn executor_remove(
 }
 
 pub(super) async fn session_add(
-    pool: &PgPool,
+    db: &mut PgConnection,
     session: &SessionRow,
     once: Option<&OnceRow>,
 ) -> Result<SessionAdded> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(SessionAdded::Repeated);
@@ -119,26 +123,26 @@ pub(super) async fn session_add(
     Ok(SessionAdded::Added)
 }
 
-pub(super) async fn session_get(pool: &PgPool, id: &str) -> Result<Option<Session>> {
-    let row = sqlx::query(sql::SESSION_GET).bind(id).fetch_optional(pool).await?;
+pub(super) async fn session_get(db: &mut PgConnection, id: &str) -> Result<Option<Session>> {
+    let row = sqlx::query(sql::SESSION_GET).bind(id).fetch_optional(&mut *db).await?;
     row.as_ref().map(read_session).transpose()
 }
 
-pub(super) async fn session_list(pool: &PgPool, page: &Page) -> Result<Vec<Session>> {
+pub(super) async fn session_list(db: &mut PgConnection, page: &Page) -> Result<Vec<Session>> {
     let rows = sqlx::query(sql::SESSION_LIST)
         .bind(page.after.as_deref().unwrap_or_default())
         .bind(i64::from(page.limit))
-        .fetch_all(pool)
+        .fetch_all(&mut *db)
         .await?;
     rows.iter().map(read_session).collect()
 }
 
 pub(super) async fn session_remove(
-    pool: &PgPool,
+    db: &mut PgConnection,
     id: &str,
     once: Option<&OnceRow>,
 ) -> Result<Removed> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(Removed::Repeated);
@@ -153,9 +157,9 @@ pub(super) async fn session_remove(
     Ok(Removed::Removed(vec![id.to_owned()]))
 }
 
-pub(super) async fn pool(pool: &PgPool) -> Result<Pool> {
+pub(super) async fn pool(db: &mut PgConnection) -> Result<Pool> {
     // Both lists from the same moment.
-    let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
+    let mut tx = db.begin_with("begin isolation level repeatable read read only").await?;
     let executors = sqlx::query(sql::EXECUTOR_ALL).fetch_all(&mut *tx).await?;
     let sessions = sqlx::query(sql::SESSION_ALL).fetch_all(&mut *tx).await?;
     tx.commit().await?;
@@ -164,8 +168,8 @@ pub(super) async fn pool(pool: &PgPool) -> Result<Pool> {
     Ok(pool_of(executors, sessions))
 }
 
-pub(super) async fn pool_version(pool: &PgPool) -> Result<i64> {
-    Ok(sqlx::query_scalar(sql::POOL_VERSION).fetch_one(pool).await?)
+pub(super) async fn pool_version(db: &mut PgConnection) -> Result<i64> {
+    Ok(sqlx::query_scalar(sql::POOL_VERSION).fetch_one(&mut *db).await?)
 }
 
 async fn insert_session(tx: &mut PgConnection, session: &SessionRow) -> Result<u64> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{id::AccountId, key::Key, time::Timestamp};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{Connection as _, PgConnection};
 
 use super::once;
 use crate::{
@@ -21,25 +21,28 @@ use crate::{
 const TAKE_TURNS: &str = "select id from installation where id = 1 for update";
 
 pub(super) async fn account_ensure(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     now: Timestamp,
 ) -> Result<()> {
     let ensure = sqlx::query(sql::ACCOUNT_ENSURE).bind(account.as_str()).bind(now.micros());
-    ensure.execute(pool).await?;
+    ensure.execute(&mut *db).await?;
     Ok(())
 }
 
-pub(super) async fn put(pool: &PgPool, key: &KeyRow) -> Result<()> {
-    let mut connection = pool.acquire().await?;
-    if write(&mut connection, sql::KEY_PUT, key).await? == 0 {
+pub(super) async fn put(db: &mut PgConnection, key: &KeyRow) -> Result<()> {
+    if write(db, sql::KEY_PUT, key).await? == 0 {
         return Err(StoreError::conflict("the key belongs to another account"));
     }
     Ok(())
 }
 
-pub(super) async fn add(pool: &PgPool, key: &KeyRow, once: Option<&OnceRow>) -> Result<KeyAdded> {
-    let mut tx = pool.begin().await?;
+pub(super) async fn add(
+    db: &mut PgConnection,
+    key: &KeyRow,
+    once: Option<&OnceRow>,
+) -> Result<KeyAdded> {
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(KeyAdded::Repeated);
@@ -62,13 +65,13 @@ pub(super) async fn add(pool: &PgPool, key: &KeyRow, once: Option<&OnceRow>) -> 
     Ok(KeyAdded::Added)
 }
 
-pub(super) async fn get(pool: &PgPool, id: &str) -> Result<Option<KeyRecord>> {
-    let row = sqlx::query(sql::KEY_GET).bind(id).fetch_optional(pool).await?;
+pub(super) async fn get(db: &mut PgConnection, id: &str) -> Result<Option<KeyRecord>> {
+    let row = sqlx::query(sql::KEY_GET).bind(id).fetch_optional(&mut *db).await?;
     row.as_ref().map(read_key).transpose()
 }
 
 pub(super) async fn list(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: Option<&AccountId>,
     page: &Page,
 ) -> Result<Vec<KeyRecord>> {
@@ -76,18 +79,18 @@ pub(super) async fn list(
         .bind(account.map(AccountId::as_str))
         .bind(page.after.as_deref())
         .bind(i64::from(page.limit))
-        .fetch_all(pool)
+        .fetch_all(&mut *db)
         .await?;
     rows.iter().map(read_key).collect()
 }
 
 pub(super) async fn revoke(
-    pool: &PgPool,
+    db: &mut PgConnection,
     revocation: &Revocation,
     once: Option<&OnceRow>,
 ) -> Result<Revoked> {
     let (account, at) = (revocation.account.as_str(), revocation.at.micros());
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(Revoked::Repeated);
@@ -111,11 +114,11 @@ pub(super) async fn revoke(
 }
 
 pub(super) async fn rotate(
-    pool: &PgPool,
+    db: &mut PgConnection,
     rotation: &Rotation,
     once: Option<&OnceRow>,
 ) -> Result<Rotated> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(Rotated::Repeated);
@@ -150,8 +153,8 @@ pub(super) async fn rotate(
     Ok(Rotated::Done(Box::new(succession)))
 }
 
-pub(super) async fn used(pool: &PgPool, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
-    let mut tx = pool.begin().await?;
+pub(super) async fn used(db: &mut PgConnection, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
+    let mut tx = db.begin().await?;
     // In the order of the identifiers, so that two nodes cannot wait for each other.
     for (id, at) in uses {
         sqlx::query(sql::KEY_USED).bind(at.micros()).bind(id).execute(&mut *tx).await?;

@@ -5,7 +5,7 @@ use jurat_core::{
     ledger::{AccountState, Balance, Transfer},
     time::Timestamp,
 };
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::{Connection as _, PgConnection, PgExecutor};
 
 use super::{PATIENCE, once};
 use crate::{
@@ -70,8 +70,12 @@ pub(super) async fn balance(database: impl PgExecutor<'_>, account: &str) -> Res
     Ok(found.map(|(balance, _)| balance).unwrap_or_default())
 }
 
-pub(super) async fn grant(pool: &PgPool, grant: &Grant, once: Option<&OnceRow>) -> Result<Granted> {
-    let mut tx = pool.begin().await?;
+pub(super) async fn grant(
+    db: &mut PgConnection,
+    grant: &Grant,
+    once: Option<&OnceRow>,
+) -> Result<Granted> {
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(Granted::Repeated);
@@ -91,12 +95,12 @@ pub(super) async fn grant(pool: &PgPool, grant: &Grant, once: Option<&OnceRow>) 
 }
 
 pub(super) async fn suspend(
-    pool: &PgPool,
+    db: &mut PgConnection,
     suspension: &Suspension,
     once: Option<&OnceRow>,
 ) -> Result<Suspended> {
     let id = suspension.account.as_str();
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(Suspended::Repeated);
@@ -123,24 +127,24 @@ pub(super) async fn account(
     query.fetch_optional(database).await?.as_ref().map(read_account).transpose()
 }
 
-pub(super) async fn accounts(pool: &PgPool, page: &Page) -> Result<Vec<AccountState>> {
+pub(super) async fn accounts(db: &mut PgConnection, page: &Page) -> Result<Vec<AccountState>> {
     let query = sqlx::query(sql::ACCOUNT_LIST)
         .bind(page.after.as_deref().unwrap_or_default())
         .bind(i64::from(page.limit));
-    query.fetch_all(pool).await?.iter().map(read_account).collect()
+    query.fetch_all(&mut *db).await?.iter().map(read_account).collect()
 }
 
 pub(super) async fn spent(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     since: Timestamp,
 ) -> Result<Spending> {
     let query = sqlx::query(sql::SPENT).bind(account.as_str()).bind(since.micros());
-    read_spending(&query.fetch_one(pool).await?)
+    read_spending(&query.fetch_one(&mut *db).await?)
 }
 
 pub(super) async fn transfers(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     before: Option<&str>,
     limit: u32,
@@ -149,11 +153,11 @@ pub(super) async fn transfers(
         .bind(account.as_str())
         .bind(before.unwrap_or(AFTER_ALL))
         .bind(i64::from(limit));
-    query.fetch_all(pool).await?.iter().map(read_transfer).collect()
+    query.fetch_all(&mut *db).await?.iter().map(read_transfer).collect()
 }
 
-pub(super) async fn check(pool: &PgPool) -> Result<Vec<String>> {
-    let mut tx = pool.begin().await?;
+pub(super) async fn check(db: &mut PgConnection) -> Result<Vec<String>> {
+    let mut tx = db.begin().await?;
     sqlx::query(PATIENCE).execute(&mut *tx).await?;
     let mut faults = Vec::new();
     for (why, text) in sql::RULES {

@@ -1,7 +1,7 @@
 //! Migrations of PostgreSQL, and what the serving role may do.
 
 use jurat_core::canonical::digest;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool, postgres::PgConnectOptions};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, postgres::PgConnectOptions};
 
 use crate::{
     Result, StoreError,
@@ -48,13 +48,12 @@ pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) 
 }
 
 /// The newest migration that was applied; zero when there are no tables.
-pub(super) async fn version(pool: &PgPool) -> Result<i64> {
-    let mut connection = pool.acquire().await?;
-    if !exists(&mut connection).await? {
+pub(super) async fn version(db: &mut PgConnection) -> Result<i64> {
+    if !exists(&mut *db).await? {
         return Ok(0);
     }
     let version = sqlx::query_scalar("select coalesce(max(version), 0) from migrations");
-    Ok(version.fetch_one(&mut *connection).await?)
+    Ok(version.fetch_one(db).await?)
 }
 
 async fn exists(connection: &mut PgConnection) -> Result<bool> {

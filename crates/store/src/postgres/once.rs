@@ -1,7 +1,7 @@
 //! What was done under idempotency keys, in PostgreSQL.
 
 use jurat_core::id::AccountId;
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::{PgConnection, PgExecutor};
 
 use crate::{
     Result,
@@ -11,12 +11,12 @@ use crate::{
 };
 
 pub(super) async fn get(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     key: &str,
 ) -> Result<Option<DoneBefore>> {
     let row = sqlx::query(sql::ONCE_GET).bind(account.as_str()).bind(key);
-    row.fetch_optional(pool).await?.as_ref().map(read_done).transpose()
+    row.fetch_optional(&mut *db).await?.as_ref().map(read_done).transpose()
 }
 
 pub(super) async fn answer(

@@ -6,7 +6,7 @@ use jurat_core::{
     time::Timestamp,
     verifier::{Verifier, VerifierVersion, Which},
 };
-use sqlx::{PgConnection, PgPool};
+use sqlx::{Connection as _, PgConnection};
 
 use super::{PATIENCE, once};
 use crate::{
@@ -58,11 +58,11 @@ const ERASE_REPLICAS: &str = concat!(
 );
 
 pub(super) async fn deploy(
-    pool: &PgPool,
+    db: &mut PgConnection,
     row: &DeployRow,
     once: Option<&OnceRow>,
 ) -> Result<Deployed> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(Deployed::Repeated);
@@ -149,7 +149,7 @@ async fn find(
 }
 
 pub(super) async fn get(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     which: &Which,
     version: Option<u32>,
@@ -160,19 +160,23 @@ pub(super) async fn get(
         Which::System(_) => return Ok(None),
     };
     let query = sqlx::query(text).bind(account.as_str()).bind(key).bind(version.map(i64::from));
-    query.fetch_optional(pool).await?.as_ref().map(read_version).transpose()
+    query.fetch_optional(&mut *db).await?.as_ref().map(read_version).transpose()
 }
 
-pub(super) async fn list(pool: &PgPool, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
+pub(super) async fn list(
+    db: &mut PgConnection,
+    account: &AccountId,
+    page: &Page,
+) -> Result<Vec<Verifier>> {
     let query = sqlx::query(sql::VERIFIER_LIST)
         .bind(account.as_str())
         .bind(page.after.as_deref().unwrap_or_default())
         .bind(i64::from(page.limit));
-    query.fetch_all(pool).await?.iter().map(read_verifier).collect()
+    query.fetch_all(&mut *db).await?.iter().map(read_verifier).collect()
 }
 
 pub(super) async fn versions(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     verifier_id: &str,
     (before, limit): (Option<u32>, u32),
@@ -182,16 +186,16 @@ pub(super) async fn versions(
         .bind(verifier_id)
         .bind(version_below(before))
         .bind(i64::from(limit));
-    query.fetch_all(pool).await?.iter().map(read_version_summary).collect()
+    query.fetch_all(&mut *db).await?.iter().map(read_version_summary).collect()
 }
 
 pub(super) async fn revoke(
-    pool: &PgPool,
+    db: &mut PgConnection,
     removal: &Removal,
     once: Option<&OnceRow>,
 ) -> Result<VerifierGone> {
     let account = removal.account.as_str();
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(VerifierGone::Repeated);
@@ -213,12 +217,12 @@ pub(super) async fn revoke(
 }
 
 pub(super) async fn delete(
-    pool: &PgPool,
+    db: &mut PgConnection,
     removal: &Removal,
     once: Option<&OnceRow>,
 ) -> Result<VerifierGone> {
     let account = removal.account.as_str();
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, None).await? {
         tx.rollback().await?;
         return Ok(VerifierGone::Repeated);
@@ -245,7 +249,7 @@ pub(super) async fn delete(
 }
 
 pub(super) async fn measurement_add(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     measurement: &Measurement,
 ) -> Result<()> {
@@ -261,13 +265,13 @@ pub(super) async fn measurement_add(
         .bind(json(&measurement.document)?)
         .bind(json(&measurement.cases)?)
         .bind(measurement.at.micros())
-        .execute(pool)
+        .execute(&mut *db)
         .await?;
     if added.rows_affected() == 0 { Err(verifier_gone()) } else { Ok(()) }
 }
 
 pub(super) async fn measurement_get(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     (verifier_id, version): (&str, u32),
     purpose: Purpose,
@@ -277,11 +281,11 @@ pub(super) async fn measurement_get(
         .bind(verifier_id)
         .bind(i64::from(version))
         .bind(purpose.as_str());
-    query.fetch_optional(pool).await?.as_ref().map(read_measured).transpose()
+    query.fetch_optional(&mut *db).await?.as_ref().map(read_measured).transpose()
 }
 
 pub(super) async fn measurements(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     verifier_id: &str,
     version: u32,
@@ -290,22 +294,22 @@ pub(super) async fn measurements(
         .bind(account.as_str())
         .bind(verifier_id)
         .bind(i64::from(version));
-    query.fetch_all(pool).await?.iter().map(read_measurement).collect()
+    query.fetch_all(&mut *db).await?.iter().map(read_measurement).collect()
 }
 
 pub(super) async fn verdict_get(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     digest: &str,
     since: Timestamp,
 ) -> Result<Option<KnownVerdict>> {
     let query = sqlx::query(sql::VERDICT_GET).bind(account.as_str()).bind(digest);
-    let row = query.bind(since.micros()).fetch_optional(pool).await?;
+    let row = query.bind(since.micros()).fetch_optional(&mut *db).await?;
     row.as_ref().map(read_known).transpose()
 }
 
 pub(super) async fn verdict_put(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     verifier_id: &str,
     verdict: &KnownVerdict,
@@ -319,7 +323,7 @@ pub(super) async fn verdict_put(
         .bind(&verdict.digest)
         .bind(json(&verdict.document)?)
         .bind(verdict.at.micros())
-        .execute(pool)
+        .execute(&mut *db)
         .await?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use jurat_core::{
     round::{OpenRound, Round, RoundSummary},
     time::Timestamp,
 };
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::{Connection as _, PgConnection, PgExecutor};
 
 use super::{ledger, once, runs};
 use crate::{
@@ -73,13 +73,17 @@ const CLAIM: &str = concat!(
     open_columns!()
 );
 
-pub(super) async fn open(pool: &PgPool, row: &RoundRow, once: Option<&OnceRow>) -> Result<Opened> {
+pub(super) async fn open(
+    db: &mut PgConnection,
+    row: &RoundRow,
+    once: Option<&OnceRow>,
+) -> Result<Opened> {
     // Most rounds have no key, and one statement needs no transaction.
     if once.is_none() && row.is_alone() {
-        insert(pool, row).await?;
+        insert(&mut *db, row).await?;
         return Ok(Opened::Opened);
     }
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if !once::note(&mut tx, once, Some(&row.id)).await? {
         tx.rollback().await?;
         return Ok(Opened::Repeated);
@@ -133,11 +137,11 @@ async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn close(pool: &PgPool, mut row: ClosingRow) -> Result<Closed> {
+pub(super) async fn close(db: &mut PgConnection, mut row: ClosingRow) -> Result<Closed> {
     if row.is_alone() {
-        return end(pool, &row).await;
+        return end(&mut *db, &row).await;
     }
-    let mut tx = pool.begin().await?;
+    let mut tx = db.begin().await?;
     if row.run_end.is_some() && is_erased(&mut tx, &row).await? {
         row.erase()?;
     }
@@ -190,33 +194,37 @@ async fn end(database: impl PgExecutor<'_>, row: &ClosingRow) -> Result<Closed> 
     Ok(if ended == 0 { Closed::Lost } else { Closed::Closed })
 }
 
-pub(super) async fn get(pool: &PgPool, account: &AccountId, id: &RoundId) -> Result<Option<Round>> {
+pub(super) async fn get(
+    db: &mut PgConnection,
+    account: &AccountId,
+    id: &RoundId,
+) -> Result<Option<Round>> {
     let row = sqlx::query(sql::ROUND_GET)
         .bind(account.as_str())
         .bind(id.as_str())
-        .fetch_optional(pool)
+        .fetch_optional(&mut *db)
         .await?;
     let Some(mut round) = row.as_ref().map(read_round).transpose()? else { return Ok(None) };
     // Needs no transaction with the read of the round: what a round that has ended says, its
     // replicas included, never changes again.
     if let Some(closing) = &mut round.closing {
-        closing.replicas = replicas(pool, account, id).await?;
+        closing.replicas = replicas(&mut *db, account, id).await?;
     }
     Ok(Some(round))
 }
 
 pub(super) async fn replicas(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     id: &RoundId,
 ) -> Result<Vec<Replica>> {
     let replicas = sqlx::query(sql::ROUND_REPLICAS).bind(account.as_str()).bind(id.as_str());
-    let rows = replicas.fetch_all(pool).await?;
+    let rows = replicas.fetch_all(&mut *db).await?;
     rows.iter().map(read_replica).collect()
 }
 
 pub(super) async fn list(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     filter: &RoundFilter,
 ) -> Result<Vec<RoundSummary>> {
@@ -229,12 +237,12 @@ pub(super) async fn list(
         query = query.bind(word);
     }
     let query = query.bind(i64::from(filter.limit));
-    query.fetch_all(pool).await?.iter().map(read_summary).collect()
+    query.fetch_all(&mut *db).await?.iter().map(read_summary).collect()
 }
 
-pub(super) async fn claim(pool: &PgPool, claim: &Claim) -> Result<Vec<OpenRound>> {
+pub(super) async fn claim(db: &mut PgConnection, claim: &Claim) -> Result<Vec<OpenRound>> {
     for _ in 0..CLAIM_TURNS {
-        let found = claim_once(pool, claim).await?;
+        let found = claim_once(&mut *db, claim).await?;
         let is_last = found.is_empty();
         let readable: Vec<OpenRound> = found.into_iter().flatten().collect();
         if is_last || !readable.is_empty() {
@@ -244,19 +252,19 @@ pub(super) async fn claim(pool: &PgPool, claim: &Claim) -> Result<Vec<OpenRound>
     Ok(Vec::new())
 }
 
-async fn claim_once(pool: &PgPool, claim: &Claim) -> Result<Vec<Option<OpenRound>>> {
+async fn claim_once(db: &mut PgConnection, claim: &Claim) -> Result<Vec<Option<OpenRound>>> {
     let rows = sqlx::query(CLAIM)
         .bind(claim.node.as_str())
         .bind(claim.lease_token.cast_signed())
         .bind(claim.lease_until.micros().saturating_sub(claim.now.micros()))
         .bind(i64::from(claim.limit))
-        .fetch_all(pool)
+        .fetch_all(&mut *db)
         .await?;
     rows.iter().map(read_claimed).collect()
 }
 
 pub(super) async fn call_off(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     id: &RoundId,
     at: Timestamp,
@@ -265,21 +273,24 @@ pub(super) async fn call_off(
         .bind(at.micros())
         .bind(account.as_str())
         .bind(id.as_str())
-        .execute(pool)
+        .execute(&mut *db)
         .await?;
     Ok(asked.rows_affected() == 1)
 }
 
-pub(super) async fn called_off(pool: &PgPool, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
-    let rows = sqlx::query(sql::ROUNDS_CALLED_OFF).bind(node.as_str()).fetch_all(pool).await?;
+pub(super) async fn called_off(
+    db: &mut PgConnection,
+    node: &NodeId,
+) -> Result<Vec<(AccountId, RoundId)>> {
+    let rows = sqlx::query(sql::ROUNDS_CALLED_OFF).bind(node.as_str()).fetch_all(&mut *db).await?;
     rows.iter().map(read_called_off).collect()
 }
 
 pub(super) async fn entry(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     receipt_id: &str,
 ) -> Result<Option<String>> {
     let entry = sqlx::query_scalar(sql::ENTRY_GET).bind(account.as_str()).bind(receipt_id);
-    Ok(entry.fetch_optional(pool).await?)
+    Ok(entry.fetch_optional(&mut *db).await?)
 }

@@ -1,7 +1,7 @@
 //! Runs in PostgreSQL.
 
 use jurat_core::{id::AccountId, run::Run};
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgConnection;
 
 use crate::{
     Result, RunFilter,
@@ -43,13 +43,17 @@ pub(super) async fn end(tx: &mut PgConnection, account: &str, end: &RunEndRow) -
     Ok(())
 }
 
-pub(super) async fn get(pool: &PgPool, account: &AccountId, id: &str) -> Result<Option<Run>> {
+pub(super) async fn get(
+    db: &mut PgConnection,
+    account: &AccountId,
+    id: &str,
+) -> Result<Option<Run>> {
     let query = sqlx::query(sql::RUN_GET).bind(account.as_str()).bind(id);
-    query.fetch_optional(pool).await?.as_ref().map(read_run).transpose()
+    query.fetch_optional(&mut *db).await?.as_ref().map(read_run).transpose()
 }
 
 pub(super) async fn list(
-    pool: &PgPool,
+    db: &mut PgConnection,
     account: &AccountId,
     filter: &RunFilter,
 ) -> Result<Vec<Run>> {
@@ -64,5 +68,5 @@ pub(super) async fn list(
         query = query.bind(word);
     }
     let query = query.bind(i64::from(filter.limit));
-    query.fetch_all(pool).await?.iter().map(read_run).collect()
+    query.fetch_all(&mut *db).await?.iter().map(read_run).collect()
 }

@@ -7,8 +7,9 @@ use jurat_core::{
     id::{AccountId, RoundId},
     replica::Label,
     round::{Ending, Round},
+    verifier::Which,
 };
-use jurat_store::{Claim, Closed, KeyRecord, Orphans, Store};
+use jurat_store::{Claim, Closed, KeyRecord, Orphans, RunFilter, Store};
 
 use crate::samples::{account, at, claim, closing, executor, expiry, newest, page, round, session};
 
@@ -82,6 +83,7 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
         assert!(!key.key.scopes.is_empty());
     }
 
+    registry_is_there(fixture, store).await;
     let rounds = rounds(fixture, store).await;
     let open = rounds.iter().filter(|round| round.closing.is_none()).count();
     assert!(0 < open, "some were under way");
@@ -93,16 +95,52 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
     }
 }
 
+/// Verifiers with their versions, runs and measurements, and a ledger that adds up.
+async fn registry_is_there(fixture: &Fixture, store: &dyn Store) {
+    let (mut verifiers, mut runs) = (0, 0);
+    for account in first_values(fixture, "accounts") {
+        let account = AccountId::parse(&account).unwrap();
+        assert!(store.account_get(&account).await.unwrap().is_some());
+        for verifier in store.verifier_list(&account, &page(None, 1_000)).await.unwrap() {
+            let which = Which::Id(verifier.id.clone());
+            let found = store.verifier_get(&account, &which, Some(1)).await.unwrap().unwrap();
+            assert_eq!(found.config.hash(), found.config_hash);
+            verifiers += 1;
+        }
+        runs += store.run_list(&account, &every_run()).await.unwrap().len();
+    }
+    let revoked = fixture.rows.lines().filter(|row| row.contains("'revoked'")).count();
+    assert_eq!(verifiers + revoked, fixture.count("verifiers"), "{}", fixture.name);
+    assert_eq!(runs, fixture.count("verifier_runs"), "{}", fixture.name);
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+fn every_run() -> RunFilter {
+    RunFilter {
+        verifier_id: None,
+        version: None,
+        verdict: None,
+        purpose: None,
+        since: None,
+        until: None,
+        limit: 1_000,
+        before: None,
+    }
+}
+
 /// The decision that is made of all that was read has the bytes and the digest of the one recorded.
 async fn sealed_as_it_was(round: &Round, store: &dyn Store) {
     let Some(end) = &round.closing else { return };
     assert_eq!(end.replicas.len(), round.open.seats.len());
     let labels: Vec<Label> = end.replicas.iter().map(|it| it.answer.label()).collect();
     assert_eq!(labels, end.consensus.verdicts);
-    let again =
-        DecisionEntry::new(&round.open, end.ending, &end.replicas, &end.consensus, end.closed_at)
-            .seal();
-    assert_eq!((&again.text, &again.digest), (&end.entry, &end.receipt_id));
+    let record = store.record_get(&round.open.account, &round.open.id).await.unwrap().unwrap();
+    if record.erased_at.is_none() {
+        let (replicas, consensus) = (&end.replicas, &end.consensus);
+        let again =
+            DecisionEntry::new(&round.open, end.ending, replicas, consensus, end.closed_at).seal();
+        assert_eq!((&again.text, &again.digest), (&end.entry, &end.receipt_id));
+    }
     let entry = store.entry_get(&round.open.account, &end.receipt_id).await.unwrap();
     assert_eq!(entry.as_ref(), Some(&end.entry));
 }
@@ -176,4 +214,11 @@ pub(crate) async fn the_earlier_program_was_understood(store: &dyn Store) {
     assert_eq!((end.ending, end.replicas.len()), (Ending::Closed, 1));
     let listed = store.round_list(&account("previous"), &newest(10)).await.unwrap();
     assert_eq!(listed.len(), 1);
+    let which = Which::Name("previous".to_owned());
+    let found = store.verifier_get(&account("previous"), &which, None).await.unwrap().unwrap();
+    assert_eq!((found.version, found.description.as_str()), (2, "Is very kind."));
+    let run = "0198bcfe-0000-7000-8000-000000000003";
+    assert!(store.run_get(&account("previous"), run).await.unwrap().is_some());
+    let state = store.account_get(&account("previous")).await.unwrap().unwrap();
+    assert_eq!((state.balance.granted, state.suspended_at), (1_000, None));
 }

@@ -97,6 +97,78 @@ async fn nodes_that_start_at_once_migrate_once() {
     schema.drop().await;
 }
 
+/// Row security would be no second line for them.
+#[tokio::test]
+async fn a_role_above_the_policies_does_not_serve() {
+    let schema = Schema::served().await;
+    let refusal = async |url: String| {
+        let error = Postgres::connect(&url).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Unavailable);
+        error.source().unwrap().to_string()
+    };
+    let superuser = refusal(schema.url()).await;
+    assert!(superuser.contains("is a superuser or bypasses row security"), "{superuser}");
+    assert!(superuser.contains("`--migrate-url`"), "{superuser}");
+    let role = format!("{}_strong", schema.name);
+    schema
+        .execute(&format!("create role {role} login; grant jurat_serving to {role}"))
+        .await
+        .unwrap();
+    Postgres::connect(&schema.url_of(&role)).await.unwrap().close().await;
+    for (change, why) in [
+        (format!("alter table rounds owner to {role}"), "owns the tables"),
+        (format!("alter role {role} bypassrls"), "bypasses row security"),
+    ] {
+        schema.execute(&change).await.unwrap();
+        let refused = refusal(schema.url_of(&role)).await;
+        assert!(refused.contains(why), "{change}: {refused}");
+    }
+    schema.execute(&format!("drop owned by {role} cascade; drop role {role}")).await.unwrap();
+    schema.drop().await;
+}
+
+/// A table that somebody adds and forgets would be open to every account.
+#[tokio::test]
+async fn every_table_of_accounts_has_row_security() {
+    let schema = Schema::served().await;
+    let open = "select 1 / (case when count(*) = 0 then 1 else 0 end) from ( \
+        select distinct table_name from information_schema.columns \
+        where table_schema = current_schema() and column_name = 'account_id') as tables \
+        join pg_class on relname = table_name and relnamespace = current_schema()::regnamespace \
+        where not relrowsecurity and relname not in \
+        ('handles', 'team_members', 'device_logins', 'template_pins')";
+    schema.execute(open).await.unwrap();
+    schema.drop().await;
+}
+
+/// What a query without its account would find: nothing of others, and nothing at all before it is
+/// said on whose behalf.
+#[tokio::test]
+async fn a_connection_sees_the_rows_of_one_account() {
+    let schema = Schema::new().await;
+    let store = jurat_store::open(&schema.location()).await.unwrap();
+    for name in ["alice", "bob"] {
+        deployed(&*store, &deploy(&account(name), "cites", 1)).await;
+    }
+    store.close().await;
+    for (whose, count) in [("acct_alice", 1), ("acct_bob", 1), ("acct_eve", 0), ("", 0), ("*", 2)] {
+        for table in ["verifiers", "verifier_versions"] {
+            let look = format!(
+                "set jurat.account = '{whose}'; \
+                 select 1 / (case when count(*) = {count} then 1 else 0 end) from {table}"
+            );
+            backend::execute(&schema.serving_url(), &look).await.unwrap();
+        }
+    }
+    let steal = "set jurat.account = 'acct_bob'; \
+        update verifiers set account_id = 'acct_bob' where account_id = 'acct_alice'";
+    backend::execute(&schema.serving_url(), steal).await.unwrap();
+    let give = "set jurat.account = 'acct_bob'; update verifiers set account_id = 'acct_alice'";
+    let refused = backend::execute(&schema.serving_url(), give).await.unwrap_err();
+    assert!(refused.contains("row-level security"), "{refused}");
+    schema.drop().await;
+}
+
 #[tokio::test]
 async fn a_schema_without_tables_is_refused() {
     let schema = Schema::new().await;
@@ -104,7 +176,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0 and this program needs 3; start it once with a role that may migrate"
+        "the database has schema version 0 and this program needs 4; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -118,7 +190,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99 and this program knows versions up to 4; use a newer program"
+        "the database has schema version 99 and this program knows versions up to 5; use a newer program"
     );
     schema.drop().await;
 }
@@ -139,12 +211,16 @@ async fn a_migration_that_was_edited_is_refused() {
 #[tokio::test]
 async fn the_search_path_may_come_as_a_command_line_option() {
     let schema = Schema::new().await;
-    let url = schema.url().replace(
-        &format!("options%5Bsearch_path%5D={}", schema.name),
-        &format!("options=-csearch_path%3D{}", schema.name),
-    );
-    assert_ne!(url, schema.url());
-    let location = Location::Postgres { url, migrate_url: None };
+    let other = |url: String| {
+        let other = url.replace(
+            &format!("options%5Bsearch_path%5D={}", schema.name),
+            &format!("options=-csearch_path%3D{}", schema.name),
+        );
+        assert_ne!(url, other);
+        other
+    };
+    let migrate_url = Some(other(schema.url()));
+    let location = Location::Postgres { url: other(schema.serving_url()), migrate_url };
     let store = jurat_store::open(&location).await.unwrap();
     store.executor_add(&executor("e1"), None, None).await.unwrap();
     store.close().await;

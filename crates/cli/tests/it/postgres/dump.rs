@@ -42,18 +42,20 @@ async fn the_documented_dump_restores_elsewhere() {
     }
     let home = Home::new();
     let url = |database: &str| schema.url_of_database(database);
+    let served = schema.serve_database(&old).await;
     let executor = home.start(&["runtime", "--listen", "127.0.0.1:0"]).listening();
-    home.run(&["executors", "add", "echo", &executor.url, "--store", &url(&old)]).ok();
+    home.run(&["executors", "add", "echo", &executor.url, "--store", &served]).ok();
     let ask = ["validate", "--claim", "2 + 2 = 4", "--json", "--store"];
-    let asked = home.run(&[&ask[..], &[&url(&old)]].concat()).ok().json();
+    let asked = home.run(&[&ask[..], &[&served]].concat()).ok().json();
 
     run(&home, &documented("pg_dump"), "OWNER_URL", &url(&old));
     run(&home, &documented("pg_restore"), "NEW_URL", &url(&new));
+    let served = schema.serve_database(&new).await;
     let round = asked["round_id"].as_str().unwrap();
-    let shown = home.run(&["rounds", "show", round, "--json", "--store", &url(&new)]).ok().json();
+    let shown = home.run(&["rounds", "show", round, "--json", "--store", &served]).ok().json();
     assert_eq!(shown["receipt_id"], asked["receipt_id"]);
     // It is served like any other.
-    home.run(&[&ask[..], &[&url(&new)]].concat()).ok();
+    home.run(&[&ask[..], &[&served]].concat()).ok();
     for database in [&old, &new] {
         schema.execute(&format!("drop database {database} with (force)")).await.unwrap();
     }
