@@ -7,12 +7,12 @@ pub mod system;
 
 use std::str::FromStr;
 
+pub(crate) use self::reference::is_uuid;
 pub use self::{
     config::{Config, Effort, Example, InputError, JudgeSettings, ModelRef},
     draft::NewVersion,
     reference::{RefError, SYSTEM_PREFIX, VerifierRef, Which},
 };
-pub(crate) use self::reference::is_uuid;
 use crate::{id::AccountId, job::words, time::Timestamp};
 
 words!(

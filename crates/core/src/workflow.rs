@@ -2,6 +2,7 @@
 
 pub mod authoring;
 pub mod checks;
+pub mod draft;
 pub mod file;
 pub mod front_matter;
 mod reference;
@@ -205,7 +206,9 @@ mod tests {
     #[test]
     fn roles_are_in_order() {
         assert!(Role::View < Role::Edit && Role::Edit < Role::Admin && Role::Admin < Role::Owner);
-        assert!(VerifierRole::Exec < VerifierRole::Tune && VerifierRole::Tune < VerifierRole::Owner);
+        assert!(
+            VerifierRole::Exec < VerifierRole::Tune && VerifierRole::Tune < VerifierRole::Owner
+        );
     }
 
     #[test]

@@ -136,6 +136,14 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
             "Read the current version, then deploy again with `expected_version_token` `{token}`."
         ));
     }
+    if let EngineError::SaveToken { current: Some(token), .. } = error {
+        problem = problem.with("current_version_token", json!(token)).hinted(format!(
+            "Read the current version, then save again with `expected_version_token` `{token}`."
+        ));
+    }
+    if let EngineError::RoleTooLow { .. } | EngineError::RoleAboveOwn(_) = error {
+        problem = problem.hinted("Ask the owner of the workflow, or somebody with a higher role.");
+    }
     if let EngineError::Schema(error) = error {
         problem = problem.with("reason", json!(error.slug()));
     }

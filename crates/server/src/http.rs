@@ -35,7 +35,7 @@ pub(crate) use self::{
     doctor::MOST_ENTRIES,
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
     verifier_runs::run_request,
-    verifiers::measured,
+    verifiers::{cursor_of, listed, listing, measured},
 };
 use crate::{
     auth, encode, layers,

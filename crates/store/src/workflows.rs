@@ -20,7 +20,9 @@ use jurat_core::{
 };
 
 pub(crate) use self::{
-    save::{Content, add_new, keep_files},
+    files::Kept,
+    reach::principals,
+    save::{Content, add_new},
     transfer::transfer,
 };
 use crate::both::operations;
@@ -64,6 +66,8 @@ operations! {
         fn workflow_revoke(order: &RevokeOrder) -> Revoking, or WorkflowRefused = grants::revoke;
         /// Takes the caller's own grant back.
         fn workflow_leave(change: &WorkflowChange) -> Left, or WorkflowRefused = grants::leave;
+        /// Gives a workflow to another owner, who agreed; the refusal says in words why not.
+        fn workflow_give(giving: &Giving) -> (), or String = transfer::give;
     }
 }
 
@@ -257,6 +261,15 @@ pub struct Left {
     pub workflow: Workflow,
     /// How many grants to the caller alone were removed; those of teams stay.
     pub removed: u32,
+}
+
+/// A workflow to be given to another owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Giving {
+    pub workflow_id: String,
+    pub from: AccountId,
+    pub to: AccountId,
+    pub at: Timestamp,
 }
 
 /// Why a workflow was not changed.

@@ -39,7 +39,8 @@ fn block(body: &str) -> Result<Option<String>, ChecksError> {
         let is_checks = word == "checks";
         let mut text = String::new();
         let is_closed = lines.by_ref().any(|line| {
-            let is_end = line.trim().starts_with(fence) && line.trim().trim_matches(fence_mark(fence)).is_empty();
+            let is_end = line.trim().starts_with(fence)
+                && line.trim().trim_matches(fence_mark(fence)).is_empty();
             if !is_end {
                 text.push_str(line);
                 text.push('\n');

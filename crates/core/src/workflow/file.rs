@@ -44,8 +44,10 @@ pub struct FileEntry {
 pub struct NewFile {
     pub path: String,
     pub content: FileContent,
-    pub is_executable: bool,
-    pub purpose: String,
+    /// As it was, or not, when left out.
+    pub is_executable: Option<bool>,
+    /// As it was, or none, when left out.
+    pub purpose: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,8 +77,8 @@ impl NewFile {
     /// Names the field that is wrong, and why.
     pub fn check(&self) -> Result<(), (&'static str, FileError)> {
         check_path(&self.path).map_err(|error| ("path", error))?;
-        let is_long = self.purpose.chars().count() > PURPOSE_CHARS;
-        if is_long || self.purpose.chars().any(char::is_control) {
+        let purpose = self.purpose.as_deref().unwrap_or_default();
+        if purpose.chars().count() > PURPOSE_CHARS || purpose.chars().any(char::is_control) {
             return Err(("purpose", FileError::Purpose));
         }
         match &self.content {

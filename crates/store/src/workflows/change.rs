@@ -5,11 +5,7 @@ use jurat_core::{
     workflow::{Role, Workflow},
 };
 
-use super::{
-    WorkflowChange, WorkflowRefused, files,
-    reach::held,
-    tried,
-};
+use super::{WorkflowChange, WorkflowRefused, files, reach::held, tried};
 use crate::{
     Result,
     both::{Tx, args},

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use jurat_core::{
     id::AccountId,
-    time::Timestamp,
     workflow::{
-        ContentKind, FileContent, FileEntry, NewFile, Reached, Role,
+        ContentKind, FileContent, FileEntry, NewFile, Reached, Role, Workflow,
         file::{ALL_FILES_BYTES, MOST_FILES, digest},
     },
 };
@@ -73,60 +72,73 @@ fn read_content(cells: &dyn Cells) -> Result<FileRead> {
     Ok(FileRead { entry: read_file(cells)?, content })
 }
 
-/// The files of the next version, with their contents kept. Whose content is known by its digest
-/// must be able to see it.
+/// The files of a version, and the contents that may not be kept yet.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) entries: Vec<FileEntry>,
+    /// By their digests.
+    pub(crate) contents: BTreeMap<String, Vec<u8>>,
+}
+
+/// The files of the next version; `old` are those of the one before, where they are changed one by
+/// one. Who names a content by its digest must be able to see it.
 pub(super) async fn kept(
     tx: &mut impl Tx,
     target: Option<&Reached>,
-    (owner, at): (&AccountId, Timestamp),
+    (owner, old): (&AccountId, &[FileEntry]),
     files: &[NewFile],
-) -> Result<Result<Vec<FileEntry>, WorkflowRefused>> {
-    let mut entries = Vec::with_capacity(files.len());
+) -> Result<Result<Kept, WorkflowRefused>> {
+    let mut kept = Kept::default();
     for file in files {
         let entry = match &file.content {
-            FileContent::Bytes(bytes) => Some(add(tx, (owner, at), file, bytes).await?),
-            FileContent::Known(sha256) => known(tx, target, owner, (file, sha256)).await?,
+            FileContent::Bytes(bytes) => {
+                let entry = entry_of(bytes);
+                kept.contents.insert(entry.sha256.clone(), bytes.clone());
+                Some(entry)
+            }
+            FileContent::Known(sha256) => known(tx, target, owner, sha256).await?,
         };
+        let before = old.iter().find(|before| before.path == file.path);
         let unknown = || WorkflowRefused::ContentUnknown { path: file.path.clone() };
-        entries.push(tried!(entry.ok_or_else(unknown)));
+        let entry = tried!(entry.ok_or_else(unknown));
+        kept.entries.push(FileEntry {
+            path: file.path.clone(),
+            is_executable: file
+                .is_executable
+                .unwrap_or_else(|| before.is_some_and(|before| before.is_executable)),
+            purpose: file
+                .purpose
+                .clone()
+                .unwrap_or_else(|| before.map(|before| before.purpose.clone()).unwrap_or_default()),
+            ..entry
+        });
     }
-    Ok(Ok(entries))
+    Ok(Ok(kept))
 }
 
-async fn add(
-    tx: &mut impl Tx,
-    (owner, at): (&AccountId, Timestamp),
-    file: &NewFile,
-    bytes: &[u8],
-) -> Result<FileEntry> {
-    let sha256 = digest(bytes);
-    tx.run(BLOB_ADD, args![owner, &sha256, bytes.to_vec(), at]).await?;
-    Ok(FileEntry {
-        path: file.path.clone(),
-        sha256,
+/// A content that is given; whose it is comes later.
+fn entry_of(bytes: &[u8]) -> FileEntry {
+    FileEntry {
+        path: String::new(),
+        sha256: digest(bytes),
         size_bytes: bytes.len() as u64,
-        is_executable: file.is_executable,
+        is_executable: false,
         kind: ContentKind::of(bytes),
-        purpose: file.purpose.clone(),
-    })
+        purpose: String::new(),
+    }
 }
 
+/// A content that is known by its digest; whose it is comes later.
 async fn known(
     tx: &mut impl Tx,
     target: Option<&Reached>,
     owner: &AccountId,
-    (file, sha256): (&NewFile, &str),
+    sha256: &str,
 ) -> Result<Option<FileEntry>> {
     let others = target.filter(|it| it.role != Role::Owner);
     let floor = others.map_or(0, |it| it.floor);
     let within = others.map(|it| it.workflow.id.as_str());
-    let found = tx.first(KNOWN, args![owner, sha256, within, floor], read_file).await?;
-    Ok(found.map(|found| FileEntry {
-        path: file.path.clone(),
-        is_executable: file.is_executable,
-        purpose: file.purpose.clone(),
-        ..found
-    }))
+    tx.first(KNOWN, args![owner, sha256, within, floor], read_file).await
 }
 
 /// Whether the files of a version are not too many and not too large together.
@@ -138,17 +150,14 @@ pub(super) fn within_bounds(files: &[FileEntry]) -> Result<(), WorkflowRefused> 
     if bytes > ALL_FILES_BYTES { Err(WorkflowRefused::FilesTooLarge) } else { Ok(()) }
 }
 
-pub(super) async fn write(
-    tx: &mut impl Tx,
-    owner: &AccountId,
-    (id, version): (&str, u32),
-    files: &[FileEntry],
-) -> Result<()> {
-    for file in files {
+/// Writes the files of a version before their contents: PostgreSQL lets those who share a workflow
+/// keep contents only for files that are in it.
+pub(super) async fn write(tx: &mut impl Tx, workflow: &Workflow, kept: &Kept) -> Result<()> {
+    for file in &kept.entries {
         let args = args![
-            owner,
-            id,
-            version,
+            &workflow.account,
+            &workflow.id,
+            workflow.current_version,
             &file.path,
             &file.sha256,
             to_bigint(file.size_bytes),
@@ -157,6 +166,10 @@ pub(super) async fn write(
             &file.purpose
         ];
         tx.run(FILE_ADD, args).await?;
+    }
+    for (sha256, content) in &kept.contents {
+        let args = args![&workflow.account, sha256, content.clone(), workflow.updated_at];
+        tx.run(BLOB_ADD, args).await?;
     }
     Ok(())
 }

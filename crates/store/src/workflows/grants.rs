@@ -50,10 +50,7 @@ const LIST: &str = concat!(
      order by workflow_grants.granted_at, workflow_grants.grantee_id"
 );
 
-pub(super) async fn list(
-    tx: &mut impl Tx,
-    asked: &WorkflowAsked,
-) -> Result<Found<Vec<GrantLine>>> {
+pub(super) async fn list(tx: &mut impl Tx, asked: &WorkflowAsked) -> Result<Found<Vec<GrantLine>>> {
     let reached = match reach::find(tx, &asked.caller, &asked.which).await? {
         Found::One(reached) => reached,
         Found::Nothing => return Ok(Found::Nothing),
@@ -82,11 +79,7 @@ fn read_line(cells: &dyn Cells) -> Result<GrantLine> {
         grantee_label,
         role: columns.word("role")?,
         floor: columns.count("floor_version")?,
-        granted_by: label(
-            columns.maybe_text("by_email")?,
-            columns.maybe_text("by_handle")?,
-            by,
-        ),
+        granted_by: label(columns.maybe_text("by_email")?, columns.maybe_text("by_handle")?, by),
         granted_at: columns.time("granted_at")?,
     })
 }
@@ -177,11 +170,7 @@ async fn known(
     })
 }
 
-async fn floor_of(
-    tx: &mut impl Tx,
-    reached: &Reached,
-    grantee: &AccountId,
-) -> Result<Option<u32>> {
+async fn floor_of(tx: &mut impl Tx, reached: &Reached, grantee: &AccountId) -> Result<Option<u32>> {
     let read =
         |cells: &dyn Cells| Columns::new(&cells, "workflow_grants", "id")?.count("floor_version");
     let args = args![&reached.workflow.account, &reached.workflow.id, grantee];

@@ -34,7 +34,7 @@ macro_rules! granted {
              as role_rank, min(workflow_grants.floor_version) as floor_version \
              from workflow_grants where workflow_grants.account_id <> $1 \
              and workflow_grants.grantee_id in ",
-            $crate::workflows::reach::principals!(),
+            $crate::workflows::principals!(),
             " group by workflow_grants.account_id, workflow_grants.workflow_id) as granted"
         )
     };

@@ -2,7 +2,6 @@
 
 use jurat_core::{
     id::AccountId,
-    time::Timestamp,
     verifier::Which,
     workflow::{
         Binding, FileEntry, NewBinding, Reached, Role, Slug, Source, Workflow, WorkflowVersion,
@@ -10,7 +9,7 @@ use jurat_core::{
 };
 
 use super::{
-    FilesPatch, SaveTarget, Saved, WorkflowAsked, WorkflowRefused, WorkflowSave, files,
+    FilesPatch, Kept, SaveTarget, Saved, WorkflowAsked, WorkflowRefused, WorkflowSave, files,
     reach::{self, may},
     read::{self, bindings_of, files_seen},
     rows::{bindings_text, search_text},
@@ -51,7 +50,7 @@ pub(crate) struct Content {
     pub(crate) body: String,
     pub(crate) source: Source,
     pub(crate) bindings: Vec<Binding>,
-    pub(crate) files: Vec<FileEntry>,
+    pub(crate) files: Kept,
     pub(crate) created_by: AccountId,
 }
 
@@ -71,10 +70,8 @@ pub(super) async fn save(
         None => Vec::new(),
     };
     let files = match &save.files {
-        None => old.clone(),
-        Some(new) => {
-            tried!(files::kept(tx, target, (&workflow.account, save.at), new).await?)
-        }
+        None => Kept { entries: old.clone(), ..Kept::default() },
+        Some(new) => tried!(files::kept(tx, target, (&workflow.account, &[]), new).await?),
     };
     let content = Content {
         body: save.body.clone(),
@@ -94,9 +91,9 @@ pub(super) async fn patch(
     let target = tried!(reach::held(tx, &patch.caller, &patch.which, Role::Edit).await?);
     tried!(may_append(&target, patch.expected_token.as_deref()));
     let current = tried!(current(tx, &patch.caller, &target).await?);
-    let owner = (&target.workflow.account, patch.at);
-    let new = tried!(files::kept(tx, Some(&target), owner, &patch.files).await?);
-    let files = tried!(patched(&current.files, new, &patch.delete_paths));
+    let owner = (&target.workflow.account, current.files.as_slice());
+    let mut files = tried!(files::kept(tx, Some(&target), owner, &patch.files).await?);
+    files.entries = tried!(patched(&current.files, files.entries, &patch.delete_paths));
     let workflow = Workflow {
         current_version: target.workflow.current_version.saturating_add(1),
         version_token: patch.new_token.clone(),
@@ -115,8 +112,9 @@ pub(super) async fn patch(
 }
 
 fn saved(workflow: Workflow, content: Content, old: &[FileEntry]) -> Saved {
-    let (changed, deleted) = files::differences(old, &content.files);
     let Content { body, bindings, files, .. } = content;
+    let files = files.entries;
+    let (changed, deleted) = files::differences(old, &files);
     Saved { workflow, body, bindings, files, changed, deleted }
 }
 
@@ -310,7 +308,7 @@ pub(crate) async fn write(
     workflow: &Workflow,
     content: &Content,
 ) -> Result<Result<(), WorkflowRefused>> {
-    tried!(files::within_bounds(&content.files));
+    tried!(files::within_bounds(&content.files.entries));
     let tags = json(&workflow.tags)?;
     if workflow.current_version == 1 {
         add(tx, workflow, &tags).await?;
@@ -344,8 +342,7 @@ pub(crate) async fn write(
         workflow.updated_at
     ];
     tx.run(VERSION_ADD, args).await?;
-    let place = (workflow.id.as_str(), workflow.current_version);
-    files::write(tx, &workflow.account, place, &content.files).await?;
+    files::write(tx, workflow, &content.files).await?;
     bind(tx, workflow, &content.bindings).await?;
     Ok(Ok(()))
 }
@@ -387,7 +384,7 @@ async fn bind(tx: &mut impl Tx, workflow: &Workflow, bindings: &[Binding]) -> Re
 }
 
 /// A new workflow that somebody else's words made, such as a fork: its slug gets a number when it
-/// is taken. Its files are kept before.
+/// is taken.
 pub(crate) async fn add_new(
     tx: &mut impl Tx,
     mut workflow: Workflow,
@@ -409,13 +406,3 @@ pub(crate) async fn add_new(
 
 /// How many workflows have one slug but for their number.
 const MOST_NUMBERS: u32 = 1_000;
-
-/// Keeps contents for files of a new workflow.
-pub(crate) async fn keep_files(
-    tx: &mut impl Tx,
-    owner: &AccountId,
-    new: &[jurat_core::workflow::NewFile],
-    at: Timestamp,
-) -> Result<Result<Vec<FileEntry>, WorkflowRefused>> {
-    files::kept(tx, None, (owner, at), new).await
-}

@@ -2,7 +2,7 @@
 
 use jurat_core::{id::AccountId, time::Timestamp, workflow::Workflow};
 
-use super::{files, reach, rows::read_workflow};
+use super::{Giving, files, reach, rows::read_workflow};
 use crate::{
     Result,
     both::{Tx, args},
@@ -65,6 +65,10 @@ const VERIFIER_MOVES: [&str; 4] = [
 ];
 const VERIFIER_VERSIONS_LEAVE: &str =
     "delete from verifier_versions where account_id = $1 and verifier_id = $2";
+
+pub(super) async fn give(tx: &mut impl Tx, giving: &Giving) -> Result<Result<(), String>> {
+    transfer(tx, &giving.workflow_id, &giving.from, &giving.to, giving.at).await
+}
 
 /// Moves a workflow with its versions, files, grants and the verifiers that it names. The inner
 /// error says in words why it cannot go.

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use jurat_core::{caller, code, consensus, job, ledger, replica, round, run, session, verifier};
+use jurat_core::{
+    caller, code, consensus, job, ledger, replica, round, run, session, verifier, workflow,
+};
 use serde::{Serialize, Serializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -56,8 +58,12 @@ described! {
     RunErrorCode, run::RunError, "Why a run has no verdict.";
     RunPurpose, run::Purpose, "What a run is for.";
     Scope, caller::Scope, "What a key may do.";
+    FileKind, workflow::ContentKind, "Whether a file reads as text.";
+    WorkflowRole, workflow::Role, "What somebody may do with a workflow, from less to more.";
+    WorkflowSource, workflow::Source, "How a version came to be, as its author says.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
     TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
+    VerifierRole, workflow::VerifierRole, "What somebody may do with a verifier: run it, also tune it, or everything.";
     VerifierStatus, verifier::Standing, "Whether a verifier can be used.";
 }
 
