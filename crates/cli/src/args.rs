@@ -77,9 +77,10 @@ Environment:
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0   done, whatever the verdict
-  1   an error; for `executors check` and `doctor` also: something is not well
+  1   an error; for `executors check` and `doctor` also: something is not well;
+      for `verifiers run` also: the judge gave no verdict
   2   wrong usage: a flag, a file or a field that must be corrected first
-  11  only with --gate: the answer is negative
+  11  only with --gate: the answer is negative, or a measurement misses its threshold
   12  only with --gate: inconclusive, or no consensus
   130 `serve` was ended by a second signal before its rounds had ended
 

@@ -1,6 +1,9 @@
 //! Who takes the seats of a round: sessions of executors, or the judges of a verifier.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jurat_core::{
     caller::{Caller, Credit},
@@ -12,7 +15,7 @@ use jurat_core::{
     select::{Lane, select},
     session::Session,
     time::Timestamp,
-    verifier::ModelRef,
+    verifier::{ModelRef, VerifierVersion},
 };
 use url::Url;
 
@@ -158,6 +161,12 @@ impl Engine {
         panel
     }
 
+    /// How many judges a run can have that names none: the version's own and the operator's panel.
+    pub(crate) fn judges_ready(&self, version: &VerifierVersion) -> usize {
+        let own = &version.config.judge.model;
+        self.judges().panel.iter().chain([own]).collect::<BTreeSet<_>>().len()
+    }
+
     fn is_judge_known(&self, model: &ModelRef) -> bool {
         model.provider == BUILTIN || self.judges().providers.contains_key(&model.provider)
     }
@@ -220,8 +229,8 @@ fn judge_session(model: &ModelRef, is_configured: bool) -> Session {
         executor: format!("{JUDGE_PREFIX}{provider}"),
         profile: "judge".to_owned(),
         tier: None,
-        labels: std::collections::BTreeSet::new(),
-        task_types: std::collections::BTreeMap::new(),
+        labels: BTreeSet::new(),
+        task_types: BTreeMap::new(),
         reliability_permille: None,
         price_micros: 0,
         created_at: Timestamp::from_micros(0),

@@ -1,6 +1,6 @@
 //! `vp.semantic.v1` in a round: finds the verifier, pins its version, and says what its judge is asked.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jurat_core::{
     caller::{Caller, Scope},
@@ -82,29 +82,32 @@ impl Engine {
         let measured = self.inner.store.measurements(owner, id, version.version).await?;
         Ok(Found { version: Arc::new(version), measured: Arc::new(measured) })
     }
+
+    /// What the judges are asked about a candidate, if it has all that the verifier takes.
+    pub(crate) fn judging(&self, bound: &Bound, output: &Value) -> Result<Judging, InputError> {
+        let config = &bound.version.config;
+        let given = bound.policy.read(output, config)?;
+        Question::check_length(config.contract, &given.inputs)?;
+        self.check_media_url("policy_params.media_url", given.media_url.as_deref())?;
+        Ok(Judging::new(bound, bound.question(given.inputs), given.media_url))
+    }
 }
 
 impl Bound {
-    /// What the judges are asked about a candidate.
-    pub(crate) fn judging(&self, output: &Value) -> Result<Judging, EngineError> {
+    /// The question of the verifier about these inputs.
+    fn question(&self, inputs: BTreeMap<String, String>) -> Question {
         let config = &self.version.config;
-        let refused = |error: InputError| {
-            EngineError::Policy(BindError::Params { field: error.field, problem: error.problem })
-        };
-        let given = self.policy.read(output, config).map_err(refused)?;
-        Question::check_length(config.contract, &given.inputs).map_err(refused)?;
         let mut examples = config.examples.clone();
         if let Some(index) = self.policy.leave_out.filter(|index| *index < examples.len()) {
             examples.remove(index);
         }
-        let question = Question {
+        Question {
             criterion: config.criterion.clone(),
             contract: config.contract,
             fields: config.fields.clone(),
             examples,
-            inputs: given.inputs,
-        };
-        Ok(Judging::new(self, question, given.media_url))
+            inputs,
+        }
     }
 
     pub(crate) fn account(&self) -> &jurat_core::id::AccountId {

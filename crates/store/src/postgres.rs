@@ -32,7 +32,7 @@ use sqlx::{
 use crate::{
     Added, Behalf, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage,
     Grant, Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page,
-    Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    Pruning, Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
     RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended,
     Suspension, VerifierGone,
     error::Refusal,
@@ -61,6 +61,7 @@ const PATIENCE: &str = "set local statement_timeout = '120s'";
 
 /// On whose behalf a connection is used; the policies of the tables compare it with their rows.
 const SIGHT: &str = "select set_config('jurat.account', $1, false)";
+const BLIND: &str = "set jurat.account = ''";
 /// No account has this name.
 const EVERYTHING: &str = "*";
 
@@ -87,6 +88,10 @@ impl Postgres {
             })
             .after_connect(|connection, _| {
                 Box::pin(async move { connection.execute(SETTINGS).await.map(drop) })
+            })
+            // Nobody finds a connection with the sight of who had it before.
+            .after_release(|connection, _| {
+                Box::pin(async move { connection.execute(BLIND).await.map(|_| true) })
             })
             .connect_with(options(url)?)
             .await?;
@@ -391,6 +396,10 @@ impl Store for Postgres {
     ) -> Result<()> {
         registry::verdict_put(&mut *self.sight_of(account).await?, account, verifier_id, verdict)
             .await
+    }
+
+    async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64> {
+        registry::verdicts_prune(&mut *self.sight().await?, *pruning).await
     }
 
     async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {

@@ -10,6 +10,7 @@ use jurat_core::{
     policy::{BindError, Evaluation, Policy, Rules},
     reason,
     schema::Schema,
+    verifier::InputError,
 };
 use jurat_guard::bounded::{NotDone, RefusedPolicy, RefusedSchema};
 use serde_json::json;
@@ -48,7 +49,10 @@ impl Engine {
             })?;
         let candidate = candidate(round, job).map(Arc::new);
         let judging = match (verifier, &candidate) {
-            (Some(bound), Some(candidate)) => Some(Arc::new(bound.judging(&candidate.output)?)),
+            (Some(bound), Some(candidate)) => {
+                let judging = self.judging(bound, &candidate.output).map_err(refused)?;
+                Some(Arc::new(judging))
+            }
             _ => None,
         };
         let mut own = None;
@@ -101,6 +105,11 @@ impl Engine {
             })),
         }
     }
+}
+
+/// To a caller of validate the candidate that does not fit is a parameter that is wrong.
+fn refused(error: InputError) -> EngineError {
+    EngineError::Policy(BindError::Params { field: error.field, problem: error.problem })
 }
 
 /// What we can check of a candidate without anybody's judgement. A judge may fail what matches the

@@ -6,6 +6,7 @@ use futures::future::join_all;
 use jurat_core::{
     judge::Image,
     replica::{Failure, FailureCode},
+    verifier::InputError,
 };
 use jurat_guard::public::{FetchError, UrlRefused};
 use tokio::{sync::OnceCell, time::Instant};
@@ -46,6 +47,14 @@ impl Engine {
             Some(client) => client.check(text),
             None => jurat_guard::public::check_media_url(text),
         }
+    }
+
+    /// The same for the field of a request that may have one.
+    pub(crate) fn check_media_url(&self, field: &str, url: Option<&str>) -> Result<(), InputError> {
+        let checked = url.map(|url| self.media_url_check(url)).transpose();
+        checked
+            .map(drop)
+            .map_err(|refused| InputError { field: field.to_owned(), problem: refused.to_string() })
     }
 
     pub(super) async fn pictures(&self, task: &JudgeTask) -> Result<Pictures, Failure> {

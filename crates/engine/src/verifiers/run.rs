@@ -95,11 +95,7 @@ impl Engine {
         let wrong = |field: &str, problem: String| {
             Err(EngineError::Input(InputError { field: field.to_owned(), problem }))
         };
-        if let Some(url) = &request.media_url
-            && let Err(refused) = self.media_url_check(url)
-        {
-            return wrong("media_url", refused.to_string());
-        }
+        self.check_media_url("media_url", request.media_url.as_deref())?;
         if let Some(twice) = twice(&request.judges) {
             return wrong("judges", format!("names `{twice}` twice; each judge has one vote"));
         }
@@ -107,6 +103,13 @@ impl Engine {
         if 0 < named && named < wanted {
             let problem = format!("names {named}, and `replicas` asks for {wanted}");
             return wrong("judges", problem);
+        }
+        let ready = self.judges_ready(version);
+        if named == 0 && ready < wanted {
+            let problem = format!(
+                "asks for {wanted} judges, and {ready} can be had; name others in `judges`, or have the operator keep more ready with the setting `judges.panel`"
+            );
+            return wrong("replicas", problem);
         }
         Ok(())
     }

@@ -45,15 +45,13 @@ enum Next {
 }
 
 async fn next(watch: &mut Watch) -> Next {
-    // Progress first: all of it is told before the round returns.
-    tokio::select! {
-        biased;
-        Some(progress) = watch.progress.recv() => {
-            let (name, body) = told(&progress);
-            Next::Event(event(name, body.to_string()))
-        }
-        result = &mut watch.running => Next::Last(reply_body(result, watch.shape)),
+    // The walk has one end of the channel and drops it when it ends, so that all of its progress is
+    // told before the last event, even what comes in the same moment.
+    if let Some(progress) = watch.progress.recv().await {
+        let (name, body) = told(&progress);
+        return Next::Event(event(name, body.to_string()));
     }
+    Next::Last(reply_body((&mut watch.running).await, watch.shape))
 }
 
 fn sse(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {

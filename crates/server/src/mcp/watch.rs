@@ -26,17 +26,20 @@ pub(super) async fn until_end<T>(
     ending: impl Future<Output = T>,
 ) -> Result<T, Problem> {
     let mut ending = pin!(ending);
-    let steps = 2 * watched.replicas + 1;
     loop {
         tokio::select! {
             biased;
             Some(step) = watched.progress.recv() => {
                 watched.round.get_or_insert_with(|| of(&step).clone());
-                if call.progress.is_wanted() {
-                    call.progress.tell(steps, said(&step, watched.replicas)).await;
-                }
+                tell(call, &step, watched.replicas).await;
             }
-            ended = &mut ending => return Ok(ended),
+            ended = &mut ending => {
+                // The last steps and the end may come in the same moment.
+                while let Ok(step) = watched.progress.try_recv() {
+                    tell(call, &step, watched.replicas).await;
+                }
+                return Ok(ended);
+            }
             () = call.gone.cancelled() => {
                 if let Some(round) = &watched.round {
                     call_off(call, round).await;
@@ -44,6 +47,12 @@ pub(super) async fn until_end<T>(
                 return Err(called_off());
             }
         }
+    }
+}
+
+async fn tell(call: &mut Call<'_>, step: &Progress, replicas: usize) {
+    if call.progress.is_wanted() {
+        call.progress.tell(2 * replicas + 1, said(step, replicas)).await;
     }
 }
 

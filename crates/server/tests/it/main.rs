@@ -17,5 +17,6 @@ mod overload;
 mod postgres;
 mod signature;
 mod stream;
+mod tenants;
 mod v1;
 mod without_waiting;

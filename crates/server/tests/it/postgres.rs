@@ -3,6 +3,7 @@
 use jurat_engine::Limits;
 use jurat_testkit::{app::TestApp, postgres::Schema};
 
+use crate::tenants;
 use crate::v1::verifiers::{life, refusals, runs, tokens, unreachable};
 
 /// Tells a story to an application on a schema of its own.
@@ -48,4 +49,10 @@ async fn a_run_passes_or_fails_and_reads_back_as_it_was_answered() {
 #[tokio::test]
 async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
     told(runs::revocation).await;
+}
+
+/// With row security as the second line.
+#[tokio::test]
+async fn nothing_is_learned_by_the_names_of_another_tenant() {
+    told(tenants::crawl).await;
 }

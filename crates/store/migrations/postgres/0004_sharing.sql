@@ -260,6 +260,9 @@ create index verifier_runs_of_all on verifier_runs (verifier_id, account_id);
 create index known_verdicts_of_all on known_verdicts (verifier_id, account_id);
 create index verifiers_by_id on verifiers (id);
 
+-- The oldest verdicts go first.
+create index known_verdicts_by_age on known_verdicts (created_at);
+
 -- The second line of what each account can see: the serving role owns no table and does not bypass
 -- these policies, and says on whose behalf it asks. A program that never says so is one from before
 -- there were policies, and sees what it saw then.

@@ -255,3 +255,6 @@ create table anonymous_grants (
 create index verifier_runs_of_all on verifier_runs (verifier_id, account_id);
 create index known_verdicts_of_all on known_verdicts (verifier_id, account_id);
 create index verifiers_by_id on verifiers (id);
+
+-- The oldest verdicts go first.
+create index known_verdicts_by_age on known_verdicts (created_at);

@@ -10,7 +10,7 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::{PATIENCE, once};
 use crate::{
-    Deployed, Deployment, KnownVerdict, Measurement, Removal, Result, VerifierGone,
+    Deployed, Deployment, KnownVerdict, Measurement, Pruning, Removal, Result, VerifierGone,
     rows::{
         json,
         once::OnceRow,
@@ -19,7 +19,10 @@ use crate::{
             tuned, verifier_gone,
         },
     },
-    sql::registry::{self as sql, erased_answer, verifier_by_id, verifier_by_name},
+    sql::registry::{
+        self as sql, erased_answer, verdicts_gone, verdicts_many, verdicts_old, verifier_by_id,
+        verifier_by_name,
+    },
 };
 
 /// Those who deploy or revoke a verifier take turns; runs of it go on beginning.
@@ -28,6 +31,11 @@ const BY_NAME_LOCKED: &str = concat!(verifier_by_name!(), " for no key update");
 /// Nothing that belongs to the verifier can be added any more.
 const BY_ID_GOING: &str = concat!(verifier_by_id!(), " for update");
 const BY_NAME_GOING: &str = concat!(verifier_by_name!(), " for update");
+
+/// A verdict that somebody else is about to change or to remove is passed over: whoever removes
+/// several rows at once must not wait for others who do.
+const VERDICTS_OLD: &str = verdicts_gone!(verdicts_old!(), " for update skip locked");
+const VERDICTS_MANY: &str = verdicts_gone!(verdicts_many!(), " for update skip locked");
 
 /// A document that PostgreSQL can take apart: it refuses those with a NUL in some text. Such texts
 /// are only in what is erased.
@@ -312,4 +320,16 @@ pub(super) async fn verdict_put(
         .execute(&mut *db)
         .await?;
     Ok(())
+}
+
+pub(super) async fn verdicts_prune(db: &mut PgConnection, pruning: Pruning) -> Result<u64> {
+    let Pruning { before, most, limit } = pruning;
+    let mut tx = db.begin().await?;
+    let old = sqlx::query(VERDICTS_OLD).bind(before.micros()).bind(i64::from(limit));
+    let old = old.execute(&mut *tx).await?.rows_affected();
+    let left = i64::from(limit).saturating_sub_unsigned(old);
+    let many = sqlx::query(VERDICTS_MANY).bind(i64::from(most)).bind(left);
+    let many = many.execute(&mut *tx).await?.rows_affected();
+    tx.commit().await?;
+    Ok(old.saturating_add(many))
 }

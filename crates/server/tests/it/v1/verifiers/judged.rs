@@ -11,7 +11,7 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-use super::{claims_with, deploy, text};
+use super::{assert_problem, claims_with, deploy, text};
 
 const RUNS: &str = "/v1/verifiers/claims-cite-source/runs";
 
@@ -123,4 +123,88 @@ async fn an_address_inside_is_refused_before_a_run_begins() {
         assert!(reply.text().contains("media_url"), "{}", reply.text());
     }
     assert!(fake.asked().is_empty());
+}
+
+#[tokio::test]
+async fn more_judges_than_there_are_is_a_wrong_field() {
+    let first = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let second = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    // The first of the panel is the verifier's own judge, so there are two.
+    let app = app(&[&first, &second]).await;
+    let inputs = json!({ "response": "It rains.", "source": "Rain all day." });
+    let body = json!({ "inputs": inputs, "replicas": 3 });
+    let reply = app.admin().post(RUNS, &body).await;
+    assert_problem(&reply, StatusCode::BAD_REQUEST, "validation_error");
+    let problem = reply.json();
+    assert_eq!(problem["field"], "replicas");
+    let detail = text(&problem["detail"]);
+    assert!(detail.contains("asks for 3 judges, and 2 can be had"), "{detail}");
+    assert!(detail.contains("`judges`") && detail.contains("`judges.panel`"), "{detail}");
+    assert!(first.asked().is_empty() && second.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_test_never_shows_the_judge_the_answer_to_its_case() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let app = app(&[&fake]).await;
+    let reply = app.admin().post("/v1/verifiers/claims-cite-source/tests", &json!({})).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    let asked = fake.asked();
+    assert_eq!(asked.len(), 2);
+    for asked in asked {
+        let turns = asked.turns();
+        let (_, candidate) = turns.last().unwrap();
+        let (own, other) =
+            if candidate.contains("It rains.") { ("rains", "snows") } else { ("snows", "rains") };
+        assert!(candidate.contains(own), "{candidate}");
+        let before: String = turns[..turns.len() - 1].iter().map(|(_, it)| it.as_str()).collect();
+        assert!(before.contains(other), "the other example is missing: {before}");
+        assert!(!before.contains(own), "the answer is shown: {before}");
+        assert!(!asked.system().contains(own));
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_match_its_schema_is_invalid_and_no_judge_is_asked() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let app = app(&[&fake]).await;
+    let mut body = json!({
+        "claim": { "output": { "response": "It rains.", "source": "Rain all day.", "year": "now" } },
+        "output_schema": { "properties": { "year": { "type": "integer" } } },
+        "policy": {
+            "policy_id": "vp.semantic.v1", "policy_params": { "verifier": "claims-cite-source" } },
+    });
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["verdict"], "INVALID", "{reply:#}");
+    assert_eq!(reply["replicas"][0]["reason_codes"], json!([101]), "{reply:#}");
+    assert_eq!(reply["replicas"][0]["cost"], 0);
+    assert!(fake.asked().is_empty());
+    body["claim"]["output"]["year"] = json!(2026);
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["verdict"], "VALID", "{reply:#}");
+    assert_eq!(fake.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn validate_refuses_an_address_inside_before_a_round_begins() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let app = app(&[&fake]).await;
+    let mut body = claims_with("input_contract", json!("image"));
+    body["name"] = json!("picture");
+    body["input_fields"] = json!([]);
+    body["few_shot_examples"] = json!([]);
+    body["model_settings"] = json!({ "model": "p1/m" });
+    deploy(&app.admin(), &body).await;
+    for url in ["http://example.com/a.png", "https://127.0.0.1/a.png", "https://0x7f.1/", "x"] {
+        let body = json!({
+            "claim": { "output": { "at": url } },
+            "policy": { "policy_id": "vp.semantic.v1",
+                "policy_params": { "verifier": "picture", "media_url": "/at" } },
+        });
+        let reply = app.admin().post("/api/v3/validate", &body).await;
+        assert_problem(&reply, StatusCode::UNPROCESSABLE_ENTITY, "policy_invalid");
+        assert_eq!(reply.json()["field"], "policy.policy_params.media_url", "{url}");
+    }
+    assert!(fake.asked().is_empty());
+    assert_eq!(app.admin().get("/v1/rounds").await.json()["items"], json!([]));
 }

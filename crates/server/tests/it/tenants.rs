@@ -1,0 +1,207 @@
+//! Two tenants: whatever one asks for by the names of the other, it learns nothing.
+//!
+//! Every route of the document is asked for every name that the other tenant has, and for one like it
+//! that nobody has. Both answers must be the same, and nothing of the other tenant in them.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use http::StatusCode;
+use jurat_core::caller::Scope;
+use jurat_engine::Limits;
+use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use serde_json::{Value, json};
+
+/// Stands in all that the other tenant writes, and nowhere else.
+const MARK: &str = "canary";
+
+/// A name of the other tenant, and one like it that nobody has.
+struct Pair {
+    theirs: String,
+    nobodys: String,
+}
+
+/// A route of the document, with a body that it takes.
+struct Route {
+    method: String,
+    path: String,
+    body: Value,
+}
+
+fn routes(document: &Value) -> Vec<Route> {
+    let mut routes = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let examples = &operation["requestBody"]["content"]["application/json"]["examples"];
+            let first = examples.as_object().and_then(|it| it.values().next());
+            let body = first.map_or_else(|| json!({}), |it| it["value"].clone());
+            let (method, path) = (method.to_uppercase(), path.clone());
+            // Not a resource: it takes any of them inside of its messages.
+            if path != "/mcp" {
+                routes.push(Route { method, path, body });
+            }
+        }
+    }
+    // What makes things comes last: the stranger then has some of the same names.
+    routes.sort_by_key(|route| !route.path.contains('{'));
+    routes
+}
+
+/// The path with the name in place of each of its parameters.
+fn filled(path: &str, name: &str) -> String {
+    let mut filled = String::new();
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (parameter, behind) = after.split_once('}').unwrap();
+        filled.push_str(before);
+        filled.push_str(if matches!(parameter, "n" | "version") { "1" } else { name });
+        rest = behind;
+    }
+    filled + rest
+}
+
+/// A body in which the names of things are the one that is asked for.
+fn aimed(body: &Value, name: &str) -> Value {
+    const NAMES: [&str; 9] = [
+        "workflow_id",
+        "skill_id",
+        "verifier_id",
+        "verifier",
+        "identifier",
+        "session_id",
+        "team_id",
+        "account",
+        "name",
+    ];
+    match body {
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| {
+                let is_name = value.is_string() && NAMES.contains(&key.as_str());
+                (key.clone(), if is_name { json!(name) } else { aimed(value, name) })
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(|item| aimed(item, name)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => body.clone(),
+    }
+}
+
+/// A reply without what may differ between two names.
+fn shape(reply: &Reply, name: &str) -> (StatusCode, String) {
+    // What was made has an identifier and a token of its own.
+    let is_made = reply.status.is_success();
+    let text = if is_made { String::new() } else { reply.text().replace(name, "NAME") };
+    (reply.status, text)
+}
+
+fn verifier(name: &str) -> Value {
+    json!({
+        "name": name,
+        "description": format!("{MARK} description"),
+        "criterion": json!({ "contains": { "field": "response", "text": MARK } }).to_string(),
+        "input_contract": "text",
+        "input_fields": ["response"],
+        "few_shot_examples": [
+            { "inputs": { "response": format!("{MARK} example") }, "passed": true, "reasoning": MARK },
+        ],
+        "model_settings": { "model": "builtin/rules" },
+    })
+}
+
+async fn made(caller: &TestCaller<'_>, path: &str, body: &Value) -> Value {
+    let reply = caller.post_with(path, body, &[("idempotency-key", path)]).await;
+    assert!(reply.status.is_success(), "{path}: {}", reply.text());
+    reply.json()
+}
+
+/// All that the other tenant has, by its names.
+async fn names_of(tenant: &TestCaller<'_>) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    let mut add = |theirs: &Value, nobodys: &str| {
+        let theirs = theirs.as_str().unwrap().to_owned();
+        assert_ne!(theirs, nobodys);
+        pairs.push(Pair { theirs, nobodys: nobodys.to_owned() });
+    };
+    let uuid = "01900000-0000-7000-8000-0000000000ff";
+    let deployed = made(tenant, "/v1/verifiers", &verifier(&format!("{MARK}-verifier"))).await;
+    add(&deployed["verifier_id"], uuid);
+    add(&deployed["name"], "absent-verifier");
+    let id = deployed["verifier_id"].as_str().unwrap();
+    add(&json!(format!("{id}@1")), &format!("{uuid}@1"));
+    let inputs = json!({ "inputs": { "response": format!("{MARK} run") }, "run_id": MARK });
+    let run = made(tenant, &format!("/v1/verifiers/{id}/runs"), &inputs).await;
+    add(&run["verifier_run_id"], uuid);
+    add(&run["round_id"], "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    let key = made(tenant, "/v1/api-keys", &json!({ "name": format!("{MARK}-key") })).await;
+    add(&key["id"], "6vDuzADvOCQAUeMhwGVoC0");
+    add(&key["name"], "absent-key");
+    add(&json!("acct_tenant"), "acct_absent");
+    pairs
+}
+
+/// What the other tenant sees of its own.
+async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
+    let mut seen = Vec::new();
+    for path in ["/v1/verifiers", "/v1/verifier-runs", "/v1/rounds", "/v1/api-keys"] {
+        let reply = tenant.get(path).await;
+        assert!(reply.text().contains(MARK) || path == "/v1/rounds", "{path}");
+        let mut body = reply.json();
+        for item in body["items"].as_array_mut().unwrap() {
+            // Its own requests move this one.
+            item.as_object_mut().unwrap().remove("last_used_at");
+        }
+        seen.push(body);
+    }
+    seen
+}
+
+pub(crate) async fn crawl(app: &TestApp) {
+    let tenant = app.caller("tenant", &Scope::OWN).await;
+    let stranger = app.caller("stranger", &Scope::OWN).await;
+    let pairs = names_of(&tenant).await;
+    let before = own_view(&tenant).await;
+    let document: Value = app.anonymous().get("/openapi.json").await.json();
+    let mut asked = BTreeSet::new();
+    for route in routes(&document) {
+        for pair in &pairs {
+            let mut shapes = Vec::new();
+            for name in [&pair.theirs, &pair.nobodys] {
+                let path = filled(&route.path, name);
+                let body = aimed(&route.body, name).to_string();
+                let reply = stranger.send(&route.method, &path, Body::from(body), &[]).await;
+                let rest = reply.text().replace(name.as_str(), "");
+                assert!(!rest.contains(MARK), "{} {path} tells: {rest}", route.method);
+                shapes.push(shape(&reply, name));
+                asked.insert((route.method.clone(), route.path.clone()));
+            }
+            let (theirs, nobodys) = (&shapes[0], &shapes[1]);
+            assert_eq!(theirs, nobodys, "{} {} of {}", route.method, route.path, pair.theirs);
+            // Only what takes no name answers well, and then for anybody.
+            let takes_name = route.path.contains('{');
+            let is_refused = theirs.0.is_client_error() || theirs.0 == StatusCode::NOT_IMPLEMENTED;
+            assert!(!takes_name || is_refused, "{} {}: {theirs:?}", route.method, route.path);
+        }
+    }
+    assert_eq!(own_view(&tenant).await, before);
+    assert!(50 <= asked.len(), "{} routes", asked.len());
+}
+
+#[tokio::test]
+async fn nothing_is_learned_by_the_names_of_another_tenant() {
+    crawl(&TestApp::with_limits(Limits { lag: None, ..Limits::default() }).await).await;
+}
+
+#[tokio::test]
+async fn an_idempotency_key_of_another_tenant_is_a_key_of_ones_own() {
+    let app = TestApp::new().await;
+    let tenant = app.caller("tenant", &Scope::OWN).await;
+    let stranger = app.caller("stranger", &Scope::OWN).await;
+    names_of(&tenant).await;
+    let body = verifier(&format!("{MARK}-verifier"));
+    let theirs = made(&tenant, "/v1/verifiers", &body).await;
+    let reply =
+        stranger.post_with("/v1/verifiers", &body, &[("idempotency-key", "/v1/verifiers")]).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    assert!(!reply.headers.contains_key("idempotent-replayed"));
+    assert_ne!(reply.json()["verifier_id"], theirs["verifier_id"]);
+}
