@@ -59,6 +59,11 @@ words!(
     }
 );
 
+words!(
+    /// Whose workflows, or templates, are meant.
+    Whose { Mine => "mine", All => "all", SharedWithMe => "shared-with-me" }
+);
+
 impl Role {
     /// What comes with the role for the verifiers that the workflow names.
     pub const fn on_verifiers(self) -> VerifierRole {

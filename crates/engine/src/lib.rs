@@ -44,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::{
     Deployment, FileRead, Granting, Left, Lineage, Measurement, Page as EnginePage,
-    ReachedVerifier, Revoking, Saved, SavedAnswer, Upstream, VersionSummary, Whose, WorkflowView,
+    ReachedVerifier, Revoking, Saved, SavedAnswer, Upstream, VersionSummary, WorkflowView,
 };
 
 pub use self::{

@@ -7,13 +7,13 @@ use jurat_core::{
     caller::{Caller, Scope},
     run::Provenance,
     workflow::{
-        Reached, WorkflowRef, WorkflowWhich,
+        Reached, Whose, WorkflowRef, WorkflowWhich,
         search::{self, Texts},
     },
 };
 use jurat_store::{
-    Behalf, FileRead, FilesAsked, Found, Lineage, Whose, WorkflowAsked, WorkflowQuery,
-    WorkflowRefused, WorkflowView,
+    Behalf, FileRead, FilesAsked, Found, Lineage, WorkflowAsked, WorkflowQuery, WorkflowRefused,
+    WorkflowView,
 };
 
 pub use self::{
@@ -110,17 +110,27 @@ impl Engine {
         one(found, reference)
     }
 
-    /// Files of a version, in the order in which they are asked for.
-    pub async fn workflow_files(
+    /// Those files of a version that are there.
+    pub async fn workflow_files_found(
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
         paths: Vec<String>,
     ) -> Result<Vec<FileRead>, EngineError> {
         require(caller, Scope::WorkflowsRead)?;
-        let files = FilesAsked { asked: asked(caller, reference), paths: paths.clone() };
+        let files = FilesAsked { asked: asked(caller, reference), paths };
         let found = self.inner.store.sharing().workflow_files(&behalf(caller), &files).await?;
-        let found = one(found, reference)?;
+        one(found, reference)
+    }
+
+    /// Files of a version, in the order in which they are asked for; all must be there.
+    pub async fn workflow_files(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+        paths: Vec<String>,
+    ) -> Result<Vec<FileRead>, EngineError> {
+        let found = self.workflow_files_found(caller, reference, paths.clone()).await?;
         let is_there = |path: &&String| found.iter().any(|file| file.entry.path == **path);
         match paths.iter().find(|path| !is_there(path)) {
             None => Ok(found),

@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use jurat_core::{code::Code, select::SelectError};
 use jurat_engine::EngineError;
 use jurat_wire::problem::{Problem, SessionProblem};
@@ -36,6 +37,13 @@ pub(crate) fn accepted(body: &impl Serialize, location: &str) -> Response {
     if let Ok(location) = HeaderValue::from_str(location) {
         response.headers_mut().insert(header::LOCATION, location);
     }
+    response
+}
+
+/// What is no JSON.
+pub(crate) fn content(content_type: &'static str, bytes: Bytes) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 

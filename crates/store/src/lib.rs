@@ -58,7 +58,7 @@ pub use self::{
     },
     workflows::{
         FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
-        RevokeOrder, Revoking, SaveTarget, Saved, Upstream, Whose, WorkflowAsked, WorkflowChange,
+        RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked, WorkflowChange,
         WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Workflows,
     },
 };

@@ -14,8 +14,8 @@ use jurat_core::{
     id::AccountId,
     time::Timestamp,
     workflow::{
-        Binding, FileEntry, GrantLine, NewBinding, NewFile, Reached, Role, Slug, Source, Workflow,
-        WorkflowVersion, WorkflowWhich,
+        Binding, FileEntry, GrantLine, NewBinding, NewFile, Reached, Role, Slug, Source, Whose,
+        Workflow, WorkflowVersion, WorkflowWhich,
     },
 };
 
@@ -114,14 +114,6 @@ pub struct FilesAsked {
 pub struct FileRead {
     pub entry: FileEntry,
     pub content: Vec<u8>,
-}
-
-/// Whose workflows to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    Mine,
-    SharedWithMe,
-    All,
 }
 
 /// Which workflows to list, newest first.

@@ -25,3 +25,4 @@ pub mod verifier_runs;
 pub mod verifier_tests;
 pub mod verifiers;
 pub mod words;
+pub mod workflows;

@@ -51,9 +51,11 @@ impl WorkflowDraft {
             (None, Some(name)) => ("name", name),
             (None, None) => return Err(wrong("name", "is required".to_owned())),
         };
-        let slug = Slug::of_name(text);
+        // `search` is an address beside those of the workflows.
+        let slug = Slug::of_name(text).filter(|slug| slug.as_str() != "search");
         slug.ok_or_else(|| {
-            let problem = "must have some letters or digits, and not the form of an id";
+            let problem =
+                "must have some letters or digits, not the form of an id, and not be `search`";
             wrong(field, problem.to_owned())
         })
     }

@@ -2,11 +2,11 @@
 
 use jurat_core::{
     id::AccountId,
-    workflow::{Binding, FileEntry, Reached, Workflow},
+    workflow::{Binding, FileEntry, Reached, Whose, Workflow},
 };
 
 use super::{
-    Found, Lineage, Upstream, Whose, WorkflowAsked, WorkflowQuery, WorkflowView,
+    Found, Lineage, Upstream, WorkflowAsked, WorkflowQuery, WorkflowView,
     reach::{self, granted, seen_version},
     rows::{columns, file_columns, read_binding, read_file, read_reached, read_version},
 };

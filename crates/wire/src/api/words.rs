@@ -59,6 +59,7 @@ described! {
     RunPurpose, run::Purpose, "What a run is for.";
     Scope, caller::Scope, "What a key may do.";
     FileKind, workflow::ContentKind, "Whether a file reads as text.";
+    WhoseWorkflows, workflow::Whose, "Whose workflows: the caller's own, those that others share, or both.";
     WorkflowRole, workflow::Role, "What somebody may do with a workflow, from less to more.";
     WorkflowSource, workflow::Source, "How a version came to be, as its author says.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";

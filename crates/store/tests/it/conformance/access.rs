@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jurat_core::{
     id::AccountId,
     verifier::VerifierRef,
-    workflow::{NewBinding, Role, VerifierRole, WorkflowWhich},
+    workflow::{NewBinding, Role, VerifierRole, Whose, WorkflowWhich},
 };
-use jurat_store::{Behalf, Giving, GrantOrder, Store, VerifierQuery, Whose, WorkflowSave, Written};
+use jurat_store::{Behalf, Giving, GrantOrder, Store, VerifierQuery, WorkflowSave, Written};
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 use super::workflows::{

@@ -7,13 +7,13 @@ use jurat_core::{
     verifier::{VerifierRef, Which},
     workflow::{
         Binding, FileContent, NewBinding, NewFile, Reached, Role, Slug, Source, VerifierRole,
-        WorkflowRef, WorkflowWhich, file::digest,
+        Whose, WorkflowRef, WorkflowWhich, file::digest,
     },
 };
 use jurat_store::{
     Behalf, Deploy, Deployed, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Opened,
-    Removal, RevokeOrder, SaveTarget, Saved, Store, VerifierGone, Whose, WorkflowAsked,
-    WorkflowChange, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Written,
+    Removal, RevokeOrder, SaveTarget, Saved, Store, VerifierGone, WorkflowAsked, WorkflowChange,
+    WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Written,
 };
 
 use crate::{
