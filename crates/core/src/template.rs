@@ -168,38 +168,6 @@ pub struct TemplateFile {
     pub purpose: String,
 }
 
-/// How the version of a template stands that a workflow was forked from.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Lineage {
-    /// The newest version that everybody may read.
-    pub latest_published: Option<u32>,
-    /// Whether the version is there and published.
-    pub is_published: bool,
-    /// Whether the template or the version was deleted for ever.
-    pub is_deleted: bool,
-    pub archived_at: Option<Timestamp>,
-    pub archive_reason: Option<String>,
-    pub deprecated_at: Option<Timestamp>,
-    pub deprecation_message: Option<String>,
-}
-
-impl Lineage {
-    /// How the parent stands, in a word.
-    pub const fn status(&self) -> &'static str {
-        if self.is_deleted {
-            "deleted"
-        } else if self.archived_at.is_some() {
-            "archived"
-        } else if !self.is_published {
-            "unpublished"
-        } else if self.deprecated_at.is_some() {
-            "deprecated"
-        } else {
-            "published"
-        }
-    }
-}
-
 /// What whoever does not own a template reads before its body.
 pub fn banner(version: &TemplateVersion) -> String {
     let (template, release) = (&version.template, &version.release);

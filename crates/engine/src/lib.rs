@@ -38,6 +38,7 @@ pub mod trace;
 mod under_way;
 mod verifiers;
 mod wait;
+mod workflows;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -48,8 +49,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::{
-    Change, Changed, Deployment, Forked, Measurement, Page as EnginePage, Published, SavedAnswer,
-    TemplateFilter, VersionSummary,
+    Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement,
+    Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
+    Upstream, VersionSummary, WorkflowView,
 };
 
 pub use self::{
@@ -75,8 +77,10 @@ pub use self::{
     },
     verifiers::{
         CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
-        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList,
+        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierPage, VerifierView,
+        VersionList,
     },
+    workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
 };
 use self::{
     judge::Bench,

@@ -9,8 +9,7 @@ use jurat_core::{
     id::{self, AccountId},
     team::Invitation,
     template::{
-        Hit, Lineage, TemplateFile, TemplateLine, TemplateRef, TemplateVersion, WhichTemplate,
-        search,
+        Hit, TemplateFile, TemplateLine, TemplateRef, TemplateVersion, WhichTemplate, search,
     },
 };
 use jurat_store::{
@@ -182,18 +181,6 @@ impl Engine {
             OfferRefused::Unknown => unknown(wanted),
             OfferRefused::Invitation(refused) => invitations::refusal(&refused, to),
         })
-    }
-
-    /// How the version stands that a workflow was forked from.
-    pub async fn template_lineage(
-        &self,
-        caller: &Caller,
-        template: &str,
-        version: u32,
-    ) -> Result<Lineage, EngineError> {
-        require(caller, Scope::WorkflowsRead)?;
-        let behalf = Behalf::Account(caller.account().clone());
-        Ok(self.inner.store.sharing().template_lineage(&behalf, template, &version).await?)
     }
 }
 

@@ -11,8 +11,7 @@ use jurat_core::{
     id::AccountId,
     team::Invitation,
     template::{
-        Content, Lineage, Summary, Template, TemplateFile, TemplateLine, TemplateVersion,
-        WhichTemplate,
+        Content, Summary, Template, TemplateFile, TemplateLine, TemplateVersion, WhichTemplate,
     },
     time::Timestamp,
     verifier::VerifierVersion,
@@ -23,7 +22,7 @@ pub(crate) use self::{
     publish::verifier_lock,
     read::{SERVING, read_serving},
 };
-use crate::{InvitationRefused, both::operations};
+use crate::{InvitationRefused, WorkflowRefused, both::operations};
 
 operations! {
     /// Templates, and what callers without a key may do with them.
@@ -38,8 +37,6 @@ operations! {
         /// The bytes of a file of a version that the viewer may see.
         fn template_file(template: &str, version: &u32, path: &str, viewer: &Option<AccountId>)
             -> Option<(TemplateFile, Vec<u8>)> = read::file;
-        /// How the version stands that a workflow was forked from.
-        fn template_lineage(template: &str, version: &u32) -> Lineage = read::lineage;
         /// The version of an active verifier, if a live template was published with exactly that.
         fn published_verifier(verifier: &str, version: &Option<u32>) -> Option<VerifierVersion>
             = read::published;
@@ -254,4 +251,6 @@ pub enum ForkRefused {
     Unknown,
     /// Too many others have the name.
     NoNameLeft(String),
+    /// There cannot be such a workflow.
+    Workflow(WorkflowRefused),
 }

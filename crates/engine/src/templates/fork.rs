@@ -4,6 +4,7 @@ use jurat_core::{
     caller::{Caller, Scope},
     id,
     template::TemplateRef,
+    workflow::Slug,
 };
 use jurat_store::{Behalf, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier};
 
@@ -38,6 +39,10 @@ impl Engine {
         });
         done.await?.map_err(|refused| match refused {
             ForkRefused::Unknown => unknown(&order.wanted),
+            ForkRefused::Workflow(_) => EngineError::Invalid {
+                field: "name",
+                reason: "is no name for a workflow; give it letters or digits".to_owned(),
+            },
             ForkRefused::NoNameLeft(name) => EngineError::Conflict(format!(
                 "there are too many objects named like `{name}`; give another `name`"
             )),
@@ -73,7 +78,7 @@ impl Engine {
             account: caller.account().clone(),
             template_id: found.template.id,
             version: found.release.version,
-            slug: slug(&name).unwrap_or(found.template.slug),
+            slug: Slug::of_name(&name).map_or(found.template.slug, |slug| slug.as_str().to_owned()),
             name,
             summary: found.summary,
             body,
@@ -84,13 +89,4 @@ impl Engine {
             at,
         }
     }
-}
-
-/// The name as a slug; `None` when nothing of it is left.
-fn slug(name: &str) -> Option<String> {
-    let lower = name.to_lowercase();
-    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let slug: String = words.collect::<Vec<_>>().join("-").chars().take(64).collect();
-    let slug = slug.trim_matches('-').to_owned();
-    (!slug.is_empty()).then_some(slug)
 }

@@ -6,7 +6,8 @@ use jurat_core::{
     id,
     run::Provenance,
     template::{Content, Snapshot, Summary},
-    verifier::{VerifierVersion, Which},
+    verifier::{VerifierRef, VerifierVersion, Which},
+    workflow::VerifierRole,
 };
 use jurat_store::{Behalf, Publish, PublishRefused, Publishable, Published};
 
@@ -98,10 +99,13 @@ impl Engine {
     ) -> Result<Vec<Snapshot>, EngineError> {
         let mut snapshots = Vec::new();
         for (name, id, pinned) in &workflow.bindings {
-            let which = Which::Id(id.clone());
-            let found = self.inner.store.verifier_get(caller.account(), &which, *pinned).await?;
-            let Some(found) = found else { return Err(verifier_gone(name)) };
-            snapshots.push(snapshot(name, found));
+            let reference = VerifierRef { which: Which::Id(id.clone()), version: *pinned };
+            let found = self.verifier_reached(caller, &reference, VerifierRole::Owner).await;
+            match found {
+                Ok(found) => snapshots.push(snapshot(name, found)),
+                Err(EngineError::NotFound { .. }) => return Err(verifier_gone(name)),
+                Err(error) => return Err(error),
+            }
         }
         Ok(snapshots)
     }

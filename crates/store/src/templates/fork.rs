@@ -6,15 +6,16 @@ use jurat_core::{
     id::AccountId,
     template::free_name,
     verifier::{NAME_CHARS, Standing, Verifier},
+    workflow::{Binding, Parent, Source, Workflow},
 };
-use serde_json::json;
 
 use super::{Fork, ForkRefused, Forked, ForkedVerifier};
 use crate::{
-    Result,
+    Result, WorkflowRefused,
     both::{Tx, args},
     rows::{Cells, Columns, json as text_of},
     sql::registry as sql,
+    workflows::{Content, Kept, add_new},
 };
 
 const SEEN: &str = "\
@@ -23,16 +24,7 @@ const SEEN: &str = "\
     where templates.id = $1 and template_versions.version = $2 \
     and (templates.account_id = $3 \
     or (templates.archived_at is null and template_versions.unpublished_at is null))";
-const SLUGS: &str = "select slug as name from workflows where account_id = $1";
 const NAMES: &str = "select name from verifiers where account_id = $1";
-const WORKFLOW_ADD: &str = "\
-    insert into workflows (account_id, id, slug, name, description, outcome, tags, \
-    current_version, version_token, parent_template_id, parent_template_version, created_at, \
-    updated_at) values ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9, $10, $11, $11)";
-const VERSION_ADD: &str = "\
-    insert into workflow_versions (account_id, workflow_id, version, name, description, outcome, \
-    tags, body, source, bindings, created_by, created_at) \
-    values ($1, $2, 1, $3, $4, $5, $6, $7, 'fork', $8, $1, $9)";
 const BLOBS_ADD: &str = "\
     insert into workflow_blobs (account_id, sha256, content, created_at) \
     select $1, files.sha256, files.content, $2 from template_files as files \
@@ -45,21 +37,15 @@ const FILES_ADD: &str = "\
     is_executable, content_kind, purpose) \
     select $1, $2, 1, path, sha256, size_bytes, is_executable, content_kind, purpose \
     from template_files where template_id = $3 and version = $4";
-const BINDING_ADD: &str = "\
-    insert into workflow_bindings (account_id, workflow_id, name, verifier_id) \
-    values ($1, $2, $3, $4)";
 
 pub(super) async fn fork(tx: &mut impl Tx, fork: &Fork) -> Result<Result<Forked, ForkRefused>> {
-    tx.lock(&format!("workflows {}", fork.account)).await?;
     let read = |cells: &dyn Cells| Columns::new(&cells, "templates", "id")?.text("id");
     let seen = args![&fork.template_id, fork.version, &fork.account];
     if tx.first(SEEN, seen, read).await?.is_none() {
         return Ok(Err(ForkRefused::Unknown));
     }
-    let slugs = names(tx, SLUGS, &fork.account).await?;
-    let Some(slug) = free_name(&fork.slug, NAME_CHARS, |name| slugs.contains(name)) else {
-        return Ok(Err(ForkRefused::NoNameLeft(fork.slug.clone())));
-    };
+    // Names of verifiers are given while nobody else of the account makes a fork.
+    tx.lock(&format!("workflows of {}", fork.account)).await?;
     let mut taken = names(tx, NAMES, &fork.account).await?;
     for verifier in &fork.verifiers {
         let Some(name) = free_name(&verifier.name, NAME_CHARS, |name| taken.contains(name)) else {
@@ -68,11 +54,14 @@ pub(super) async fn fork(tx: &mut impl Tx, fork: &Fork) -> Result<Result<Forked,
         deploy(tx, fork, verifier, &name).await?;
         taken.insert(name);
     }
-    save(tx, fork, &slug).await?;
+    let saved = match save(tx, fork).await? {
+        Ok(saved) => saved,
+        Err(refused) => return Ok(Err(ForkRefused::Workflow(refused))),
+    };
     let verifiers = fork.verifiers.iter().map(|it| (it.binding.clone(), it.id.clone()));
     Ok(Ok(Forked {
         workflow_id: fork.workflow_id.clone(),
-        slug,
+        slug: saved.slug,
         name: fork.name.clone(),
         version_token: fork.workflow_token.clone(),
         template_id: fork.template_id.clone(),
@@ -129,44 +118,40 @@ async fn deploy(tx: &mut impl Tx, fork: &Fork, forked: &ForkedVerifier, name: &s
     tx.run(sql::VERSION_ADD, args).await.map(drop)
 }
 
-async fn save(tx: &mut impl Tx, fork: &Fork, slug: &str) -> Result<()> {
+async fn save(tx: &mut impl Tx, fork: &Fork) -> Result<Result<Workflow, WorkflowRefused>> {
     let (account, id, summary) = (&fork.account, &fork.workflow_id, &fork.summary);
-    let tags = text_of(&summary.tags)?;
-    let args = args![
-        account,
-        id,
-        slug,
-        &fork.name,
-        &summary.description,
-        &summary.outcome,
-        &tags,
-        &fork.workflow_token,
-        &fork.template_id,
-        fork.version,
-        fork.at
-    ];
-    tx.run(WORKFLOW_ADD, args).await?;
-    let bindings: Vec<_> = fork
-        .verifiers
-        .iter()
-        .map(|it| json!({ "name": it.binding, "verifier_id": it.id, "version": null }))
-        .collect();
-    let args = args![
-        account,
-        id,
-        &fork.name,
-        &summary.description,
-        &summary.outcome,
-        &tags,
-        &fork.body,
-        text_of(&bindings)?,
-        fork.at
-    ];
-    tx.run(VERSION_ADD, args).await?;
+    let workflow = Workflow {
+        account: account.clone(),
+        id: id.clone(),
+        slug: fork.slug.clone(),
+        name: fork.name.clone(),
+        description: summary.description.clone(),
+        outcome: summary.outcome.clone(),
+        tags: summary.tags.clone(),
+        current_version: 1,
+        version_token: fork.workflow_token.clone(),
+        parent: Some(Parent { template_id: fork.template_id.clone(), version: fork.version }),
+        created_at: fork.at,
+        updated_at: fork.at,
+        archived_at: None,
+    };
+    let bindings = fork.verifiers.iter().map(|it| Binding {
+        name: it.binding.clone(),
+        verifier_id: it.id.clone(),
+        version: None,
+    });
+    let content = Content {
+        body: fork.body.clone(),
+        source: Source::Fork,
+        bindings: bindings.collect(),
+        files: Kept::default(),
+        created_by: account.clone(),
+    };
+    let saved = match add_new(tx, workflow, &content).await? {
+        Ok(saved) => saved,
+        Err(refused) => return Ok(Err(refused)),
+    };
     tx.run(BLOBS_ADD, args![account, fork.at, &fork.template_id, fork.version]).await?;
     tx.run(FILES_ADD, args![account, id, &fork.template_id, fork.version]).await?;
-    for verifier in &fork.verifiers {
-        tx.run(BINDING_ADD, args![account, id, &verifier.binding, &verifier.id]).await?;
-    }
-    Ok(())
+    Ok(Ok(saved))
 }

@@ -4,7 +4,7 @@ use jurat_core::{
     account::HANDLE_REST_MICROS,
     id::AccountId,
     template::{
-        Content, Lineage, Release, Summary, Template, TemplateFile, TemplateLine, TemplateVersion,
+        Content, Release, Summary, Template, TemplateFile, TemplateLine, TemplateVersion,
         WhichTemplate,
     },
     time::Timestamp,
@@ -145,15 +145,6 @@ const FILE: &str = concat!(
      and template_files.path = $3 and ",
     visible!("$4")
 );
-const PARENT: &str = "\
-    select templates.id, templates.archived_at, templates.archive_reason, \
-    template_versions.version, template_versions.unpublished_at, template_versions.deprecated_at, \
-    template_versions.deprecation_message, \
-    (select max(others.version) from template_versions as others \
-    where others.template_id = templates.id and others.unpublished_at is null) as newest \
-    from templates left join template_versions on template_versions.template_id = templates.id \
-    and template_versions.version = $1 where templates.id = $2";
-
 /// From versions of verifiers to the live versions of templates that were published with them.
 macro_rules! live_pins {
     () => {
@@ -316,24 +307,6 @@ pub(super) async fn file(
         Ok((read_file(cells)?, content))
     };
     tx.first(FILE, args![template, *version, path, seen_by(viewer)], read).await
-}
-
-pub(super) async fn lineage(tx: &mut impl Tx, template: &str, version: &u32) -> Result<Lineage> {
-    let read = |cells: &dyn Cells| {
-        let columns = Columns::new(&cells, "templates", "id")?;
-        let is_there = columns.maybe_number("version")?.is_some();
-        Ok(Lineage {
-            latest_published: columns.maybe_count("newest")?,
-            is_published: is_there && columns.maybe_time("unpublished_at")?.is_none(),
-            is_deleted: !is_there,
-            archived_at: columns.maybe_time("archived_at")?,
-            archive_reason: columns.maybe_text("archive_reason")?,
-            deprecated_at: columns.maybe_time("deprecated_at")?,
-            deprecation_message: columns.maybe_text("deprecation_message")?,
-        })
-    };
-    let found = tx.first(PARENT, args![*version, template], read).await?;
-    Ok(found.unwrap_or(Lineage { is_deleted: true, ..Lineage::default() }))
 }
 
 pub(super) async fn published(
