@@ -102,11 +102,41 @@ impl Route {
     }
 }
 
+/// What agents get for one workflow, under both names of workflows.
+macro_rules! pack_routes {
+    ($base:literal) => {
+        [
+            route("POST", concat!($base, "/{ref}/teach"), "workflow_teach", post(packs::teach)),
+            route(
+                "POST",
+                concat!($base, "/{ref}/optimize"),
+                "workflow_optimize",
+                post(packs::optimize),
+            ),
+            route(
+                "POST",
+                concat!($base, "/{ref}/optimize-description"),
+                "workflow_optimize_description",
+                post(packs::optimize_description),
+            ),
+            route("POST", concat!($base, "/{ref}/audit"), "workflow_audit", post(packs::audit_one)),
+            route(
+                "POST",
+                concat!($base, "/{ref}/safety-check"),
+                "workflow_check_safety",
+                post(packs::check_safety),
+            ),
+        ]
+    };
+}
+
 fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
     routes.extend(people_routes());
     routes.extend(template_routes());
+    routes.extend(pack_routes!("/v1/workflows"));
+    routes.extend(pack_routes!("/v1/skills"));
     routes.extend(workflow_routes!("/v1/workflows"));
     routes.extend(workflow_routes!("/v1/skills"));
     routes

@@ -11,7 +11,7 @@ use jurat_core::{
 };
 use jurat_store::{Behalf, Publish, PublishRefused, Publishable, Published};
 
-use super::screen::{SafetyCheck, seen_of_workflow};
+use super::screen::seen_of_workflow;
 use crate::{Done, Engine, EngineError, Keyed, executors::require, people::no_handle};
 
 /// What is to be published.
@@ -54,19 +54,6 @@ impl Engine {
             tracing::info!(template.id = %id, version, "published a version of a template");
         }
         Ok(done)
-    }
-
-    /// Has the current version of a workflow of the caller screened, as before publishing.
-    pub async fn workflow_check_safety(
-        &self,
-        caller: &Caller,
-        workflow: &str,
-    ) -> Result<SafetyCheck, EngineError> {
-        require(caller, Scope::WorkflowsRead)?;
-        let workflow = self.publishable(caller, workflow).await?;
-        let snapshots = self.snapshots(caller, &workflow).await?;
-        let seen = seen_of_workflow(&workflow, &criteria(&snapshots));
-        self.check_safety(caller, ("workflow", workflow.id, workflow.version), &seen).await
     }
 
     async fn check_handle(&self, caller: &Caller) -> Result<(), EngineError> {

@@ -9,8 +9,9 @@ use jurat_core::{
     run::{Provenance, Purpose},
     template::{DesignChecks, Safety, SafetyStatus, TemplateRef, TemplateVersion},
     verifier::{VerifierRef, Which},
+    workflow::{ContentKind, WorkflowRef},
 };
-use jurat_store::{Behalf, Publishable};
+use jurat_store::{Behalf, Publishable, WorkflowView};
 
 use crate::{Engine, EngineError, RunRequest, Watcher};
 
@@ -65,8 +66,34 @@ impl Engine {
         self.check_safety(caller, ("template", id, version), &seen).await
     }
 
-    /// Has a workflow screened as it would be published.
-    pub(crate) async fn check_safety(
+    /// Has a version of a workflow screened that the caller sees.
+    pub async fn workflow_check_safety(
+        &self,
+        caller: &Caller,
+        wanted: &WorkflowRef,
+    ) -> Result<SafetyCheck, EngineError> {
+        let WorkflowView { reached, version } = self.workflow_get(caller, wanted).await?;
+        let mut parts = vec![
+            ("name".to_owned(), version.name.clone()),
+            ("description".to_owned(), version.description.clone()),
+            ("outcome".to_owned(), version.outcome.clone()),
+            ("body".to_owned(), version.body.clone()),
+        ];
+        let texts = version.files.iter().filter(|file| file.kind == ContentKind::Text);
+        let paths: Vec<String> = texts.map(|file| file.path.clone()).collect();
+        if !paths.is_empty() {
+            let pinned =
+                WorkflowRef { version: Some(version.version), which: wanted.which.clone() };
+            for file in self.workflow_files_found(caller, &pinned, paths).await? {
+                let text = String::from_utf8_lossy(&file.content).into_owned();
+                parts.push((file.entry.path, text));
+            }
+        }
+        let what = ("workflow", reached.workflow.id, version.version);
+        self.check_safety(caller, what, &of_parts(&parts)).await
+    }
+
+    async fn check_safety(
         &self,
         caller: &Caller,
         (what, id, version): (&'static str, String, u32),

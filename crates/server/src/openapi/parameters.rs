@@ -170,6 +170,16 @@ pub(super) fn version(text: &str) -> Parameter {
     query("version", text, schema)
 }
 
+/// How often a loop goes around at the most.
+pub(super) fn iterations(usual: u32) -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1))
+        .maximum(Some(1_000))
+        .default(Some(json!(usual)));
+    query("max_iterations", "How often the loop goes around at the most.", schema)
+}
+
 /// The filters of a list of templates.
 pub(super) fn of_templates() -> [Parameter; 3] {
     [

@@ -25,6 +25,25 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
     Some(match route.operation {
         "design_prompt" | "design_skill_prompt" => design(),
         "audit_prompt" | "audit_skill_prompt" => audit(),
+        "workflow_teach" => pack(
+            "Get instructions to teach a workflow",
+            "Instructions for an agent that turns the corrections of a person into the next version of a workflow and its verifiers.",
+        ),
+        "workflow_audit" => pack(
+            "Get instructions to audit this workflow",
+            "Instructions for an agent that audits a workflow of the caller, or one that is shared.",
+        ),
+        "workflow_optimize" => pack(
+            "Get instructions to optimize a workflow",
+            "Instructions for an agent that improves a workflow in a measured loop.",
+        )
+        .with([parameters::iterations(20)]),
+        "workflow_optimize_description" => pack(
+            "Get instructions to optimize the description of a workflow",
+            "Instructions for an agent that improves the description by which agents choose a workflow, in a measured loop.",
+        )
+        .with([parameters::iterations(10)]),
+        "workflow_check_safety" => check_workflow(),
         "template_publish" => publish(),
         "template_list" => list(),
         "template_search" => search(),
@@ -53,6 +72,23 @@ fn audit() -> Description {
     let text = "Instructions for an agent that audits a workflow, in markdown, with the texts that they refer to.";
     Description::new(WORKFLOW_TOOLS, "Get instructions to audit a workflow", text)
         .answers::<PackBody<'_>>(200, "The instructions.", examples::pack())
+}
+
+fn pack(summary: &'static str, text: &'static str) -> Description {
+    Description::new(WORKFLOW_TOOLS, summary, text)
+        .scope(Scope::WorkflowsRead)
+        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack())
+        .refuses([Code::NotFound, Code::ValidationError, Code::AmbiguousWorkflowReference])
+}
+
+fn check_workflow() -> Description {
+    let text = "Has a version of a workflow screened by the judges that screen before publishing, as two runs that the caller pays for.";
+    Description::new(WORKFLOW_TOOLS, "Check the safety of a workflow", text)
+        .scope(Scope::WorkflowsRead)
+        .with([parameters::version("The version to check; the current one when left out.")])
+        .answers::<SafetyCheckBody<'_>>(200, "What was found.", examples::checked("workflow"))
+        .refuses([Code::NotFound, Code::ValidationError, Code::AmbiguousWorkflowReference])
+        .refuses(SCREENED)
 }
 
 /// What every run of the screen can answer.
