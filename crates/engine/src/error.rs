@@ -19,6 +19,9 @@ pub enum EngineError {
     NotFound { what: &'static str, id: String },
     #[error("{0}")]
     Conflict(String),
+    /// A rule with a code of its own.
+    #[error("{detail}")]
+    Refused { code: Code, field: Option<&'static str>, detail: String },
     /// A deploy that does not follow the present version.
     #[error("{problem}")]
     Token { problem: String, current: Option<String> },
@@ -75,6 +78,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// A rule with a code of its own forbids it.
+    pub(crate) fn refused(code: Code, detail: impl Into<String>) -> Self {
+        Self::Refused { code, field: None, detail: detail.into() }
+    }
+
     pub fn code(&self) -> Code {
         match self {
             Self::Forbidden(_)
@@ -86,6 +94,7 @@ impl EngineError {
             Self::WorkflowAmbiguous(_) => Code::AmbiguousWorkflowReference,
             Self::OwnerStays => Code::WorkflowOwnershipMustTransfer,
             Self::Conflict(_) | Self::Token { .. } | Self::SaveToken { .. } => Code::Conflict,
+            Self::Refused { code, .. } => *code,
             Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
@@ -114,6 +123,7 @@ impl EngineError {
                 return Some(format!("policy.{field}"));
             }
             Self::Input(error) => return Some(error.field.clone()),
+            Self::Refused { field, .. } => *field,
             Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(*field),
             Self::Select(
                 SelectError::Unknown(_)

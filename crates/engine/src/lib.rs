@@ -12,9 +12,11 @@ pub mod evaluation;
 mod executors;
 mod fan_out;
 mod idempotency;
+mod invitations;
 mod judge;
 mod keys;
 mod metrics;
+mod people;
 mod places;
 mod pool;
 mod pressure;
@@ -28,6 +30,7 @@ mod sessions;
 mod signature;
 mod stop;
 mod tasks;
+mod teams;
 pub mod trace;
 mod under_way;
 mod verifiers;
@@ -43,7 +46,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::{
-    Deployment, FileRead, Granting, Left, Lineage, Measurement, Page as EnginePage,
+    Deployment, FileRead, Granting, Left, Lineage, Measurement, Offered, Page as EnginePage,
     ReachedVerifier, Revoking, Saved, SavedAnswer, Upstream, VersionSummary, WorkflowView,
 };
 
@@ -54,6 +57,7 @@ pub use self::{
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey, Saving},
+    invitations::InvitationQuery,
     judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},

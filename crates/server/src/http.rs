@@ -6,12 +6,14 @@ mod consensus;
 mod docs;
 mod doctor;
 mod executors;
+mod invitations;
 mod me;
 mod operations;
 mod page;
 mod rounds;
 mod sessions;
 mod stream;
+mod teams;
 mod verifier_runs;
 mod verifier_tests;
 mod verifiers;
@@ -80,6 +82,7 @@ fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter
 fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
+    routes.extend(people_routes());
     routes.extend(workflow_routes!("/v1/workflows"));
     routes.extend(workflow_routes!("/v1/skills"));
     routes
@@ -138,6 +141,12 @@ macro_rules! workflow_routes {
             ),
             of("POST", concat!($base, "/{ref}/leave"), "workflow_leave", post(workflows::leave)),
             of(
+                "POST",
+                concat!($base, "/{ref}/transfer-ownership"),
+                "workflow_transfer",
+                post(workflows::transfer),
+            ),
+            of(
                 "GET",
                 concat!($base, "/{ref}/lineage"),
                 "workflow_lineage",
@@ -173,6 +182,50 @@ fn registry_routes() -> Vec<Route> {
         ),
         route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
         route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
+    ]
+}
+
+/// Handles, teams and invitations.
+fn people_routes() -> Vec<Route> {
+    vec![
+        route("PATCH", "/v1/me", "handle_claim", patch(me::claim)),
+        route("POST", "/v1/me/rename-handle", "handle_rename", post(me::rename)),
+        route("POST", "/v1/teams", "team_create", post(teams::create)),
+        route("GET", "/v1/teams", "team_list", get(teams::list)),
+        route("DELETE", "/v1/teams/{team}", "team_delete", delete(teams::erase)),
+        route("GET", "/v1/teams/{team}/members", "team_members", get(teams::members)),
+        route("POST", "/v1/teams/{team}/members", "team_invite", post(teams::add_member)),
+        route(
+            "DELETE",
+            "/v1/teams/{team}/members/{user}",
+            "team_remove",
+            delete(teams::remove_member),
+        ),
+        route(
+            "POST",
+            "/v1/teams/{team}/transfer-ownership",
+            "team_transfer",
+            post(teams::transfer),
+        ),
+        route("GET", "/v1/invitations", "invitation_list", get(invitations::list)),
+        route(
+            "POST",
+            "/v1/invitations/{id}/accept",
+            "invitation_accept",
+            post(invitations::accept),
+        ),
+        route(
+            "POST",
+            "/v1/invitations/{id}/decline",
+            "invitation_decline",
+            post(invitations::decline),
+        ),
+        route(
+            "POST",
+            "/v1/invitations/{id}/cancel",
+            "invitation_cancel",
+            post(invitations::cancel),
+        ),
     ]
 }
 

@@ -5,6 +5,7 @@ mod both;
 mod checkup;
 mod credit;
 mod error;
+mod invitations;
 mod key;
 mod load;
 mod migrations;
@@ -15,6 +16,7 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod teams;
 mod verifiers;
 mod workflows;
 
@@ -43,6 +45,9 @@ pub use self::{
     checkup::{Checkup, EndedPage, Record},
     credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
+    invitations::{
+        AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
+    },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
@@ -53,13 +58,15 @@ pub use self::{
         VerifierGone, VersionSummary,
     },
     sqlite::Sqlite,
+    teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
     verifiers::{
         ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,
     },
     workflows::{
         FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
-        RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked, WorkflowChange,
-        WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Workflows,
+        OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
+        WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
+        Workflows,
     },
 };
 
@@ -248,9 +255,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People + Verifiers + Workflows {}
+pub trait Sharing: People + Teams + Invitations + Verifiers + Workflows {}
 
-impl<S: People + Verifiers + Workflows> Sharing for S {}
+impl<S: People + Teams + Invitations + Verifiers + Workflows> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

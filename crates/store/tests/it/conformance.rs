@@ -10,6 +10,7 @@ pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod runs;
 pub(crate) mod takeover;
+pub(crate) mod teams;
 pub(crate) mod trust;
 pub(crate) mod verifiers;
 pub(crate) mod workflows;
@@ -62,6 +63,20 @@ macro_rules! conformance {
             a_handle_that_was_left_leads_on_for_ninety_days,
             of_two_who_claim_one_handle_at_once_one_gets_it,
             a_handle_claimed_under_a_key_is_claimed_once,
+        );
+        $crate::conformance::stories!(
+            $start,
+            teams,
+            a_team_is_made_by_somebody_with_a_handle,
+            a_member_joins_by_accepting_and_leaves_alone,
+            nobody_else_sees_or_changes_a_team,
+            an_invitation_is_answered_once_and_in_time,
+            an_address_without_an_account_is_invited_like_any_other,
+            a_team_is_handed_over_once,
+            a_deleted_team_leaves_nothing_behind,
+            of_many_answers_at_once_one_counts,
+            invitations_are_listed_newest_first_in_pages,
+            nobody_sends_invitations_without_end,
         );
         $crate::conformance::stories!(
             $start,
