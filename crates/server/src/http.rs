@@ -195,6 +195,12 @@ macro_rules! workflow_routes {
             ),
             of("POST", concat!($base, "/{ref}/leave"), "workflow_leave", post(workflows::leave)),
             of(
+                "POST",
+                concat!($base, "/{ref}/transfer-ownership"),
+                "workflow_transfer",
+                post(workflows::transfer),
+            ),
+            of(
                 "GET",
                 concat!($base, "/{ref}/lineage"),
                 "workflow_lineage",

@@ -70,8 +70,9 @@ pub use self::{
     },
     workflows::{
         FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
-        RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked, WorkflowChange,
-        WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Workflows,
+        OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
+        WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
+        Workflows,
     },
 };
 

@@ -12,6 +12,7 @@ mod transfer;
 use jurat_core::{
     account::AccountName,
     id::AccountId,
+    team::Invitation,
     time::Timestamp,
     workflow::{
         Binding, FileEntry, GrantLine, NewBinding, NewFile, Reached, Role, Slug, Source, Whose,
@@ -25,7 +26,7 @@ pub(crate) use self::{
     save::{Content, add_new},
     transfer::transfer,
 };
-use crate::both::operations;
+use crate::{InvitationRefused, both::operations};
 
 operations! {
     /// Workflows, who may use them, and what is kept of each version.
@@ -66,6 +67,8 @@ operations! {
         fn workflow_revoke(order: &RevokeOrder) -> Revoking, or WorkflowRefused = grants::revoke;
         /// Takes the caller's own grant back.
         fn workflow_leave(change: &WorkflowChange) -> Left, or WorkflowRefused = grants::leave;
+        /// Asks somebody to own a workflow.
+        fn workflow_offer(offer: &WorkflowOffer) -> Offered, or OfferRefused = transfer::offer;
         /// Gives a workflow to another owner, who agreed; the refusal says in words why not.
         fn workflow_give(giving: &Giving) -> (), or String = transfer::give;
     }
@@ -253,6 +256,30 @@ pub struct Left {
     pub workflow: Workflow,
     /// How many grants to the caller alone were removed; those of teams stay.
     pub removed: u32,
+}
+
+/// A workflow that is offered to another owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowOffer {
+    pub caller: AccountId,
+    pub which: WorkflowWhich,
+    pub to: AccountName,
+    pub invitation_id: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offered {
+    Invitation(Invitation),
+    /// It was the caller's already.
+    Own(Box<Workflow>),
+}
+
+/// Why a workflow was not offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OfferRefused {
+    Workflow(WorkflowRefused),
+    Invitation(InvitationRefused),
 }
 
 /// A workflow to be given to another owner.

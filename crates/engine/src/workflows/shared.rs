@@ -3,12 +3,16 @@
 use jurat_core::{
     account::AccountName,
     caller::{Caller, Scope},
+    id::uuid,
     workflow::{GrantLine, Role, WorkflowRef},
 };
-use jurat_store::{GrantOrder, Granting, Left, Once, RevokeOrder, Revoking};
+use jurat_store::{
+    GrantOrder, Granting, InvitationRefused, Left, OfferRefused, Offered, Once, RevokeOrder,
+    Revoking, WorkflowOffer,
+};
 
 use super::{asked, behalf, one, refusal, whole};
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, invitations};
 
 /// Somebody to share with, as a request names them.
 pub type Sharee = AccountName;
@@ -88,6 +92,36 @@ impl Engine {
         };
         let done = self.write_once(caller, keyed.as_ref(), write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
+    }
+
+    /// Asks somebody to own a workflow, with the verifiers that it names.
+    pub async fn workflow_transfer(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+        to: Sharee,
+        keyed: Option<Keyed<Offered>>,
+    ) -> Result<Done<Offered>, EngineError> {
+        require(caller, Scope::WorkflowsWrite)?;
+        whole(reference)?;
+        let clock = &self.inner.clock;
+        let at = clock.now();
+        let offer = WorkflowOffer {
+            caller: caller.account().clone(),
+            which: reference.which.clone(),
+            to,
+            invitation_id: uuid(at, clock.bits()),
+            at,
+        };
+        let sharing = self.inner.store.sharing();
+        let write =
+            async |once: Option<&Once>| sharing.workflow_offer(&behalf(caller), &offer, once).await;
+        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        done.map_err(|refused| match refused {
+            OfferRefused::Workflow(refused) => refusal(refused, &reference.to_string()),
+            OfferRefused::Invitation(InvitationRefused::Unknown) => EngineError::UserNotFound,
+            OfferRefused::Invitation(refused) => invitations::refusal(&refused, "the new owner"),
+        })
     }
 
     /// Who may use a workflow. Who may not share it sees only what reaches themselves.

@@ -22,10 +22,13 @@ use jurat_wire::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::files::{envelopes, single};
+pub(crate) use self::{
+    files::{envelopes, single},
+    grants::offered,
+};
 pub(super) use self::{
     files::{patch, read as read_files},
-    grants::{grant, leave, list as grants, revoke},
+    grants::{grant, leave, list as grants, revoke, transfer},
 };
 use super::page::{Filters, ListQuery, wrong};
 use crate::{

@@ -179,8 +179,15 @@ pub(crate) use usable;
 /// is for verifiers that are not in the store.
 macro_rules! guarded {
     ($plain:ident, $locking:ident, $system:ident: $head:expr, $values:expr, $tail:expr) => {
-        pub(crate) const $plain: &str =
-            concat!($head, " select ", $values, " from verifiers where verifiers.id = $2 ", $tail);
+        pub(crate) const $plain: &str = concat!(
+            $head,
+            " select ",
+            $values,
+            " from verifiers where verifiers.id = $2 and ",
+            $crate::sql::registry::usable!(),
+            " ",
+            $tail
+        );
         pub(crate) const $locking: &str = concat!(
             $head,
             " select ",

@@ -1,6 +1,7 @@
 //! Putting workflows away and erasing them.
 
 use jurat_core::{
+    team::InvitationKind,
     time::Timestamp,
     workflow::{Role, Workflow},
 };
@@ -9,6 +10,7 @@ use super::{WorkflowChange, WorkflowRefused, files, reach::held, tried};
 use crate::{
     Result,
     both::{Tx, args},
+    invitations::cancel_all,
 };
 
 const ARCHIVE: &str = "update workflows set archived_at = $1 where account_id = $2 and id = $3";
@@ -24,10 +26,6 @@ const DELETIONS: [&str; 5] = [
     "delete from workflow_versions where account_id = $1 and workflow_id = $2",
     "delete from workflows where account_id = $1 and id = $2",
 ];
-const INVITATIONS_END: &str = "\
-    update invitations set resolved_at = $1, resolution = 'cancelled' \
-    where kind = 'workflow_ownership_transfer' and target_id = $2 and resolved_at is null";
-
 pub(super) async fn archive(
     tx: &mut impl Tx,
     change: &WorkflowChange,
@@ -63,7 +61,7 @@ pub(super) async fn delete(
     for text in DELETIONS {
         tx.run(text, args![&workflow.account, &workflow.id]).await?;
     }
-    tx.run(INVITATIONS_END, args![change.at, &workflow.id]).await?;
+    cancel_all(tx, &workflow.id, Some(InvitationKind::WorkflowOwnership), change.at).await?;
     files::forget(tx, &workflow.account).await?;
     Ok(Ok(workflow))
 }

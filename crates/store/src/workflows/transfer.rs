@@ -1,11 +1,20 @@
 //! Giving a workflow to another owner, with the verifiers that it names.
 
-use jurat_core::{id::AccountId, time::Timestamp, workflow::Workflow};
+use jurat_core::{
+    id::AccountId,
+    team::InvitationKind,
+    time::Timestamp,
+    workflow::{Role, Workflow},
+};
 
-use super::{Giving, files, reach, rows::read_workflow};
+use super::{
+    Found, Giving, OfferRefused, Offered, WorkflowOffer, WorkflowRefused, files, reach,
+    rows::read_workflow, tried,
+};
 use crate::{
-    Result,
+    InvitationRefused, Result,
     both::{Tx, args},
+    invitations::{NewInvitation, invitation_make, lock_target},
     rows::{Cells, Columns},
     workflows::rows::columns,
 };
@@ -65,6 +74,38 @@ const VERIFIER_MOVES: [&str; 4] = [
 ];
 const VERIFIER_VERSIONS_LEAVE: &str =
     "delete from verifier_versions where account_id = $1 and verifier_id = $2";
+
+/// Who offers, answers or changes the same thing takes turns, before anything else is locked.
+pub(super) async fn offer(
+    tx: &mut impl Tx,
+    offer: &WorkflowOffer,
+) -> Result<Result<Offered, OfferRefused>> {
+    let reached = match reach::find(tx, &offer.caller, &offer.which).await? {
+        Found::One(reached) => reached,
+        Found::Nothing => return Ok(Err(OfferRefused::Workflow(WorkflowRefused::NotFound))),
+        Found::Ambiguous => return Ok(Err(OfferRefused::Workflow(WorkflowRefused::Ambiguous))),
+    };
+    lock_target(tx, &reached.workflow.id).await?;
+    let again = reach::by_id(tx, &offer.caller, &reached.workflow.id).await?;
+    let Some(reached) = again else {
+        return Ok(Err(OfferRefused::Workflow(WorkflowRefused::NotFound)));
+    };
+    tried!(reach::may(&reached, Role::Owner).map_err(OfferRefused::Workflow));
+    let new = NewInvitation {
+        id: offer.invitation_id.clone(),
+        kind: InvitationKind::WorkflowOwnership,
+        target_id: reached.workflow.id.clone(),
+        target_label: reached.workflow.name.clone(),
+        from: offer.caller.clone(),
+        to: offer.to.clone(),
+        at: offer.at,
+    };
+    Ok(match invitation_make(tx, &new).await? {
+        Ok(invitation) => Ok(Offered::Invitation(invitation)),
+        Err(InvitationRefused::Oneself) => Ok(Offered::Own(Box::new(reached.workflow))),
+        Err(refused) => Err(OfferRefused::Invitation(refused)),
+    })
+}
 
 pub(super) async fn give(tx: &mut impl Tx, giving: &Giving) -> Result<Result<(), String>> {
     transfer(tx, &giving.workflow_id, &giving.from, &giving.to, giving.at).await

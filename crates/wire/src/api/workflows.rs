@@ -14,9 +14,10 @@ use jurat_core::{
 pub use self::{
     files::{FileBody, FileEnvelope, FilesBody, Inline, envelope, manifest, missing},
     grants::{
-        GrantedWorkflow, LeftWorkflow, RevokeWorkflowGrantRequest, RevokedWorkflowGrant,
-        TransferWorkflowRequest, WorkflowGrantBody, WorkflowGrantList, WorkflowGrantRequest,
-        decode_grant, decode_revoke, decode_transfer, grant_line, granted, left, revoked,
+        GrantedWorkflow, LeftWorkflow, OfferedWorkflow, RevokeWorkflowGrantRequest,
+        RevokedWorkflowGrant, TransferWorkflowRequest, WorkflowGrantBody, WorkflowGrantList,
+        WorkflowGrantRequest, decode_grant, decode_revoke, decode_transfer, grant_line, granted,
+        kept, left, offered, revoked,
     },
     request::{
         BindingRequest, FileRequest, NewFilesPatch, PatchWorkflowFilesRequest, SaveWorkflowRequest,

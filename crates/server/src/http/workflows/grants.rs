@@ -2,7 +2,7 @@
 
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::caller::Caller;
-use jurat_engine::{Engine, Granting, Left, NewWorkflowGrant, Revoking};
+use jurat_engine::{Engine, Granting, Left, NewWorkflowGrant, Offered, Revoking};
 use jurat_wire::api::workflows::{self, WorkflowGrantList};
 use serde_json::{Value, json};
 
@@ -64,4 +64,25 @@ pub(crate) async fn leave(
     let keyed = repeatable.keyed("workflow_leave", &Value::Null, StatusCode::OK, reply);
     let done = engine.workflow_leave(&caller, &asked, keyed).await?;
     Ok(once::reply(done, |it| encode::ok(&reply(it))))
+}
+
+pub(crate) async fn transfer(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    PathText(text): PathText,
+    Json(body): Json,
+) -> Answer {
+    let asked = workflows::reference(&text)?;
+    let to = workflows::decode_transfer(&body)?;
+    let keyed = repeatable.keyed("workflow_transfer", &body, StatusCode::OK, offered);
+    let done = engine.workflow_transfer(&caller, &asked, to, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&offered(it))))
+}
+
+pub(crate) fn offered(it: &Offered) -> Value {
+    match it {
+        Offered::Invitation(invitation) => json!(workflows::offered(invitation)),
+        Offered::Own(workflow) => json!(workflows::kept(workflow)),
+    }
 }

@@ -3,7 +3,8 @@
 use jurat_core::{
     account::AccountName,
     code::Code,
-    workflow::{GrantLine, Role},
+    team::Invitation,
+    workflow::{GrantLine, Role, Workflow},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -150,4 +151,51 @@ pub struct LeftWorkflow<'a> {
 
 pub fn left(workflow_id: &str, removed: u32) -> LeftWorkflow<'_> {
     LeftWorkflow { workflow_id, skill_id: workflow_id, removed_direct_grants: removed }
+}
+
+/// A workflow that is offered to another owner, or that is the caller's already.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OfferedWorkflow<'a> {
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    /// What the other one accepts; left out when it is the caller's already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    invitation_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = words::InvitationKind)]
+    kind: Option<words::InvitationKind>,
+    /// Until when it can be accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Time)]
+    expires_at: Option<Time>,
+    /// Whose it is now.
+    owner_user_id: &'a str,
+    /// It changes hands when it is accepted.
+    transferred: bool,
+}
+
+pub fn offered(invitation: &Invitation) -> OfferedWorkflow<'_> {
+    OfferedWorkflow {
+        workflow_id: &invitation.target_id,
+        skill_id: &invitation.target_id,
+        invitation_id: Some(&invitation.id),
+        kind: Some(words::InvitationKind(invitation.kind)),
+        expires_at: Some(Time(invitation.expires_at)),
+        owner_user_id: invitation.from.as_str(),
+        transferred: false,
+    }
+}
+
+pub fn kept(workflow: &Workflow) -> OfferedWorkflow<'_> {
+    OfferedWorkflow {
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        invitation_id: None,
+        kind: None,
+        expires_at: None,
+        owner_user_id: workflow.account.as_str(),
+        transferred: false,
+    }
 }
