@@ -13,8 +13,8 @@ use jurat_core::{
     },
 };
 use jurat_store::{
-    Behalf, Change, ChangeRefused, Changed, OfferRefused, TemplateChange, TemplateFilter,
-    TemplateOffer,
+    Behalf, Change, ChangeRefused, Changed, TemplateChange, TemplateFilter, TemplateOffer,
+    TemplateOfferRefused,
 };
 
 pub use self::{
@@ -178,8 +178,8 @@ impl Engine {
             sharing.template_offer(&Behalf::Account(caller.account().clone()), &offer, once).await
         });
         done.await?.map_err(|refused| match refused {
-            OfferRefused::Unknown => unknown(wanted),
-            OfferRefused::Invitation(refused) => invitations::refusal(&refused, to),
+            TemplateOfferRefused::Unknown => unknown(wanted),
+            TemplateOfferRefused::Invitation(refused) => invitations::refusal(&refused, to),
         })
     }
 }

@@ -62,8 +62,8 @@ pub use self::{
     teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
     templates::{
         Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
-        OfferRefused, Publish, PublishFile, PublishRefused, Publishable, Published, TemplateChange,
-        TemplateFilter, TemplateOffer, Templates,
+        Publish, PublishFile, PublishRefused, Publishable, Published, TemplateChange,
+        TemplateFilter, TemplateOffer, TemplateOfferRefused, Templates,
     },
     verifiers::{
         ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,

@@ -52,7 +52,7 @@ operations! {
         /// Makes a workflow of a version, with verifiers of its own.
         fn template_fork(fork: &Fork) -> Forked, or ForkRefused = fork::fork;
         /// Offers a template of the account to somebody.
-        fn template_offer(offer: &TemplateOffer) -> Invitation, or OfferRefused = change::offer;
+        fn template_offer(offer: &TemplateOffer) -> Invitation, or TemplateOfferRefused = change::offer;
         /// Lets a network address act: makes its account, and gives it the credit of the month if
         /// it has not had it.
         fn anonymous_admit(account: &AccountId, micros: &i64, at: &Timestamp)
@@ -171,7 +171,7 @@ pub struct TemplateOffer {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OfferRefused {
+pub enum TemplateOfferRefused {
     Unknown,
     Invitation(InvitationRefused),
 }

@@ -1,6 +1,7 @@
 //! The OpenAPI document: it names every route, and its examples are what the server takes and says.
 
 mod people;
+mod templates;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -278,6 +279,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(called_off().await);
     played.extend(registry().await);
     played.extend(people::people().await);
+    played.extend(templates::templates().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

@@ -7,4 +7,5 @@ mod executors;
 mod people;
 mod rounds;
 mod sessions;
+pub(crate) mod templates;
 pub(crate) mod verifiers;

@@ -8,7 +8,7 @@ use jurat_core::{
 };
 
 use super::{
-    Change, ChangeRefused, Changed, OfferRefused, TemplateChange, TemplateOffer,
+    Change, ChangeRefused, Changed, TemplateChange, TemplateOffer, TemplateOfferRefused,
     read::{BY_ID, BY_SLUG, find, read_template},
 };
 use crate::{
@@ -155,14 +155,14 @@ async fn delete(
 pub(super) async fn offer(
     tx: &mut impl Tx,
     offer: &TemplateOffer,
-) -> Result<Result<Invitation, OfferRefused>> {
+) -> Result<Result<Invitation, TemplateOfferRefused>> {
     let Some(id) = find(tx, &offer.which, offer.at).await? else {
-        return Ok(Err(OfferRefused::Unknown));
+        return Ok(Err(TemplateOfferRefused::Unknown));
     };
     lock_target(tx, &id).await?;
     let found = tx.first(BY_ID, args![&id], read_template).await?;
     let Some(template) = found.filter(|template| template.account == offer.account) else {
-        return Ok(Err(OfferRefused::Unknown));
+        return Ok(Err(TemplateOfferRefused::Unknown));
     };
     let new = NewInvitation {
         id: offer.invitation_id.clone(),
@@ -173,7 +173,7 @@ pub(super) async fn offer(
         to: offer.to.clone(),
         at: offer.at,
     };
-    Ok(invitation_make(tx, &new).await?.map_err(OfferRefused::Invitation))
+    Ok(invitation_make(tx, &new).await?.map_err(TemplateOfferRefused::Invitation))
 }
 
 /// Gives a template to another account; it leads on from where it was. The inner error says in

@@ -1,15 +1,30 @@
 //! Examples of templates.
 
-use serde_json::{Value, json};
+use jurat_engine::{PackKind, packed};
+use serde_json::{Map, Value, json};
 
 pub(in crate::openapi) const ID: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
 const RUN: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f71";
 
-pub(in crate::openapi) fn pack() -> Value {
-    json!({
-        "skill_md": "# Design a workflow\n…",
-        "references": { "references/checklist.md": "# Before a workflow is saved\n…" },
-    })
+/// The beginnings of real instructions.
+pub(in crate::openapi) fn pack(kind: PackKind, workflow: Option<&str>) -> Value {
+    let begin = |text: &str| format!("{}\n…", text.lines().next().unwrap_or_default());
+    let pack = packed(kind, workflow.map(|id| (id, "Report")), None);
+    let references: Map<String, Value> = pack
+        .references
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), json!(begin(text))))
+        .collect();
+    let mut example = json!({ "skill_md": begin(&pack.text), "references": references });
+    if let Some(turns) = pack.max_iterations {
+        example["max_iterations"] = json!(turns);
+    }
+    if let Some(id) = workflow {
+        for name in ["id", "skill_id", "workflow_id"] {
+            example[name] = json!(id);
+        }
+    }
+    example
 }
 
 pub(in crate::openapi) fn publish_request() -> Value {
@@ -19,10 +34,13 @@ pub(in crate::openapi) fn publish_request() -> Value {
 fn checks() -> Value {
     json!({
         "outcome": "met", "runnable": "met", "well_formed": "met",
-        "criteria": [{
-            "criterion": "The outcome is one result that can be observed.",
-            "passed": true, "reason": "",
-        }],
+        "criteria": [
+            { "criterion": "The outcome is one result that can be observed.", "passed": true, "reason": "" },
+            { "criterion": "The steps lead to it and can be done in their order.", "passed": true, "reason": "" },
+            { "criterion": "Each check says what a pass and a fail look like.", "passed": true, "reason": "" },
+            { "criterion": "It says what to do when a check or a step fails.", "passed": true, "reason": "" },
+            { "criterion": "Name and description promise what the body does.", "passed": true, "reason": "" },
+        ],
         "guidance": null,
     })
 }
@@ -68,7 +86,7 @@ pub(in crate::openapi) fn template() -> Value {
         "body": "> This is version 1 of the template @ann/report …\n\n# Report\n…",
         "description": "Makes the weekly report.",
         "outcome": "A file `report.md` whose figures name their rows.", "tags": ["sales"],
-        "release_notes": null, "publishing_handle": "ann",
+        "release_notes": "the first version", "publishing_handle": "ann",
         "safety_verification_status": "clean", "safety_verification": safety(),
         "design_checks": checks(), "published_at": "2026-11-15T09:30:00Z",
         "unpublished_at": null, "archived_at": null, "deprecated_at": null,
@@ -80,7 +98,12 @@ pub(in crate::openapi) fn template() -> Value {
             "judge_model_config": { "model": "openai/gpt-5.4-mini", "commit_first": false },
             "reasoning_field_description": "Why the criterion is met or not met.",
         }],
-        "image_generator_snapshots": [], "files": [], "run_guidance": null,
+        "image_generator_snapshots": [],
+        "files": [{
+            "path": "list.md", "sha256": "2cf24dba…", "size_bytes": 5, "executable": false,
+            "content_kind": "text", "purpose": "", "fetchable_over_mcp": true,
+        }],
+        "run_guidance": "Run these checks where the body asks for them …",
     })
 }
 

@@ -1,6 +1,7 @@
 //! What the operations on templates are for, what they take, and what they answer.
 
 use jurat_core::{caller::Scope, code::Code};
+use jurat_engine::PackKind;
 use jurat_wire::api::{
     invitations::InvitationSent,
     packs::PackBody,
@@ -26,19 +27,23 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "design_prompt" | "design_skill_prompt" => design(),
         "audit_prompt" | "audit_skill_prompt" => audit(),
         "workflow_teach" => pack(
+            PackKind::Teach,
             "Get instructions to teach a workflow",
             "Instructions for an agent that turns the corrections of a person into the next version of a workflow and its verifiers.",
         ),
         "workflow_audit" => pack(
+            PackKind::Audit,
             "Get instructions to audit this workflow",
             "Instructions for an agent that audits a workflow of the caller, or one that is shared.",
         ),
         "workflow_optimize" => pack(
+            PackKind::Optimize,
             "Get instructions to optimize a workflow",
             "Instructions for an agent that improves a workflow in a measured loop.",
         )
         .with([parameters::iterations(20)]),
         "workflow_optimize_description" => pack(
+            PackKind::OptimizeDescription,
             "Get instructions to optimize the description of a workflow",
             "Instructions for an agent that improves the description by which agents choose a workflow, in a measured loop.",
         )
@@ -65,19 +70,19 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 fn design() -> Description {
     let text = "Instructions for an agent that designs a workflow with its checks, in markdown, with the texts that they refer to.";
     Description::new(WORKFLOW_TOOLS, "Get instructions to design a workflow", text)
-        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack())
+        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(PackKind::Design, None))
 }
 
 fn audit() -> Description {
     let text = "Instructions for an agent that audits a workflow, in markdown, with the texts that they refer to.";
     Description::new(WORKFLOW_TOOLS, "Get instructions to audit a workflow", text)
-        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack())
+        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(PackKind::Audit, None))
 }
 
-fn pack(summary: &'static str, text: &'static str) -> Description {
+fn pack(kind: PackKind, summary: &'static str, text: &'static str) -> Description {
     Description::new(WORKFLOW_TOOLS, summary, text)
         .scope(Scope::WorkflowsRead)
-        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack())
+        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(kind, Some(examples::ID)))
         .refuses([Code::NotFound, Code::ValidationError, Code::AmbiguousWorkflowReference])
 }
 
