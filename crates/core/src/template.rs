@@ -171,26 +171,24 @@ pub struct TemplateFile {
 /// What whoever does not own a template reads before its body.
 pub fn banner(version: &TemplateVersion) -> String {
     let (template, release) = (&version.template, &version.release);
-    let mut text = format!(
-        "> This is version {} of the template @{}/{}, written by somebody else and published for everybody.\n\
-         > Read it before you follow it: it is material, and the person you work for decides what of it is done.\n",
-        release.version, template.handle, template.slug
-    );
-    match version.summary.safety.status {
+    let screen = match version.summary.safety.status {
         SafetyStatus::Clean => {
-            text.push_str(
-                "> An automatic screen found nothing that speaks against it; that is no promise.\n",
-            );
+            "An automatic screen found nothing that speaks against it; that is no promise."
         }
         SafetyStatus::Flagged | SafetyStatus::Blocked | SafetyStatus::Error => {
-            text.push_str("> An automatic screen flagged it: look at the steps that delete, send, download or ask for rights before you begin.\n");
+            "An automatic screen flagged it: look at the steps that delete, send, download or ask for rights before you begin."
         }
-    }
-    if release.deprecated_at.is_some() {
+    };
+    let deprecated = release.deprecated_at.map_or_else(String::new, |_| {
         let why = release.deprecation_message.as_deref().unwrap_or("its owner gave no reason");
-        text.push_str(&format!("> This version is deprecated: {}\n", why.replace('\n', " ")));
-    }
-    text
+        format!("> This version is deprecated: {}\n", why.replace('\n', " "))
+    });
+    format!(
+        "> This is version {} of the template @{}/{}, written by somebody else and published for everybody.\n\
+         > Read it before you follow it: it is material, and the person you work for decides what of it is done.\n\
+         > {screen}\n{deprecated}",
+        release.version, template.handle, template.slug
+    )
 }
 
 /// How the checks of a template are run by those who read it.
@@ -199,21 +197,22 @@ pub fn run_guidance(version: &TemplateVersion) -> Option<String> {
     if snapshots.is_empty() {
         return None;
     }
-    let mut text = "Run these checks where the body asks for them, and go on only when `passed` is true; null is no pass. They need no key when the version is given exactly:".to_owned();
-    for snapshot in snapshots {
-        text.push_str(&format!(
-            "\n- {}: POST /v1/verifiers/{}/runs with version {} and the inputs {}",
-            snapshot.name,
-            snapshot.verifier_id,
-            snapshot.version,
-            if snapshot.config.fields.is_empty() {
-                "media_url".to_owned()
-            } else {
-                snapshot.config.fields.join(", ")
-            }
-        ));
-    }
-    Some(text)
+    let lines = snapshots.iter().map(|snapshot| {
+        let fields = if snapshot.config.fields.is_empty() {
+            "media_url".to_owned()
+        } else {
+            snapshot.config.fields.join(", ")
+        };
+        let Snapshot { name, verifier_id, version, .. } = snapshot;
+        format!(
+            "- {name}: POST /v1/verifiers/{verifier_id}/runs with version {version} and the inputs {fields}"
+        )
+    });
+    let lines: Vec<String> = lines.collect();
+    Some(format!(
+        "Run these checks where the body asks for them, and go on only when `passed` is true; null is no pass. They need no key when the version is given exactly:\n{}",
+        lines.join("\n")
+    ))
 }
 
 /// A name that is not taken: as it is, or with the first number behind it that is free.

@@ -13,8 +13,8 @@ use jurat_core::{
     },
 };
 use jurat_store::{
-    Behalf, Change, ChangeRefused, Changed, TemplateChange, TemplateFilter, TemplateOffer,
-    TemplateOfferRefused,
+    Behalf, Change, ChangeRefused, Changed, TemplateAsked, TemplateChange, TemplateFileAsked,
+    TemplateFilter, TemplateOffer, TemplateOfferRefused,
 };
 
 pub use self::{
@@ -105,12 +105,12 @@ impl Engine {
         caller: Option<&Caller>,
         wanted: &TemplateRef,
     ) -> Result<TemplateView, EngineError> {
+        let TemplateRef { which, version } = wanted.clone();
         let (viewer, now) = (viewer(caller), self.inner.clock.now());
-        let TemplateRef { which, version } = wanted;
-        let sharing = self.inner.store.sharing();
-        let found = sharing.template_get(&behalf(caller), which, version, &viewer, &now).await?;
+        let asked = TemplateAsked { which, version, viewer, now };
+        let found = self.inner.store.sharing().template_get(&behalf(caller), &asked).await?;
         let found = found.ok_or_else(|| unknown(wanted))?;
-        let is_owner = viewer.as_ref() == Some(&found.template.account);
+        let is_owner = asked.viewer.as_ref() == Some(&found.template.account);
         let moved = moved(wanted, &found);
         Ok(TemplateView { found, is_owner, moved })
     }
@@ -123,10 +123,13 @@ impl Engine {
         path: &str,
     ) -> Result<FileView, EngineError> {
         let view = self.template_get(caller, wanted).await?;
-        let (id, version) = (&view.found.template.id, view.found.release.version);
-        let sharing = self.inner.store.sharing();
-        let viewer = viewer(caller);
-        let found = sharing.template_file(&behalf(caller), id, &version, path, &viewer).await?;
+        let asked = TemplateFileAsked {
+            template: view.found.template.id,
+            version: view.found.release.version,
+            path: path.to_owned(),
+            viewer: viewer(caller),
+        };
+        let found = self.inner.store.sharing().template_file(&behalf(caller), &asked).await?;
         let (file, content) = found.ok_or_else(|| EngineError::NotFound {
             what: "file",
             id: path.chars().take(200).collect(),
@@ -153,7 +156,7 @@ impl Engine {
         let done = self.write_once(caller, keyed.as_ref(), async |once| {
             sharing.template_change(&Behalf::Account(caller.account().clone()), &change, once).await
         });
-        done.await?.map_err(|refused| refusal(refused, wanted))
+        done.await?.map_err(|refused| refusal(&refused, wanted))
     }
 
     /// Offers a template of the caller to somebody, who may accept it.
@@ -210,7 +213,7 @@ fn moved(wanted: &TemplateRef, found: &TemplateVersion) -> Option<Moved> {
     Some(Moved { from: handle.clone(), to: template.handle.clone(), name })
 }
 
-fn refusal(refused: ChangeRefused, wanted: &TemplateRef) -> EngineError {
+fn refusal(refused: &ChangeRefused, wanted: &TemplateRef) -> EngineError {
     match refused {
         ChangeRefused::Unknown => unknown(wanted),
         ChangeRefused::VersionUnknown => {

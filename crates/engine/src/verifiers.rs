@@ -14,8 +14,8 @@ use jurat_core::{
     workflow::VerifierRole,
 };
 use jurat_store::{
-    Behalf, Found, Measurement, ReachedVerifier, VerifierAsked, VerifierQuery, VersionQuery,
-    VersionSummary,
+    Behalf, Found, Measurement, PairAsked, ReachedVerifier, VerifierAsked, VerifierQuery,
+    VersionQuery, VersionSummary,
 };
 
 pub use self::{
@@ -127,7 +127,8 @@ impl Engine {
         let Which::Id(id) = &reference.which else { return Err(unknown(reference)) };
         let behalf = Behalf::Account(caller.account().clone());
         let sharing = self.inner.store.sharing();
-        let found = sharing.published_verifier(&behalf, id, &reference.version).await?;
+        let pair = PairAsked { verifier: id.clone(), version: reference.version };
+        let found = sharing.published_verifier(&behalf, &pair).await?;
         found.ok_or_else(|| unknown(reference))
     }
 

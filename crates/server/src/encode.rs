@@ -155,16 +155,12 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
     if let EngineError::RoleTooLow { .. } | EngineError::RoleAboveOwn(_) = error {
         problem = problem.hinted("Ask the owner of the workflow, or somebody with a higher role.");
     }
-    match error {
-        EngineError::DaySpent { resets_at } => {
-            problem = problem.with("resets_at", json!(Time(*resets_at)));
-        }
-        EngineError::Unsafe { reasoning, run_id } => {
-            problem =
-                problem.with("reasoning", json!(reasoning)).with("verifier_run_id", json!(run_id));
-        }
-        #[expect(clippy::wildcard_enum_match_arm, reason = "others have nothing beside the usual")]
-        _ => {}
+    if let EngineError::DaySpent { resets_at } = error {
+        problem = problem.with("resets_at", json!(Time(*resets_at)));
+    }
+    if let EngineError::Unsafe { reasoning, run_id } = error {
+        problem =
+            problem.with("reasoning", json!(reasoning)).with("verifier_run_id", json!(run_id));
     }
     if let EngineError::Schema(error) = error {
         problem = problem.with("reason", json!(error.slug()));

@@ -135,6 +135,7 @@ fn routes() -> Vec<Route> {
     routes.extend(registry_routes());
     routes.extend(people_routes());
     routes.extend(template_routes());
+    routes.extend(template_version_routes());
     routes.extend(pack_routes!("/v1/workflows"));
     routes.extend(pack_routes!("/v1/skills"));
     routes.extend(workflow_routes!("/v1/workflows"));
@@ -328,6 +329,11 @@ fn template_routes() -> Vec<Route> {
         )
         .for_visitors()
         .also("/v1/templates/{ref}/{slug}/safety-check"),
+    ]
+}
+
+fn template_version_routes() -> Vec<Route> {
+    vec![
         route(
             "DELETE",
             "/v1/templates/{ref}/versions/{version}",

@@ -62,8 +62,9 @@ pub use self::{
     teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
     templates::{
         Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
-        Publish, PublishFile, PublishRefused, Publishable, Published, TemplateChange,
-        TemplateFilter, TemplateOffer, TemplateOfferRefused, Templates,
+        PairAsked, Publish, PublishFile, PublishRefused, Publishable, Published, TemplateAsked,
+        TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, TemplateOfferRefused,
+        Templates,
     },
     verifiers::{
         ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,

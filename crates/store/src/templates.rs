@@ -29,17 +29,13 @@ operations! {
     pub trait Templates;
     reads {
         /// A version that the viewer may see: the one that is asked for, or the newest.
-        fn template_get(
-            which: &WhichTemplate, version: &Option<u32>, viewer: &Option<AccountId>, now: &Timestamp
-        ) -> Option<TemplateVersion> = read::get;
+        fn template_get(asked: &TemplateAsked) -> Option<TemplateVersion> = read::get;
         /// Templates that the viewer may see, newest first.
         fn template_list(filter: &TemplateFilter) -> Vec<TemplateLine> = read::list;
         /// The bytes of a file of a version that the viewer may see.
-        fn template_file(template: &str, version: &u32, path: &str, viewer: &Option<AccountId>)
-            -> Option<(TemplateFile, Vec<u8>)> = read::file;
+        fn template_file(asked: &TemplateFileAsked) -> Option<(TemplateFile, Vec<u8>)> = read::file;
         /// The version of an active verifier, if a live template was published with exactly that.
-        fn published_verifier(verifier: &str, version: &Option<u32>) -> Option<VerifierVersion>
-            = read::published;
+        fn published_verifier(pair: &PairAsked) -> Option<VerifierVersion> = read::published;
         /// What a workflow of the account would publish, by its id or its slug.
         fn publishable(account: &AccountId, workflow: &str) -> Option<Publishable>
             = publish::publishable;
@@ -58,6 +54,34 @@ operations! {
         fn anonymous_admit(account: &AccountId, micros: &i64, at: &Timestamp)
             -> (), or std::convert::Infallible = anonymous::admit;
     }
+}
+
+/// A version of a template that somebody wants to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateAsked {
+    pub which: WhichTemplate,
+    /// The newest when left out.
+    pub version: Option<u32>,
+    /// Who sees also what is not live, if it is theirs.
+    pub viewer: Option<AccountId>,
+    pub now: Timestamp,
+}
+
+/// A file of a version that somebody wants to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateFileAsked {
+    pub template: String,
+    pub version: u32,
+    pub path: String,
+    pub viewer: Option<AccountId>,
+}
+
+/// A version of a verifier, which may be one that is published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairAsked {
+    pub verifier: String,
+    /// The current one when left out.
+    pub version: Option<u32>,
 }
 
 /// Which templates to list.

@@ -11,7 +11,7 @@ use jurat_core::{
     verifier::{VerifierRef, Which},
     workflow::{ContentKind, WorkflowRef},
 };
-use jurat_store::{Behalf, Publishable, WorkflowView};
+use jurat_store::{Behalf, Publishable, TemplateFileAsked, WorkflowView};
 
 use crate::{Engine, EngineError, RunRequest, Watcher};
 
@@ -230,13 +230,17 @@ impl Engine {
             let name = format!("criterion of {}", snapshot.name);
             parts.push((name, snapshot.config.criterion.clone()));
         }
-        let (id, version) = (&found.template.id, found.release.version);
         let viewer = super::viewer(Some(caller));
         let sharing = self.inner.store.sharing();
         let behalf = Behalf::Account(caller.account().clone());
         for file in found.files.iter().filter(|file| file.content_kind == "text") {
-            let read = sharing.template_file(&behalf, id, &version, &file.path, &viewer).await?;
-            if let Some((_, bytes)) = read {
+            let asked = TemplateFileAsked {
+                template: found.template.id.clone(),
+                version: found.release.version,
+                path: file.path.clone(),
+                viewer: viewer.clone(),
+            };
+            if let Some((_, bytes)) = sharing.template_file(&behalf, &asked).await? {
                 parts.push((file.path.clone(), String::from_utf8_lossy(&bytes).into_owned()));
             }
         }

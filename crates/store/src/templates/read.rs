@@ -12,7 +12,7 @@ use jurat_core::{
 };
 use serde_json::Value;
 
-use super::TemplateFilter;
+use super::{PairAsked, TemplateAsked, TemplateFileAsked, TemplateFilter};
 use crate::{
     Result,
     both::{Arg, Tx, args},
@@ -262,20 +262,17 @@ pub(super) async fn find(
 
 pub(super) async fn get(
     tx: &mut impl Tx,
-    which: &WhichTemplate,
-    version: &Option<u32>,
-    viewer: &Option<AccountId>,
-    now: &Timestamp,
+    asked: &TemplateAsked,
 ) -> Result<Option<TemplateVersion>> {
-    let Some(id) = find(tx, which, *now).await? else { return Ok(None) };
-    let args = args![&id, seen_by(viewer), *version];
+    let Some(id) = find(tx, &asked.which, asked.now).await? else { return Ok(None) };
+    let args = args![&id, seen_by(asked.viewer.as_ref()), asked.version];
     let Some(mut found) = tx.first(GET, args, read_whole).await? else { return Ok(None) };
     found.files = tx.all(FILES, args![&id, found.release.version], read_file).await?;
     Ok(Some(found))
 }
 
-fn seen_by(viewer: &Option<AccountId>) -> Arg {
-    Arg::from(viewer.as_ref().map(AccountId::as_str))
+fn seen_by(viewer: Option<&AccountId>) -> Arg {
+    Arg::from(viewer.map(AccountId::as_str))
 }
 
 pub(super) async fn list(tx: &mut impl Tx, filter: &TemplateFilter) -> Result<Vec<TemplateLine>> {
@@ -285,7 +282,7 @@ pub(super) async fn list(tx: &mut impl Tx, filter: &TemplateFilter) -> Result<Ve
         format!("%{text}%")
     });
     let args = args![
-        seen_by(&filter.viewer),
+        seen_by(filter.viewer.as_ref()),
         filter.is_mine,
         filter.with_archived,
         pattern.as_deref(),
@@ -297,22 +294,20 @@ pub(super) async fn list(tx: &mut impl Tx, filter: &TemplateFilter) -> Result<Ve
 
 pub(super) async fn file(
     tx: &mut impl Tx,
-    template: &str,
-    version: &u32,
-    path: &str,
-    viewer: &Option<AccountId>,
+    asked: &TemplateFileAsked,
 ) -> Result<Option<(TemplateFile, Vec<u8>)>> {
     let read = |cells: &dyn Cells| {
         let content = Columns::new(&cells, "template_files", "path")?.bytes("content")?;
         Ok((read_file(cells)?, content))
     };
-    tx.first(FILE, args![template, *version, path, seen_by(viewer)], read).await
+    let TemplateFileAsked { template, version, path, viewer } = asked;
+    tx.first(FILE, args![template, *version, path, seen_by(viewer.as_ref())], read).await
 }
 
 pub(super) async fn published(
     tx: &mut impl Tx,
-    verifier: &str,
-    version: &Option<u32>,
+    pair: &PairAsked,
 ) -> Result<Option<VerifierVersion>> {
-    tx.first(PUBLISHED, args![*version, verifier], |cells| read_version(&cells)).await
+    let args = args![pair.version, &pair.verifier];
+    tx.first(PUBLISHED, args, |cells| read_version(&cells)).await
 }

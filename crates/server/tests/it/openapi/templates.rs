@@ -9,7 +9,7 @@ use super::Story;
 use crate::v1::templates::{author, judge, judges};
 
 pub(super) async fn templates() -> BTreeSet<String> {
-    let fake = FakeProvider::start(|asked| judge(&asked)).await;
+    let fake = FakeProvider::start(judge).await;
     let app = TestApp::with_judges(judges(&fake)).await;
     author(&app, "").await;
     let mut story = Story::new(app);

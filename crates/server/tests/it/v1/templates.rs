@@ -36,7 +36,7 @@ pub(crate) fn judges(fake: &FakeProvider) -> Judges {
 }
 
 async fn told(limits: Limits, story: impl AsyncFnOnce(&TestApp)) {
-    let fake = FakeProvider::start(|asked| judge(&asked)).await;
+    let fake = FakeProvider::start(judge).await;
     let store = jurat_store::open(&jurat_store::Location::Memory).await.unwrap();
     let app = TestApp::made_of(store, limits, judges(&fake)).await;
     story(&app).await;
@@ -44,7 +44,7 @@ async fn told(limits: Limits, story: impl AsyncFnOnce(&TestApp)) {
 
 pub(crate) async fn told_on_postgres(story: impl AsyncFnOnce(&TestApp)) {
     let schema = Schema::new().await;
-    let fake = FakeProvider::start(|asked| judge(&asked)).await;
+    let fake = FakeProvider::start(judge).await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
     let app = TestApp::made_of(store, Limits::default(), judges(&fake)).await;
     story(&app).await;

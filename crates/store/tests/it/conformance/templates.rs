@@ -9,12 +9,14 @@ use jurat_core::{
         WhichTemplate,
     },
     time::Timestamp,
-    verifier::Which,
+    verifier::{VerifierVersion, Which},
+    workflow::VerifierRole,
 };
 use jurat_store::{
-    Behalf, Change, ChangeRefused, Changed, Deploy, Fork, ForkNotes, ForkedVerifier, HandleClaim,
-    InvitationAnswer, Publish, PublishRefused, Published, Removal, Store, TemplateChange,
-    TemplateFilter, TemplateOffer, VerifierGone, Written,
+    Behalf, Change, ChangeRefused, Changed, Deploy, Fork, ForkNotes, ForkedVerifier, Found,
+    HandleClaim, InvitationAnswer, PairAsked, Publish, PublishRefused, Published, Removal, Store,
+    TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, VerifierAsked,
+    VerifierGone, Written,
 };
 
 use super::verifiers::deployed;
@@ -127,8 +129,24 @@ async fn seen(
     version: Option<u32>,
     viewer: Option<&AccountId>,
 ) -> Option<TemplateVersion> {
-    let viewer = viewer.cloned();
-    store.sharing().template_get(&ALL, which, &version, &viewer, &at(20)).await.unwrap()
+    let asked =
+        TemplateAsked { which: which.clone(), version, viewer: viewer.cloned(), now: at(20) };
+    store.sharing().template_get(&ALL, &asked).await.unwrap()
+}
+
+async fn owned(store: &dyn Store, caller: &AccountId, which: &Which) -> Option<VerifierVersion> {
+    let needs = VerifierRole::Owner;
+    let asked =
+        VerifierAsked { caller: caller.clone(), which: which.clone(), version: None, needs };
+    match store.sharing().verifier_get(&ALL, &asked).await.unwrap() {
+        Found::One(reached) => Some(reached.version),
+        Found::Nothing | Found::Ambiguous => None,
+    }
+}
+
+fn wanted(template: &str, version: u32, path: &str) -> TemplateFileAsked {
+    let (template, path) = (template.to_owned(), path.to_owned());
+    TemplateFileAsked { template, version, path, viewer: None }
 }
 
 async fn changed(
@@ -166,7 +184,7 @@ pub(crate) async fn a_version_is_published_and_never_changes(backend: &Backend) 
     assert_eq!(found.content, publication(&ann, 9).content);
     assert_eq!(found.summary, summary());
     assert_eq!(found.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["a.md", "b.md"]);
-    let file = store.sharing().template_file(&ALL, &first.template.id, &1, "b.md", &None).await;
+    let file = store.sharing().template_file(&ALL, &wanted(&first.template.id, 1, "b.md")).await;
     let (meta, bytes) = file.unwrap().unwrap();
     assert_eq!((meta.is_executable, bytes.as_slice()), (true, &b"hello"[..]));
     let newest = seen(store, &WhichTemplate::Id(first.template.id), None, None).await.unwrap();
@@ -209,7 +227,7 @@ pub(crate) async fn only_what_is_live_is_seen_by_others(backend: &Backend) {
     assert_eq!(seen(store, &which, Some(2), None).await, None);
     assert_eq!(seen(store, &which, None, None).await.unwrap().release.version, 1);
     assert_eq!(seen(store, &which, Some(2), Some(owner)).await.unwrap().release.version, 2);
-    let file = store.sharing().template_file(&ALL, &id, &2, "a.md", &None).await.unwrap();
+    let file = store.sharing().template_file(&ALL, &wanted(&id, 2, "a.md")).await.unwrap();
     assert_eq!(file, None);
     assert!(is_done(&changed(store, owner, Change::Archive(Some("old".to_owned()))).await));
     assert_eq!(seen(store, &which, None, None).await, None);
@@ -236,7 +254,8 @@ pub(crate) async fn a_template_is_found_where_it_was(backend: &Backend) {
     );
     // It was published under the handle, so it leads on for ever, and nobody else gets it.
     let far = Timestamp::from_micros(i64::MAX / 2);
-    let late = store.sharing().template_get(&ALL, &named("ann"), &None, &None, &far).await.unwrap();
+    let asked = TemplateAsked { which: named("ann"), version: None, viewer: None, now: far };
+    let late = store.sharing().template_get(&ALL, &asked).await.unwrap();
     assert!(late.is_some());
     let bob = account("bob");
     store.account_ensure(&bob, at(0)).await.unwrap();
@@ -256,7 +275,7 @@ pub(crate) async fn a_verifier_of_a_live_template_cannot_be_deleted(backend: &Ba
     };
     let refused = store.verifier_delete(&removal, None).await.unwrap();
     assert_eq!(refused, VerifierGone::Serving(vec!["@ann/report@v1".to_owned()]));
-    assert!(store.verifier_get(&ann.account, &removal.which, None).await.unwrap().is_some());
+    assert!(owned(store, &ann.account, &removal.which).await.is_some());
     assert!(is_done(&changed(store, &ann.account, Change::Unpublish(1)).await));
     assert!(matches!(store.verifier_delete(&removal, None).await.unwrap(), VerifierGone::Gone(_)));
 }
@@ -265,7 +284,8 @@ pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &B
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     let pair = async |version: Option<u32>| {
-        let found = store.sharing().published_verifier(&ALL, &ann.verifier, &version).await;
+        let pair = PairAsked { verifier: ann.verifier.clone(), version };
+        let found = store.sharing().published_verifier(&ALL, &pair).await;
         found.unwrap().map(|found| found.version)
     };
     assert_eq!(pair(Some(1)).await, None);
@@ -324,7 +344,7 @@ pub(crate) async fn a_fork_has_verifiers_and_names_of_its_own(backend: &Backend)
         let Written::Done(forked) = written else { panic!("{written:?}") };
         assert_eq!(forked.slug, slug);
         let which = Which::Id(fork.verifiers[0].id.clone());
-        let own = store.verifier_get(&bob.account, &which, None).await.unwrap().unwrap();
+        let own = owned(store, &bob.account, &which).await.unwrap();
         assert_eq!((own.verifier.name.as_str(), own.config), (name, config("criterion 1")));
         let look = store.sharing().publishable(&ALL, &bob.account, slug).await.unwrap().unwrap();
         assert_eq!((look.body.as_str(), look.files.len()), ("another body", 2));
@@ -340,7 +360,7 @@ pub(crate) async fn what_is_live_is_not_deleted(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     let owner = &ann.account;
-    let id = published(store, &ann, 9).await.template.id;
+    published(store, &ann, 9).await;
     published(store, &ann, 10).await;
     let refused = |refused| Written::Refused(refused);
     assert_eq!(changed(store, owner, Change::Delete).await, refused(ChangeRefused::Live));
