@@ -26,15 +26,45 @@ words!(
         /// The policy does not exist, or its hash or parameters are wrong.
         PolicyInvalid => "policy_invalid",
         NotFound => "not_found",
+        /// Nobody that the caller may know of has the name.
+        UserNotFound => "user_not_found",
         MethodNotAllowed => "method_not_allowed",
         /// A name that is taken, or an object that is in use.
         Conflict => "conflict",
+        /// A name that several shared workflows have.
+        AmbiguousWorkflowReference => "ambiguous_workflow_reference",
+        /// Who owns a workflow cannot leave it.
+        WorkflowOwnershipMustTransfer => "workflow_ownership_must_transfer",
         /// An idempotency key that was used for another request.
         IdempotencyMismatch => "idempotency_mismatch",
         /// The credit of the account does not pay for it.
         BudgetExhausted => "budget_exhausted",
         /// The account may not have anything done that costs.
         AccountSuspended => "account_suspended",
+        /// A code from a mail that is not the right one, or has ended.
+        InvalidCredentials => "invalid_credentials",
+        /// A handle that does not have the form of one.
+        HandleInvalid => "handle_invalid",
+        /// A handle that is somebody's.
+        HandleTaken => "handle_taken",
+        /// A handle that nobody can have.
+        HandleReserved => "handle_reserved",
+        /// The account has a handle.
+        HandleAlreadyClaimed => "handle_already_claimed",
+        /// The account has no handle.
+        HandleNotClaimed => "handle_not_claimed",
+        /// The handle was changed less than 90 days ago.
+        HandleRenameTooSoon => "handle_rename_too_soon",
+        /// The handle was changed three times this year.
+        HandleRenameLimitExceeded => "handle_rename_limit_exceeded",
+        /// An invitation that was not answered in time.
+        InvitationExpired => "invitation_expired",
+        /// An invitation that was answered or called back.
+        InvitationAlreadyResolved => "invitation_already_resolved",
+        /// The same invitation waits for an answer.
+        InvitationAlreadyPending => "invitation_already_pending",
+        /// The account has as many of these as it may.
+        QuotaExceeded => "quota_exceeded",
         /// A session in the pool does not exist.
         SessionUnknown => "session_unknown",
         /// The pool has fewer sessions than replicas.
@@ -62,14 +92,25 @@ impl Code {
     /// The status of the HTTP reply.
     pub const fn http_status(self) -> u16 {
         match self {
-            Self::InvalidJson | Self::ValidationError => 400,
-            Self::AuthRequired => 401,
+            Self::InvalidJson | Self::ValidationError | Self::HandleInvalid => 400,
+            Self::AuthRequired | Self::InvalidCredentials => 401,
             Self::BudgetExhausted => 402,
             Self::Forbidden | Self::AccountSuspended | Self::HostRefused => 403,
-            Self::NotFound => 404,
+            Self::NotFound | Self::UserNotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
-            Self::Conflict | Self::IdempotencyMismatch | Self::ConsensusDisagreement => 409,
+            Self::Conflict
+            | Self::AmbiguousWorkflowReference
+            | Self::WorkflowOwnershipMustTransfer
+            | Self::IdempotencyMismatch
+            | Self::ConsensusDisagreement
+            | Self::HandleTaken
+            | Self::HandleReserved
+            | Self::HandleAlreadyClaimed
+            | Self::HandleNotClaimed
+            | Self::InvitationAlreadyResolved
+            | Self::InvitationAlreadyPending => 409,
+            Self::InvitationExpired => 410,
             Self::PayloadTooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::RequestInvalid
@@ -77,8 +118,9 @@ impl Code {
             | Self::SchemaRefused
             | Self::PolicyInvalid
             | Self::SessionUnknown
-            | Self::SessionPoolTooSmall => 422,
-            Self::RateLimited => 429,
+            | Self::SessionPoolTooSmall
+            | Self::QuotaExceeded => 422,
+            Self::RateLimited | Self::HandleRenameTooSoon | Self::HandleRenameLimitExceeded => 429,
             Self::Internal => 500,
             Self::SessionsUnavailable
             | Self::Overloaded
@@ -97,11 +139,15 @@ impl Code {
             | Self::SchemaRefused
             | Self::PolicyInvalid
             | Self::SessionUnknown
-            | Self::SessionPoolTooSmall => 2,
+            | Self::SessionPoolTooSmall
+            | Self::HandleInvalid => 2,
             Self::AuthRequired
             | Self::Forbidden
             | Self::HostRefused
             | Self::NotFound
+            | Self::UserNotFound
+            | Self::AmbiguousWorkflowReference
+            | Self::WorkflowOwnershipMustTransfer
             | Self::MethodNotAllowed
             | Self::Conflict
             | Self::IdempotencyMismatch
@@ -116,11 +162,23 @@ impl Code {
             | Self::SessionsUnavailable
             | Self::Overloaded
             | Self::StoreUnavailable
+            | Self::InvalidCredentials
+            | Self::HandleTaken
+            | Self::HandleReserved
+            | Self::HandleAlreadyClaimed
+            | Self::HandleNotClaimed
+            | Self::HandleRenameTooSoon
+            | Self::HandleRenameLimitExceeded
+            | Self::InvitationExpired
+            | Self::InvitationAlreadyResolved
+            | Self::InvitationAlreadyPending
+            | Self::QuotaExceeded
             | Self::Internal => 1,
         }
     }
 
     /// What to try next, in one sentence.
+    #[expect(clippy::too_many_lines, reason = "it is a table with one line for each code")]
     pub const fn hint(self) -> &'static str {
         match self {
             Self::AuthRequired => {
@@ -142,6 +200,13 @@ impl Code {
                 "Leave `policy_hash` out, and check `policy_id` and `policy_params` against the policy's page."
             }
             Self::NotFound => "Check the address and the identifier.",
+            Self::UserNotFound => {
+                "Check the e-mail address or the handle; a team must be one that you are in."
+            }
+            Self::AmbiguousWorkflowReference => "Name the workflow by its id.",
+            Self::WorkflowOwnershipMustTransfer => {
+                "Transfer the workflow to somebody else, archive it, or delete it."
+            }
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
             Self::Conflict => {
                 "Read the current state, then choose another name or remove the old one."
@@ -150,6 +215,25 @@ impl Code {
                 "Ask the operator for credit, who grants it with `jurat admin grant`; `jurat usage` shows what is left."
             }
             Self::AccountSuspended => "Ask the operator, who lifts it with `jurat admin resume`.",
+            Self::InvalidCredentials => "Ask for another code and enter it within its time.",
+            Self::HandleInvalid => {
+                "Use 3 to 40 small letters, digits and hyphens, with no hyphen at either end."
+            }
+            Self::HandleTaken | Self::HandleReserved => "Choose another handle.",
+            Self::HandleAlreadyClaimed => "Change the handle with `jurat me rename-handle`.",
+            Self::HandleNotClaimed => "Claim a handle first, with `jurat me claim-handle`.",
+            Self::HandleRenameTooSoon => "Keep the handle until the time that the message names.",
+            Self::HandleRenameLimitExceeded => {
+                "Keep the handle until the next year begins, in UTC."
+            }
+            Self::InvitationExpired => "Ask for another invitation.",
+            Self::InvitationAlreadyResolved => "List invitations to see how it ended.",
+            Self::InvitationAlreadyPending => {
+                "Wait for the answer, or cancel the invitation that is pending."
+            }
+            Self::QuotaExceeded => {
+                "Remove what is not needed any more, or wait until the message says."
+            }
             Self::SessionUnknown => "List the sessions with `jurat sessions list`.",
             Self::SessionPoolTooSmall => {
                 "Name at least as many sessions as replicas, or ask for fewer replicas."

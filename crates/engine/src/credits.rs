@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jurat_core::{
+    account::{AccountName, Profile},
     caller::{Caller, Credit, Scope},
     id::AccountId,
     key::Key,
@@ -11,13 +12,14 @@ use jurat_core::{
 };
 use jurat_store::{Grant, Granted, OnceAnswer, Page, Spending, Suspended, Suspension};
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
 
 /// Who a caller is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Me {
     /// The key of the request, with its account.
     pub key: Key,
+    pub profile: Profile,
     pub is_suspended: bool,
 }
 
@@ -46,7 +48,10 @@ impl Engine {
         let known = self.inner.store.key_get(&caller.key().id).await?;
         let known = known.ok_or(EngineError::Bug("the key of a caller is not there"))?;
         let is_suspended = known.suspended && known.key.account != AccountId::admin();
-        Ok(Me { key: known.key, is_suspended })
+        let (name, now) = (AccountName::Id(known.key.account.clone()), self.inner.clock.now());
+        let profile = self.inner.store.sharing().profile_get(&behalf(caller), &name, &now).await?;
+        let profile = profile.ok_or(EngineError::Bug("the account of a caller is not there"))?;
+        Ok(Me { key: known.key, profile, is_suspended })
     }
 
     /// What the account has and used: any key of it may ask.

@@ -2,7 +2,7 @@
 
 use jurat_core::{
     caller::Scope, code::Code, ledger::usd, policy::BindError, schema::SchemaError,
-    select::SelectError, verifier::InputError,
+    select::SelectError, verifier::InputError, workflow::Role,
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
@@ -19,9 +19,25 @@ pub enum EngineError {
     NotFound { what: &'static str, id: String },
     #[error("{0}")]
     Conflict(String),
+    /// A rule with a code of its own.
+    #[error("{detail}")]
+    Refused { code: Code, field: Option<&'static str>, detail: String },
     /// A deploy that does not follow the present version.
     #[error("{problem}")]
     Token { problem: String, current: Option<String> },
+    /// A save that does not follow the present version.
+    #[error("{problem}")]
+    SaveToken { problem: String, current: Option<String> },
+    #[error("`{0}` names several workflows that others share with you")]
+    WorkflowAmbiguous(String),
+    #[error("there is nobody by this name")]
+    UserNotFound,
+    #[error("the owner of a workflow cannot leave it")]
+    OwnerStays,
+    #[error("this needs the role `{needs}` on the workflow, and yours is `{has}`")]
+    RoleTooLow { has: Role, needs: Role },
+    #[error("nobody grants a higher role than their own, and yours is `{0}`")]
+    RoleAboveOwn(Role),
     #[error(transparent)]
     Input(#[from] InputError),
     #[error("`{field}` {reason}")]
@@ -62,11 +78,23 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// A rule with a code of its own forbids it.
+    pub(crate) fn refused(code: Code, detail: impl Into<String>) -> Self {
+        Self::Refused { code, field: None, detail: detail.into() }
+    }
+
     pub fn code(&self) -> Code {
         match self {
-            Self::Forbidden(_) | Self::Denied(_) => Code::Forbidden,
+            Self::Forbidden(_)
+            | Self::Denied(_)
+            | Self::RoleTooLow { .. }
+            | Self::RoleAboveOwn(_) => Code::Forbidden,
             Self::NotFound { .. } => Code::NotFound,
-            Self::Conflict(_) | Self::Token { .. } => Code::Conflict,
+            Self::UserNotFound => Code::UserNotFound,
+            Self::WorkflowAmbiguous(_) => Code::AmbiguousWorkflowReference,
+            Self::OwnerStays => Code::WorkflowOwnershipMustTransfer,
+            Self::Conflict(_) | Self::Token { .. } | Self::SaveToken { .. } => Code::Conflict,
+            Self::Refused { code, .. } => *code,
             Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
@@ -95,6 +123,7 @@ impl EngineError {
                 return Some(format!("policy.{field}"));
             }
             Self::Input(error) => return Some(error.field.clone()),
+            Self::Refused { field, .. } => *field,
             Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(*field),
             Self::Select(
                 SelectError::Unknown(_)
@@ -109,6 +138,12 @@ impl EngineError {
             | Self::NotFound { .. }
             | Self::Conflict(_)
             | Self::Token { .. }
+            | Self::SaveToken { .. }
+            | Self::WorkflowAmbiguous(_)
+            | Self::UserNotFound
+            | Self::OwnerStays
+            | Self::RoleTooLow { .. }
+            | Self::RoleAboveOwn(_)
             | Self::Select(SelectError::Unavailable { .. })
             | Self::KeyReused(_)
             | Self::Overdrawn { .. }

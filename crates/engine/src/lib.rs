@@ -12,9 +12,11 @@ pub mod evaluation;
 mod executors;
 mod fan_out;
 mod idempotency;
+mod invitations;
 mod judge;
 mod keys;
 mod metrics;
+mod people;
 mod places;
 mod pool;
 mod pressure;
@@ -28,10 +30,12 @@ mod sessions;
 mod signature;
 mod stop;
 mod tasks;
+mod teams;
 pub mod trace;
 mod under_way;
 mod verifiers;
 mod wait;
+mod workflows;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -41,7 +45,10 @@ use jurat_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::{Deployment, Measurement, Page as EnginePage, SavedAnswer, VersionSummary};
+pub use jurat_store::{
+    Deployment, FileRead, Granting, Left, Lineage, Measurement, Offered, Page as EnginePage,
+    ReachedVerifier, Revoking, Saved, SavedAnswer, Upstream, VersionSummary, WorkflowView,
+};
 
 pub use self::{
     begun::Begun,
@@ -50,6 +57,7 @@ pub use self::{
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey, Saving},
+    invitations::InvitationQuery,
     judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
@@ -60,8 +68,10 @@ pub use self::{
     signature::NodeKey,
     verifiers::{
         CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
-        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList,
+        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierPage, VerifierView,
+        VersionList,
     },
+    workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
 };
 use self::{
     judge::Bench,

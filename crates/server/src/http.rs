@@ -6,15 +6,18 @@ mod consensus;
 mod docs;
 mod doctor;
 mod executors;
+mod invitations;
 mod me;
 mod operations;
 mod page;
 mod rounds;
 mod sessions;
 mod stream;
+mod teams;
 mod verifier_runs;
 mod verifier_tests;
 mod verifiers;
+mod workflows;
 
 use std::sync::Arc;
 
@@ -23,7 +26,7 @@ use axum::{
     http::Uri,
     middleware::from_fn_with_state,
     response::Response,
-    routing::{MethodRouter, delete, get, post},
+    routing::{MethodRouter, delete, get, patch, post},
 };
 use jurat_core::code::Code;
 use jurat_engine::Engine;
@@ -35,7 +38,7 @@ pub(crate) use self::{
     doctor::MOST_ENTRIES,
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
     verifier_runs::run_request,
-    verifiers::measured,
+    verifiers::{cursor_of, listed, listing, measured},
 };
 use crate::{
     auth, encode, layers,
@@ -79,8 +82,80 @@ fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter
 fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
+    routes.extend(people_routes());
+    routes.extend(workflow_routes!("/v1/workflows"));
+    routes.extend(workflow_routes!("/v1/skills"));
     routes
 }
+
+/// Workflows and who may use them. Clients know them by two names.
+macro_rules! workflow_routes {
+    ($base:literal) => {{
+        let save = route("POST", $base, "workflow_save", post(workflows::save));
+        let list = route("GET", $base, "workflow_list", get(workflows::list));
+        let of = |method, rest, operation, handler| route(method, rest, operation, handler);
+        [
+            save,
+            list,
+            of("POST", concat!($base, "/search"), "workflow_search", post(workflows::search)),
+            of("GET", concat!($base, "/{ref}"), "workflow_get", get(workflows::show)),
+            of("DELETE", concat!($base, "/{ref}"), "workflow_delete", delete(workflows::erase)),
+            of(
+                "GET",
+                concat!($base, "/{ref}/versions/{version}"),
+                "workflow_version_get",
+                get(workflows::show_version),
+            ),
+            of(
+                "DELETE",
+                concat!($base, "/{ref}/versions/{version}"),
+                "workflow_version_delete",
+                delete(workflows::erase_version),
+            ),
+            of("GET", concat!($base, "/{ref}/files"), "workflow_files", get(workflows::read_files)),
+            of(
+                "PATCH",
+                concat!($base, "/{ref}/files"),
+                "workflow_patch_files",
+                patch(workflows::patch),
+            ),
+            of(
+                "POST",
+                concat!($base, "/{ref}/archive"),
+                "workflow_archive",
+                post(workflows::archive),
+            ),
+            of(
+                "POST",
+                concat!($base, "/{ref}/unarchive"),
+                "workflow_unarchive",
+                post(workflows::unarchive),
+            ),
+            of("POST", concat!($base, "/{ref}/grants"), "workflow_grant", post(workflows::grant)),
+            of("GET", concat!($base, "/{ref}/grants"), "workflow_grants", get(workflows::grants)),
+            of(
+                "DELETE",
+                concat!($base, "/{ref}/grants"),
+                "workflow_revoke",
+                delete(workflows::revoke),
+            ),
+            of("POST", concat!($base, "/{ref}/leave"), "workflow_leave", post(workflows::leave)),
+            of(
+                "POST",
+                concat!($base, "/{ref}/transfer-ownership"),
+                "workflow_transfer",
+                post(workflows::transfer),
+            ),
+            of(
+                "GET",
+                concat!($base, "/{ref}/lineage"),
+                "workflow_lineage",
+                get(workflows::lineage),
+            ),
+        ]
+    }};
+}
+use workflow_routes;
 
 /// Verifiers and their runs.
 fn registry_routes() -> Vec<Route> {
@@ -107,6 +182,50 @@ fn registry_routes() -> Vec<Route> {
         ),
         route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
         route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
+    ]
+}
+
+/// Handles, teams and invitations.
+fn people_routes() -> Vec<Route> {
+    vec![
+        route("PATCH", "/v1/me", "handle_claim", patch(me::claim)),
+        route("POST", "/v1/me/rename-handle", "handle_rename", post(me::rename)),
+        route("POST", "/v1/teams", "team_create", post(teams::create)),
+        route("GET", "/v1/teams", "team_list", get(teams::list)),
+        route("DELETE", "/v1/teams/{team}", "team_delete", delete(teams::erase)),
+        route("GET", "/v1/teams/{team}/members", "team_members", get(teams::members)),
+        route("POST", "/v1/teams/{team}/members", "team_invite", post(teams::add_member)),
+        route(
+            "DELETE",
+            "/v1/teams/{team}/members/{user}",
+            "team_remove",
+            delete(teams::remove_member),
+        ),
+        route(
+            "POST",
+            "/v1/teams/{team}/transfer-ownership",
+            "team_transfer",
+            post(teams::transfer),
+        ),
+        route("GET", "/v1/invitations", "invitation_list", get(invitations::list)),
+        route(
+            "POST",
+            "/v1/invitations/{id}/accept",
+            "invitation_accept",
+            post(invitations::accept),
+        ),
+        route(
+            "POST",
+            "/v1/invitations/{id}/decline",
+            "invitation_decline",
+            post(invitations::decline),
+        ),
+        route(
+            "POST",
+            "/v1/invitations/{id}/cancel",
+            "invitation_cancel",
+            post(invitations::cancel),
+        ),
     ]
 }
 

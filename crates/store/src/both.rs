@@ -21,7 +21,6 @@ use crate::{
         Cells,
         once::{OnceRow, status},
     },
-    sql,
 };
 
 /// On whose behalf the database is asked: PostgreSQL shows no more than that.
@@ -253,6 +252,16 @@ pub(crate) fn at_once<T>(operation: impl Future<Output = Result<T>>) -> Result<T
     }
 }
 
+/// A connection keeps the types of a statement by its text, and here every number is a large one:
+/// these are not the texts of the notes elsewhere.
+const ONCE_ADD: &str = "\
+    insert into idempotency (\
+        account_id, key, operation, request_digest, round_id, status, answer, created_at) \
+    values ($1, $2, $3, $4, $5, cast($6 as smallint), $7, $8) on conflict do nothing";
+const ONCE_ANSWER: &str = "\
+    update idempotency set status = cast($1 as smallint), answer = $2 \
+    where account_id = $3 and key = $4";
+
 /// Notes the write before it is done; `false` when it was done before. Another transaction that
 /// notes the same key is waited for, and what is not kept takes the note back.
 pub(crate) async fn note(tx: &mut impl Tx, once: Option<&Once>) -> Result<bool> {
@@ -269,7 +278,7 @@ pub(crate) async fn note(tx: &mut impl Tx, once: Option<&Once>) -> Result<bool> 
         answer.as_ref().map(|it| it.text.as_str()),
         once.created_at
     ];
-    Ok(tx.run(sql::ONCE_ADD, args).await? == 1)
+    Ok(tx.run(ONCE_ADD, args).await? == 1)
 }
 
 /// Adds the answer that is known only after the write.
@@ -281,7 +290,7 @@ pub(crate) async fn complete(
     let (Some(once), Some(answer)) = (once, answer) else { return Ok(()) };
     let code = i64::from(status(answer.status));
     let args = args![code, answer.text, &once.account, &once.key];
-    tx.run(sql::ONCE_ANSWER, args).await.map(drop)
+    tx.run(ONCE_ANSWER, args).await.map(drop)
 }
 
 /// A write within its transaction: not at all if it was done before, and noted if it is done now.

@@ -5,6 +5,7 @@ mod both;
 mod checkup;
 mod credit;
 mod error;
+mod invitations;
 mod key;
 mod load;
 mod migrations;
@@ -15,6 +16,9 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod teams;
+mod verifiers;
+mod workflows;
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +38,6 @@ use jurat_core::{
     run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
-    verifier::{Verifier, VerifierVersion, Which},
 };
 
 pub use self::{
@@ -42,6 +45,9 @@ pub use self::{
     checkup::{Checkup, EndedPage, Record},
     credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
+    invitations::{
+        AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
+    },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
@@ -52,6 +58,16 @@ pub use self::{
         VerifierGone, VersionSummary,
     },
     sqlite::Sqlite,
+    teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
+    verifiers::{
+        ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,
+    },
+    workflows::{
+        FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
+        OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
+        WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
+        Workflows,
+    },
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -144,23 +160,6 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Adds a version: to the verifier with the name, or as the first of a new one.
     async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed>;
-    /// A version of an active verifier, or its current one; `None` also for a system verifier.
-    async fn verifier_get(
-        &self,
-        account: &AccountId,
-        which: &Which,
-        version: Option<u32>,
-    ) -> Result<Option<VerifierVersion>>;
-    /// The active verifiers of an account by name; a page starts behind a name.
-    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>>;
-    /// The versions of an active verifier, newest first; `before` starts behind a version.
-    async fn verifier_versions(
-        &self,
-        account: &AccountId,
-        verifier_id: &str,
-        before: Option<u32>,
-        limit: u32,
-    ) -> Result<Vec<VersionSummary>>;
     /// Deactivates a verifier for ever. One that is revoked already stays so.
     async fn verifier_revoke(&self, removal: &Removal, once: Option<&Once>)
     -> Result<VerifierGone>;
@@ -256,9 +255,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People {}
+pub trait Sharing: People + Teams + Invitations + Verifiers + Workflows {}
 
-impl<S: People> Sharing for S {}
+impl<S: People + Teams + Invitations + Verifiers + Workflows> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -161,7 +161,7 @@ async fn held(tx: &mut impl Tx, claim: &HandleClaim) -> Result<Result<Profile, H
 
 /// A handle is free when it never was anybody's, when it was the account's own, or when it was left
 /// long ago and nothing was published under it.
-async fn is_free(tx: &mut impl Tx, claim: &HandleClaim) -> Result<bool> {
+pub(crate) async fn is_free(tx: &mut impl Tx, claim: &HandleClaim) -> Result<bool> {
     let read = |cells: &dyn Cells| {
         let columns = Columns::new(&cells, "handles", "handle")?;
         let is_stamped = columns.number("is_stamped")? != 0;

@@ -1,22 +1,28 @@
 //! `/v1/me`.
 
-use axum::{Extension, extract::State};
-use jurat_core::caller::Caller;
+use axum::{Extension, extract::State, http::StatusCode};
+use jurat_core::{account::Profile, caller::Caller};
 use jurat_engine::Engine;
 use jurat_wire::api::{
     credits::{self, Month},
     page::Page,
+    people,
 };
+use serde_json::{Value, json};
 
 use super::page::ListQuery;
-use crate::encode::{self, Answer};
+use crate::{
+    decode::Json,
+    encode::{self, Answer},
+    once::{self, Repeatable},
+};
 
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
 ) -> Answer {
     let me = engine.me_show(&caller).await?;
-    Ok(encode::ok(&credits::me(&me.key, me.is_suspended)))
+    Ok(encode::ok(&credits::me(&me.key, &me.profile, me.is_suspended)))
 }
 
 pub(super) async fn usage(
@@ -43,4 +49,32 @@ pub(super) async fn transfers(
     let mut found = engine.transfer_list(&caller, before, limit).await?;
     let next = query.cut(&mut found, |line| line.id.clone());
     Ok(encode::ok(&Page::new(found.iter().map(credits::transfer), next.as_deref())))
+}
+
+pub(super) async fn claim(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    Json(body): Json,
+) -> Answer {
+    let handle = people::decode_handle(&body)?;
+    let keyed = repeatable.keyed("handle_claim", &body, StatusCode::OK, claimed);
+    let done = engine.handle_claim(&caller, handle, keyed).await?;
+    Ok(once::reply(done, |profile| encode::ok(&claimed(profile))))
+}
+
+pub(super) async fn rename(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    Json(body): Json,
+) -> Answer {
+    let handle = people::decode_handle(&body)?;
+    let keyed = repeatable.keyed("handle_rename", &body, StatusCode::OK, claimed);
+    let done = engine.handle_rename(&caller, handle, keyed).await?;
+    Ok(once::reply(done, |profile| encode::ok(&claimed(profile))))
+}
+
+fn claimed(profile: &Profile) -> Value {
+    json!(people::claimed(profile))
 }

@@ -1,6 +1,7 @@
 //! What each operation is for, what it takes, and what it answers.
 
 mod credits;
+mod people;
 mod verifiers;
 
 use jurat_core::{caller::Scope, code::Code};
@@ -40,6 +41,7 @@ pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
+pub(super) const PEOPLE: &str = "people";
 pub(super) const MODELS: &str = "models";
 pub(super) const OPERATIONS: &str = "operations";
 
@@ -52,6 +54,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
     (CREDITS, "See and grant credit, and suspend accounts."),
+    (PEOPLE, "Be known by a handle, work in teams, and answer invitations."),
     (MODELS, "Offer the operations as tools to models and agents."),
     (OPERATIONS, "See whether the server is there, and read this document."),
 ];
@@ -98,7 +101,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
-        _ => return verifiers::describe(route),
+        _ => return verifiers::describe(route).or_else(|| people::describe(route)),
     })
 }
 

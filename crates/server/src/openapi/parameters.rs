@@ -33,6 +33,11 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                 _ if path.starts_with("/v1/verifier-runs") => {
                     ("The id of a run.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
                 }
+                "team" => ("The handle of a team, or its id.", "crew"),
+                "user" => ("The e-mail address of a member, a handle, or an id.", "bob@example.com"),
+                _ if path.starts_with("/v1/invitations") => {
+                    ("The id of an invitation.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
+                }
                 "file" => ("A file of the page.", "start.js"),
                 _ if path.starts_with("/v1/accounts") => ("The id of an account.", "acct_team"),
                 _ if path.starts_with("/v1/rounds") => {
@@ -133,6 +138,23 @@ pub(super) fn of_rounds() -> [Parameter; 5] {
         query("state", "Only rounds that stand so.", string().enum_values(Some(states))),
         query("since", "Only rounds that were opened then or later.", moment()),
         query("until", "Only rounds that were opened before.", moment()),
+    ]
+}
+
+/// Which teams are listed.
+pub(super) fn of_teams() -> Parameter {
+    let schema = string().enum_values(Some(["all", "mine", "member"])).default(Some(json!("all")));
+    query("filter", "All of the caller's, those it owns, or those it joined.", schema)
+}
+
+/// Which invitations are listed.
+pub(super) fn of_invitations() -> [Parameter; 2] {
+    let filter =
+        string().enum_values(Some(["received", "sent", "all"])).default(Some(json!("received")));
+    let state = string().enum_values(Some(["pending", "all"])).default(Some(json!("pending")));
+    [
+        query("filter", "Those that the caller received, or sent, or both.", filter),
+        query("state", "Only those that can still be answered, or all.", state),
     ]
 }
 

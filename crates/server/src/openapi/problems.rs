@@ -58,6 +58,7 @@ pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
 }
 
 /// A problem as a caller may meet it.
+#[expect(clippy::too_many_lines, reason = "it is a table with one line for each code")]
 fn example(code: Code) -> Problem {
     let problem = |detail: &str| Problem::new(code, detail);
     match code {
@@ -82,6 +83,11 @@ fn example(code: Code) -> Problem {
         }
         Code::PolicyInvalid => problem("the policy is refused: there is no policy `vp.none.v1`").at("policy"),
         Code::NotFound => problem("there is no executor `alpha`"),
+        Code::UserNotFound => problem("there is nobody by this name"),
+        Code::AmbiguousWorkflowReference => {
+            problem("`report` names several workflows that others share with you")
+        }
+        Code::WorkflowOwnershipMustTransfer => problem("the owner of a workflow cannot leave it"),
         Code::MethodNotAllowed => problem("this address does not take that method"),
         Code::Conflict => problem("there is an executor `alpha` already"),
         Code::IdempotencyMismatch => problem("the idempotency key was used for another request"),
@@ -89,6 +95,18 @@ fn example(code: Code) -> Problem {
             problem("the credit of the account does not pay for this: it may cost up to 0.12 USD, and 0.05 USD are available")
         }
         Code::AccountSuspended => problem("the account is suspended"),
+        Code::InvalidCredentials => problem("the code is not right, or it has ended"),
+        Code::HandleInvalid => problem("`handle` must have 3 to 40 small letters, digits or hyphens, with no hyphen at either end").at("handle"),
+        Code::HandleTaken => problem("the handle `ann` is taken"),
+        Code::HandleReserved => problem("the handle `admin` is reserved"),
+        Code::HandleAlreadyClaimed => problem("the account has the handle `ann` already"),
+        Code::HandleNotClaimed => problem("the account has no handle"),
+        Code::HandleRenameTooSoon => problem("the handle was changed not long ago; it can be changed again from 2026-12-01T00:00:00Z on"),
+        Code::HandleRenameLimitExceeded => problem("the handle was changed 3 times this year"),
+        Code::InvitationExpired => problem("the invitation has expired"),
+        Code::InvitationAlreadyResolved => problem("the invitation was accepted already"),
+        Code::InvitationAlreadyPending => problem("an invitation to `ann@example.com` is pending already"),
+        Code::QuotaExceeded => problem("an account sends at most 100 invitations a day"),
         Code::SessionUnknown => {
             problem("there is no session `204`").at("consensus.session_pool")
         }

@@ -1,5 +1,7 @@
 //! The OpenAPI document: it names every route, and its examples are what the server takes and says.
 
+mod people;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::body::Body;
@@ -269,6 +271,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     }
     played.extend(called_off().await);
     played.extend(registry().await);
+    played.extend(people::people().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

@@ -114,6 +114,13 @@ async fn made(caller: &TestCaller<'_>, path: &str, body: &Value) -> Value {
     reply.json()
 }
 
+/// Gives the caller a handle; a second one is refused from then on.
+async fn known_as(caller: &TestCaller<'_>, handle: &str) {
+    let body = Body::from(json!({ "handle": handle }).to_string());
+    let reply = caller.send("PATCH", "/v1/me", body, &[]).await;
+    assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
+}
+
 /// All that the other tenant has, by its names.
 async fn names_of(tenant: &TestCaller<'_>) -> Vec<Pair> {
     let mut pairs = Vec::new();
@@ -136,13 +143,27 @@ async fn names_of(tenant: &TestCaller<'_>) -> Vec<Pair> {
     add(&key["id"], "6vDuzADvOCQAUeMhwGVoC0");
     add(&key["name"], "absent-key");
     add(&json!("acct_tenant"), "acct_absent");
+    known_as(tenant, &format!("{MARK}-tenant")).await;
+    let team = made(tenant, "/v1/teams", &json!({ "handle": format!("{MARK}-team") })).await;
+    add(&team["handle"], "absent-team");
+    add(&team["team_id"], "acct_01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    let path = format!("/v1/teams/{MARK}-team/members");
+    let whom = json!({ "user_identifier": format!("{MARK}@example.com") });
+    add(&made(tenant, &path, &whom).await["invitation_id"], uuid);
     pairs
 }
 
 /// What the other tenant sees of its own.
 async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
     let mut seen = Vec::new();
-    for path in ["/v1/verifiers", "/v1/verifier-runs", "/v1/rounds", "/v1/api-keys"] {
+    for path in [
+        "/v1/verifiers",
+        "/v1/verifier-runs",
+        "/v1/rounds",
+        "/v1/api-keys",
+        "/v1/teams",
+        "/v1/invitations?filter=sent",
+    ] {
         let reply = tenant.get(path).await;
         assert!(reply.text().contains(MARK) || path == "/v1/rounds", "{path}");
         let mut body = reply.json();
@@ -160,6 +181,10 @@ pub(crate) async fn crawl(app: &TestApp) {
     let stranger = app.caller("stranger", &Scope::OWN).await;
     let pairs = names_of(&tenant).await;
     let before = own_view(&tenant).await;
+    // Handles are known to everybody, and what can be done once with them is done before.
+    known_as(&stranger, "stranger").await;
+    made(&stranger, "/v1/me/rename-handle", &json!({ "handle": "stranger-two" })).await;
+    made(&stranger, "/v1/teams", &json!({ "handle": "crew" })).await;
     let document: Value = app.anonymous().get("/openapi.json").await.json();
     let mut asked = BTreeSet::new();
     for route in routes(&document) {

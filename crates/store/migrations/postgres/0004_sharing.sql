@@ -39,7 +39,10 @@ create table invitations (
     target_id text collate "C" not null,
     target_label text not null,
     from_id text collate "C" not null,
+    -- An account, or an e-mail address that has none yet.
     to_id text collate "C" not null,
+    -- As the one who invites named them.
+    to_label text not null,
     created_at bigint not null,
     expires_at bigint not null,
     resolved_at bigint,
@@ -90,6 +93,8 @@ create table workflows (
     description text not null,
     outcome text not null,
     tags text not null,
+    -- All of these and the slug in small letters, to be searched.
+    search_text text not null,
     current_version bigint not null,
     -- Must be given to save the next version; drawn anew with each.
     version_token text not null,

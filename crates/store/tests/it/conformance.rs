@@ -1,5 +1,6 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
+pub(crate) mod access;
 pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
@@ -9,8 +10,10 @@ pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod runs;
 pub(crate) mod takeover;
+pub(crate) mod teams;
 pub(crate) mod trust;
 pub(crate) mod verifiers;
+pub(crate) mod workflows;
 
 /// Makes one test of each story for a database.
 macro_rules! conformance {
@@ -60,6 +63,20 @@ macro_rules! conformance {
             a_handle_that_was_left_leads_on_for_ninety_days,
             of_two_who_claim_one_handle_at_once_one_gets_it,
             a_handle_claimed_under_a_key_is_claimed_once,
+        );
+        $crate::conformance::stories!(
+            $start,
+            teams,
+            a_team_is_made_by_somebody_with_a_handle,
+            a_member_joins_by_accepting_and_leaves_alone,
+            nobody_else_sees_or_changes_a_team,
+            an_invitation_is_answered_once_and_in_time,
+            an_address_without_an_account_is_invited_like_any_other,
+            a_team_is_handed_over_once,
+            a_deleted_team_leaves_nothing_behind,
+            of_many_answers_at_once_one_counts,
+            invitations_are_listed_newest_first_in_pages,
+            nobody_sends_invitations_without_end,
         );
         $crate::conformance::stories!(
             $start,
@@ -141,6 +158,24 @@ macro_rules! conformance {
             verdicts_that_are_too_old_or_too_many_go,
             another_account_sees_no_verifiers,
             a_deploy_under_a_key_happens_once,
+        );
+        $crate::conformance::stories!($start, access, everybody_reaches_what_the_model_says);
+        $crate::conformance::stories!(
+            $start,
+            workflows,
+            a_workflow_is_saved_and_read_back_by_id_and_slug,
+            a_save_needs_the_token_of_the_current_version,
+            files_are_carried_forward_cleared_and_patched,
+            a_grant_opens_a_workflow_from_its_floor_on,
+            an_editor_changes_files_and_not_bindings,
+            nobody_grants_more_than_they_have,
+            what_is_put_away_is_gone_for_others_and_comes_back,
+            a_deleted_workflow_leaves_nothing,
+            a_name_of_several_others_is_ambiguous,
+            a_workflow_shares_the_verifiers_that_it_names,
+            a_deleted_verifier_is_erased_for_all_who_ran_it,
+            a_workflow_is_given_away_with_its_verifiers,
+            workflows_are_listed_by_every_filter_newest_first,
         );
         $crate::conformance::stories!(
             $start,

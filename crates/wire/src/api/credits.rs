@@ -1,7 +1,10 @@
 //! The resources `/v1/me` and `/v1/accounts`: who one is, what there is to spend, and what became
 //! of it. Amounts are US dollars as decimal text.
 
+use std::borrow::Cow;
+
 use jurat_core::{
+    account::Profile,
     caller::Scope,
     code::Code,
     key::Key,
@@ -59,11 +62,14 @@ pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
 pub struct MeBody<'a> {
     /// The account.
     id: &'a str,
-    /// An address for clients that want one; nobody receives mail there.
-    email: String,
-    /// Accounts have no handles.
+    /// Where the account receives mail; an address of no use for an account that an operator made.
+    email: Cow<'a, str>,
+    /// What others know the account by; null while it claimed none.
     #[schema(required = true)]
     handle: Option<&'a str>,
+    /// Since when it has the handle.
+    #[schema(required = true)]
+    handle_claimed_at: Option<Time>,
     key: KeyOfMe<'a>,
     #[schema(value_type = Vec<words::Scope>)]
     scopes: Vec<&'static str>,
@@ -78,11 +84,15 @@ pub struct KeyOfMe<'a> {
     name: &'a str,
 }
 
-pub fn me(key: &Key, suspended: bool) -> MeBody<'_> {
+pub fn me<'a>(key: &'a Key, profile: &'a Profile, suspended: bool) -> MeBody<'a> {
     MeBody {
         id: key.account.as_str(),
-        email: format!("{}@jurat.invalid", key.account),
-        handle: None,
+        email: profile
+            .email
+            .as_deref()
+            .map_or_else(|| Cow::Owned(format!("{}@jurat.invalid", key.account)), Cow::Borrowed),
+        handle: profile.handle.as_deref(),
+        handle_claimed_at: profile.handle_claimed_at.map(Time),
         key: KeyOfMe { id: &key.id, name: &key.name },
         scopes: key.scopes.iter().map(|scope: &Scope| scope.as_str()).collect(),
         suspended,

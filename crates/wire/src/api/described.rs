@@ -19,7 +19,9 @@ use super::{
         self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
         RevokeVerifierArguments,
     },
+    people::{self, HandleRequest},
     sessions::{self, AddSessionRequest},
+    teams::{self, AddMemberRequest, TransferTeamRequest},
     v2,
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
@@ -120,6 +122,21 @@ fn own_resources() -> Vec<Case> {
         case::<AttackVerifierRequest>(
             |it| verifier_tests::decode_attack(it).map(drop),
             json!({ "families": ["a"] }),
+            &[],
+        ),
+        case::<HandleRequest>(
+            |it| people::decode_handle(it).map(drop),
+            json!({ "handle": "a" }),
+            &[],
+        ),
+        case::<AddMemberRequest>(
+            |it| teams::decode_member(it).map(drop),
+            json!({ "user_identifier": "a" }),
+            &[],
+        ),
+        case::<TransferTeamRequest>(
+            |it| teams::decode_new_owner(it).map(drop),
+            json!({ "new_owner_user_identifier": "a" }),
             &[],
         ),
         case::<RotateKeyRequest>(

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use jurat_core::{caller, code, consensus, job, ledger, replica, round, run, session, verifier};
+use jurat_core::{
+    caller, code, consensus, job, ledger, replica, round, run, session, team, verifier, workflow,
+};
 use serde::{Serialize, Serializer};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -45,6 +47,8 @@ described! {
     ErrorCode, code::Code, "A stable name for what went wrong.";
     FactcheckMode, job::FactcheckMode, "How a fact check is to be done; passed on to the executors.";
     FailureCode, replica::FailureCode, "Why a replica has no verdict.";
+    InvitationKind, team::InvitationKind, "What an invitation offers.";
+    InvitationResolution, team::Resolution, "How an invitation ended.";
     InputContract, verifier::InputContract, "What a judge reads: named text fields, one image, or both.";
     Kind, job::Kind, "What a round was asked to do.";
     Label, replica::Label, "What a replica, or a round, says in one word.";
@@ -56,8 +60,14 @@ described! {
     RunErrorCode, run::RunError, "Why a run has no verdict.";
     RunPurpose, run::Purpose, "What a run is for.";
     Scope, caller::Scope, "What a key may do.";
+    TeamRole, team::TeamRole, "What somebody is in a team.";
+    FileKind, workflow::ContentKind, "Whether a file reads as text.";
+    WhoseWorkflows, workflow::Whose, "Whose workflows: the caller's own, those that others share, or both.";
+    WorkflowRole, workflow::Role, "What somebody may do with a workflow, from less to more.";
+    WorkflowSource, workflow::Source, "How a version came to be, as its author says.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
     TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
+    VerifierRole, workflow::VerifierRole, "What somebody may do with a verifier: run it, also tune it, or everything.";
     VerifierStatus, verifier::Standing, "Whether a verifier can be used.";
 }
 

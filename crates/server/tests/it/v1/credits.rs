@@ -51,6 +51,7 @@ async fn who_asks_is_told() {
     {
       "email": "acct_team@jurat.invalid",
       "handle": null,
+      "handle_claimed_at": null,
       "id": "acct_team",
       "key": {
         "id": null,

@@ -1,0 +1,253 @@
+//! What the operations on handles, teams and invitations are for.
+
+use jurat_core::{caller::Scope, code::Code};
+use jurat_wire::api::{
+    invitations::{InvitationBody, InvitationResolved, InvitationSent},
+    page::Page,
+    people::{ClaimedHandle, HandleRequest},
+    teams::{
+        AddMemberRequest, DeletedTeam, MemberBody, RemovedMember, TeamBody, TransferTeamRequest,
+    },
+};
+use serde_json::{Value, json};
+
+use super::PEOPLE;
+use crate::{
+    http::RouteInfo,
+    openapi::{description::Description, parameters},
+};
+
+const TEAM: &str = "acct_01KHG5YN40MXBR5YWT0Q2YFEDS";
+const OFFER: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
+const AT: &str = "2026-09-21T14:13:20Z";
+const UNTIL: &str = "2026-10-05T14:13:20Z";
+
+pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+    Some(match route.operation {
+        "handle_claim" => handle_claim(),
+        "handle_rename" => handle_rename(),
+        "team_create" => team_create(),
+        "team_list" => team_list(),
+        "team_delete" => team_delete(),
+        "team_members" => team_members(),
+        "team_invite" => team_invite(),
+        "team_remove" => team_remove(),
+        "team_transfer" => team_transfer(),
+        "invitation_list" => invitation_list(),
+        "invitation_accept" => answer(
+            "Accept an invitation",
+            "Takes what an invitation offers: a place in a team, or something to own.",
+            "accepted",
+        )
+        .refuses([Code::Conflict, Code::QuotaExceeded]),
+        "invitation_decline" => answer(
+            "Decline an invitation",
+            "Turns an invitation down; whoever sent it sees that.",
+            "declined",
+        ),
+        "invitation_cancel" => answer(
+            "Call an invitation back",
+            "Ends an invitation that the caller sent and that nobody answered.",
+            "cancelled",
+        ),
+        _ => return None,
+    })
+}
+
+fn handle_claim() -> Description {
+    let text = "Gives the account its first handle, by which others know it. Users and teams share one set of handles.";
+    Description::new(PEOPLE, "Claim a handle", text)
+        .scope(Scope::AccountWrite)
+        .takes::<HandleRequest>([("plain", json!({ "handle": "ann" }))])
+        .answers::<ClaimedHandle<'_>>(
+            200,
+            "The handle.",
+            json!({ "handle": "ann", "claimed_at": AT }),
+        )
+        .repeatable()
+        .refuses([
+            Code::HandleInvalid,
+            Code::HandleTaken,
+            Code::HandleReserved,
+            Code::HandleAlreadyClaimed,
+        ])
+}
+
+fn handle_rename() -> Description {
+    let text = "Gives the account another handle; the one before leads to it for 90 days. A handle is kept for 90 days and changes three times in a year at most.";
+    Description::new(PEOPLE, "Change the handle", text)
+        .scope(Scope::AccountWrite)
+        .takes::<HandleRequest>([("plain", json!({ "handle": "anna" }))])
+        .answers::<ClaimedHandle<'_>>(
+            200,
+            "The handle.",
+            json!({ "handle": "anna", "claimed_at": AT }),
+        )
+        .repeatable()
+        .refuses([
+            Code::HandleInvalid,
+            Code::HandleTaken,
+            Code::HandleReserved,
+            Code::HandleNotClaimed,
+            Code::HandleRenameTooSoon,
+            Code::HandleRenameLimitExceeded,
+        ])
+}
+
+fn team_create() -> Description {
+    let text = "Makes a team, which the caller owns. Its handle never changes. Whoever makes a team has a handle of their own.";
+    Description::new(PEOPLE, "Make a team", text)
+        .scope(Scope::AccountWrite)
+        .takes::<HandleRequest>([("plain", json!({ "handle": "crew" }))])
+        .answers::<TeamBody<'_>>(201, "The team.", a_team())
+        .repeatable()
+        .refuses([
+            Code::HandleInvalid,
+            Code::HandleTaken,
+            Code::HandleReserved,
+            Code::HandleNotClaimed,
+            Code::QuotaExceeded,
+        ])
+}
+
+fn a_team() -> Value {
+    json!({
+        "team_id": TEAM, "handle": "crew", "owner_user_id": "acct_ann", "role": "owner",
+        "created_at": AT,
+    })
+}
+
+fn team_list() -> Description {
+    let text = "The teams that the caller owns or joined, by handle.";
+    Description::new(PEOPLE, "List teams", text)
+        .scope(Scope::AccountWrite)
+        .with([parameters::of_teams()])
+        .answers::<Page<'_, TeamBody<'_>>>(
+            200,
+            "The teams.",
+            json!({ "items": [a_team()], "next_cursor": null }),
+        )
+        .refuses([Code::ValidationError])
+}
+
+fn team_delete() -> Description {
+    let text = "Ends a team that the caller owns, with its memberships, what was granted to it, and its invitations. Its handle rests for 90 days.";
+    Description::new(PEOPLE, "Delete a team", text)
+        .scope(Scope::AccountWrite)
+        .answers::<DeletedTeam<'_>>(
+            200,
+            "What is gone.",
+            json!({ "team_id": TEAM, "handle": "crew", "deleted": true }),
+        )
+        .repeatable()
+        .refuses([Code::NotFound])
+}
+
+fn team_members() -> Description {
+    let text = "Who is in a team of the caller's, in the order in which they joined.";
+    let member = json!({
+        "user_id": "acct_ann", "email": null, "handle": "ann", "role": "owner",
+        "since": AT,
+    });
+    Description::new(PEOPLE, "List the members of a team", text)
+        .scope(Scope::AccountWrite)
+        .answers::<Page<'_, MemberBody<'_>>>(
+            200,
+            "The members.",
+            json!({ "items": [member], "next_cursor": null }),
+        )
+        .refuses([Code::ValidationError, Code::NotFound])
+}
+
+fn team_invite() -> Description {
+    let text = "Invites somebody to a team that the caller owns. Nobody joins without accepting. An address that has no account yet is answered like one that has.";
+    Description::new(PEOPLE, "Invite somebody to a team", text)
+        .scope(Scope::AccountWrite)
+        .takes::<AddMemberRequest>([("plain", json!({ "user_identifier": "bob@example.com" }))])
+        .answers::<InvitationSent<'_>>(201, "What was offered.", offered("team_membership"))
+        .repeatable()
+        .refuses([
+            Code::NotFound,
+            Code::Conflict,
+            Code::InvitationAlreadyPending,
+            Code::QuotaExceeded,
+        ])
+}
+
+fn offered(kind: &str) -> Value {
+    json!({
+        "invitation_id": OFFER, "kind": kind, "target_id": TEAM, "target_label": "@crew",
+        "expires_at": UNTIL,
+    })
+}
+
+fn team_remove() -> Description {
+    let text = "Takes a member out of a team. The owner takes out any other member, and members take out themselves.";
+    Description::new(PEOPLE, "Remove a member, or leave a team", text)
+        .scope(Scope::AccountWrite)
+        .answers::<RemovedMember<'_>>(
+            200,
+            "Who is gone.",
+            json!({ "team_id": TEAM, "user_id": "acct_bob", "removed": true }),
+        )
+        .repeatable()
+        .refuses([Code::NotFound, Code::Conflict])
+}
+
+fn team_transfer() -> Description {
+    let text = "Offers a team that the caller owns to somebody. Whoever accepts owns it, and the owner before stays a member.";
+    let to = json!({ "new_owner_user_identifier": "bob@example.com" });
+    Description::new(PEOPLE, "Hand a team over", text)
+        .scope(Scope::AccountWrite)
+        .takes::<TransferTeamRequest>([("plain", to)])
+        .answers::<InvitationSent<'_>>(200, "What was offered.", offered("team_ownership"))
+        .repeatable()
+        .refuses([
+            Code::NotFound,
+            Code::Conflict,
+            Code::InvitationAlreadyPending,
+            Code::QuotaExceeded,
+        ])
+}
+
+fn invitation_list() -> Description {
+    let text =
+        "The caller's invitations, newest first. One that nobody answered in time has expired.";
+    let invitation = json!({
+        "id": OFFER, "kind": "team_membership", "target_id": TEAM, "target_label": "@crew",
+        "proposed_by_handle": "ann", "proposed_to_handle": "bob@example.com",
+        "created_at": AT, "expires_at": UNTIL, "resolved_at": null, "resolution": null,
+    });
+    Description::new(PEOPLE, "List invitations", text)
+        .scope(Scope::AccountWrite)
+        .with(parameters::of_list())
+        .with(parameters::of_invitations())
+        .answers::<Page<'_, InvitationBody<'_>>>(
+            200,
+            "A page of invitations.",
+            json!({ "items": [invitation], "next_cursor": null }),
+        )
+        .refuses([Code::ValidationError])
+}
+
+/// Nothing has to be said with an answer.
+#[derive(Debug, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn answer(summary: &'static str, text: &'static str, resolution: &str) -> Description {
+    Description::new(PEOPLE, summary, text)
+        .scope(Scope::AccountWrite)
+        .takes::<Nothing>([("plain", json!({}))])
+        .or_nothing()
+        .answers::<InvitationResolved<'_>>(
+            200,
+            "How it ended.",
+            json!({
+                "invitation_id": OFFER, "kind": "team_membership", "target_id": TEAM,
+                "target_label": "@crew", "resolution": resolution,
+            }),
+        )
+        .repeatable()
+        .refuses([Code::NotFound, Code::InvitationExpired, Code::InvitationAlreadyResolved])
+}

@@ -1,0 +1,82 @@
+//! The examples of handles, teams and invitations.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use jurat_core::caller::Scope;
+use jurat_testkit::app::{TestApp, TestCaller};
+use serde_json::{Value, json};
+
+use super::Story;
+
+/// The admin claims a handle, makes a team and answers what another user offers.
+pub(super) async fn people() -> BTreeSet<String> {
+    let mut story = Story::new(TestApp::new().await);
+    let me = "/v1/me";
+    let request = story.request("PATCH", me);
+    story.play("PATCH", me, me, &request).await;
+    let path = "/v1/me/rename-handle";
+    let request = story.request("POST", path);
+    story.play("POST", path, path, &request).await;
+    teams(&mut story).await;
+    let path = "/v1/invitations";
+    for (word, handle) in [("accept", "one"), ("decline", "two"), ("cancel", "three")] {
+        let id = if word == "cancel" {
+            offered_by_me(&story, handle).await
+        } else {
+            offered_by_another(&story, handle).await
+        };
+        if word == "accept" {
+            story.play("GET", path, path, &Value::Null).await;
+        }
+        let of = format!("/v1/invitations/{{id}}/{word}");
+        story.play("POST", &of, &format!("{path}/{id}/{word}"), &json!({})).await;
+    }
+    story.played
+}
+
+async fn teams(story: &mut Story) {
+    let at = "/v1/teams";
+    let request = story.request("POST", at);
+    story.play("POST", at, at, &request).await;
+    story.play("GET", at, at, &Value::Null).await;
+    let path = "/v1/teams/{team}/members";
+    story.play("GET", path, "/v1/teams/crew/members", &Value::Null).await;
+    let request = story.request("POST", path);
+    story.play("POST", path, "/v1/teams/crew/members", &request).await;
+    let path = "/v1/teams/{team}/transfer-ownership";
+    let request = story.request("POST", path);
+    story.play("POST", path, "/v1/teams/crew/transfer-ownership", &request).await;
+    let bob = another(story, "bob").await;
+    let admin = story.app.admin();
+    let id = offered(&admin, "crew", "bob").await;
+    bob.post(&format!("/v1/invitations/{id}/accept"), &json!({})).await;
+    let path = "/v1/teams/{team}/members/{user}";
+    story.play("DELETE", path, "/v1/teams/crew/members/bob", &Value::Null).await;
+    story.play("DELETE", "/v1/teams/{team}", "/v1/teams/crew", &Value::Null).await;
+}
+
+async fn another<'a>(story: &'a Story, name: &str) -> TestCaller<'a> {
+    let caller = story.app.caller(name, &[Scope::AccountWrite]).await;
+    let body = Body::from(json!({ "handle": name }).to_string());
+    caller.send("PATCH", "/v1/me", body, &[]).await;
+    caller
+}
+
+async fn offered(caller: &TestCaller<'_>, team: &str, to: &str) -> String {
+    let path = format!("/v1/teams/{team}/members");
+    let made = caller.post(&path, &json!({ "user_identifier": to })).await.json();
+    made["invitation_id"].as_str().unwrap().to_owned()
+}
+
+async fn offered_by_another(story: &Story, handle: &str) -> String {
+    let caller = another(story, &format!("user{handle}")).await;
+    caller.post("/v1/teams", &json!({ "handle": handle })).await;
+    offered(&caller, handle, "acct_admin").await
+}
+
+async fn offered_by_me(story: &Story, handle: &str) -> String {
+    let admin = story.app.admin();
+    admin.post("/v1/teams", &json!({ "handle": handle })).await;
+    offered(&admin, handle, "bob").await
+}

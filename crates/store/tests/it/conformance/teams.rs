@@ -1,0 +1,349 @@
+//! Teams and invitations.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jurat_core::{
+    account::AccountName,
+    id::{AccountId, uuid},
+    team::{INVITATIONS_A_DAY, Invitation, InvitationKind, Resolution, Team, TeamRole},
+    time::Timestamp,
+};
+use jurat_store::{
+    AnswerRefused, Behalf, HandleClaim, InvitationAnswer, InvitationFilter, InvitationRefused,
+    MemberRemoval, NewTeam, Store, TeamAsked, TeamInvite, TeamRefused, TeamsWanted, Written,
+};
+
+use crate::{
+    backend::Backend,
+    samples::{account, at},
+};
+
+const DAY: i64 = 86_400_000_000;
+
+fn on(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+/// A user with a handle of the same name.
+async fn user(store: &dyn Store, name: &str) -> AccountId {
+    let account = account(name);
+    store.account_ensure(&account, at(0)).await.unwrap();
+    let claim = HandleClaim { account: account.clone(), handle: name.to_owned(), at: on(0) };
+    store.sharing().handle_claim(&Behalf::Platform, &claim, None).await.unwrap();
+    account
+}
+
+async fn team(store: &dyn Store, owner: &AccountId, handle: &str) -> Team {
+    match made(store, owner, handle, 1).await {
+        Written::Done(team) => team,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn made(
+    store: &dyn Store,
+    owner: &AccountId,
+    handle: &str,
+    micros: i64,
+) -> Written<Team, TeamRefused> {
+    let id = account(&format!("{}{handle}", &owner.as_str()[5..]));
+    let new =
+        NewTeam { account: id, handle: handle.to_owned(), owner: owner.clone(), at: on(micros) };
+    store.sharing().team_create(&Behalf::Account(owner.clone()), &new, None).await.unwrap()
+}
+
+fn asked(team: &str, by: &AccountId, micros: i64) -> TeamAsked {
+    let team = AccountName::Handle(team.to_owned());
+    TeamAsked { team, by: by.clone(), at: on(micros) }
+}
+
+fn invite(asked: TeamAsked, kind: InvitationKind, to: &str, number: u64) -> TeamInvite {
+    let to = AccountName::parse(to).unwrap();
+    let invitation_id = uuid(Timestamp::from_millis(number.cast_signed()), 0);
+    TeamInvite { asked, invitation_id, kind, to }
+}
+
+async fn invited(store: &dyn Store, invite: &TeamInvite) -> Written<Invitation, TeamRefused> {
+    let behalf = Behalf::Account(invite.asked.by.clone());
+    store.sharing().team_invite(&behalf, invite, None).await.unwrap()
+}
+
+async fn offered(store: &dyn Store, invite: &TeamInvite) -> Invitation {
+    match invited(store, invite).await {
+        Written::Done(invitation) => invitation,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn answered(
+    store: &dyn Store,
+    id: &str,
+    by: &AccountId,
+    resolution: Resolution,
+    micros: i64,
+) -> Written<Invitation, AnswerRefused> {
+    let at = on(micros);
+    let answer = InvitationAnswer { id: id.to_owned(), by: by.clone(), resolution, at };
+    store.sharing().invitation_answer(&Behalf::Platform, &answer, None).await.unwrap()
+}
+
+async fn members(store: &dyn Store, team: &str, by: &AccountId) -> Option<Vec<(String, TeamRole)>> {
+    let found = store.sharing().team_members(&Behalf::Platform, &asked(team, by, 5)).await.unwrap();
+    found.map(|(_, members)| {
+        members.into_iter().map(|it| (it.account.to_string(), it.role)).collect()
+    })
+}
+
+async fn removed(store: &dyn Store, by: &AccountId, member: &str) -> Option<TeamRefused> {
+    let removal =
+        MemberRemoval { asked: asked("crew", by, 9), member: AccountName::parse(member).unwrap() };
+    match store.sharing().team_remove(&Behalf::Platform, &removal, None).await.unwrap() {
+        Written::Refused(refused) => Some(refused),
+        Written::Done(_) => None,
+        Written::Repeated => panic!(),
+    }
+}
+
+const JOIN: InvitationKind = InvitationKind::TeamMembership;
+const OWN: InvitationKind = InvitationKind::TeamOwnership;
+
+pub(crate) async fn a_team_is_made_by_somebody_with_a_handle(backend: &Backend) {
+    let store = &*backend.store;
+    let nameless = account("nameless");
+    store.account_ensure(&nameless, at(0)).await.unwrap();
+    assert_eq!(made(store, &nameless, "crew", 1).await, Written::Refused(TeamRefused::NoHandle));
+    let ann = user(store, "ann").await;
+    assert_eq!(made(store, &ann, "ann", 1).await, Written::Refused(TeamRefused::HandleTaken));
+    let crew = team(store, &ann, "crew").await;
+    assert_eq!((crew.owner.clone(), crew.role), (ann.clone(), TeamRole::Owner));
+    let listed = |role| async move {
+        let wanted = TeamsWanted { account: account("ann"), role };
+        let found = store.sharing().team_list(&Behalf::Platform, &wanted).await;
+        found.unwrap().into_iter().map(|team| team.handle).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(None).await, ["crew"]);
+    assert_eq!(listed(Some(TeamRole::Owner)).await, ["crew"]);
+    assert!(listed(Some(TeamRole::Member)).await.is_empty());
+    // Users and teams share one set of handles.
+    let name = AccountName::Handle("crew".to_owned());
+    let found = store.sharing().profile_get(&Behalf::Platform, &name, &on(2)).await.unwrap();
+    assert_eq!(found.unwrap().account, crew.account);
+}
+
+pub(crate) async fn a_member_joins_by_accepting_and_leaves_alone(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
+    team(store, &ann, "crew").await;
+    let offer = offered(store, &invite(asked("crew", &ann, 2), JOIN, "@bob", 1)).await;
+    assert_eq!((offer.from_label.as_str(), offer.to_label.as_str()), ("@ann", "@bob"));
+    assert_eq!(offer.target_label, "@crew");
+    assert_eq!(members(store, "crew", &bob).await, None, "nobody joins unasked");
+    let Written::Done(end) = answered(store, &offer.id, &bob, Resolution::Accepted, 3).await else {
+        panic!()
+    };
+    assert_eq!((end.resolution, end.resolved_at), (Some(Resolution::Accepted), Some(on(3))));
+    let both = vec![(ann.to_string(), TeamRole::Owner), (bob.to_string(), TeamRole::Member)];
+    assert_eq!(members(store, "crew", &bob).await, Some(both));
+    let again = invited(store, &invite(asked("crew", &ann, 4), JOIN, "@bob", 2)).await;
+    assert_eq!(again, Written::Refused(TeamRefused::AlreadyMember));
+    assert_eq!(removed(store, &bob, "@ann").await, Some(TeamRefused::NotOwner));
+    assert_eq!(removed(store, &ann, "@ann").await, Some(TeamRefused::OwnerStays));
+    assert_eq!(removed(store, &bob, "@bob").await, None);
+    assert_eq!(removed(store, &ann, "@bob").await, Some(TeamRefused::NotMember));
+    assert_eq!(members(store, "crew", &bob).await, None);
+}
+
+pub(crate) async fn nobody_else_sees_or_changes_a_team(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, eve) = (user(store, "ann").await, user(store, "eve").await);
+    let crew = team(store, &ann, "crew").await;
+    let by_eve = asked("crew", &eve, 2);
+    assert_eq!(members(store, "crew", &eve).await, None);
+    let offer = invited(store, &invite(by_eve.clone(), JOIN, "@eve", 1)).await;
+    assert_eq!(offer, Written::Refused(TeamRefused::Unknown));
+    assert_eq!(removed(store, &eve, "@ann").await, Some(TeamRefused::Unknown));
+    let deleted = store.sharing().team_delete(&Behalf::Platform, &by_eve, None).await.unwrap();
+    assert_eq!(deleted, Written::Refused(TeamRefused::Unknown));
+    // A user is no team, and a team no user.
+    assert_eq!(members(store, "ann", &ann).await, None);
+    let to_team = invite(asked("crew", &ann, 2), JOIN, crew.account.as_str(), 1);
+    let unknown = Written::Refused(TeamRefused::Invitation(InvitationRefused::Unknown));
+    assert_eq!(invited(store, &to_team).await, unknown);
+    let to_nobody = invite(asked("crew", &ann, 2), JOIN, "@nobody", 1);
+    assert_eq!(invited(store, &to_nobody).await, unknown);
+    let to_self = invite(asked("crew", &ann, 2), OWN, "@ann", 1);
+    let oneself = Written::Refused(TeamRefused::Invitation(InvitationRefused::Oneself));
+    assert_eq!(invited(store, &to_self).await, oneself);
+}
+
+pub(crate) async fn an_invitation_is_answered_once_and_in_time(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
+    let eve = user(store, "eve").await;
+    team(store, &ann, "crew").await;
+    let offer = offered(store, &invite(asked("crew", &ann, 0), JOIN, "@bob", 1)).await;
+    let pending = invited(store, &invite(asked("crew", &ann, 1), JOIN, "@bob", 2)).await;
+    assert_eq!(pending, Written::Refused(TeamRefused::Invitation(InvitationRefused::Pending)));
+    let refused = async |by: &AccountId, resolution, micros| match answered(
+        store, &offer.id, by, resolution, micros,
+    )
+    .await
+    {
+        Written::Refused(refused) => refused,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&eve, Resolution::Accepted, 2).await, AnswerRefused::Unknown);
+    assert_eq!(refused(&ann, Resolution::Accepted, 2).await, AnswerRefused::OtherSide);
+    assert_eq!(refused(&bob, Resolution::Cancelled, 2).await, AnswerRefused::OtherSide);
+    assert_eq!(refused(&bob, Resolution::Accepted, 14 * DAY).await, AnswerRefused::Expired);
+    let declined = answered(store, &offer.id, &bob, Resolution::Declined, 14 * DAY - 1).await;
+    assert!(matches!(declined, Written::Done(_)));
+    let before = AnswerRefused::Resolved(Resolution::Declined);
+    assert_eq!(refused(&bob, Resolution::Accepted, 3).await, before);
+    // What nobody answered in time does not stand in the way of the next.
+    let second = offered(store, &invite(asked("crew", &ann, 1), JOIN, "@bob", 3)).await;
+    let third = offered(store, &invite(asked("crew", &ann, 15 * DAY), JOIN, "@bob", 4)).await;
+    let late = answered(store, &second.id, &ann, Resolution::Cancelled, 15 * DAY).await;
+    assert_eq!(late, Written::Refused(AnswerRefused::Expired));
+    let cancelled = answered(store, &third.id, &ann, Resolution::Cancelled, 15 * DAY).await;
+    assert!(matches!(cancelled, Written::Done(_)));
+}
+
+pub(crate) async fn an_address_without_an_account_is_invited_like_any_other(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = user(store, "ann").await;
+    team(store, &ann, "crew").await;
+    let offer = offered(store, &invite(asked("crew", &ann, 1), JOIN, "new@example.com", 1)).await;
+    assert_eq!(offer.to_label, "new@example.com");
+    let again = invited(store, &invite(asked("crew", &ann, 2), JOIN, "New@Example.com", 2)).await;
+    assert_eq!(again, Written::Refused(TeamRefused::Invitation(InvitationRefused::Pending)));
+}
+
+pub(crate) async fn a_team_is_handed_over_once(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
+    let cat = user(store, "cat").await;
+    team(store, &ann, "crew").await;
+    let joining = offered(store, &invite(asked("crew", &ann, 1), JOIN, "@cat", 1)).await;
+    let owning = offered(store, &invite(asked("crew", &ann, 1), OWN, "@bob", 2)).await;
+    let other = invited(store, &invite(asked("crew", &ann, 1), OWN, "@cat", 3)).await;
+    assert_eq!(other, Written::Refused(TeamRefused::Invitation(InvitationRefused::Pending)));
+    let taken = answered(store, &owning.id, &bob, Resolution::Accepted, 2).await;
+    assert!(matches!(taken, Written::Done(_)), "{taken:?}");
+    let now = vec![(ann.to_string(), TeamRole::Member), (bob.to_string(), TeamRole::Owner)];
+    assert_eq!(members(store, "crew", &ann).await, Some(now));
+    let late = invited(store, &invite(asked("crew", &ann, 3), JOIN, "@cat", 4)).await;
+    assert_eq!(late, Written::Refused(TeamRefused::NotOwner));
+    // What the former owner offered is the new one's to call back.
+    let theirs = answered(store, &joining.id, &ann, Resolution::Cancelled, 3).await;
+    assert_eq!(theirs, Written::Refused(AnswerRefused::Unknown));
+    let joined = answered(store, &joining.id, &cat, Resolution::Accepted, 3).await;
+    assert!(matches!(joined, Written::Done(_)), "{joined:?}");
+}
+
+pub(crate) async fn a_deleted_team_leaves_nothing_behind(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
+    team(store, &ann, "crew").await;
+    let offer = offered(store, &invite(asked("crew", &ann, 1), JOIN, "@bob", 1)).await;
+    let by_ann = asked("crew", &ann, 2);
+    let deleted = store.sharing().team_delete(&Behalf::Platform, &by_ann, None).await.unwrap();
+    assert!(matches!(deleted, Written::Done(_)), "{deleted:?}");
+    assert_eq!(members(store, "crew", &ann).await, None);
+    let late = answered(store, &offer.id, &bob, Resolution::Accepted, 3).await;
+    let cancelled = AnswerRefused::Resolved(Resolution::Cancelled);
+    assert_eq!(late, Written::Refused(cancelled));
+    // Its handle rests before it is anybody else's.
+    let soon = made(store, &bob, "crew", 3).await;
+    assert_eq!(soon, Written::Refused(TeamRefused::HandleTaken));
+    let id = account("another");
+    let new = NewTeam { account: id, handle: "crew".to_owned(), owner: bob, at: on(91 * DAY) };
+    let later = store.sharing().team_create(&Behalf::Platform, &new, None).await.unwrap();
+    assert!(matches!(later, Written::Done(_)), "{later:?}");
+}
+
+pub(crate) async fn of_many_answers_at_once_one_counts(backend: &Backend) {
+    let (one, two) = (Arc::clone(&backend.store), backend.second().await);
+    let (ann, bob) = (user(&*one, "ann").await, user(&*one, "bob").await);
+    team(&*one, &ann, "crew").await;
+    let offer = offered(&*one, &invite(asked("crew", &ann, 1), JOIN, "@bob", 1)).await;
+    let ends = join_all((0..8).map(|index| {
+        let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
+        let (by, resolution) = match index % 4 {
+            0 => (&bob, Resolution::Accepted),
+            1 => (&bob, Resolution::Declined),
+            _ => (&ann, Resolution::Cancelled),
+        };
+        answered(store, &offer.id, by, resolution, 2)
+    }))
+    .await;
+    let done: Vec<_> = ends.iter().filter(|end| matches!(end, Written::Done(_))).collect();
+    assert_eq!(done.len(), 1, "{ends:?}");
+    let [Written::Done(end)] = done[..] else { panic!() };
+    let is_member = members(&*one, "crew", &bob).await.is_some();
+    assert_eq!(is_member, end.resolution == Some(Resolution::Accepted));
+    two.close().await;
+}
+
+pub(crate) async fn invitations_are_listed_newest_first_in_pages(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
+    for (number, handle) in [(1, "one"), (2, "two"), (3, "three")] {
+        team(store, &ann, handle).await;
+        offered(
+            store,
+            &invite(asked(handle, &ann, number * DAY), JOIN, "@bob", number.unsigned_abs()),
+        )
+        .await;
+    }
+    let listed = async |account: &AccountId, change: fn(&mut InvitationFilter)| {
+        let mut filter = InvitationFilter {
+            account: account.clone(),
+            is_received: true,
+            is_sent: true,
+            is_pending: true,
+            before: None,
+            limit: 2,
+            now: on(4 * DAY),
+        };
+        change(&mut filter);
+        let found = store.sharing().invitation_list(&Behalf::Platform, &filter).await.unwrap();
+        let label = |it: &Invitation| (it.target_label.clone(), it.resolution);
+        (found.iter().map(label).collect::<Vec<_>>(), found.last().map(|it| it.id.clone()))
+    };
+    let (first, _) = listed(&bob, |_| ()).await;
+    assert_eq!(first, [("@three".to_owned(), None), ("@two".to_owned(), None)]);
+    let (second, _) = listed(&bob, |it| it.before = Some(uuid(Timestamp::from_millis(2), 0))).await;
+    assert_eq!(second, [("@one".to_owned(), None)]);
+    assert!(listed(&bob, |it| it.is_received = false).await.0.is_empty());
+    assert!(listed(&ann, |it| it.is_sent = false).await.0.is_empty());
+    // The first has run out by then, and the list says so.
+    let late = |it: &mut InvitationFilter| {
+        it.now = on(15 * DAY);
+        it.limit = 9;
+    };
+    assert_eq!(listed(&ann, late).await.0.len(), 2);
+    let all = |it: &mut InvitationFilter| {
+        it.now = on(15 * DAY);
+        it.is_pending = false;
+        it.limit = 9;
+    };
+    let (all, _) = listed(&ann, all).await;
+    assert_eq!(all[2], ("@one".to_owned(), Some(Resolution::Expired)));
+}
+
+pub(crate) async fn nobody_sends_invitations_without_end(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = user(store, "ann").await;
+    team(store, &ann, "crew").await;
+    for number in 0..INVITATIONS_A_DAY {
+        let to = format!("user{number}@example.com");
+        offered(store, &invite(asked("crew", &ann, 1), JOIN, &to, number.into())).await;
+    }
+    let more = invite(asked("crew", &ann, 2), JOIN, "more@example.com", 1_000);
+    let too_many = Written::Refused(TeamRefused::Invitation(InvitationRefused::TooMany));
+    assert_eq!(invited(store, &more).await, too_many);
+    let next_day = invite(asked("crew", &ann, 2 + DAY), JOIN, "more@example.com", 1_000);
+    assert!(matches!(invited(store, &next_day).await, Written::Done(_)));
+}

@@ -1,0 +1,119 @@
+//! The resource `/v1/invitations`.
+
+use jurat_core::{
+    code::Code,
+    team::{Invitation, Resolution},
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{time::Time, words};
+use crate::problem::Problem;
+
+/// What was offered, for whoever offers it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InvitationSent<'a> {
+    invitation_id: &'a str,
+    kind: words::InvitationKind,
+    target_id: &'a str,
+    target_label: &'a str,
+    /// Until when it can be answered.
+    expires_at: Time,
+}
+
+pub fn sent(invitation: &Invitation) -> InvitationSent<'_> {
+    InvitationSent {
+        invitation_id: &invitation.id,
+        kind: words::InvitationKind(invitation.kind),
+        target_id: &invitation.target_id,
+        target_label: &invitation.target_label,
+        expires_at: Time(invitation.expires_at),
+    }
+}
+
+/// An invitation.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Invitation)]
+pub struct InvitationBody<'a> {
+    id: &'a str,
+    kind: words::InvitationKind,
+    /// The team, workflow or template.
+    target_id: &'a str,
+    target_label: &'a str,
+    /// Who invites; the address where there is no handle.
+    proposed_by_handle: &'a str,
+    /// Who is invited, by the name that was given.
+    proposed_to_handle: &'a str,
+    created_at: Time,
+    expires_at: Time,
+    /// Null while it can be answered.
+    #[schema(required = true)]
+    resolved_at: Option<Time>,
+    #[schema(required = true)]
+    resolution: Option<words::InvitationResolution>,
+}
+
+pub fn listed(invitation: &Invitation) -> InvitationBody<'_> {
+    InvitationBody {
+        id: &invitation.id,
+        kind: words::InvitationKind(invitation.kind),
+        target_id: &invitation.target_id,
+        target_label: &invitation.target_label,
+        proposed_by_handle: plain(&invitation.from_label),
+        proposed_to_handle: plain(&invitation.to_label),
+        created_at: Time(invitation.created_at),
+        expires_at: Time(invitation.expires_at),
+        resolved_at: invitation.resolved_at.map(Time),
+        resolution: invitation.resolution.map(words::InvitationResolution),
+    }
+}
+
+/// A handle without its sign.
+fn plain(label: &str) -> &str {
+    label.strip_prefix('@').unwrap_or(label)
+}
+
+/// How an invitation ended.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InvitationResolved<'a> {
+    invitation_id: &'a str,
+    kind: words::InvitationKind,
+    target_id: &'a str,
+    target_label: &'a str,
+    resolution: words::InvitationResolution,
+}
+
+pub fn resolved(invitation: &Invitation) -> InvitationResolved<'_> {
+    InvitationResolved {
+        invitation_id: &invitation.id,
+        kind: words::InvitationKind(invitation.kind),
+        target_id: &invitation.target_id,
+        target_label: &invitation.target_label,
+        resolution: words::InvitationResolution(
+            invitation.resolution.unwrap_or(Resolution::Expired),
+        ),
+    }
+}
+
+/// Which invitations are listed: those received, and those sent.
+pub fn filter(text: Option<&str>) -> Result<(bool, bool), Problem> {
+    match text {
+        None | Some("received") => Ok((true, false)),
+        Some("sent") => Ok((false, true)),
+        Some("all") => Ok((true, true)),
+        Some(_) => Err(wrong("filter", "must be `received`, `sent` or `all`")),
+    }
+}
+
+/// Whether only those are listed that can still be answered.
+pub fn is_pending(text: Option<&str>) -> Result<bool, Problem> {
+    match text {
+        None | Some("pending") => Ok(true),
+        Some("all") => Ok(false),
+        Some(_) => Err(wrong("state", "must be `pending` or `all`")),
+    }
+}
+
+fn wrong(field: &'static str, reason: &str) -> Problem {
+    Problem::new(Code::ValidationError, format!("`{field}` {reason}")).at(field)
+}

@@ -1,0 +1,39 @@
+//! The handle of an account: `/v1/me` and `/v1/me/rename-handle`.
+
+use jurat_core::{account::Profile, code::Code};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{fields::Fields, time::Time};
+use crate::problem::Problem;
+
+/// A handle that an account, or a new team, is to have.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandleRequest {
+    /// 3 to 40 small letters, digits and hyphens, with no hyphen at either end.
+    #[schema(min_length = 1, pattern = r"\S")]
+    pub handle: String,
+}
+
+/// The handle; whether it has the form of one is a question of its own.
+pub fn decode_handle(body: &Value) -> Result<&str, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    body.refuse_others(&["handle"])?;
+    body.required_text("handle")
+}
+
+/// The handle that an account has now.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ClaimedHandle<'a> {
+    handle: &'a str,
+    claimed_at: Option<Time>,
+}
+
+pub fn claimed(profile: &Profile) -> ClaimedHandle<'_> {
+    ClaimedHandle {
+        handle: profile.handle.as_deref().unwrap_or_default(),
+        claimed_at: profile.handle_claimed_at.map(Time),
+    }
+}

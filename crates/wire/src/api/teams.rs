@@ -1,0 +1,131 @@
+//! The resource `/v1/teams`.
+
+use jurat_core::{
+    code::Code,
+    team::{Member, Team, TeamRole},
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{fields::Fields, time::Time, words};
+use crate::problem::Problem;
+
+/// Somebody to be invited to a team.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddMemberRequest {
+    /// An e-mail address, a handle, or the id of an account.
+    #[schema(min_length = 1, pattern = r"\S")]
+    pub user_identifier: String,
+}
+
+/// Somebody who is offered a team.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferTeamRequest {
+    /// An e-mail address, a handle, or the id of an account.
+    #[schema(min_length = 1, pattern = r"\S")]
+    pub new_owner_user_identifier: String,
+}
+
+pub fn decode_member(body: &Value) -> Result<&str, Problem> {
+    one_text(body, "user_identifier")
+}
+
+pub fn decode_new_owner(body: &Value) -> Result<&str, Problem> {
+    one_text(body, "new_owner_user_identifier")
+}
+
+fn one_text<'a>(body: &'a Value, field: &'static str) -> Result<&'a str, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    body.refuse_others(&[field])?;
+    body.required_text(field)
+}
+
+/// Which teams are listed; `None` for all of the caller's.
+pub fn filter(text: Option<&str>) -> Result<Option<TeamRole>, Problem> {
+    match text {
+        None | Some("all") => Ok(None),
+        Some("mine") => Ok(Some(TeamRole::Owner)),
+        Some("member") => Ok(Some(TeamRole::Member)),
+        Some(_) => {
+            let reason = "`filter` must be `all`, `mine` or `member`";
+            Err(Problem::new(Code::ValidationError, reason).at("filter"))
+        }
+    }
+}
+
+/// A team, as one of its members sees it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Team)]
+pub struct TeamBody<'a> {
+    team_id: &'a str,
+    handle: &'a str,
+    /// The account that owns it.
+    owner_user_id: &'a str,
+    /// What the caller is in it.
+    role: words::TeamRole,
+    created_at: Time,
+}
+
+pub fn team(team: &Team) -> TeamBody<'_> {
+    TeamBody {
+        team_id: team.account.as_str(),
+        handle: &team.handle,
+        owner_user_id: team.owner.as_str(),
+        role: words::TeamRole(team.role),
+        created_at: Time(team.created_at),
+    }
+}
+
+/// Somebody in a team.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TeamMember)]
+pub struct MemberBody<'a> {
+    user_id: &'a str,
+    #[schema(required = true)]
+    email: Option<&'a str>,
+    #[schema(required = true)]
+    handle: Option<&'a str>,
+    role: words::TeamRole,
+    since: Time,
+}
+
+pub fn member(member: &Member) -> MemberBody<'_> {
+    MemberBody {
+        user_id: member.account.as_str(),
+        email: member.email.as_deref(),
+        handle: member.handle.as_deref(),
+        role: words::TeamRole(member.role),
+        since: Time(member.since),
+    }
+}
+
+/// A team that is gone.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeletedTeam<'a> {
+    team_id: &'a str,
+    handle: &'a str,
+    deleted: bool,
+}
+
+pub fn deleted(team: &Team) -> DeletedTeam<'_> {
+    DeletedTeam { team_id: team.account.as_str(), handle: &team.handle, deleted: true }
+}
+
+/// Somebody who is no member any more.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RemovedMember<'a> {
+    team_id: &'a str,
+    user_id: &'a str,
+    removed: bool,
+}
+
+pub fn removed<'a>(team: &'a Team, member: &'a Member) -> RemovedMember<'a> {
+    RemovedMember {
+        team_id: team.account.as_str(),
+        user_id: member.account.as_str(),
+        removed: true,
+    }
+}
