@@ -21,7 +21,7 @@ use url::Url;
 
 use crate::{
     Engine, EngineError,
-    ask::Judging,
+    ask::Checks,
     judge::BUILTIN,
     pool::{Address, PoolView, lanes},
     semantic::Bound,
@@ -73,7 +73,7 @@ impl Engine {
         verifier: Option<&Bound>,
         seed: u64,
     ) -> Result<(Vec<Seat>, Places), EngineError> {
-        match verifier {
+        match verifier.filter(|_| Bound::takes_seats(job)) {
             None => self.choose_executors(job, view, seed),
             Some(bound) => self.choose_judges(job, bound, seed),
         }
@@ -131,7 +131,7 @@ impl Engine {
             PoolEntry::Session(id) => id.strip_prefix(JUDGE_PREFIX)?.parse().ok(),
             PoolEntry::Label(_) | PoolEntry::Profile(_) => None,
         });
-        let mut models: Vec<ModelRef> = vec![bound.version.config.judge.model.clone()];
+        let mut models: Vec<ModelRef> = vec![bound.judge().clone()];
         let kept: &[ModelRef] = if job.terms.replicas > 1 { &self.judges().panel } else { &[] };
         for model in named.chain(kept.iter().cloned()) {
             if !models.contains(&model) {
@@ -179,20 +179,17 @@ impl Engine {
     }
 
     /// The credit that a round sets aside: the most that it can cost. Nothing for one that is free.
-    pub(crate) fn hold(
-        &self,
-        caller: &Caller,
-        places: &Places,
-        judging: Option<&Arc<Judging>>,
-    ) -> Option<Hold> {
+    pub(crate) fn hold(&self, caller: &Caller, places: &Places, checks: &Checks) -> Option<Hold> {
         let micros: i64 = match places {
             Places::Executors(places) => {
-                let price = places.iter().map(|place| place.price_micros).sum::<u64>();
-                i64::try_from(price).unwrap_or(i64::MAX)
+                let judged = checks.review.as_ref().map_or(0, |review| review.most_micros);
+                let price = |place: &Place| i64::try_from(place.price_micros).unwrap_or(i64::MAX);
+                let each = |place: &Place| price(place).saturating_add(judged);
+                places.iter().map(each).fold(0, i64::saturating_add)
             }
             Places::Judges(models) => models
                 .iter()
-                .filter_map(|model| Some(self.judge_bound(judging?, model)))
+                .filter_map(|model| Some(self.judge_bound(checks.judging.as_ref()?, model)))
                 .fold(0, i64::saturating_add),
         };
         let is_limited = caller.credit() != Credit::Unmetered;
