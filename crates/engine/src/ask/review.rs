@@ -155,12 +155,14 @@ fn decided(judgment: &Judgment, judge: &str) -> Reviewed {
 
 /// A judge that fails says nothing about the answer, and nothing about the executor either.
 fn undecided(failure: Failure) -> Reviewed {
-    let code = match failure.code {
-        code @ (FailureCode::JudgeUnavailable
-        | FailureCode::JudgeUnreadable
-        | FailureCode::MediaUnavailable
-        | FailureCode::Internal) => code,
-        _ => FailureCode::OutputUnchecked,
-    };
+    let is_of_judge = matches!(
+        failure.code,
+        FailureCode::JudgeUnavailable
+            | FailureCode::JudgeUnreadable
+            | FailureCode::MediaUnavailable
+            | FailureCode::Internal
+    );
+    // A deadline that passed while the judge had the answer is none that the executor missed.
+    let code = if is_of_judge { failure.code } else { FailureCode::OutputUnchecked };
     Reviewed::refused(code, Some(reason::JUDGE_FAILED), failure.detail)
 }

@@ -7,7 +7,7 @@ use jurat_core::{caller::Scope, judge::Price};
 use jurat_engine::{Judges, ProviderKind, ProviderSettings};
 use jurat_testkit::{
     app::{TestApp, TestCaller},
-    fake_executor::answers,
+    fake_executor::{FakeExecutor, answers},
     fake_provider::{FakeProvider, Says, verdict},
 };
 use serde_json::{Value, json};
@@ -216,7 +216,7 @@ async fn rules_judge_answers_for_nothing_and_the_executor_never_sees_them() {
     let reply = delegated(&app.admin(), &delegate(ALL)).await;
     assert_eq!(reply["consensus"]["verdicts"], json!(["OK", "INVALID_OUTPUT", "OK"]), "{reply:#}");
     assert_eq!(reply["replicas"][0]["cost"], 0);
-    for call in fakes.iter().flat_map(|fake| fake.calls()) {
+    for call in fakes.iter().flat_map(FakeExecutor::calls) {
         assert!(!call.body.to_string().contains("contains"), "{}", call.body);
     }
 }
