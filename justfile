@@ -74,6 +74,11 @@ real-judge *args:
     cargo build --package jurat --locked
     scripts/real-judge --program {{ quote(program) }} {{ args }}
 
+# The same with few claims, where an earlier `just real-judge` has installed the model: seconds. Asks
+# the program that the tests have built. Installs nothing, and says so when it is skipped.
+judge-check *args:
+    scripts/real-judge --if-installed --program {{ quote(program) }} --cases 3 {{ args }}
+
 # Drives the command line of the Goodeye registry, from PyPI, against a server of ours. Asks the
 # program that the tests have built. Needs Python 3.11, and a network when it runs first.
 goodeye-check *args:
@@ -117,6 +122,10 @@ bench-overload *args:
 # What a verification costs.
 bench-verify *args:
     cargo run --release --package jurat-bench-verify -- {{ args }}
+
+# What a run of a verifier costs beside its judge, and whether lists of many verifiers stay as fast.
+bench-registry *args:
+    cargo run --release --package jurat-bench-registry -- {{ args }}
 
 # How long the server takes to be ready with a million rounds, beside an empty store.
 bench-start *args:

@@ -13,8 +13,10 @@ pub mod options;
 pub mod report;
 pub mod role;
 
+pub use http::Method;
+
 pub use self::compare::{Comparison, Subject, compare};
-pub use self::load::{Plan, Sample, Stop, Target};
+pub use self::load::{Plan, Sample, Stop, Target, Vary};
 pub use self::open_loop::{Offer, Outcome, offer};
 pub use self::options::Options;
 pub use self::report::print;

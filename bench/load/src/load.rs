@@ -22,13 +22,37 @@ use crate::cpu;
 #[derive(Debug, Clone)]
 pub struct Target {
     pub address: SocketAddr,
+    pub method: Method,
     pub path: String,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Sent as JSON with every request.
     pub body: Bytes,
+    pub vary: Vary,
     /// Stands in every right answer; looked for during the warm-up.
     pub marker: String,
 }
+
+/// What differs from one request to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vary {
+    Nothing,
+    /// A number of [`DIGITS`] digits, which stands in the body from this place on.
+    Body {
+        at: usize,
+    },
+    /// A number below this one, of six digits, which is added to the path.
+    Path {
+        below: u64,
+    },
+}
+
+/// How long the number in a body is.
+pub const DIGITS: usize = 16;
+
+/// Numbers the requests of all connections, so that no two of them are the same.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// Prime, so that numbers far from each other come one after the other.
+const STRIDE: u64 = 7_919;
 
 /// How much is asked.
 #[derive(Debug, Clone, Copy)]
@@ -151,7 +175,9 @@ impl End {
 pub struct Lane {
     sender: SendRequest<Full<Bytes>>,
     parts: Parts,
+    path: String,
     body: Bytes,
+    vary: Vary,
 }
 
 impl Lane {
@@ -167,7 +193,7 @@ impl Lane {
             let _ = connection.await;
         });
         let mut request = Request::builder()
-            .method(Method::POST)
+            .method(&target.method)
             .uri(&target.path)
             .header(HOST, target.address.to_string())
             .header(CONTENT_TYPE, "application/json");
@@ -175,7 +201,8 @@ impl Lane {
             request = request.header(name, value);
         }
         let (parts, ()) = request.body(())?.into_parts();
-        Ok(Self { sender, parts, body: target.body.clone() })
+        let (path, body) = (target.path.clone(), target.body.clone());
+        Ok(Self { sender, parts, path, body, vary: target.vary })
     }
 
     async fn warm_up(&mut self, requests: u64, marker: &str) -> Result<()> {
@@ -203,10 +230,29 @@ impl Lane {
     /// Sends the request and reads the answer, whatever it is.
     pub async fn send(&mut self) -> Result<(StatusCode, Bytes)> {
         self.sender.ready().await?;
-        let request = Request::from_parts(self.parts.clone(), Full::new(self.body.clone()));
+        let request = self.next()?;
         let answer = self.sender.send_request(request).await?;
         let status = answer.status();
         Ok((status, answer.into_body().collect().await?.to_bytes()))
+    }
+
+    fn next(&self) -> Result<Request<Full<Bytes>>> {
+        let (mut parts, mut body) = (self.parts.clone(), self.body.clone());
+        match self.vary {
+            Vary::Nothing => {}
+            Vary::Body { at } => {
+                let digits = format!("{:01$}", NUMBER.fetch_add(1, Ordering::Relaxed), DIGITS);
+                let mut text = body.to_vec();
+                let place = text.get_mut(at..at + DIGITS).context("the body is too short")?;
+                place.copy_from_slice(digits.as_bytes());
+                body = Bytes::from(text);
+            }
+            Vary::Path { below } => {
+                let number = NUMBER.fetch_add(1, Ordering::Relaxed).wrapping_mul(STRIDE) % below;
+                parts.uri = format!("{}{number:06}", self.path).parse()?;
+            }
+        }
+        Ok(Request::from_parts(parts, Full::new(body)))
     }
 
     async fn ask(&mut self) -> Result<Bytes> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use jurat_bench_load::{
-    Offer, Outcome, Plan, Running, Stop, Target, cpu, load, memory, offer, spawn_on,
+    Method, Offer, Outcome, Plan, Running, Stop, Target, Vary, cpu, load, memory, offer, spawn_on,
 };
 use jurat_bench_round::{executors, request};
 
@@ -71,9 +71,11 @@ async fn measure(arguments: &Arguments) -> Result<Measured> {
         let role = spawn_on(own, &words).await?;
         let target = Target {
             address: role.address,
+            method: Method::POST,
             path: "/api/v3/validate".to_owned(),
             headers: request::headers(&role.note)?,
             body: request::body(arguments.replicas),
+            vary: Vary::Nothing,
             marker: r#""verdict":"VALID""#.to_owned(),
         };
         subjects.push(Subject { name, target, role });

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use jurat_bench_load::{Options, Running, Subject, Target, compare, print, spawn};
+use jurat_bench_load::{Method, Options, Running, Subject, Target, Vary, compare, print, spawn};
 use jurat_bench_round::jurat::{Front, Keeps};
 use jurat_bench_round::{bare, executors, jurat, replicas, request};
 use mimalloc::MiMalloc;
@@ -79,9 +79,11 @@ async fn measure(arguments: &Arguments) -> Result<()> {
 fn subject(name: &str, role: &Running, executors: &Running, replicas: usize) -> Result<Subject> {
     let target = Target {
         address: role.address,
+        method: Method::POST,
         path: "/api/v3/validate".to_owned(),
         headers: request::headers(&role.note)?,
         body: request::body(replicas),
+        vary: Vary::Nothing,
         marker: r#""verdict":"VALID""#.to_owned(),
     };
     Ok(Subject { name: name.to_owned(), target, pid: role.pid, peers: vec![executors.pid] })

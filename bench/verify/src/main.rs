@@ -6,7 +6,7 @@ mod runtime;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use jurat_bench_load::{Options, Subject, Target, compare, print, spawn};
+use jurat_bench_load::{Method, Options, Subject, Target, Vary, compare, print, spawn};
 use mimalloc::MiMalloc;
 use tokio::runtime::Builder;
 
@@ -59,9 +59,11 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         let role = spawn(&[name.to_owned()]).await?;
         let target = Target {
             address: role.address,
+            method: Method::POST,
             path: "/verify".to_owned(),
             headers: Vec::new(),
             body: request::body(),
+            vary: Vary::Nothing,
             marker: marker.to_owned(),
         };
         subjects.push(Subject { name: name.to_owned(), target, pid: role.pid, peers: Vec::new() });

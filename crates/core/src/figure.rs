@@ -102,6 +102,16 @@ figures! {
         "Time since the last probe of the executor.";
     POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]
         "Candidates that this node checked, by policy and verdict.";
+    JUDGE_CALLS: Counter "jurat_judge_calls" ["provider", "outcome"]
+        "Requests to providers of judges, each try for itself, by what came of them: `answered`, `rate_limited` (429), `refused` (another status below 500), `failed` (500 and above), `timeout`, `unreachable`, `unreadable`, or `broken_off` with its round.";
+    JUDGE_CALL_SECONDS: Histogram "jurat_judge_call_duration_seconds" ["provider"]
+        "Time that a request to a provider of judges took, without the wait for its turn.";
+    JUDGE_TOKENS: Counter "jurat_judge_tokens" ["provider", "direction"]
+        "Tokens that judges read (`input`) and wrote (`output`), as the provider counts them, or estimated where it does not.";
+    JUDGE_COST: Counter "jurat_judge_cost_microcredits" ["provider"]
+        "What judgments cost, in micro-credits, with the margin.";
+    JUDGE_LOOKUPS: Counter "jurat_judge_cache_lookups" ["provider", "result"]
+        "Looks for a verdict that is known from before: `hit`, or `miss` when the judge had to be asked.";
     STORE_WRITE_SECONDS: Histogram "jurat_store_write_duration_seconds" ["write"]
         "Time until a write was on disk, with its wait in the queue.";
     STORE_WRITES_WAITING: Gauge "jurat_store_writes_waiting" []

@@ -29,7 +29,7 @@ pub use self::{
     bench::JudgeUnknown,
     settings::{Judges, ProviderKind, ProviderSettings},
 };
-use crate::Engine;
+use crate::{Engine, metrics::Lookup};
 
 /// The provider of the judges that need no network, and its one model.
 pub const BUILTIN: &str = "builtin";
@@ -87,7 +87,12 @@ impl Engine {
             Err(failure) => return Judged::free(Err(failure)),
         };
         let digest = known::digest(task, provider.settings, &pictures);
-        if let Some(judgment) = self.known_verdict(task, &digest).await {
+        let known = self.known_verdict(task, &digest).await;
+        if self.looks_for_verdicts(task) {
+            let lookup = if known.is_some() { Lookup::Hit } else { Lookup::Miss };
+            self.inner.metrics.judges.lookup(provider.name, lookup);
+        }
+        if let Some(judgment) = known {
             let usage = Usage { is_cached: true, ..Usage::default() };
             return Judged { outcome: Ok(judgment), usage, cost_micros: 0 };
         }
@@ -121,7 +126,7 @@ impl Engine {
         provider: Provider<'_>,
         pictures: &Pictures,
     ) -> Judged {
-        let price = provider.settings.price(&task.model.model);
+        let (name, price) = (provider.name, provider.settings.price(&task.model.model));
         let asking = Asking::new(self, task, provider, pictures);
         let asked = tokio::time::timeout_at(task.deadline, asking.judgment()).await;
         let outcome = asked.unwrap_or_else(|_| Err(out_of_time()));
@@ -129,6 +134,7 @@ impl Engine {
         let usage = asking.usage();
         let tokens = Tokens { input: usage.input_tokens, output: usage.output_tokens };
         let cost_micros = price.cost_micros(tokens, self.inner.bench.judges.margin_percent);
+        self.inner.metrics.judges.cost(name, cost_micros);
         Judged { outcome, usage, cost_micros }
     }
 

@@ -1,6 +1,7 @@
 //! The figures of this node: one explicit registry, and what is counted into it.
 
 mod executors;
+mod judges;
 mod load;
 mod process;
 mod requests;
@@ -31,9 +32,11 @@ use prometheus_client::{
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+pub(crate) use self::judges::{CallOutcome, Lookup};
 pub use self::requests::{OpenConnection, RequestFigures, RequestInFlight};
 use self::{
-    executors::ExecutorFigures, load::LoadFigures, process::ProcessFigures, rounds::RoundFigures,
+    executors::ExecutorFigures, judges::JudgeFigures, load::LoadFigures, process::ProcessFigures,
+    rounds::RoundFigures,
 };
 use crate::{Engine, EngineError, executors::require, pressure::Writes, trace};
 
@@ -50,6 +53,7 @@ pub struct Metrics {
     requests: RequestFigures,
     pub(crate) rounds: RoundFigures,
     pub(crate) executors: ExecutorFigures,
+    pub(crate) judges: JudgeFigures,
     policies: Family<Labels<2>, Counter>,
     store_writes: Histograms<Labels<1>>,
     waiting: Arc<Writes>,
@@ -75,6 +79,7 @@ impl Metrics {
             requests: RequestFigures::new(&mut registry),
             rounds: RoundFigures::new(&mut registry),
             executors: ExecutorFigures::new(&mut registry),
+            judges: JudgeFigures::new(&mut registry),
             policies,
             store_writes,
             waiting: Arc::default(),

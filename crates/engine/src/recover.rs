@@ -16,6 +16,7 @@ const PROBE_EVERY: Duration = Duration::from_secs(15);
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 const CALLED_OFF_EVERY: Duration = Duration::from_secs(1);
 const KEY_USES_EVERY: Duration = Duration::from_secs(15);
+const PRUNE_EVERY: Duration = Duration::from_mins(10);
 const CLAIM_LEASE_MS: u64 = 30_000;
 const CLAIMED_AT_ONCE: u32 = 100;
 
@@ -60,8 +61,26 @@ impl Engine {
                 }
             }
         });
+        self.prune_again_and_again();
         self.watch_for_changes();
         Ok(())
+    }
+
+    /// Removes what is kept for a while only.
+    fn prune_again_and_again(&self) {
+        let engine = self.clone();
+        self.inner.tasks.every(PRUNE_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                match engine.prune_verdicts().await {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(count, "removed verdicts of judges that were kept"),
+                    Err(error) => {
+                        tracing::warn!(error = %error, "could not remove old verdicts of judges");
+                    }
+                }
+            }
+        });
     }
 
     /// Looks for what other nodes changed, and for what this one changed without its caller

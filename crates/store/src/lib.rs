@@ -44,8 +44,8 @@ pub use self::{
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
     postgres::Postgres,
     registry::{
-        Deploy, Deployed, Deployment, KnownVerdict, Measurement, Removal, RunFilter, VerifierGone,
-        VersionSummary,
+        Deploy, Deployed, Deployment, KnownVerdict, Measurement, Pruning, Removal, RunFilter,
+        VerifierGone, VersionSummary,
     },
     sqlite::Sqlite,
 };
@@ -199,6 +199,9 @@ pub trait Store: fmt::Debug + Send + Sync {
         verifier_id: &str,
         verdict: &KnownVerdict,
     ) -> Result<()>;
+    /// Removes known verdicts that are too old or too many, the oldest first, and returns how many
+    /// went. Two nodes that do it at the same time may remove some more.
+    async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64>;
 
     /// Gives credit to an account, or takes some back.
     async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted>;

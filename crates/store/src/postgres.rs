@@ -30,10 +30,10 @@ use sqlx::{
 
 use crate::{
     Added, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage, Grant,
-    Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Record,
-    Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
-    SavedAnswer, SessionAdded, Spending, Store, StoreError, Suspended, Suspension, VerifierGone,
-    VersionSummary,
+    Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning,
+    Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    RunFilter, SavedAnswer, SessionAdded, Spending, Store, StoreError, Suspended, Suspension,
+    VerifierGone, VersionSummary,
     error::Refusal,
     migrations,
     rows::{
@@ -332,6 +332,10 @@ impl Store for Postgres {
         verdict: &KnownVerdict,
     ) -> Result<()> {
         registry::verdict_put(&self.pool, account, verifier_id, verdict).await
+    }
+
+    async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64> {
+        registry::verdicts_prune(&self.pool, *pruning).await
     }
 
     async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {

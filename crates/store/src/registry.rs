@@ -118,3 +118,14 @@ pub struct KnownVerdict {
     pub document: Value,
     pub at: Timestamp,
 }
+
+/// Which known verdicts are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pruning {
+    /// Those from before this time.
+    pub before: Timestamp,
+    /// All but so many of the newest.
+    pub most: u32,
+    /// At most so many at once, so that no other write waits long.
+    pub limit: u32,
+}

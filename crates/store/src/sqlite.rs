@@ -30,9 +30,10 @@ use rusqlite::{Connection, ErrorCode, Params, Row};
 use self::{readers::Readers, writer::Writer};
 use crate::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
-    KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Record, Removal,
-    Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
-    SessionAdded, Spending, Store, StoreError, Suspended, Suspension, VerifierGone, VersionSummary,
+    KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
+    Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
+    SavedAnswer, SessionAdded, Spending, Store, StoreError, Suspended, Suspension, VerifierGone,
+    VersionSummary,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
@@ -354,6 +355,11 @@ impl Store for Sqlite {
     ) -> Result<()> {
         let (account, id, verdict) = (account.clone(), verifier_id.to_owned(), verdict.clone());
         self.write(move |tx| registry::verdict_put(tx, &account, &id, &verdict)).await
+    }
+
+    async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64> {
+        let pruning = *pruning;
+        self.write(move |tx| registry::verdicts_prune(tx, pruning)).await
     }
 
     async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {

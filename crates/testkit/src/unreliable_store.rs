@@ -21,8 +21,8 @@ use jurat_core::{
 };
 use jurat_store::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
-    KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Record, Removal,
-    Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
+    KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Pruning, Record,
+    Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
     SessionAdded, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension, VerifierGone,
     VersionSummary,
 };
@@ -301,6 +301,10 @@ impl Store for UnreliableStore {
         verdict: &KnownVerdict,
     ) -> Result<()> {
         self.inner.verdict_put(account, verifier_id, verdict).await
+    }
+
+    async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64> {
+        self.inner.verdicts_prune(pruning).await
     }
 
     async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {

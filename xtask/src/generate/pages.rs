@@ -71,7 +71,7 @@ pub(super) fn metrics() -> String {
          `GET /metrics` shows these figures of one node in the text format of OpenMetrics.\n\
          It needs a key with the scope `metrics:read` or `admin`.\n\
          Counters begin at zero when the node starts, and a figure appears with the first event that it counts.\n\
-         Every label has a bounded set of values: routes are templates, executors are those that are registered, and nothing of a claim, a key or an account is in a label.\n\
+         Every label has a bounded set of values: routes are templates, executors are those that are registered, providers those of the configuration, and nothing of a claim, a key or an account is in a label.\n\
          [The guide](../guide/observability.md) says how to scrape them, and has a dashboard and alerts.\n\n\
          | metric | type | labels | meaning |\n|---|---|---|---|\n"
     );

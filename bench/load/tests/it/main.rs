@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use bytes::Bytes;
 use jurat_bench_load::load::{Plan, Stop, Target, run};
-use jurat_bench_load::{Offer, offer};
+use jurat_bench_load::{Method, Offer, Vary, offer};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -19,9 +19,11 @@ async fn serve(router: Router) -> (Target, JoinSet<()>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let target = Target {
         address: listener.local_addr().unwrap(),
+        method: Method::POST,
         path: "/echo".to_owned(),
         headers: Vec::new(),
         body: Bytes::from_static(b"{\"marker\":1}"),
+        vary: Vary::Nothing,
         marker: "marker".to_owned(),
     };
     let mut server = JoinSet::new();

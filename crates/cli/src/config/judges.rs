@@ -6,8 +6,8 @@ use jurat_core::verifier::ModelRef;
 use jurat_engine::Judges;
 
 use crate::settings::{
-    CACHE_SECONDS, DEFAULT_MODEL, MARGIN_PERCENT, MEDIA_ALLOW, PANEL, Setting, Settings, listed,
-    range,
+    CACHE_MOST, CACHE_SECONDS, DEFAULT_MODEL, MARGIN_PERCENT, MEDIA_ALLOW, PANEL, Setting,
+    Settings, listed, range,
 };
 
 /// The values have been checked already.
@@ -22,6 +22,7 @@ pub(super) fn judges(settings: &Settings) -> Judges {
         margin_percent: u32::try_from(settings.count(&MARGIN_PERCENT)).unwrap_or(u32::MAX),
         cache_for: Some(Duration::from_secs(settings.count(&CACHE_SECONDS)))
             .filter(|it| !it.is_zero()),
+        cache_most: u32::try_from(settings.count(&CACHE_MOST)).unwrap_or(u32::MAX),
         media_allow: list(&MEDIA_ALLOW).filter_map(range).collect(),
     }
 }

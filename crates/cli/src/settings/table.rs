@@ -32,6 +32,7 @@ pub(crate) static ALL: &[&Setting] = &[
     &PANEL,
     &MARGIN_PERCENT,
     &CACHE_SECONDS,
+    &CACHE_MOST,
     &MEDIA_ALLOW,
     &SERVER,
     &KEY,
@@ -342,6 +343,17 @@ pub(crate) static CACHE_SECONDS: Setting = Setting {
     default: Some("2592000"),
     about: "How many seconds a verdict on the same inputs is used again; 0 asks the judge each time.",
     example: "86400",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static CACHE_MOST: Setting = Setting {
+    name: "judges.cache_most",
+    variable: "JURAT_JUDGES_CACHE_MOST",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 100_000_000 },
+    default: Some("100000"),
+    about: "How many verdicts are kept for that, of all accounts together; the oldest go first.",
+    example: "1000000",
     privacy: Privacy::Open,
 };
 

@@ -84,6 +84,7 @@ impl<'a> Asking<'a> {
     }
 
     pub(super) fn count(&self, tokens: Tokens) {
+        self.engine.inner.metrics.judges.tokens(self.provider.name, tokens);
         self.input_tokens.fetch_add(tokens.input, Ordering::Relaxed);
         self.output_tokens.fetch_add(tokens.output, Ordering::Relaxed);
     }

@@ -6,13 +6,16 @@ use jurat_core::{
     judge::{self, Asked, JudgeVerdict, Judgment},
     time::Timestamp,
 };
-use jurat_store::KnownVerdict;
+use jurat_store::{KnownVerdict, Pruning};
 
 use super::{JudgeTask, pictures::Pictures, settings::ProviderSettings};
-use crate::Engine;
+use crate::{Engine, EngineError};
 
 /// How long the store may take to keep a verdict, which waits for nothing else.
 const KEEP_WITHIN: Duration = Duration::from_secs(1);
+
+/// Verdicts that are removed in one transaction.
+const PRUNED_AT_ONCE: u32 = 1_000;
 
 pub(super) fn digest(task: &JudgeTask, provider: &ProviderSettings, pictures: &Pictures) -> String {
     judge::digest(&Asked {
@@ -27,14 +30,17 @@ pub(super) fn digest(task: &JudgeTask, provider: &ProviderSettings, pictures: &P
 }
 
 impl Engine {
+    /// Whether a verdict that is known is used for the task.
+    pub(super) fn looks_for_verdicts(&self, task: &JudgeTask) -> bool {
+        !task.is_fresh && self.inner.bench.judges.cache_for.is_some()
+    }
+
     /// A verdict that is known. A store that does not answer costs a judgment, not the run.
     pub(super) async fn known_verdict(&self, task: &JudgeTask, digest: &str) -> Option<Judgment> {
         if task.is_fresh {
             return None;
         }
-        let kept = self.inner.bench.judges.cache_for?;
-        let age = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
-        let since = Timestamp::from_micros(self.inner.clock.now().micros().saturating_sub(age));
+        let since = self.used_since(self.inner.bench.judges.cache_for?);
         let found = self.inner.store.verdict_get(&task.account, digest, since);
         let found = match tokio::time::timeout_at(task.deadline, found).await {
             Ok(Ok(found)) => found?,
@@ -70,5 +76,27 @@ impl Engine {
             Ok(Err(error)) => tracing::warn!(error = %error, "could not keep a verdict"),
             Err(_) => tracing::warn!("could not keep a verdict in time"),
         }
+    }
+    /// Removes the verdicts that are not used any more, and of the others all but the newest.
+    pub(crate) async fn prune_verdicts(&self) -> Result<u64, EngineError> {
+        let judges = &self.inner.bench.judges;
+        let pruning = Pruning {
+            before: self.used_since(judges.cache_for.unwrap_or_default()),
+            most: judges.cache_most,
+            limit: PRUNED_AT_ONCE,
+        };
+        let mut pruned = 0;
+        loop {
+            let gone = self.inner.store.verdicts_prune(&pruning).await?;
+            pruned += gone;
+            if gone < u64::from(PRUNED_AT_ONCE) {
+                return Ok(pruned);
+            }
+        }
+    }
+
+    fn used_since(&self, age: Duration) -> Timestamp {
+        let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+        Timestamp::from_micros(self.inner.clock.now().micros().saturating_sub(age))
     }
 }

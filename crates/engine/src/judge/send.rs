@@ -24,6 +24,7 @@ use super::{
     protocol::{Request, Without, refused_parts},
     unavailable,
 };
+use crate::metrics::CallOutcome;
 
 /// How often one request is tried.
 const TRIES: usize = 3;
@@ -138,7 +139,9 @@ impl Asking<'_> {
         let timeout = left.min(self.provider.settings.timeout);
         let headers = self.provider.headers.clone();
         let client = &self.engine.inner.client;
+        let call = self.engine.inner.metrics.judges.call(self.provider.name, self.task.deadline);
         let reply = client.post_json(self.provider.uri, headers, body, timeout).await;
+        call.end(outcome(&reply));
         let reply = reply.map_err(TryFailed::Call)?;
         if reply.status.is_success() {
             return Ok(reply);
@@ -195,6 +198,24 @@ impl Asking<'_> {
             let _ = write!(detail, " and asks to wait {} s", wait.as_secs());
         }
         unavailable(detail)
+    }
+}
+
+/// In which figure a request is counted.
+fn outcome(reply: &Result<Reply, CallError>) -> CallOutcome {
+    match reply {
+        Ok(reply) if reply.status.is_success() => CallOutcome::Answered,
+        Ok(reply) if reply.status == StatusCode::TOO_MANY_REQUESTS => CallOutcome::RateLimited,
+        Ok(reply) if reply.status.is_server_error() => CallOutcome::Failed,
+        Ok(_) => CallOutcome::Refused,
+        Err(CallError::Timeout) => CallOutcome::Timeout,
+        Err(CallError::TooLarge { .. } | CallError::Encoded { .. }) => CallOutcome::Unreadable,
+        Err(
+            CallError::Unreachable(_)
+            | CallError::Disconnected(_)
+            | CallError::Redirect { .. }
+            | CallError::Tls(_),
+        ) => CallOutcome::Unreachable,
     }
 }
 

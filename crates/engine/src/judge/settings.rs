@@ -69,7 +69,7 @@ impl ProviderSettings {
 }
 
 /// All that is set about judges.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judges {
     /// By name, which is the part before the slash in `provider/model`.
     pub providers: BTreeMap<String, ProviderSettings>,
@@ -81,6 +81,22 @@ pub struct Judges {
     pub margin_percent: u32,
     /// How long a verdict is used again for the same question; `None` is never.
     pub cache_for: Option<Duration>,
+    /// How many verdicts are kept, of all accounts together.
+    pub cache_most: u32,
     /// Addresses that are not public from which images may be fetched all the same.
     pub media_allow: Vec<Range>,
+}
+
+impl Default for Judges {
+    fn default() -> Self {
+        Self {
+            providers: BTreeMap::new(),
+            default_model: None,
+            panel: Vec::new(),
+            margin_percent: 0,
+            cache_for: None,
+            cache_most: 100_000,
+            media_allow: Vec::new(),
+        }
+    }
 }

@@ -1,17 +1,19 @@
 //! `/metrics`: who may read it, what it says, and that no caller can make it grow.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use axum::body::Body;
 use http::StatusCode;
 use jurat_core::{
     caller::Scope,
     figure::{self, Figure, Shape},
+    judge::Price,
 };
-use jurat_engine::Limits;
+use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_invalid, says_valid, status},
+    fake_provider::{FakeProvider, Says, verdict},
 };
 use serde_json::json;
 
@@ -50,6 +52,83 @@ async fn busy_app() -> TestApp {
     app.admin().post("/api/v3/validate", &body).await;
     app.anonymous().get("/v1/rounds").await;
     app
+}
+
+/// An application whose one provider takes any model, and a verifier `cites` of that judge.
+async fn judged_app(fake: &FakeProvider) -> TestApp {
+    let mut provider = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
+    let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
+    provider.prices.insert("*".to_owned(), price);
+    let mut judges = Judges { cache_for: Some(Duration::from_mins(1)), ..Judges::default() };
+    judges.providers.insert("local".to_owned(), provider);
+    let app = TestApp::with_judges(judges).await;
+    deploy(&app, "cites", "local/m").await;
+    app
+}
+
+async fn deploy(app: &TestApp, name: &str, model: &str) {
+    let body = json!({
+        "name": name,
+        "description": "x",
+        "criterion": "Return passed=true when the response is true.",
+        "input_contract": "text",
+        "input_fields": ["response"],
+        "few_shot_examples": [
+            { "inputs": { "response": "a" }, "passed": true },
+            { "inputs": { "response": "b" }, "passed": false },
+            { "inputs": { "response": "c" }, "passed": true },
+        ],
+        "model_settings": { "model": model },
+    });
+    let reply = app.admin().post("/v1/verifiers", &body).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+}
+
+async fn judge(app: &TestApp, verifier: &str, response: &str) {
+    let body = json!({ "inputs": { "response": response } });
+    let reply = app.admin().post(&format!("/v1/verifiers/{verifier}/runs"), &body).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+}
+
+#[tokio::test]
+async fn judges_are_counted_with_their_calls_tokens_and_cost() {
+    let says = [Says::Answer(verdict("met")), Says::Status(500), Says::Answer(verdict("met"))];
+    let fake = FakeProvider::saying(says).await;
+    fake.set_usage(Some((100, 20)));
+    let app = judged_app(&fake).await;
+    // The first is answered, the second is known, and the third is asked for twice.
+    for response in ["x", "x", "y"] {
+        judge(&app, "cites", response).await;
+    }
+    let text = figures(&app).await;
+    let check = |series: &str, expected: f64| {
+        let found = value(&text, series);
+        assert!((found - expected).abs() < 1e-9, "{series} is {found}, not {expected}");
+    };
+    check("jurat_judge_calls_total{provider=\"local\",outcome=\"answered\"}", 2.0);
+    check("jurat_judge_calls_total{provider=\"local\",outcome=\"failed\"}", 1.0);
+    check("jurat_judge_call_duration_seconds_count{provider=\"local\"}", 3.0);
+    check("jurat_judge_tokens_total{provider=\"local\",direction=\"input\"}", 200.0);
+    check("jurat_judge_tokens_total{provider=\"local\",direction=\"output\"}", 40.0);
+    check("jurat_judge_cost_microcredits_total{provider=\"local\"}", 400.0);
+    check("jurat_judge_cache_lookups_total{provider=\"local\",result=\"hit\"}", 1.0);
+    check("jurat_judge_cache_lookups_total{provider=\"local\",result=\"miss\"}", 2.0);
+}
+
+#[tokio::test]
+async fn a_model_that_a_caller_names_makes_no_new_series() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let app = judged_app(&fake).await;
+    judge(&app, "cites", "x").await;
+    figures(&app).await;
+    let before = figures(&app).await;
+    for mark in 0..5 {
+        deploy(&app, &format!("mark{mark}"), &format!("local/mark{mark}")).await;
+        judge(&app, &format!("mark{mark}"), "x").await;
+    }
+    let after = figures(&app).await;
+    assert_eq!(series(&before), series(&after));
+    assert!(!after.contains("mark"), "{after}");
 }
 
 #[tokio::test]
@@ -121,7 +200,10 @@ async fn a_caller_who_leaves_is_counted_as_gone() {
 async fn every_figure_that_is_described_appears_and_no_other() {
     let full = TestApp::with_limits(Limits { rounds: 0, ..Limits::default() }).await;
     full.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
-    let text = figures(&busy_app().await).await + &figures(&full).await;
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let judged = judged_app(&fake).await;
+    judge(&judged, "cites", "x").await;
+    let text = figures(&busy_app().await).await + &figures(&full).await + &figures(&judged).await;
     let names: BTreeSet<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))

@@ -108,6 +108,9 @@ create table known_verdicts (
 
 create index known_verdicts_by_verifier on known_verdicts (account_id, verifier_id);
 
+-- The oldest go first when there are too many.
+create index known_verdicts_by_age on known_verdicts (created_at);
+
 -- Whole micro-credits. Nothing is made or lost: what was granted is what is left, held or spent.
 create table credit_balances (
     account_id text collate "C" not null primary key,

@@ -10,7 +10,7 @@ use sqlx::{PgConnection, PgPool};
 
 use super::{PATIENCE, once};
 use crate::{
-    Deployed, Deployment, KnownVerdict, Measurement, Page, Removal, Result, VerifierGone,
+    Deployed, Deployment, KnownVerdict, Measurement, Page, Pruning, Removal, Result, VerifierGone,
     VersionSummary,
     rows::{
         json,
@@ -20,7 +20,10 @@ use crate::{
             read_version, read_version_summary, verifier_gone, version_below,
         },
     },
-    sql::registry::{self as sql, erased_answer, verifier_by_id, verifier_by_name},
+    sql::registry::{
+        self as sql, erased_answer, verdicts_gone, verdicts_many, verdicts_old, verifier_by_id,
+        verifier_by_name,
+    },
 };
 
 /// Those who deploy or revoke a verifier take turns; runs of it go on beginning.
@@ -29,6 +32,11 @@ const BY_NAME_LOCKED: &str = concat!(verifier_by_name!(), " for no key update");
 /// Nothing that belongs to the verifier can be added any more.
 const BY_ID_GOING: &str = concat!(verifier_by_id!(), " for update");
 const BY_NAME_GOING: &str = concat!(verifier_by_name!(), " for update");
+
+/// A verdict that somebody else is about to change or to remove is passed over: whoever removes
+/// several rows at once must not wait for others who do.
+const VERDICTS_OLD: &str = verdicts_gone!(verdicts_old!(), " for update skip locked");
+const VERDICTS_MANY: &str = verdicts_gone!(verdicts_many!(), " for update skip locked");
 
 /// A document that PostgreSQL can take apart: it refuses those with a NUL in some text. Such texts
 /// are only in what is erased.
@@ -322,4 +330,16 @@ pub(super) async fn verdict_put(
         .execute(pool)
         .await?;
     Ok(())
+}
+
+pub(super) async fn verdicts_prune(pool: &PgPool, pruning: Pruning) -> Result<u64> {
+    let Pruning { before, most, limit } = pruning;
+    let mut tx = pool.begin().await?;
+    let old = sqlx::query(VERDICTS_OLD).bind(before.micros()).bind(i64::from(limit));
+    let old = old.execute(&mut *tx).await?.rows_affected();
+    let left = i64::from(limit).saturating_sub_unsigned(old);
+    let many = sqlx::query(VERDICTS_MANY).bind(i64::from(most)).bind(left);
+    let many = many.execute(&mut *tx).await?.rows_affected();
+    tx.commit().await?;
+    Ok(old.saturating_add(many))
 }

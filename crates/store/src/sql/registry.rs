@@ -126,6 +126,40 @@ pub(crate) const VERDICT_GET: &str = "\
     select digest, document, created_at from known_verdicts \
     where account_id = $1 and digest = $2 and created_at >= $3";
 
+/// Removes the oldest known verdicts that the condition names; `$2` is the most that go. The last
+/// argument is what PostgreSQL needs to wait for nobody. They are chosen once: PostgreSQL may run
+/// a plain subquery again for every row.
+macro_rules! verdicts_gone {
+    ($oldest:expr, $locks:literal) => {
+        concat!(
+            "with gone as materialized ( \
+             select account_id, digest from known_verdicts ",
+            $oldest,
+            $locks,
+            ") delete from known_verdicts \
+             where (account_id, digest) in (select account_id, digest from gone)"
+        )
+    };
+}
+pub(crate) use verdicts_gone;
+
+macro_rules! verdicts_old {
+    () => {
+        "where created_at < $1 order by created_at limit $2"
+    };
+}
+pub(crate) use verdicts_old;
+
+/// A negative limit would be none at all in SQLite, and an error in PostgreSQL.
+macro_rules! verdicts_many {
+    () => {
+        "order by created_at limit ( \
+         select case when count(*) <= $1 then 0 when count(*) - $1 < $2 then count(*) - $1 \
+         else $2 end from known_verdicts)"
+    };
+}
+pub(crate) use verdicts_many;
+
 /// What belongs to a verifier is written only while the verifier is there, which the statement
 /// itself checks. PostgreSQL also keeps the verifier from being deleted meanwhile. The third text
 /// is for verifiers that are not in the store.

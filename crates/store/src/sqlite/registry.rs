@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 
 use super::{all, execute, first, once};
 use crate::{
-    Deployed, Deployment, KnownVerdict, Measurement, Page, Removal, Result, VerifierGone,
+    Deployed, Deployment, KnownVerdict, Measurement, Page, Pruning, Removal, Result, VerifierGone,
     VersionSummary,
     rows::{
         json,
@@ -20,7 +20,7 @@ use crate::{
             read_version, read_version_summary, verifier_gone, version_below,
         },
     },
-    sql::registry::{self as sql, erased_answer},
+    sql::registry::{self as sql, erased_answer, verdicts_gone, verdicts_many, verdicts_old},
 };
 
 /// The rounds of a verifier's runs, also those under way: they are scrubbed when they end.
@@ -229,4 +229,13 @@ pub(super) fn verdict_put(
         params![account.as_str(), verifier_id, verdict.digest, document, verdict.at.micros()];
     // Nothing is kept for a verifier that is gone.
     execute(tx, text, params).map(drop)
+}
+
+pub(super) fn verdicts_prune(tx: &Connection, pruning: Pruning) -> Result<u64> {
+    let Pruning { before, most, limit } = pruning;
+    let old = execute(tx, verdicts_gone!(verdicts_old!(), ""), params![before.micros(), limit])?;
+    let old = u32::try_from(old).unwrap_or(u32::MAX);
+    let left = limit.saturating_sub(old);
+    let many = execute(tx, verdicts_gone!(verdicts_many!(), ""), params![most, left])?;
+    Ok(u64::from(old).saturating_add(u64::try_from(many).unwrap_or(u64::MAX)))
 }

@@ -129,6 +129,7 @@ macro_rules! conformance {
             versions_cannot_be_changed,
             the_newest_measurement_of_each_purpose_is_shown,
             a_verdict_is_known_for_a_while,
+            verdicts_that_are_too_old_or_too_many_go,
             another_account_sees_no_verifiers,
             a_deploy_under_a_key_happens_once,
         );

@@ -2,10 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jurat_core::{id::AccountId, judge::JudgeVerdict};
+use jurat_core::{id::AccountId, judge::JudgeVerdict, time::Timestamp};
+use jurat_store::{KnownVerdict, Pruning};
 use jurat_testkit::fake_provider::{FakeProvider, Says, verdict};
+use serde_json::json;
 
 use super::{BOTH, Court, JudgeTask, question, task, verdict_of};
+use crate::Alone;
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -65,6 +68,88 @@ async fn a_verdict_is_forgotten_after_its_time() {
     assert!(!court.judge(&task).await.usage.is_cached);
     // It was asked anew, and is known again.
     assert!(court.judge(&task).await.usage.is_cached);
+}
+
+/// Empties the store of verdicts, and says how many there were.
+async fn emptied(court: &Court) -> u64 {
+    let before = Timestamp::from_micros(i64::MAX);
+    let all = Pruning { before, most: 0, limit: u32::MAX };
+    court.engine.inner.store.verdicts_prune(&all).await.unwrap()
+}
+
+async fn put(court: &Court, digest: &str) {
+    let (store, account) = (&court.engine.inner.store, AccountId::admin());
+    let at = court.engine.clock().now();
+    let known = KnownVerdict { digest: digest.to_owned(), document: json!({}), at };
+    store.verdict_put(&account, "system:test", &known).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_verdict_that_is_not_used_any_more_is_removed() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let court = court(&fake).await;
+    court.judge(&task(question("old"))).await;
+    court.clock.advance(HOUR);
+    court.judge(&task(question("new"))).await;
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 0);
+    court.clock.advance(Duration::from_micros(1));
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 1);
+    assert!(court.judge(&task(question("new"))).await.usage.is_cached);
+    assert_eq!(emptied(&court).await, 1);
+}
+
+#[tokio::test]
+async fn the_oldest_verdicts_make_room_for_newer_ones() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let court = Court::with(BOTH[0], &fake, |judges| {
+        judges.cache_for = Some(HOUR);
+        judges.cache_most = 2;
+    })
+    .await;
+    for response in ["a", "b", "c"] {
+        court.clock.advance(Duration::from_secs(1));
+        court.judge(&task(question(response))).await;
+    }
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 1);
+    for (response, is_kept) in [("b", true), ("c", true), ("a", false)] {
+        let judged = court.judge(&task(question(response))).await;
+        assert_eq!(judged.usage.is_cached, is_kept, "{response}");
+    }
+}
+
+#[tokio::test]
+async fn more_verdicts_than_go_at_once_go_one_batch_after_the_other() {
+    let fake = FakeProvider::saying([]).await;
+    let court = court(&fake).await;
+    for number in 0..2_001 {
+        put(&court, &number.to_string()).await;
+    }
+    court.clock.advance(HOUR * 2);
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 2_001);
+    assert_eq!(emptied(&court).await, 0);
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_use_verdicts_again_removes_all() {
+    let fake = FakeProvider::saying([]).await;
+    let court = Court::new(BOTH[0], &fake).await;
+    put(&court, "x").await;
+    court.clock.advance(Duration::from_micros(1));
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_node_that_starts_removes_what_is_too_old() {
+    let fake = FakeProvider::saying([]).await;
+    let court = court(&fake).await;
+    put(&court, "x").await;
+    court.clock.advance(HOUR * 2);
+    court.engine.start(Alone::Yes).await.unwrap();
+    let (store, ever) = (&court.engine.inner.store, Timestamp::from_micros(0));
+    while store.verdict_get(&AccountId::admin(), "x", ever).await.unwrap().is_some() {
+        tokio::task::yield_now().await;
+    }
+    court.engine.shutdown().await;
 }
 
 #[tokio::test]

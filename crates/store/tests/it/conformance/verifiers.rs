@@ -11,7 +11,7 @@ use jurat_core::{
 };
 use jurat_store::{
     Closed, Deploy, Deployed, Deployment, KnownVerdict, Measurement, Once, OnceAnswer, Opened,
-    Removal, SavedAnswer, Store, StoreErrorKind, VerifierGone,
+    Pruning, Removal, SavedAnswer, Store, StoreErrorKind, VerifierGone,
 };
 use serde_json::json;
 
@@ -360,6 +360,34 @@ pub(crate) async fn a_verdict_is_known_for_a_while(backend: &Backend) {
     assert_eq!(read(11).await, Some(known("one", 20)));
     store.verdict_put(&alice, "system:safety-block", &known("two", 10)).await.unwrap();
     assert!(store.verdict_get(&alice, "two", at(0)).await.unwrap().is_some());
+}
+
+pub(crate) async fn verdicts_that_are_too_old_or_too_many_go(backend: &Backend) {
+    let (store, alice, bob) = (&*backend.store, account("alice"), account("bob"));
+    let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
+    for number in 1..=6 {
+        store.verdict_put(&alice, &id, &known(&number.to_string(), number)).await.unwrap();
+    }
+    store.verdict_put(&bob, "system:safety-block", &known("his", 7)).await.unwrap();
+    let prune = async |before, most, limit| {
+        let pruning = Pruning { before: at(before), most, limit };
+        store.verdicts_prune(&pruning).await.unwrap()
+    };
+    let left = async || {
+        let mut left = Vec::new();
+        for digest in ["1", "2", "3", "4", "5", "6"] {
+            left.extend(store.verdict_get(&alice, digest, at(0)).await.unwrap());
+        }
+        left.into_iter().map(|it| it.digest).collect::<Vec<_>>().concat()
+    };
+    assert_eq!((prune(1, 7, 10).await, left().await), (0, "123456".to_owned()), "nothing is over");
+    assert_eq!((prune(3, 7, 1).await, left().await), (1, "23456".to_owned()), "one at a time");
+    assert_eq!((prune(3, 7, 10).await, left().await), (1, "3456".to_owned()), "only the old");
+    assert_eq!((prune(0, 2, 1).await, left().await), (1, "456".to_owned()), "the oldest first");
+    assert_eq!((prune(5, 2, 10).await, left().await), (2, "6".to_owned()), "too old and too many");
+    assert!(store.verdict_get(&bob, "his", at(0)).await.unwrap().is_some());
+    assert_eq!(prune(8, 0, 10).await, 2);
+    assert!(store.verdict_get(&bob, "his", at(0)).await.unwrap().is_none());
 }
 
 pub(crate) async fn another_account_sees_no_verifiers(backend: &Backend) {

@@ -1,0 +1,76 @@
+//! The real server among the subjects, with its verifiers in the store.
+
+use std::{collections::BTreeMap, net::Ipv4Addr, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result};
+use jurat_bench_load::{announce, until_parent_goes};
+use jurat_core::{judge::Price, key::ApiKey};
+use jurat_engine::{
+    Alone, Clock as _, Engine, Judges, Limits, NodeKey, Parts, ProviderKind, ProviderSettings,
+    SystemClock,
+};
+use jurat_guard::{bounded::Bounded, client::Client};
+use jurat_store::Location;
+use tokio::net::TcpListener;
+
+use crate::{stores::MEMORY, verifiers};
+
+/// As many requests to the judge at once as there are clients at the most.
+const CONCURRENCY: usize = 256;
+
+/// Starts the server on a free port; it returns when the parent goes.
+pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
+    let store = jurat_store::open(&location(store)).await?;
+    let engine = Engine::new(Parts {
+        store: Arc::clone(&store),
+        clock: Arc::new(SystemClock),
+        client: Client::new(jurat_guard::client::Limits::default())?,
+        bounded: Bounded::default(),
+        node_key: NodeKey::from_seed(&[7; 32]).context("no signing key")?,
+        secrets: Arc::new(|_| None),
+        // One key stands for all callers.
+        limits: Limits { rounds_per_key: usize::MAX, ..Limits::default() },
+        judges: judges(judge),
+    });
+    let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
+    engine.key_ensure_admin(&key).await?;
+    verifiers::fill(&store, count).await?;
+    engine.start(Alone::No).await?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let port = listener.local_addr()?.port();
+    let front = jurat_server::Front::default();
+    let server = jurat_server::serve(listener, engine, front, std::future::pending());
+    let told = async {
+        announce(port, &key.reveal());
+        until_parent_goes().await;
+        Ok(())
+    };
+    tokio::select! {
+        ended = server => ended.context("cannot serve"),
+        ended = told => ended,
+    }
+}
+
+fn location(store: &str) -> Location {
+    if store == MEMORY {
+        Location::Memory
+    } else if store.starts_with("postgres") {
+        Location::Postgres { url: store.to_owned(), migrate_url: None }
+    } else {
+        Location::File(PathBuf::from(store))
+    }
+}
+
+/// With a price, so that a run moves credit as well, and with known verdicts, which no run finds
+/// because no two have the same inputs.
+fn judges(url: &str) -> Judges {
+    let mut settings = ProviderSettings::new(ProviderKind::OpenAi, url);
+    settings.concurrency = CONCURRENCY;
+    let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
+    settings.prices.insert("*".to_owned(), price);
+    Judges {
+        providers: BTreeMap::from([(verifiers::PROVIDER.to_owned(), settings)]),
+        cache_for: Some(Duration::from_hours(24)),
+        ..Judges::default()
+    }
+}

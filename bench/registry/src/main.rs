@@ -1,0 +1,221 @@
+//! What does a run of a verifier cost beside the call of its judge, and do lists stay as fast?
+#![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
+
+mod bare;
+mod judge;
+mod jurat;
+mod request;
+mod stores;
+mod verifiers;
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
+use jurat_bench_load::{
+    Comparison, Method, Plan, Running, Stop, Subject, Target, Vary, compare, report, spawn,
+};
+use mimalloc::MiMalloc;
+use serde_json::json;
+use tokio::runtime::Builder;
+
+use crate::stores::Stores;
+
+/// The allocator that is shipped, for every role alike.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+#[derive(Debug, Parser)]
+#[command(about = "Measures runs of a verifier beside its judge, and lists of many verifiers.")]
+struct Arguments {
+    /// Clients that run the verifier at once, each number for itself.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 64])]
+    clients: Vec<usize>,
+    /// Verifiers of the account whose list is read, each number in a store of its own.
+    #[arg(long, value_delimiter = ',', default_values_t = [10, 1_000, 100_000])]
+    verifiers: Vec<u32>,
+    /// How long one turn lasts, after its warm-up.
+    #[arg(long, default_value_t = 4)]
+    seconds: u64,
+    /// Ends a turn after this many requests instead.
+    #[arg(long)]
+    requests: Option<u64>,
+    /// Requests per connection that are not counted, at the start of each turn.
+    #[arg(long, default_value_t = 50)]
+    warm_up: u64,
+    /// How many turns each subject gets.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Keeps everything on this PostgreSQL server, in schemas that are dropped at the end; by
+    /// default in files of SQLite.
+    #[arg(long)]
+    postgres: Option<String>,
+    /// Fails when the median of a list or of a verifier takes so many times as long with the most
+    /// verifiers as with the fewest.
+    #[arg(long, default_value_t = 2.0)]
+    most_ratio: f64,
+    /// Prints the figures as JSON, every turn included.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+/// What this program does when it is started by itself.
+#[derive(Debug, Clone, Subcommand)]
+#[command(hide = true)]
+enum Role {
+    /// A judge that finds everything met, at once.
+    Judge,
+    /// A handler that asks the judge and keeps nothing.
+    Bare { judge: String },
+    /// The real server, with so many verifiers of that judge.
+    Jurat { judge: String, verifiers: u32, store: String },
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match arguments.role.clone() {
+        // The load comes from one thread, so that the roles have the other cores.
+        None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
+        Some(role) => Builder::new_multi_thread().enable_all().build()?.block_on(serve(role)),
+    }
+}
+
+async fn serve(role: Role) -> Result<()> {
+    match role {
+        Role::Judge => judge::serve().await,
+        Role::Bare { judge } => bare::serve(&judge).await,
+        Role::Jurat { judge, verifiers, store } => jurat::serve(&judge, verifiers, &store).await,
+    }
+}
+
+async fn measure(arguments: &Arguments) -> Result<()> {
+    let stores = Stores::new(arguments.postgres.clone()).await?;
+    let measured = measure_on(&stores, arguments).await;
+    stores.drop().await?;
+    let Figures { runs, lists, shows } = measured?;
+    let store = stores.name();
+    if arguments.json {
+        let runs: Vec<_> = runs.iter().map(report::to_json).collect();
+        let (lists, shows) = (report::to_json(&lists), report::to_json(&shows));
+        println!("{}", json!({ "store": store, "runs": runs, "lists": lists, "shows": shows }));
+    } else {
+        for runs in &runs {
+            println!("Runs, {} clients, {store}:\n", runs.plan.connections);
+            println!("{}\n", report::to_table(runs));
+        }
+        println!("The first page of the list, {store}:\n\n{}\n", report::to_table(&lists));
+        println!("One verifier, {store}:\n\n{}", report::to_table(&shows));
+    }
+    check_flat("a list", &lists, arguments.most_ratio)?;
+    check_flat("a verifier", &shows, arguments.most_ratio)
+}
+
+struct Figures {
+    runs: Vec<Comparison>,
+    lists: Comparison,
+    shows: Comparison,
+}
+
+async fn measure_on(stores: &Stores, arguments: &Arguments) -> Result<Figures> {
+    let judge = spawn(&["judge".to_owned()]).await?;
+    let runs = measure_runs(stores, &judge, arguments).await?;
+    let (lists, shows) = measure_lists(stores, &judge, arguments).await?;
+    Ok(Figures { runs, lists, shows })
+}
+
+/// The bare call of the judge, a handler that makes it, and the server.
+async fn measure_runs(
+    stores: &Stores,
+    judge: &Running,
+    arguments: &Arguments,
+) -> Result<Vec<Comparison>> {
+    let url = format!("http://{}", judge.address);
+    let bare = spawn(&["bare".to_owned(), url.clone()]).await?;
+    let mut running = Vec::new();
+    for (name, store) in stores.of_runs().await? {
+        running.push((name, spawn_server(&url, 1, &store).await?));
+    }
+    let mut subjects = vec![
+        subject("call", judge, None, request::of_judge(judge)),
+        subject("bare", &bare, Some(judge), request::of_run(&bare)?),
+    ];
+    for (name, server) in &running {
+        subjects.push(subject(name, server, Some(judge), request::of_run(server)?));
+    }
+    let mut comparisons = Vec::new();
+    for clients in &arguments.clients {
+        let plan = plan(arguments, *clients);
+        comparisons.push(compare(&subjects, plan, arguments.rounds).await?);
+    }
+    Ok(comparisons)
+}
+
+/// The first page of the list, and one verifier after the other, each with few and many of them.
+async fn measure_lists(
+    stores: &Stores,
+    judge: &Running,
+    arguments: &Arguments,
+) -> Result<(Comparison, Comparison)> {
+    let url = format!("http://{}", judge.address);
+    let (mut running, mut lists, mut shows) = (Vec::new(), Vec::new(), Vec::new());
+    for count in &arguments.verifiers {
+        let server = spawn_server(&url, *count, &stores.new_store().await?).await?;
+        let name = format!("{count} verifiers");
+        let read = |path: &str, vary, marker: &str| {
+            anyhow::Ok(Target {
+                address: server.address,
+                method: Method::GET,
+                path: path.to_owned(),
+                headers: request::headers(&server)?,
+                body: bytes::Bytes::new(),
+                vary,
+                marker: marker.to_owned(),
+            })
+        };
+        let first = verifiers::name(0);
+        let list = read("/v1/verifiers", Vary::Nothing, &first)?;
+        lists.push(subject(&name, &server, None, list));
+        let vary = Vary::Path { below: u64::from(*count) };
+        let show = read("/v1/verifiers/bench-", vary, "\"criterion\"")?;
+        shows.push(subject(&name, &server, None, show));
+        running.push(server);
+    }
+    let plan = plan(arguments, 1);
+    let lists = compare(&lists, plan, arguments.rounds).await?;
+    let shows = compare(&shows, plan, arguments.rounds).await?;
+    Ok((lists, shows))
+}
+
+async fn spawn_server(judge: &str, verifiers: u32, store: &str) -> Result<Running> {
+    let words = ["jurat".to_owned(), judge.to_owned(), verifiers.to_string(), store.to_owned()];
+    spawn(&words).await
+}
+
+fn subject(name: &str, role: &Running, peer: Option<&Running>, target: Target) -> Subject {
+    let peers = peer.map(|peer| peer.pid).into_iter().collect();
+    Subject { name: name.to_owned(), target, pid: role.pid, peers }
+}
+
+fn plan(arguments: &Arguments, connections: usize) -> Plan {
+    let stop = match arguments.requests {
+        Some(requests) => Stop::Requests(requests),
+        None => Stop::After(Duration::from_secs(arguments.seconds)),
+    };
+    Plan { connections: connections.max(1), warm_up: arguments.warm_up, stop }
+}
+
+fn check_flat(what: &str, comparison: &Comparison, most: f64) -> Result<()> {
+    let (Some(few), Some(many)) = (comparison.subjects.first(), comparison.subjects.last()) else {
+        return Ok(());
+    };
+    let [_, p50, ..] = many.over(few);
+    match p50 {
+        Some(ratio) if most < ratio.median => {
+            let (few, many, ratio) = (&few.name, &many.name, ratio.median);
+            bail!("{what} takes {ratio:.2} times as long with {many} as with {few}")
+        }
+        _ => Ok(()),
+    }
+}

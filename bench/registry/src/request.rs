@@ -1,0 +1,90 @@
+//! What is asked: of the server and of the handler a run, of the judge what comes of it.
+
+use anyhow::{Context as _, Result};
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use jurat_bench_load::load::DIGITS;
+use jurat_bench_load::{Method, Running, Target, Vary};
+use jurat_core::judge::{Materials, Question, Role, mark, prompt};
+use serde_json::{Value, json};
+
+use crate::{judge, verifiers};
+
+const SOURCE: &str = "The report of the harbour office has the arrivals of each month, and names the \
+    ships, their captains and what they carried; for March it has forty-one of them.";
+
+/// A run with inputs that nobody has judged before, so that the server has to ask the judge.
+pub(crate) fn of_run(role: &Running) -> Result<Target> {
+    let body = json!({ "inputs": { "response": response(), "source": SOURCE } }).to_string();
+    Ok(Target {
+        address: role.address,
+        method: Method::POST,
+        path: format!("/v1/verifiers/{}/runs", verifiers::name(0)),
+        headers: headers(role)?,
+        vary: Vary::Body { at: body.find(&zeros()).context("no number in the body")? },
+        body: Bytes::from(body),
+        marker: "\"passed\":true".to_owned(),
+    })
+}
+
+/// The call that such a run makes.
+pub(crate) fn of_judge(role: &Running) -> Target {
+    Target {
+        address: role.address,
+        method: Method::POST,
+        path: "/chat/completions".to_owned(),
+        headers: Vec::new(),
+        body: to_judge(&response(), SOURCE),
+        // The judge looks at nothing, so nothing has to differ.
+        vary: Vary::Nothing,
+        marker: judge::MARKER.to_owned(),
+    }
+}
+
+/// The same words as the server sends to its judge.
+pub(crate) fn to_judge(response: &str, source: &str) -> Bytes {
+    let config = verifiers::config();
+    let question = Question {
+        criterion: config.criterion,
+        contract: config.contract,
+        fields: config.fields,
+        inputs: verifiers::inputs(response, source),
+        examples: config.examples,
+    };
+    let prompt = prompt(&Materials {
+        question: &question,
+        mark: &mark(7, &question),
+        image: None,
+        example_images: &vec![None; question.examples.len()],
+        commitment: None,
+        repair: None,
+    });
+    let mut messages = vec![json!({ "role": "system", "content": prompt.system })];
+    messages.extend(prompt.turns.iter().map(|turn| {
+        let role = if turn.role == Role::User { "user" } else { "assistant" };
+        json!({ "role": role, "content": turn.text })
+    }));
+    let body: Value = json!({
+        "model": "instant",
+        "max_completion_tokens": 2_048,
+        "messages": messages,
+        "response_format": { "type": "json_schema", "json_schema": { "schema": prompt.schema } },
+    });
+    Bytes::from(body.to_string())
+}
+
+/// The bearer token, for a role that has one.
+pub(crate) fn headers(role: &Running) -> Result<Vec<(HeaderName, HeaderValue)>> {
+    if role.note.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {}", role.note))?)])
+}
+
+fn response() -> String {
+    format!("Forty-one ships came in during March, says note {}.", zeros())
+}
+
+fn zeros() -> String {
+    "0".repeat(DIGITS)
+}
