@@ -3,6 +3,7 @@
 mod check;
 mod execute;
 mod judge;
+mod node;
 mod review;
 mod verify;
 
@@ -111,6 +112,7 @@ impl Engine {
     pub(crate) async fn ask(&self, errand: &Arc<Errand>, index: usize) -> Asked {
         match &errand.places {
             Places::Judges(models) => self.ask_judge(errand, &models[index]).await,
+            Places::Node => node::answer(&errand.checks).into(),
             Places::Executors(places) => {
                 let place = &places[index];
                 let mut asked = self.ask_executor(errand, index, place).await;

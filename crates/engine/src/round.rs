@@ -20,6 +20,7 @@ use crate::{
     ask::{Checks, Errand},
     executors::require,
     keys::RoundPlace,
+    places::Takers,
     pool::PoolView,
     semantic::{Bound, Found},
     trace,
@@ -188,7 +189,7 @@ impl Engine {
         (view, verifier): (&PoolView, Option<&Arc<Bound>>),
         deadline: Instant,
     ) -> Result<Checks, EngineError> {
-        if verifier.is_none() || !Bound::takes_seats(job) {
+        if Takers::of(job) == Takers::Executors {
             // Probing takes a part of the time at the most; whom it did not reach is not chosen.
             let probing = self.probe_stale(job, view);
             let within = Duration::from_millis(job.timeout_ms / 4);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jurat_core::{
     caller::{Caller, Scope},
-    job::{Job, Kind},
+    job::Job,
     judge::Question,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC, Semantic},
     verifier::{InputError, ModelRef, VerifierVersion},
@@ -110,12 +110,6 @@ impl Engine {
 }
 
 impl Bound {
-    /// Whether the judges take the seats of a round. Where the candidate is yet to come, executors
-    /// do, and what they answer is judged.
-    pub(crate) fn takes_seats(job: &Job) -> bool {
-        job.work.kind() == Kind::Validate
-    }
-
     /// The judge that the version names.
     pub(crate) fn judge(&self) -> &ModelRef {
         &self.version.config.judge.model

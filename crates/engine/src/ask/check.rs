@@ -15,7 +15,7 @@ use jurat_guard::bounded::{NotDone, RefusedPolicy, RefusedSchema};
 use serde_json::json;
 
 use super::{judge::Judging, review::Review};
-use crate::{Engine, EngineError, pool::PoolView, semantic::Bound};
+use crate::{Engine, EngineError, places::Takers, pool::PoolView, semantic::Bound};
 
 /// A policy that can be evaluated, and what it says of the caller's own candidate.
 #[derive(Debug)]
@@ -73,6 +73,13 @@ impl Engine {
                 return Err(EngineError::TooMuchWork(verdict.notes.join("; ")));
             }
             own = Some(verdict);
+        }
+        if own.is_none() && Takers::of(job) == Takers::Node {
+            let reason = format!(
+                "`{}` is nothing that this server can decide alone; it needs an executor",
+                job.policy.policy_id
+            );
+            return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
         }
         Ok(Checks { policy, ours, schema, candidate, own, judging, review })
     }
