@@ -24,4 +24,5 @@ pub mod v2;
 pub mod verifier_runs;
 pub mod verifier_tests;
 pub mod verifiers;
+pub mod verify;
 pub mod words;

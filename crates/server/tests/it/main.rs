@@ -18,4 +18,5 @@ mod postgres;
 mod signature;
 mod stream;
 mod v1;
+mod verify;
 mod without_waiting;
