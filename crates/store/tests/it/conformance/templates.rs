@@ -113,10 +113,7 @@ async fn try_publish(store: &dyn Store, publish: &Publish) -> Written<Published,
 }
 
 async fn published(store: &dyn Store, author: &Author, number: u32) -> Published {
-    match try_publish(store, &publication(author, number)).await {
-        Written::Done(published) => published,
-        other => panic!("{other:?}"),
-    }
+    done(try_publish(store, &publication(author, number)).await).unwrap()
 }
 
 fn named(handle: &str) -> WhichTemplate {
@@ -157,6 +154,10 @@ async fn changed(
     let change =
         TemplateChange { account: account.clone(), which: named("ann"), change, at: at(30) };
     store.sharing().template_change(&ALL, &change, None).await.unwrap()
+}
+
+fn done<T, R>(written: Written<T, R>) -> Option<T> {
+    if let Written::Done(result) = written { Some(result) } else { None }
 }
 
 fn is_done(written: &Written<Changed, ChangeRefused>) -> bool {
@@ -341,7 +342,7 @@ pub(crate) async fn a_fork_has_verifiers_and_names_of_its_own(backend: &Backend)
     for (number, slug, name) in [(1, "report-2", "cites-2"), (2, "report-3", "cites-3")] {
         let fork = forking(&id, &bob.account, number);
         let written = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
-        let Written::Done(forked) = written else { panic!("{written:?}") };
+        let forked = done(written).unwrap();
         assert_eq!(forked.slug, slug);
         let which = Which::Id(fork.verifiers[0].id.clone());
         let own = owned(store, &bob.account, &which).await.unwrap();
