@@ -31,6 +31,7 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
         // One key stands for all callers.
         limits: Limits { rounds_per_key: usize::MAX, ..Limits::default() },
         judges: judges(judge),
+        accounts: jurat_engine::Accounts::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
     engine.key_ensure_admin(&key).await?;

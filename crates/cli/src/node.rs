@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jurat_engine::{Engine, Judges, Limits, Parts, SystemClock};
+use jurat_engine::{Accounts, Engine, Judges, Limits, Parts, SystemClock};
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::{Location, StoreError};
 
@@ -15,7 +15,7 @@ pub(crate) async fn engine(
     state: &State,
     store: &Location,
     limits: Limits,
-    judges: Judges,
+    (judges, accounts): (Judges, Accounts),
 ) -> anyhow::Result<Engine> {
     let admin = state.admin_key()?;
     let node_key = state.node_key()?;
@@ -29,6 +29,7 @@ pub(crate) async fn engine(
         secrets: Arc::new(config::variable),
         limits,
         judges,
+        accounts,
     };
     let engine = Engine::new(parts);
     engine.key_ensure_admin(&admin).await?;

@@ -1,6 +1,7 @@
 //! What each operation is for, what it takes, and what it answers.
 
 mod credits;
+mod logins;
 mod people;
 mod verifiers;
 
@@ -101,7 +102,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
-        _ => return verifiers::describe(route).or_else(|| people::describe(route)),
+        _ => return verifiers::describe(route).or_else(|| people::describe(route))
+            .or_else(|| logins::describe(route)),
     })
 }
 
