@@ -11,6 +11,7 @@ mod request;
 mod rounds;
 mod serve;
 mod verifiers;
+mod workflows;
 
 use std::path::PathBuf;
 
@@ -32,6 +33,11 @@ pub(crate) use self::{
     verifiers::{
         DeployVerifier, DiffVersions, InputArgs, JudgeArgs, ListRuns, ListVerifiers, ListVersions,
         NamedVersion, RemoveVerifier, RunVerifier, Runs, RunsCommand, Verifiers,
+    },
+    workflows::{
+        DeleteWorkflow, DeleteWorkflowVersion, GetWorkflow, GrantWorkflow, ListWorkflows,
+        NamedWorkflow, PublishWorkflow, PutFile, RevokeWorkflowGrant, RmFile, RunChecks,
+        SearchWorkflows, TransferWorkflow, Workflows,
     },
 };
 
@@ -176,6 +182,9 @@ pub(crate) enum Command {
     /// Deploys, runs and measures verifiers: versioned checks that a judge decides
     #[command(subcommand)]
     Verifiers(Verifiers),
+    /// Saves, shares and checks workflows: runbooks that name their verifiers
+    #[command(subcommand, visible_alias = "skills")]
+    Workflows(Workflows),
     /// Makes, lists, revokes and rotates API keys
     #[command(subcommand)]
     Keys(Keys),

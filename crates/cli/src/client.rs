@@ -96,6 +96,15 @@ impl Call {
         Self::new(Method::DELETE, path, None)
     }
 
+    pub(crate) fn patch(path: String, body: Value) -> Self {
+        Self::new(Method::PATCH, path, Some(Content::Value(body)))
+    }
+
+    /// Sends a body along with a method that seldom has one.
+    pub(crate) fn sending(self, body: Value) -> Self {
+        Self { body: Some(Content::Value(body)), ..self }
+    }
+
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
         Self::new(Method::POST, path.into(), Some(Content::Value(body)))
     }

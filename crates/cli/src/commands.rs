@@ -3,6 +3,7 @@
 mod account;
 mod backup;
 mod config;
+mod confirm;
 mod consensus;
 mod doctor;
 mod executors;
@@ -18,6 +19,7 @@ mod runtime;
 mod serve;
 mod sessions;
 mod verifiers;
+mod workflows;
 
 use clap::CommandFactory as _;
 use serde_json::Value;
@@ -75,6 +77,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
         Command::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
+        Command::Workflows(command) => Box::pin(workflows::run(context, command)).await,
         Command::Whoami => Box::pin(account::whoami(context)).await,
         Command::Usage => Box::pin(account::usage(context)).await,
         Command::Admin(command) => Box::pin(account::admin(context, command)).await,

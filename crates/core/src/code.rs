@@ -26,9 +26,15 @@ words!(
         /// The policy does not exist, or its hash or parameters are wrong.
         PolicyInvalid => "policy_invalid",
         NotFound => "not_found",
+        /// Nobody that the caller may know of has the name.
+        UserNotFound => "user_not_found",
         MethodNotAllowed => "method_not_allowed",
         /// A name that is taken, or an object that is in use.
         Conflict => "conflict",
+        /// A name that several shared workflows have.
+        AmbiguousWorkflowReference => "ambiguous_workflow_reference",
+        /// Who owns a workflow cannot leave it.
+        WorkflowOwnershipMustTransfer => "workflow_ownership_must_transfer",
         /// An idempotency key that was used for another request.
         IdempotencyMismatch => "idempotency_mismatch",
         /// The credit of the account does not pay for it.
@@ -90,10 +96,12 @@ impl Code {
             Self::AuthRequired | Self::InvalidCredentials => 401,
             Self::BudgetExhausted => 402,
             Self::Forbidden | Self::AccountSuspended | Self::HostRefused => 403,
-            Self::NotFound => 404,
+            Self::NotFound | Self::UserNotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
             Self::Conflict
+            | Self::AmbiguousWorkflowReference
+            | Self::WorkflowOwnershipMustTransfer
             | Self::IdempotencyMismatch
             | Self::ConsensusDisagreement
             | Self::HandleTaken
@@ -137,6 +145,9 @@ impl Code {
             | Self::Forbidden
             | Self::HostRefused
             | Self::NotFound
+            | Self::UserNotFound
+            | Self::AmbiguousWorkflowReference
+            | Self::WorkflowOwnershipMustTransfer
             | Self::MethodNotAllowed
             | Self::Conflict
             | Self::IdempotencyMismatch
@@ -189,6 +200,13 @@ impl Code {
                 "Leave `policy_hash` out, and check `policy_id` and `policy_params` against the policy's page."
             }
             Self::NotFound => "Check the address and the identifier.",
+            Self::UserNotFound => {
+                "Check the e-mail address or the handle; a team must be one that you are in."
+            }
+            Self::AmbiguousWorkflowReference => "Name the workflow by its id.",
+            Self::WorkflowOwnershipMustTransfer => {
+                "Transfer the workflow to somebody else, archive it, or delete it."
+            }
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
             Self::Conflict => {
                 "Read the current state, then choose another name or remove the old one."

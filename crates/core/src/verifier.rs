@@ -7,6 +7,7 @@ pub mod system;
 
 use std::str::FromStr;
 
+pub(crate) use self::reference::is_uuid;
 pub use self::{
     config::{Config, Effort, Example, InputError, JudgeSettings, ModelRef},
     draft::NewVersion,

@@ -1,8 +1,25 @@
 //! Workflows: private, versioned runbooks that name the verifiers they depend on.
 
+pub mod authoring;
+pub mod checks;
+pub mod draft;
+pub mod file;
+pub mod front_matter;
+mod reference;
+pub mod search;
+
 use std::str::FromStr;
 
-use crate::job::words;
+pub use self::{
+    file::{ContentKind, FileContent, FileEntry, NewFile},
+    reference::{Slug, WorkflowRef, WorkflowRefError, WorkflowWhich},
+};
+use crate::{
+    id::AccountId,
+    job::words,
+    time::Timestamp,
+    verifier::{VerifierRef, Which},
+};
 
 words!(
     /// What somebody may do with a workflow, from less to more.
@@ -29,6 +46,24 @@ words!(
     }
 );
 
+words!(
+    /// How a version came to be, as its author says.
+    Source {
+        Manual => "manual",
+        Teach => "teach",
+        Optimization => "optimization",
+        DescriptionOptimization => "description_optimization",
+        Audit => "audit",
+        /// It was copied from a template.
+        Fork => "fork",
+    }
+);
+
+words!(
+    /// Whose workflows, or templates, are meant.
+    Whose { Mine => "mine", All => "all", SharedWithMe => "shared-with-me" }
+);
+
 impl Role {
     /// What comes with the role for the verifiers that the workflow names.
     pub const fn on_verifiers(self) -> VerifierRole {
@@ -36,6 +71,158 @@ impl Role {
             Self::View => VerifierRole::Exec,
             Self::Edit | Self::Admin => VerifierRole::Tune,
             Self::Owner => VerifierRole::Owner,
+        }
+    }
+}
+
+pub const NAME_CHARS: usize = 128;
+pub const DESCRIPTION_CHARS: usize = 1_024;
+pub const OUTCOME_CHARS: usize = 1_024;
+pub const BODY_BYTES: usize = 512 * 1024;
+pub const MOST_TAGS: usize = 32;
+pub const TAG_CHARS: usize = 64;
+pub const MOST_BINDINGS: usize = 64;
+/// The most grants of one workflow.
+pub const MOST_GRANTS: u32 = 500;
+
+/// A workflow as a list shows it, with what its current version says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workflow {
+    /// Whose it is.
+    pub account: AccountId,
+    /// A UUID.
+    pub id: String,
+    pub slug: String,
+    pub name: String,
+    pub description: String,
+    pub outcome: String,
+    pub tags: Vec<String>,
+    pub current_version: u32,
+    /// Must be given to save the next version; drawn anew with each.
+    pub version_token: String,
+    /// The template that it was forked from.
+    pub parent: Option<Parent>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub archived_at: Option<Timestamp>,
+}
+
+/// The version of a template that a workflow was forked from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    pub template_id: String,
+    pub version: u32,
+}
+
+/// A workflow that somebody reaches, and how far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    pub workflow: Workflow,
+    pub role: Role,
+    /// The first version that is seen; zero for all.
+    pub floor: u32,
+}
+
+impl Reached {
+    pub const fn sees(&self, version: u32) -> bool {
+        self.floor <= version
+    }
+}
+
+/// One version of a workflow. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowVersion {
+    pub version: u32,
+    pub name: String,
+    pub description: String,
+    pub outcome: String,
+    pub tags: Vec<String>,
+    /// Markdown, as it was sent.
+    pub body: String,
+    pub source: Source,
+    pub bindings: Vec<Binding>,
+    pub files: Vec<FileEntry>,
+    pub created_by: AccountId,
+    pub created_at: Timestamp,
+}
+
+/// A verifier that a workflow names, under a name of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    pub name: String,
+    pub verifier_id: String,
+    /// The pinned version; `None` for the current one.
+    pub version: Option<u32>,
+}
+
+/// A binding as it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewBinding {
+    pub name: String,
+    pub verifier: VerifierRef,
+}
+
+impl NewBinding {
+    /// Says what is wrong with it.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match self.verifier.which {
+            Which::System(_) => {
+                Err("names a verifier of the platform, which everybody runs without a binding")
+            }
+            Which::Id(_) | Which::Name(_) => Ok(()),
+        }
+    }
+}
+
+/// Whether a text is a name of a binding: that of a verifier that begins with no hyphen.
+pub fn is_binding_name(text: &str) -> bool {
+    crate::verifier::is_name(text) && !text.starts_with('-')
+}
+
+/// Whether a text can be a tag. What would not stand alone in a list of tags cannot.
+pub fn is_tag(text: &str) -> bool {
+    let is_plain = |c: char| !c.is_control() && !matches!(c, '"' | '\\' | ',' | '[' | ']');
+    !text.trim().is_empty()
+        && text.trim() == text
+        && text.chars().count() <= TAG_CHARS
+        && text.chars().all(is_plain)
+}
+
+/// Somebody who may use a workflow that is not theirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantLine {
+    pub grantee: AccountId,
+    /// Whether the grantee is a team, through which its members have it.
+    pub is_team: bool,
+    /// What people know the grantee by.
+    pub grantee_label: String,
+    pub role: Role,
+    /// The first version that is shared; zero for the whole history.
+    pub floor: u32,
+    /// What people know the one by who granted it.
+    pub granted_by: String,
+    pub granted_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_in_order() {
+        assert!(Role::View < Role::Edit && Role::Edit < Role::Admin && Role::Admin < Role::Owner);
+        assert!(
+            VerifierRole::Exec < VerifierRole::Tune && VerifierRole::Tune < VerifierRole::Owner
+        );
+    }
+
+    #[test]
+    fn a_tag_stands_alone_in_a_list() {
+        for tag in ["sre", "post mortem", "größe", "a/b"] {
+            assert!(is_tag(tag), "{tag}");
+        }
+        for text in ["", " ", " a", "a,b", "a\"b", "a\\b", "a\nb", &"a".repeat(65)] {
+            assert!(!is_tag(text), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use jurat_core::{
     caller::Scope, code::Code, ledger::usd, policy::BindError, schema::SchemaError,
-    select::SelectError, verifier::InputError,
+    select::SelectError, verifier::InputError, workflow::Role,
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
@@ -25,6 +25,19 @@ pub enum EngineError {
     /// A deploy that does not follow the present version.
     #[error("{problem}")]
     Token { problem: String, current: Option<String> },
+    /// A save that does not follow the present version.
+    #[error("{problem}")]
+    SaveToken { problem: String, current: Option<String> },
+    #[error("`{0}` names several workflows that others share with you")]
+    WorkflowAmbiguous(String),
+    #[error("there is nobody by this name")]
+    UserNotFound,
+    #[error("the owner of a workflow cannot leave it")]
+    OwnerStays,
+    #[error("this needs the role `{needs}` on the workflow, and yours is `{has}`")]
+    RoleTooLow { has: Role, needs: Role },
+    #[error("nobody grants a higher role than their own, and yours is `{0}`")]
+    RoleAboveOwn(Role),
     #[error(transparent)]
     Input(#[from] InputError),
     #[error("`{field}` {reason}")]
@@ -72,10 +85,16 @@ impl EngineError {
 
     pub fn code(&self) -> Code {
         match self {
-            Self::Forbidden(_) | Self::Denied(_) => Code::Forbidden,
+            Self::Forbidden(_)
+            | Self::Denied(_)
+            | Self::RoleTooLow { .. }
+            | Self::RoleAboveOwn(_) => Code::Forbidden,
             Self::NotFound { .. } => Code::NotFound,
+            Self::UserNotFound => Code::UserNotFound,
+            Self::WorkflowAmbiguous(_) => Code::AmbiguousWorkflowReference,
+            Self::OwnerStays => Code::WorkflowOwnershipMustTransfer,
+            Self::Conflict(_) | Self::Token { .. } | Self::SaveToken { .. } => Code::Conflict,
             Self::Refused { code, .. } => *code,
-            Self::Conflict(_) | Self::Token { .. } => Code::Conflict,
             Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
@@ -119,6 +138,12 @@ impl EngineError {
             | Self::NotFound { .. }
             | Self::Conflict(_)
             | Self::Token { .. }
+            | Self::SaveToken { .. }
+            | Self::WorkflowAmbiguous(_)
+            | Self::UserNotFound
+            | Self::OwnerStays
+            | Self::RoleTooLow { .. }
+            | Self::RoleAboveOwn(_)
             | Self::Select(SelectError::Unavailable { .. })
             | Self::KeyReused(_)
             | Self::Overdrawn { .. }

@@ -37,6 +37,7 @@ pub mod trace;
 mod under_way;
 mod verifiers;
 mod wait;
+mod workflows;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -46,7 +47,10 @@ use jurat_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::{Deployment, Measurement, Page as EnginePage, SavedAnswer, VersionSummary};
+pub use jurat_store::{
+    Deployment, FileRead, Granting, Left, Lineage, Measurement, Offered, Page as EnginePage,
+    ReachedVerifier, Revoking, Saved, SavedAnswer, Upstream, VersionSummary, WorkflowView,
+};
 
 pub use self::{
     begun::Begun,
@@ -68,8 +72,10 @@ pub use self::{
     signature::NodeKey,
     verifiers::{
         CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
-        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierView, VersionList,
+        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierPage, VerifierView,
+        VersionList,
     },
+    workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
 };
 use self::{
     judge::Bench,

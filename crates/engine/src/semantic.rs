@@ -74,16 +74,12 @@ impl Engine {
                 problem: format!("names a {what} that is not there: `{id}`"),
             })
         })?;
-        self.measured(caller, version).await
+        self.measured(version).await
     }
 
-    pub(crate) async fn measured(
-        &self,
-        caller: &Caller,
-        version: VerifierVersion,
-    ) -> Result<Found, EngineError> {
-        let id = &version.verifier.id;
-        let measured = self.inner.store.measurements(caller.account(), id, version.version).await?;
+    pub(crate) async fn measured(&self, version: VerifierVersion) -> Result<Found, EngineError> {
+        let (owner, id) = (&version.verifier.account, &version.verifier.id);
+        let measured = self.inner.store.measurements(owner, id, version.version).await?;
         Ok(Found { version: Arc::new(version), measured: Arc::new(measured) })
     }
 

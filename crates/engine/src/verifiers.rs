@@ -1,4 +1,5 @@
-//! Operations on verifiers. They belong to an account; what it cannot reach does not exist for it.
+//! Operations on verifiers. They belong to an account, which may share them through workflows;
+//! what a caller cannot reach does not exist for it.
 
 mod deploy;
 mod judged_by;
@@ -10,8 +11,11 @@ mod runs;
 use jurat_core::{
     caller::{Caller, Scope},
     verifier::{Verifier, VerifierRef, VerifierVersion, Which, system},
+    workflow::VerifierRole,
 };
-use jurat_store::{Measurement, Page, VersionSummary};
+use jurat_store::{
+    Found, Measurement, ReachedVerifier, VerifierAsked, VerifierQuery, VersionQuery, VersionSummary,
+};
 
 pub use self::{
     measure::{
@@ -21,13 +25,21 @@ pub use self::{
     run::{RunRequest, RunView},
     runs::{RunQuery, RunRecord},
 };
-use crate::{Engine, EngineError, executors::require};
+use crate::{Engine, EngineError, executors::require, workflows::behalf};
 
 /// A version with what was found when it was measured, the newest of each purpose.
 #[derive(Debug, Clone)]
 pub struct VerifierView {
     pub version: VerifierVersion,
     pub measured: Vec<Measurement>,
+}
+
+/// A part of the list of verifiers.
+#[derive(Debug, Clone)]
+pub struct VerifierPage {
+    /// Starts behind this name and id.
+    pub after: Option<(String, String)>,
+    pub limit: u32,
 }
 
 /// The versions of a verifier, newest first.
@@ -38,14 +50,19 @@ pub struct VersionList {
 }
 
 impl Engine {
-    /// The account's active verifiers by name.
+    /// The active verifiers that the caller reaches, by name.
     pub async fn verifier_list(
         &self,
         caller: &Caller,
-        page: &Page,
-    ) -> Result<Vec<Verifier>, EngineError> {
+        page: &VerifierPage,
+    ) -> Result<Vec<ReachedVerifier>, EngineError> {
         require(caller, Scope::VerifiersRead)?;
-        Ok(self.inner.store.verifier_list(caller.account(), page).await?)
+        let query = VerifierQuery {
+            caller: caller.account().clone(),
+            after: page.after.clone(),
+            limit: page.limit,
+        };
+        Ok(self.inner.store.sharing().verifier_list(&behalf(caller), &query).await?)
     }
 
     /// A version in full: the one that is pinned, or the current one.
@@ -55,8 +72,8 @@ impl Engine {
         reference: &VerifierRef,
     ) -> Result<VerifierView, EngineError> {
         require(caller, Scope::VerifiersRead)?;
-        let version = self.verifier_owned(caller, reference).await?;
-        let (account, id) = (caller.account(), &version.verifier.id);
+        let version = self.verifier_reached(caller, reference, VerifierRole::Tune).await?;
+        let (account, id) = (&version.verifier.account, &version.verifier.id);
         let measured = self.inner.store.measurements(account, id, version.version).await?;
         Ok(VerifierView { version, measured })
     }
@@ -71,15 +88,21 @@ impl Engine {
     ) -> Result<VersionList, EngineError> {
         require(caller, Scope::VerifiersRead)?;
         whole(reference)?;
-        let verifier = self.verifier_owned(caller, reference).await?.verifier;
-        let store = &self.inner.store;
+        let found = self.verifier_reached(caller, reference, VerifierRole::Tune).await?;
+        let verifier = found.verifier;
+        let query = VersionQuery {
+            caller: caller.account().clone(),
+            verifier_id: verifier.id.clone(),
+            before,
+            limit,
+        };
         let versions =
-            store.verifier_versions(caller.account(), &verifier.id, before, limit).await?;
+            self.inner.store.sharing().verifier_versions(&behalf(caller), &query).await?;
         Ok(VersionList { verifier, versions })
     }
 
     /// The version that a run or a policy means: of a verifier that comes with the program, or of
-    /// one of the account. All that cannot be reached is missing in the same words.
+    /// one that the caller may run. All that cannot be reached is missing in the same words.
     pub(crate) async fn verifier_resolve(
         &self,
         caller: &Caller,
@@ -87,7 +110,7 @@ impl Engine {
     ) -> Result<VerifierVersion, EngineError> {
         match self.system_version(reference) {
             Some(version) => Ok(version),
-            None => self.verifier_owned(caller, reference).await,
+            None => self.verifier_reached(caller, reference, VerifierRole::Exec).await,
         }
     }
 
@@ -98,16 +121,23 @@ impl Engine {
         Some(known.version(self.judge_of_platform()))
     }
 
-    /// A version of the account's own. Absent, revoked, foreign and system verifiers are looked for
-    /// by the same query.
-    async fn verifier_owned(
+    /// A version of a verifier with which the caller may do this. Absent, revoked, foreign and
+    /// system verifiers are looked for by the same query.
+    pub(crate) async fn verifier_reached(
         &self,
         caller: &Caller,
         reference: &VerifierRef,
+        needs: VerifierRole,
     ) -> Result<VerifierVersion, EngineError> {
-        let VerifierRef { which, version } = reference;
-        let found = self.inner.store.verifier_get(caller.account(), which, *version).await?;
-        found.ok_or_else(|| unknown(reference))
+        let VerifierRef { which, version } = reference.clone();
+        let asked = VerifierAsked { caller: caller.account().clone(), which, version, needs };
+        match self.inner.store.sharing().verifier_get(&behalf(caller), &asked).await? {
+            Found::One(reached) => Ok(reached.version),
+            Found::Nothing => Err(unknown(reference)),
+            Found::Ambiguous => Err(EngineError::Conflict(format!(
+                "`{reference}` names several verifiers that others share with you; use an id"
+            ))),
+        }
     }
 }
 

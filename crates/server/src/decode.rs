@@ -32,6 +32,23 @@ impl<S: Send + Sync> FromRequest<S> for Json {
     }
 }
 
+/// The largest body that holds files.
+pub(crate) const LARGE_BODY_LIMIT: usize = 8 * 1024 * 1024;
+
+/// The same where the body may hold files.
+#[derive(Debug)]
+pub(crate) struct LargeJson(pub(crate) Value);
+
+impl<S: Send + Sync> FromRequest<S> for LargeJson {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
+        check_headers(request.headers()).map_err(|problem| encode::problem(&problem))?;
+        let read = read_up_to(request.into_body(), LARGE_BODY_LIMIT).await;
+        read.map(|(_, value)| Self(value)).map_err(|problem| encode::problem(&problem))
+    }
+}
+
 /// The same where the body may be left out, which is an empty object.
 #[derive(Debug)]
 pub(crate) struct MaybeJson(pub(crate) Value);
@@ -75,8 +92,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PathPair {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         match Path::<(String, String)>::from_request_parts(parts, state).await {
-            Ok(Path((one, two))) if !one.contains('\0') && !two.contains('\0') => {
-                Ok(Self(one, two))
+            Ok(Path((one, other))) if !one.contains('\0') && !other.contains('\0') => {
+                Ok(Self(one, other))
             }
             _ => {
                 let detail = "the address holds characters that no name has";
@@ -86,19 +103,23 @@ impl<S: Send + Sync> FromRequestParts<S> for PathPair {
     }
 }
 
-fn too_large() -> Problem {
-    Problem::new(Code::PayloadTooLarge, format!("the body is larger than {BODY_LIMIT} bytes"))
+fn too_large(limit: usize) -> Problem {
+    Problem::new(Code::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
 }
 
 /// A whole body within its bounds, as it came and as what it says.
 pub(crate) async fn read(body: Body) -> Result<(Bytes, Value), Problem> {
+    read_up_to(body, BODY_LIMIT).await
+}
+
+async fn read_up_to(body: Body, limit: usize) -> Result<(Bytes, Value), Problem> {
     // What is announced to be too large is not waited for, nor invited to come.
-    if body.size_hint().lower() > BODY_LIMIT as u64 {
-        return Err(too_large());
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large(limit));
     }
-    let bytes = to_bytes(body, BODY_LIMIT).await.map_err(|error| {
+    let bytes = to_bytes(body, limit).await.map_err(|error| {
         if is_caused_by::<http_body_util::LengthLimitError>(&error) {
-            too_large()
+            too_large(limit)
         } else if is_caused_by::<TooSlow>(&error) {
             Problem::new(Code::RequestTimeout, TooSlow.to_string())
         } else {

@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use jurat_core::{code::Code, select::SelectError};
 use jurat_engine::EngineError;
 use jurat_wire::problem::{Problem, SessionProblem};
@@ -36,6 +37,13 @@ pub(crate) fn accepted(body: &impl Serialize, location: &str) -> Response {
     if let Ok(location) = HeaderValue::from_str(location) {
         response.headers_mut().insert(header::LOCATION, location);
     }
+    response
+}
+
+/// What is no JSON.
+pub(crate) fn content(content_type: &'static str, bytes: Bytes) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
@@ -135,6 +143,14 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
         problem = problem.with("current_version_token", json!(token)).hinted(format!(
             "Read the current version, then deploy again with `expected_version_token` `{token}`."
         ));
+    }
+    if let EngineError::SaveToken { current: Some(token), .. } = error {
+        problem = problem.with("current_version_token", json!(token)).hinted(format!(
+            "Read the current version, then save again with `expected_version_token` `{token}`."
+        ));
+    }
+    if let EngineError::RoleTooLow { .. } | EngineError::RoleAboveOwn(_) = error {
+        problem = problem.hinted("Ask the owner of the workflow, or somebody with a higher role.");
     }
     if let EngineError::Schema(error) = error {
         problem = problem.with("reason", json!(error.slug()));

@@ -19,6 +19,7 @@ mod teams;
 mod verifier_runs;
 mod verifier_tests;
 mod verifiers;
+mod workflows;
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub(crate) use self::{
     doctor::MOST_ENTRIES,
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
     verifier_runs::run_request,
-    verifiers::measured,
+    verifiers::{cursor_of, listed, listing, measured},
 };
 use crate::{
     auth, encode, layers,
@@ -85,8 +86,79 @@ fn routes() -> Vec<Route> {
     routes.extend(registry_routes());
     routes.extend(people_routes());
     routes.extend(login_routes().map(anyone));
+    routes.extend(workflow_routes!("/v1/workflows"));
+    routes.extend(workflow_routes!("/v1/skills"));
     routes
 }
+
+/// Workflows and who may use them. Clients know them by two names.
+macro_rules! workflow_routes {
+    ($base:literal) => {{
+        let save = route("POST", $base, "workflow_save", post(workflows::save));
+        let list = route("GET", $base, "workflow_list", get(workflows::list));
+        let of = |method, rest, operation, handler| route(method, rest, operation, handler);
+        [
+            save,
+            list,
+            of("POST", concat!($base, "/search"), "workflow_search", post(workflows::search)),
+            of("GET", concat!($base, "/{ref}"), "workflow_get", get(workflows::show)),
+            of("DELETE", concat!($base, "/{ref}"), "workflow_delete", delete(workflows::erase)),
+            of(
+                "GET",
+                concat!($base, "/{ref}/versions/{version}"),
+                "workflow_version_get",
+                get(workflows::show_version),
+            ),
+            of(
+                "DELETE",
+                concat!($base, "/{ref}/versions/{version}"),
+                "workflow_version_delete",
+                delete(workflows::erase_version),
+            ),
+            of("GET", concat!($base, "/{ref}/files"), "workflow_files", get(workflows::read_files)),
+            of(
+                "PATCH",
+                concat!($base, "/{ref}/files"),
+                "workflow_patch_files",
+                patch(workflows::patch),
+            ),
+            of(
+                "POST",
+                concat!($base, "/{ref}/archive"),
+                "workflow_archive",
+                post(workflows::archive),
+            ),
+            of(
+                "POST",
+                concat!($base, "/{ref}/unarchive"),
+                "workflow_unarchive",
+                post(workflows::unarchive),
+            ),
+            of("POST", concat!($base, "/{ref}/grants"), "workflow_grant", post(workflows::grant)),
+            of("GET", concat!($base, "/{ref}/grants"), "workflow_grants", get(workflows::grants)),
+            of(
+                "DELETE",
+                concat!($base, "/{ref}/grants"),
+                "workflow_revoke",
+                delete(workflows::revoke),
+            ),
+            of("POST", concat!($base, "/{ref}/leave"), "workflow_leave", post(workflows::leave)),
+            of(
+                "POST",
+                concat!($base, "/{ref}/transfer-ownership"),
+                "workflow_transfer",
+                post(workflows::transfer),
+            ),
+            of(
+                "GET",
+                concat!($base, "/{ref}/lineage"),
+                "workflow_lineage",
+                get(workflows::lineage),
+            ),
+        ]
+    }};
+}
+use workflow_routes;
 
 /// Verifiers and their runs.
 fn registry_routes() -> Vec<Route> {

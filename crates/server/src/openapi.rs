@@ -82,6 +82,7 @@ fn operation_id(route: &RouteInfo) -> String {
         Some(version @ ("v2" | "v4")) if route.path.starts_with("/api/") => {
             format!("{}_{version}", route.operation)
         }
+        Some("skills") => format!("{}_of_skill", route.operation),
         _ => route.operation.to_owned(),
     }
 }

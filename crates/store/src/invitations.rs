@@ -15,7 +15,7 @@ use crate::{
     both::{Tx, args, operations},
     people::profile_get,
     rows::{Cells, Columns},
-    teams,
+    teams, workflows,
 };
 
 operations! {
@@ -274,7 +274,9 @@ async fn accept(
         InvitationKind::TeamMembership | InvitationKind::TeamOwnership => {
             return accept_team(tx, found, to, at).await;
         }
-        InvitationKind::WorkflowOwnership => Err("workflows cannot be handed over".to_owned()),
+        InvitationKind::WorkflowOwnership => {
+            workflows::transfer(tx, &found.target_id, &found.from, to, at).await?
+        }
         InvitationKind::TemplateOwnership => Err("templates cannot be handed over".to_owned()),
     };
     Ok(handed.map_err(AnswerRefused::Conflict))

@@ -18,6 +18,8 @@ mod rows;
 mod sql;
 mod sqlite;
 mod teams;
+mod verifiers;
+mod workflows;
 
 use std::{
     collections::BTreeMap,
@@ -37,7 +39,6 @@ use jurat_core::{
     run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
-    verifier::{Verifier, VerifierVersion, Which},
 };
 
 pub use self::{
@@ -63,6 +64,15 @@ pub use self::{
     },
     sqlite::Sqlite,
     teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
+    verifiers::{
+        ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,
+    },
+    workflows::{
+        FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
+        OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
+        WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
+        Workflows,
+    },
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -155,23 +165,6 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Adds a version: to the verifier with the name, or as the first of a new one.
     async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed>;
-    /// A version of an active verifier, or its current one; `None` also for a system verifier.
-    async fn verifier_get(
-        &self,
-        account: &AccountId,
-        which: &Which,
-        version: Option<u32>,
-    ) -> Result<Option<VerifierVersion>>;
-    /// The active verifiers of an account by name; a page starts behind a name.
-    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>>;
-    /// The versions of an active verifier, newest first; `before` starts behind a version.
-    async fn verifier_versions(
-        &self,
-        account: &AccountId,
-        verifier_id: &str,
-        before: Option<u32>,
-        limit: u32,
-    ) -> Result<Vec<VersionSummary>>;
     /// Deactivates a verifier for ever. One that is revoked already stays so.
     async fn verifier_revoke(&self, removal: &Removal, once: Option<&Once>)
     -> Result<VerifierGone>;
@@ -267,9 +260,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People + Teams + Invitations + Logins {}
+pub trait Sharing: People + Teams + Invitations + Logins + Verifiers + Workflows {}
 
-impl<S: People + Teams + Invitations + Logins> Sharing for S {}
+impl<S: People + Teams + Invitations + Logins + Verifiers + Workflows> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

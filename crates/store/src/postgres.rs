@@ -22,7 +22,6 @@ use jurat_core::{
     run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
-    verifier::{Verifier, VerifierVersion, Which},
 };
 use sqlx::{
     Connection as _, Executor as _, PgPool, Row as _,
@@ -35,7 +34,7 @@ use crate::{
     Grant, Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page,
     Pruning, Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
     RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended,
-    Suspension, VerifierGone, VersionSummary,
+    Suspension, VerifierGone,
     error::Refusal,
     migrations,
     rows::{
@@ -317,35 +316,6 @@ impl Store for Postgres {
             &mut *self.sight_of(&deploy.account).await?,
             &row,
             once.map(OnceRow::new).as_ref(),
-        )
-        .await
-    }
-
-    async fn verifier_get(
-        &self,
-        account: &AccountId,
-        which: &Which,
-        version: Option<u32>,
-    ) -> Result<Option<VerifierVersion>> {
-        registry::get(&mut *self.sight_of(account).await?, account, which, version).await
-    }
-
-    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
-        registry::list(&mut *self.sight_of(account).await?, account, page).await
-    }
-
-    async fn verifier_versions(
-        &self,
-        account: &AccountId,
-        verifier_id: &str,
-        before: Option<u32>,
-        limit: u32,
-    ) -> Result<Vec<VersionSummary>> {
-        registry::versions(
-            &mut *self.sight_of(account).await?,
-            account,
-            verifier_id,
-            (before, limit),
         )
         .await
     }

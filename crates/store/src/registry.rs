@@ -38,6 +38,8 @@ pub enum Deployed {
     TokenUnexpected,
     /// The name belongs to a verifier that was revoked.
     NameRevoked,
+    /// The token is that of none of several verifiers of others with the name.
+    NameAmbiguous,
     /// Its idempotency key was used before; nothing changed.
     Repeated,
 }

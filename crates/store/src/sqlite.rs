@@ -23,7 +23,6 @@ use jurat_core::{
     run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
-    verifier::{Verifier, VerifierVersion, Which},
 };
 use rusqlite::{Connection, ErrorCode, Params, Row};
 
@@ -33,7 +32,7 @@ use crate::{
     KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
     SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, Suspension,
-    VerifierGone, VersionSummary,
+    VerifierGone,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
@@ -268,32 +267,6 @@ impl Store for Sqlite {
     async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
         let (row, once) = (DeployRow::new(deploy)?, once.map(OnceRow::new));
         self.write(move |tx| registry::deploy(tx, &row, once.as_ref())).await
-    }
-
-    async fn verifier_get(
-        &self,
-        account: &AccountId,
-        which: &Which,
-        version: Option<u32>,
-    ) -> Result<Option<VerifierVersion>> {
-        let (account, which) = (account.clone(), which.clone());
-        self.read(move |tx| registry::get(tx, &account, &which, version)).await
-    }
-
-    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
-        let (account, page) = (account.clone(), page.clone());
-        self.read(move |tx| registry::list(tx, &account, &page)).await
-    }
-
-    async fn verifier_versions(
-        &self,
-        account: &AccountId,
-        verifier_id: &str,
-        before: Option<u32>,
-        limit: u32,
-    ) -> Result<Vec<VersionSummary>> {
-        let (account, id) = (account.clone(), verifier_id.to_owned());
-        self.read(move |tx| registry::versions(tx, &account, &id, (before, limit))).await
     }
 
     async fn verifier_revoke(

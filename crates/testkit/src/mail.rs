@@ -33,9 +33,8 @@ impl Outbox {
     pub async fn next_to(&self, address: &str) -> Mail {
         loop {
             let came = self.came.notified();
-            let mut mails = std::mem::take(
-                &mut *self.mails.lock().unwrap_or_else(PoisonError::into_inner),
-            );
+            let mut mails =
+                std::mem::take(&mut *self.mails.lock().unwrap_or_else(PoisonError::into_inner));
             if let Some(at) = mails.iter().position(|mail| mail.to == address) {
                 return mails.swap_remove(at);
             }

@@ -17,14 +17,13 @@ use jurat_core::{
     run::{Purpose, Run},
     session::{Pool, Session},
     time::Timestamp,
-    verifier::{Verifier, VerifierVersion, Which},
 };
 use jurat_store::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
     SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension,
-    VerifierGone, VersionSummary,
+    VerifierGone,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -217,29 +216,6 @@ impl Store for UnreliableStore {
 
     async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
         self.inner.verifier_deploy(deploy, once).await
-    }
-
-    async fn verifier_get(
-        &self,
-        account: &AccountId,
-        which: &Which,
-        version: Option<u32>,
-    ) -> Result<Option<VerifierVersion>> {
-        self.inner.verifier_get(account, which, version).await
-    }
-
-    async fn verifier_list(&self, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
-        self.inner.verifier_list(account, page).await
-    }
-
-    async fn verifier_versions(
-        &self,
-        account: &AccountId,
-        verifier_id: &str,
-        before: Option<u32>,
-        limit: u32,
-    ) -> Result<Vec<VersionSummary>> {
-        self.inner.verifier_versions(account, verifier_id, before, limit).await
     }
 
     async fn verifier_revoke(

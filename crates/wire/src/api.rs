@@ -29,3 +29,4 @@ pub mod verifier_runs;
 pub mod verifier_tests;
 pub mod verifiers;
 pub mod words;
+pub mod workflows;

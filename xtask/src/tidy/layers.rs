@@ -64,6 +64,7 @@ const CORE_ALLOWED: &[&str] = &[
     "regex-automata",
     "ryu-js",
     "serde",
+    "serde-saphyr",
     "serde_json",
     "serde_json_canonicalizer",
     "sha2",

@@ -175,7 +175,7 @@ pub(crate) struct InputArgs {
     pub(crate) media_url: Option<String>,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         Some(_) | None => Err("write it like `response=It rains.`".to_owned()),

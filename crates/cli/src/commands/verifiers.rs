@@ -58,12 +58,13 @@ async fn list(context: &Context, args: ListVerifiers) -> anyhow::Result<u8> {
         vec![
             cell(&item["name"]),
             cell(&item["current_version"]),
+            cell(&item["role"]),
             cell(&item["description"]),
             cell(&json!(to_the_second(&item["updated_at"]))),
             cell(&item["verifier_id"]),
         ]
     });
-    let header = ["name", "version", "description", "updated at", "id"];
+    let header = ["name", "version", "role", "description", "updated at", "id"];
     context.out.data(&table(context.out, &header, rows.collect()))?;
     context
         .note_page(&body, "no verifiers yet: `jurat verifiers deploy --help` says how to make one");
@@ -106,14 +107,14 @@ fn versions_table(out: Output, body: &Value) -> String {
 }
 
 /// A list that comes in pages.
-struct Pages {
+pub(super) struct Pages {
     route: String,
     parameters: Vec<(&'static str, Option<String>)>,
     cursor: Option<String>,
 }
 
 impl Pages {
-    fn new(route: &str, parameters: &[(&'static str, Option<String>)]) -> Self {
+    pub(super) fn new(route: &str, parameters: &[(&'static str, Option<String>)]) -> Self {
         let cursor = parameters.iter().find(|(name, _)| *name == "cursor");
         Self {
             route: route.to_owned(),
@@ -137,7 +138,7 @@ impl Pages {
     }
 
     /// One page, or all of them as one.
-    async fn read(&mut self, client: &Client, all: bool) -> anyhow::Result<Value> {
+    pub(super) async fn read(&mut self, client: &Client, all: bool) -> anyhow::Result<Value> {
         let mut whole = self.next(client).await?;
         while all && self.cursor.is_some() {
             let mut page = self.next(client).await?;

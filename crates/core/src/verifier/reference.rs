@@ -69,7 +69,7 @@ fn pinned(text: &str) -> Result<u32, RefError> {
     version.ok_or(RefError::Version)
 }
 
-pub(super) fn is_uuid(text: &str) -> bool {
+pub(crate) fn is_uuid(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == 36
         && bytes.iter().enumerate().all(|(at, byte)| match at {

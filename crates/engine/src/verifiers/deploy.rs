@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jurat_core::{
     caller::{Caller, Scope},
     id::uuid,
-    verifier::{ModelRef, NewVersion, Which, system},
+    verifier::{ModelRef, NewVersion, VerifierRef, Which, system},
+    workflow::VerifierRole,
 };
 use jurat_store::{Deploy, Deployed, Deployment, OnceAnswer};
 
@@ -60,6 +61,12 @@ impl Engine {
                 );
                 Err(refusal(problem, None))
             }
+            Deployed::NameAmbiguous => {
+                let problem = format!(
+                    "`expected_version_token` is that of none of several verifiers `{name}` that others share with you; read the one that you mean by its id"
+                );
+                Err(refusal(problem, None))
+            }
             Deployed::NameRevoked => {
                 let problem = format!(
                     "the name `{name}` belongs to a verifier that was revoked, and stays taken; choose another one"
@@ -76,11 +83,13 @@ impl Engine {
             return Ok(());
         }
         let which = Which::Name(name.to_owned());
-        match self.inner.store.verifier_get(caller.account(), &which, None).await? {
-            Some(_) => Ok(()),
-            None => Err(EngineError::Conflict(format!(
+        let reference = VerifierRef { which, version: None };
+        match self.verifier_reached(caller, &reference, VerifierRole::Owner).await {
+            Ok(_) => Ok(()),
+            Err(EngineError::NotFound { .. }) => Err(EngineError::Conflict(format!(
                 "the name `{name}` is reserved for a verifier of the platform; choose another one"
             ))),
+            Err(error) => Err(error),
         }
     }
 

@@ -12,6 +12,7 @@ use jurat_core::{
     id,
     run::{Provenance, Purpose},
     verifier::{ModelRef, VerifierRef, VerifierVersion, Which},
+    workflow::VerifierRole,
 };
 use jurat_store::Measurement;
 use tokio::sync::mpsc;
@@ -63,7 +64,7 @@ impl Engine {
     ) -> Result<MeasureReport, EngineError> {
         require(caller, Scope::VerifiersRun)?;
         let version = self.measurable(caller, &request.reference).await?;
-        let cases = self.cases(caller, &version, &request.data).await?;
+        let cases = self.cases(&version, &request.data).await?;
         let before = match request.data.purpose() {
             Purpose::Attack => None,
             Purpose::Test | Purpose::Run => {
@@ -72,21 +73,18 @@ impl Engine {
         };
         let report = self.judge_cases(caller, &version, &request, (&cases, watcher)).await?;
         let report = report.compared_with(before);
-        self.keep(caller, &report).await?;
+        self.keep(&version, &report).await?;
         Ok(report)
     }
 
-    /// A version of the account's own. Those that come with the program are never shown, and a
+    /// A version that the caller may tune. Those that come with the program are never shown, and a
     /// measurement would show them.
     async fn measurable(
         &self,
         caller: &Caller,
         reference: &VerifierRef,
     ) -> Result<VerifierVersion, EngineError> {
-        if let Which::System(_) = reference.which {
-            return Err(EngineError::NotFound { what: "verifier", id: reference.to_string() });
-        }
-        self.verifier_resolve(caller, reference).await
+        self.verifier_reached(caller, reference, VerifierRole::Tune).await
     }
 
     async fn judge_cases(
@@ -144,7 +142,11 @@ impl Engine {
         Ok(MeasuredCase::new(case, &view))
     }
 
-    async fn keep(&self, caller: &Caller, report: &MeasureReport) -> Result<(), EngineError> {
+    async fn keep(
+        &self,
+        version: &VerifierVersion,
+        report: &MeasureReport,
+    ) -> Result<(), EngineError> {
         let measurement = Measurement {
             id: report.id.clone(),
             verifier_id: report.verifier_id.clone(),
@@ -155,6 +157,7 @@ impl Engine {
             cases: report.cases_document(),
             at: report.at,
         };
-        Ok(self.inner.store.measurement_add(caller.account(), &measurement).await?)
+        // It belongs to the verifier, whoever measured it.
+        Ok(self.inner.store.measurement_add(&version.verifier.account, &measurement).await?)
     }
 }

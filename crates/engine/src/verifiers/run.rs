@@ -61,14 +61,15 @@ impl Engine {
     pub async fn verifier_run(
         &self,
         caller: &Caller,
-        request: RunRequest,
+        mut request: RunRequest,
         watcher: Watcher,
         once: Option<OnceKey>,
     ) -> Result<RunView, EngineError> {
         require(caller, Scope::VerifiersRun)?;
         let version = self.verifier_resolve(caller, &request.reference).await?;
+        request.provenance = self.provenance_checked(caller, &request.provenance).await?;
         self.check_run(&version, &request)?;
-        let found = self.measured(caller, version).await?;
+        let found = self.measured(version).await?;
         let ticket = self.ticket(&found.version, &request);
         let start = Start {
             caller: caller.clone(),

@@ -2,6 +2,7 @@
 
 use jurat_core::{
     caller::{Caller, Scope},
+    id::AccountId,
     round::Round,
     run::{Purpose, Run, RunVerdict},
     time::Timestamp,
@@ -9,6 +10,7 @@ use jurat_core::{
         SYSTEM_PREFIX, VerifierRef, Which,
         system::{self, SystemVerifier},
     },
+    workflow::VerifierRole,
 };
 use jurat_store::{Measurement, RunFilter};
 
@@ -49,7 +51,8 @@ impl Engine {
         })?;
         let round = self.round_of(account, &run.round).await?;
         let ticket = &run.ticket;
-        let measured = store.measurements(account, &ticket.verifier_id, ticket.version).await?;
+        let owner = self.owner_of(caller, &ticket.verifier_id).await?;
+        let measured = store.measurements(&owner, &ticket.verifier_id, ticket.version).await?;
         Ok(RunRecord { run, round, measured })
     }
 
@@ -99,6 +102,16 @@ impl Engine {
         Ok(self.inner.store.run_list(caller.account(), &filter).await?)
     }
 
+    /// Whose a verifier is that the caller ran: the caller's own when it cannot be reached any more.
+    async fn owner_of(&self, caller: &Caller, id: &str) -> Result<AccountId, EngineError> {
+        let reference = VerifierRef { which: Which::Id(id.to_owned()), version: None };
+        match self.verifier_reached(caller, &reference, VerifierRole::Exec).await {
+            Ok(version) => Ok(version.verifier.account),
+            Err(EngineError::NotFound { .. }) => Ok(caller.account().clone()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What stands in the rows of runs; only a name must be looked up.
     async fn id_of(&self, caller: &Caller, reference: &VerifierRef) -> Result<String, EngineError> {
         Ok(match &reference.which {
@@ -109,7 +122,7 @@ impl Engine {
             }
             Which::Name(_) => {
                 let current = VerifierRef { version: None, ..reference.clone() };
-                self.verifier_owned(caller, &current).await?.verifier.id
+                self.verifier_resolve(caller, &current).await?.verifier.id
             }
         })
     }

@@ -7,11 +7,11 @@ use axum::{
     response::Response,
 };
 use jurat_core::{caller::Caller, verifier::VerifierRef};
-use jurat_engine::{Deployment, Engine, EnginePage, Measurement};
+use jurat_engine::{Deployment, Engine, Measurement, ReachedVerifier, VerifierPage};
 use jurat_wire::{
     api::{
         page::Page,
-        verifiers::{self, DeployedVerifier, Measured, MeasurementBody},
+        verifiers::{self, DeployedVerifier, ListedVerifier, Measured, MeasurementBody},
     },
     problem::Problem,
 };
@@ -46,10 +46,27 @@ pub(super) async fn list(
     query: ListQuery,
 ) -> Answer {
     query.only(&[])?;
-    let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
+    let wanted = listing(query.cursor.as_deref(), query.with_one_more());
     let mut found = engine.verifier_list(&caller, &wanted).await?;
-    let next = query.cut(&mut found, |verifier| verifier.name.clone());
-    Ok(encode::ok(&Page::new(found.iter().map(verifiers::listed), next.as_deref())))
+    let next = query.cut(&mut found, cursor_of);
+    Ok(encode::ok(&Page::new(found.iter().map(listed), next.as_deref())))
+}
+
+/// A page that begins behind a cursor: a name, and the id that tells those with one name apart.
+pub(crate) fn listing(cursor: Option<&str>, limit: u32) -> VerifierPage {
+    let after = cursor.map(|cursor| match cursor.split_once(':') {
+        Some((name, id)) => (name.to_owned(), id.to_owned()),
+        None => (cursor.to_owned(), String::new()),
+    });
+    VerifierPage { after, limit }
+}
+
+pub(crate) fn cursor_of(reached: &ReachedVerifier) -> String {
+    format!("{}:{}", reached.verifier.name, reached.verifier.id)
+}
+
+pub(crate) fn listed(reached: &ReachedVerifier) -> ListedVerifier<'_> {
+    verifiers::listed(&reached.verifier, reached.role, reached.workflow.as_deref())
 }
 
 pub(super) async fn show(

@@ -1,7 +1,7 @@
 //! The tools for verifiers.
 
 use futures::{FutureExt as _, future::BoxFuture};
-use jurat_engine::{Done, EngineError, EnginePage, Watcher};
+use jurat_engine::{Done, EngineError, Watcher};
 use jurat_wire::{
     api::{
         mcp::arguments as tool,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     encode::engine_problem,
-    http::{measured, run_request},
+    http::{cursor_of, listed, listing, measured, run_request},
 };
 
 type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
@@ -43,15 +43,15 @@ pub(super) fn deploy(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer
 pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
         let order = tool::page(arguments)?;
-        let wanted = EnginePage { after: order.cursor, limit: order.limit + 1 };
+        let wanted = listing(order.cursor.as_deref(), order.limit + 1);
         let found = engine.verifier_list(caller, &wanted).await;
         let mut found = found.map_err(|error| engine_problem(&error))?;
         // One more than asked for tells whether there are more.
         let limit = usize::try_from(order.limit).unwrap_or(usize::MAX);
         let has_more = limit < found.len();
         found.truncate(limit);
-        let next = found.last().filter(|_| has_more).map(|last| last.name.clone());
-        Ok(json!(Page::new(found.iter().map(verifiers::listed), next.as_deref())))
+        let next = found.last().filter(|_| has_more).map(cursor_of);
+        Ok(json!(Page::new(found.iter().map(listed), next.as_deref())))
     }
     .boxed()
 }

@@ -313,10 +313,7 @@ impl Request {
             .map(|(name, value)| (name, ExampleBuilder::new().value(Some(value)).build()));
         let content =
             ContentBuilder::new().schema(Some(self.schema)).examples_from_iter(examples).build();
-        RequestBodyBuilder::new()
-            .required(Some(self.required))
-            .content(self.kind, content)
-            .build()
+        RequestBodyBuilder::new().required(Some(self.required)).content(self.kind, content).build()
     }
 }
 

@@ -102,8 +102,11 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
-        _ => return verifiers::describe(route).or_else(|| people::describe(route))
-            .or_else(|| logins::describe(route)),
+        _ => {
+            return verifiers::describe(route)
+                .or_else(|| people::describe(route))
+                .or_else(|| logins::describe(route));
+        }
     })
 }
 

@@ -96,6 +96,8 @@ create table workflows (
     description text not null,
     outcome text not null,
     tags text not null,
+    -- All of these and the slug in small letters, to be searched.
+    search_text text not null,
     current_version bigint not null,
     -- Must be given to save the next version; drawn anew with each.
     version_token text not null,

@@ -4,20 +4,19 @@ use jurat_core::{
     id::AccountId,
     run::Purpose,
     time::Timestamp,
-    verifier::{Verifier, VerifierVersion, Which},
+    verifier::{Verifier, Which},
 };
 use sqlx::{Connection as _, PgConnection};
 
 use super::{PATIENCE, once};
 use crate::{
-    Deployed, Deployment, KnownVerdict, Measurement, Page, Pruning, Removal, Result, VerifierGone,
-    VersionSummary,
+    Deployed, Deployment, KnownVerdict, Measurement, Pruning, Removal, Result, VerifierGone,
     rows::{
         json,
         once::OnceRow,
         registry::{
             DeployRow, is_system, read_known, read_measured, read_measurement, read_verifier,
-            read_version, read_version_summary, verifier_gone, version_below,
+            tuned, verifier_gone,
         },
     },
     sql::registry::{
@@ -52,8 +51,8 @@ const ERASE_ROUNDS: &str = concat!(
     "update rounds set erased_at = $1, run = null, consensus = ( \
      select json_object_agg(key, value)::text from json_each(",
     readable!("rounds.consensus"),
-    ") where key <> 'output') where account_id = $2 and id in ( \
-     select round_id from verifier_runs where account_id = $2 and verifier_id = $3)"
+    ") where key <> 'output') where (account_id, id) in ( \
+     select account_id, round_id from verifier_runs where verifier_id = $2)"
 );
 const ERASE_REPLICAS: &str = concat!(
     "update replicas set document = ( \
@@ -61,8 +60,8 @@ const ERASE_REPLICAS: &str = concat!(
     erased_answer!(),
     ")::json else value end)::text from json_each(",
     readable!("document"),
-    ")) where account_id = $1 and round_id in ( \
-     select round_id from verifier_runs where account_id = $1 and verifier_id = $2)"
+    ")) where (account_id, round_id) in ( \
+     select account_id, round_id from verifier_runs where verifier_id = $1)"
 );
 
 pub(super) async fn deploy(
@@ -101,7 +100,13 @@ pub(super) async fn deploy(
 /// Writes the verifier as it is after the deploy, or says why it is not.
 async fn next(tx: &mut PgConnection, row: &DeployRow) -> Result<Result<Verifier, Box<Deployed>>> {
     let (account, name) = (row.deploy.account.as_str(), row.deploy.name.as_str());
-    let found = find(tx, BY_NAME_LOCKED, account, name).await?;
+    let mut found = find(tx, BY_NAME_LOCKED, account, name).await?;
+    if let (None, Some(token)) = (&found, &row.deploy.expected_token) {
+        found = match shared(tx, row, token).await? {
+            Ok(found) => found,
+            Err(refused) => return Ok(Err(refused)),
+        };
+    }
     let verifier = match row.next(found) {
         Ok(verifier) => verifier,
         Err(refused) => return Ok(Err(refused)),
@@ -112,7 +117,7 @@ async fn next(tx: &mut PgConnection, row: &DeployRow) -> Result<Result<Verifier,
             .bind(i64::from(verifier.current_version))
             .bind(&verifier.version_token)
             .bind(verifier.updated_at.micros())
-            .bind(account)
+            .bind(verifier.account.as_str())
             .bind(&verifier.id)
             .execute(tx)
             .await?;
@@ -128,6 +133,25 @@ async fn next(tx: &mut PgConnection, row: &DeployRow) -> Result<Result<Verifier,
         // Deployed and deleted within this moment.
         Ok(_) => return Err(verifier_gone()),
     })
+}
+
+/// A verifier of another that the deploy means.
+async fn shared(
+    tx: &mut PgConnection,
+    row: &DeployRow,
+    token: &str,
+) -> Result<Result<Option<Verifier>, Box<Deployed>>> {
+    let query = sqlx::query(sql::TUNED_BY_NAME).bind(row.deploy.account.as_str());
+    let rows = query.bind(&row.deploy.name).fetch_all(&mut *tx).await?;
+    let shared = rows.iter().map(read_verifier).collect::<Result<Vec<_>>>()?;
+    let id = match tuned(&shared, token) {
+        Ok(id) => id,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let Some(meant) = shared.iter().find(|it| Some(&it.id) == id.as_ref()) else {
+        return Ok(Ok(None));
+    };
+    find(tx, BY_ID_LOCKED, meant.account.as_str(), &meant.id).await.map(Ok)
 }
 
 async fn add(tx: &mut PgConnection, verifier: &Verifier) -> Result<bool> {
@@ -154,47 +178,6 @@ async fn find(
 ) -> Result<Option<Verifier>> {
     let row = sqlx::query(text).bind(account).bind(key).fetch_optional(tx).await?;
     row.as_ref().map(read_verifier).transpose()
-}
-
-pub(super) async fn get(
-    db: &mut PgConnection,
-    account: &AccountId,
-    which: &Which,
-    version: Option<u32>,
-) -> Result<Option<VerifierVersion>> {
-    let (text, key) = match which {
-        Which::Id(id) => (sql::VERSION_BY_ID, id),
-        Which::Name(name) => (sql::VERSION_BY_NAME, name),
-        Which::System(_) => return Ok(None),
-    };
-    let query = sqlx::query(text).bind(account.as_str()).bind(key).bind(version.map(i64::from));
-    query.fetch_optional(&mut *db).await?.as_ref().map(read_version).transpose()
-}
-
-pub(super) async fn list(
-    db: &mut PgConnection,
-    account: &AccountId,
-    page: &Page,
-) -> Result<Vec<Verifier>> {
-    let query = sqlx::query(sql::VERIFIER_LIST)
-        .bind(account.as_str())
-        .bind(page.after.as_deref().unwrap_or_default())
-        .bind(i64::from(page.limit));
-    query.fetch_all(&mut *db).await?.iter().map(read_verifier).collect()
-}
-
-pub(super) async fn versions(
-    db: &mut PgConnection,
-    account: &AccountId,
-    verifier_id: &str,
-    (before, limit): (Option<u32>, u32),
-) -> Result<Vec<VersionSummary>> {
-    let query = sqlx::query(sql::VERSION_LIST)
-        .bind(account.as_str())
-        .bind(verifier_id)
-        .bind(version_below(before))
-        .bind(i64::from(limit));
-    query.fetch_all(&mut *db).await?.iter().map(read_version_summary).collect()
 }
 
 pub(super) async fn revoke(
@@ -247,8 +230,11 @@ pub(super) async fn delete(
     // A verifier may have had very many runs.
     sqlx::query(PATIENCE).execute(&mut *tx).await?;
     let rounds = sqlx::query(ERASE_ROUNDS).bind(removal.at.micros());
-    rounds.bind(account).bind(&verifier.id).execute(&mut *tx).await?;
-    for text in [ERASE_REPLICAS].into_iter().chain(sql::DELETIONS) {
+    rounds.bind(&verifier.id).execute(&mut *tx).await?;
+    for text in [ERASE_REPLICAS].into_iter().chain(sql::DELETIONS_OF_ALL) {
+        sqlx::query(text).bind(&verifier.id).execute(&mut *tx).await?;
+    }
+    for text in sql::DELETIONS {
         sqlx::query(text).bind(account).bind(&verifier.id).execute(&mut *tx).await?;
     }
     once::complete(&mut tx, once, |answer| answer.of_verifier(&verifier)).await?;

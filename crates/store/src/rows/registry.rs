@@ -69,6 +69,16 @@ impl DeployRow {
     }
 }
 
+/// Which of the verifiers of others with one name a deploy means: the one whose token it has.
+pub(crate) fn tuned(shared: &[Verifier], token: &str) -> Result<Option<String>, Box<Deployed>> {
+    let of_token = shared.iter().find(|verifier| verifier.version_token == token);
+    match (of_token, shared) {
+        (Some(one), _) | (None, [one]) => Ok(Some(one.id.clone())),
+        (None, []) => Ok(None),
+        (None, _) => Err(Box::new(Deployed::NameAmbiguous)),
+    }
+}
+
 /// Whether a verifier is one of the platform's, which are not in the store.
 pub(crate) fn is_system(verifier_id: &str) -> bool {
     verifier_id.starts_with(SYSTEM_PREFIX)

@@ -33,11 +33,35 @@ pub(crate) use verifier_by_name;
 
 pub(crate) const VERIFIER_BY_ID: &str = verifier_by_id!();
 pub(crate) const VERIFIER_BY_NAME: &str = verifier_by_name!();
-pub(crate) const VERIFIER_LIST: &str = concat!(
+/// The verifiers that the caller reaches through grants, each once: `via` begins with `2` where it
+/// may be tuned and with `1` where it may only be run, and then names a workflow.
+macro_rules! reach {
+    () => {
+        concat!(
+            "(select workflow_bindings.account_id, workflow_bindings.verifier_id, \
+             max(case workflow_grants.role when 'view' then '1 ' else '2 ' end || workflows.id) \
+             as via from workflow_grants join workflows \
+             on workflows.account_id = workflow_grants.account_id \
+             and workflows.id = workflow_grants.workflow_id and workflows.archived_at is null \
+             join workflow_bindings on workflow_bindings.account_id = workflows.account_id \
+             and workflow_bindings.workflow_id = workflows.id \
+             where workflow_grants.account_id <> $1 and workflow_grants.grantee_id in ",
+            $crate::workflows::principals!(),
+            " group by workflow_bindings.account_id, workflow_bindings.verifier_id) as reach"
+        )
+    };
+}
+pub(crate) use reach;
+
+/// Verifiers of others that the caller may tune.
+pub(crate) const TUNED_BY_NAME: &str = concat!(
     "select ",
     verifier_columns!(),
-    " from verifiers where verifiers.account_id = $1 and verifiers.standing = 'active' \
-     and verifiers.name > $2 order by verifiers.name limit $3"
+    " from ",
+    reach!(),
+    " join verifiers on verifiers.account_id = reach.account_id \
+     and verifiers.id = reach.verifier_id where verifiers.standing = 'active' \
+     and reach.via >= '2' and verifiers.name = $2 order by verifiers.id"
 );
 /// Another who deploys the same name at the same time may be first.
 pub(crate) const VERIFIER_ADD: &str = "\
@@ -55,39 +79,6 @@ pub(crate) const VERSION_ADD: &str = "\
     insert into verifier_versions (\
         account_id, verifier_id, version, description, config, config_hash, deployed_at) \
     values ($1, $2, $3, $4, $5, $6, $7)";
-
-macro_rules! version {
-    () => {
-        concat!(
-            "select ",
-            verifier_columns!(),
-            ", verifier_versions.version, verifier_versions.description as version_description, \
-             verifier_versions.config, verifier_versions.config_hash, \
-             verifier_versions.deployed_at from verifiers join verifier_versions \
-             on verifier_versions.account_id = verifiers.account_id \
-             and verifier_versions.verifier_id = verifiers.id \
-             where verifiers.standing = 'active' and verifiers.account_id = $1 and verifiers."
-        )
-    };
-}
-
-/// With the current version where none is named.
-pub(crate) const VERSION_BY_ID: &str = concat!(
-    version!(),
-    "id = $2 and verifier_versions.version = coalesce($3, verifiers.current_version)"
-);
-pub(crate) const VERSION_BY_NAME: &str = concat!(
-    version!(),
-    "name = $2 and verifier_versions.version = coalesce($3, verifiers.current_version)"
-);
-pub(crate) const VERSION_LIST: &str = "\
-    select verifier_versions.verifier_id, verifier_versions.version, \
-    verifier_versions.description, verifier_versions.config_hash, verifier_versions.deployed_at \
-    from verifiers join verifier_versions \
-    on verifier_versions.account_id = verifiers.account_id \
-    and verifier_versions.verifier_id = verifiers.id \
-    where verifiers.standing = 'active' and verifiers.account_id = $1 and verifiers.id = $2 \
-    and verifier_versions.version < $3 order by verifier_versions.version desc limit $4";
 
 macro_rules! measurement_columns {
     () => {
@@ -160,6 +151,29 @@ macro_rules! verdicts_many {
 }
 pub(crate) use verdicts_many;
 
+/// Whether a verifier is the caller's, is shared with it, or is for everybody.
+macro_rules! usable {
+    () => {
+        concat!(
+            "(verifiers.account_id = $1 or exists (select 1 from workflow_bindings \
+             join workflows on workflows.account_id = workflow_bindings.account_id \
+             and workflows.id = workflow_bindings.workflow_id and workflows.archived_at is null \
+             join workflow_grants on workflow_grants.account_id = workflows.account_id \
+             and workflow_grants.workflow_id = workflows.id \
+             where workflow_bindings.account_id = verifiers.account_id \
+             and workflow_bindings.verifier_id = verifiers.id \
+             and workflow_grants.grantee_id in ",
+            $crate::workflows::principals!(),
+            ") or exists (select 1 from template_pins join template_versions \
+             on template_versions.template_id = template_pins.template_id \
+             and template_versions.version = template_pins.version \
+             where template_pins.verifier_id = verifiers.id \
+             and template_versions.unpublished_at is null))"
+        )
+    };
+}
+pub(crate) use usable;
+
 /// What belongs to a verifier is written only while the verifier is there, which the statement
 /// itself checks. PostgreSQL also keeps the verifier from being deleted meanwhile. The third text
 /// is for verifiers that are not in the store.
@@ -169,15 +183,18 @@ macro_rules! guarded {
             $head,
             " select ",
             $values,
-            " from verifiers where verifiers.account_id = $1 and verifiers.id = $2 ",
+            " from verifiers where verifiers.id = $2 and ",
+            $crate::sql::registry::usable!(),
+            " ",
             $tail
         );
         pub(crate) const $locking: &str = concat!(
             $head,
             " select ",
             $values,
-            " from verifiers where verifiers.account_id = $1 and verifiers.id = $2 \
-             for key share ",
+            " from verifiers where verifiers.id = $2 and ",
+            $crate::sql::registry::usable!(),
+            " for key share of verifiers ",
             $tail
         );
         pub(crate) const $system: &str = concat!($head, " values (", $values, ") ", $tail);
@@ -224,10 +241,14 @@ macro_rules! nothing_said {
 }
 pub(crate) use nothing_said;
 
-/// All that goes with a verifier, in this order; the rounds of its runs are dealt with before.
-pub(crate) const DELETIONS: [&str; 5] = [
-    "delete from verifier_runs where account_id = $1 and verifier_id = $2",
-    "delete from known_verdicts where account_id = $1 and verifier_id = $2",
+/// What all who ran a verifier have of it, by its id; the rounds of its runs are dealt with before.
+pub(crate) const DELETIONS_OF_ALL: [&str; 2] = [
+    "delete from verifier_runs where verifier_id = $1",
+    "delete from known_verdicts where verifier_id = $1",
+];
+/// What its owner has of it, in this order.
+pub(crate) const DELETIONS: [&str; 4] = [
+    "delete from workflow_bindings where account_id = $1 and verifier_id = $2",
     "delete from verifier_measurements where account_id = $1 and verifier_id = $2",
     "delete from verifier_versions where account_id = $1 and verifier_id = $2",
     "delete from verifiers where account_id = $1 and id = $2",

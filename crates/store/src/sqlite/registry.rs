@@ -4,20 +4,19 @@ use jurat_core::{
     id::AccountId,
     run::Purpose,
     time::Timestamp,
-    verifier::{Verifier, VerifierVersion, Which},
+    verifier::{Verifier, Which},
 };
 use rusqlite::{Connection, params};
 
 use super::{all, execute, first, once};
 use crate::{
-    Deployed, Deployment, KnownVerdict, Measurement, Page, Pruning, Removal, Result, VerifierGone,
-    VersionSummary,
+    Deployed, Deployment, KnownVerdict, Measurement, Pruning, Removal, Result, VerifierGone,
     rows::{
         json,
         once::OnceRow,
         registry::{
             DeployRow, is_system, read_known, read_measured, read_measurement, read_verifier,
-            read_version, read_version_summary, verifier_gone, version_below,
+            tuned, verifier_gone,
         },
     },
     sql::registry::{self as sql, erased_answer, verdicts_gone, verdicts_many, verdicts_old},
@@ -26,13 +25,13 @@ use crate::{
 /// The rounds of a verifier's runs, also those under way: they are scrubbed when they end.
 const ERASE_ROUNDS: &str = "\
     update rounds set erased_at = ?1, run = null, consensus = json_remove(consensus, '$.output') \
-    where account_id = ?2 and id in ( \
-    select round_id from verifier_runs where account_id = ?2 and verifier_id = ?3)";
+    where (account_id, id) in ( \
+    select account_id, round_id from verifier_runs where verifier_id = ?2)";
 const ERASE_REPLICAS: &str = concat!(
     "update replicas set document = json_set(document, '$.answer', json(",
     erased_answer!(),
-    ")) where account_id = ?1 and round_id in ( \
-     select round_id from verifier_runs where account_id = ?1 and verifier_id = ?2)"
+    ")) where (account_id, round_id) in ( \
+     select account_id, round_id from verifier_runs where verifier_id = ?1)"
 );
 
 pub(super) fn deploy(tx: &Connection, row: &DeployRow, once: Option<&OnceRow>) -> Result<Deployed> {
@@ -40,7 +39,15 @@ pub(super) fn deploy(tx: &Connection, row: &DeployRow, once: Option<&OnceRow>) -
         return Ok(Deployed::Repeated);
     }
     let account = row.deploy.account.as_str();
-    let found = find(tx, account, &Which::Name(row.deploy.name.clone()))?;
+    let mut found = find(tx, account, &Which::Name(row.deploy.name.clone()))?;
+    if let (None, Some(token)) = (&found, &row.deploy.expected_token) {
+        let params = params![account, row.deploy.name];
+        let mut shared = all(tx, sql::TUNED_BY_NAME, params, |row| read_verifier(row))?;
+        found = match tuned(&shared, token) {
+            Ok(id) => shared.extract_if(.., |it| Some(&it.id) == id.as_ref()).next(),
+            Err(refused) => return Ok(*refused),
+        };
+    }
     let verifier = match row.next(found) {
         Ok(verifier) => verifier,
         Err(refused) => return Ok(*refused),
@@ -53,13 +60,13 @@ pub(super) fn deploy(tx: &Connection, row: &DeployRow, once: Option<&OnceRow>) -
             verifier.current_version,
             verifier.version_token,
             verifier.updated_at.micros(),
-            account,
+            verifier.account.as_str(),
             verifier.id
         ];
         execute(tx, sql::VERIFIER_DEPLOYED, params)?;
     }
     let params = params![
-        account,
+        verifier.account.as_str(),
         verifier.id,
         verifier.current_version,
         verifier.description,
@@ -97,36 +104,6 @@ fn find(tx: &Connection, account: &str, which: &Which) -> Result<Option<Verifier
     first(tx, text, params![account, key], |row| read_verifier(row))
 }
 
-pub(super) fn get(
-    tx: &Connection,
-    account: &AccountId,
-    which: &Which,
-    version: Option<u32>,
-) -> Result<Option<VerifierVersion>> {
-    let (text, key) = match which {
-        Which::Id(id) => (sql::VERSION_BY_ID, id),
-        Which::Name(name) => (sql::VERSION_BY_NAME, name),
-        Which::System(_) => return Ok(None),
-    };
-    first(tx, text, params![account.as_str(), key, version], |row| read_version(row))
-}
-
-pub(super) fn list(tx: &Connection, account: &AccountId, page: &Page) -> Result<Vec<Verifier>> {
-    let after = page.after.as_deref().unwrap_or_default();
-    let params = params![account.as_str(), after, page.limit];
-    all(tx, sql::VERIFIER_LIST, params, |row| read_verifier(row))
-}
-
-pub(super) fn versions(
-    tx: &Connection,
-    account: &AccountId,
-    verifier_id: &str,
-    (before, limit): (Option<u32>, u32),
-) -> Result<Vec<VersionSummary>> {
-    let params = params![account.as_str(), verifier_id, version_below(before), limit];
-    all(tx, sql::VERSION_LIST, params, |row| read_version_summary(row))
-}
-
 pub(super) fn revoke(
     tx: &Connection,
     removal: &Removal,
@@ -156,8 +133,10 @@ pub(super) fn delete(
     let Some(verifier) = find(tx, account, &removal.which)? else {
         return Ok(VerifierGone::Unknown);
     };
-    execute(tx, ERASE_ROUNDS, params![removal.at.micros(), account, verifier.id])?;
-    execute(tx, ERASE_REPLICAS, params![account, verifier.id])?;
+    execute(tx, ERASE_ROUNDS, params![removal.at.micros(), verifier.id])?;
+    for text in [ERASE_REPLICAS].into_iter().chain(sql::DELETIONS_OF_ALL) {
+        execute(tx, text, params![verifier.id])?;
+    }
     for text in sql::DELETIONS {
         execute(tx, text, params![account, verifier.id])?;
     }

@@ -158,7 +158,7 @@ async fn a_backup_carries_verifiers_runs_and_credit() {
     let which = Which::Id(verifier.id);
     let there = async |store: &Sqlite| {
         (
-            store.verifier_get(&alice, &which, None).await.unwrap().unwrap(),
+            crate::samples::verifier(store, &alice, &which, None).await.unwrap(),
             store.run_get(&alice, &open.run.as_ref().unwrap().id).await.unwrap().unwrap(),
             store.account_get(&alice).await.unwrap().unwrap(),
             store.credit_transfers(&alice, None, 10).await.unwrap(),

@@ -1,5 +1,6 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
+pub(crate) mod access;
 pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
@@ -12,6 +13,7 @@ pub(crate) mod takeover;
 pub(crate) mod teams;
 pub(crate) mod trust;
 pub(crate) mod verifiers;
+pub(crate) mod workflows;
 
 /// Makes one test of each story for a database.
 macro_rules! conformance {
@@ -156,6 +158,24 @@ macro_rules! conformance {
             verdicts_that_are_too_old_or_too_many_go,
             another_account_sees_no_verifiers,
             a_deploy_under_a_key_happens_once,
+        );
+        $crate::conformance::stories!($start, access, everybody_reaches_what_the_model_says);
+        $crate::conformance::stories!(
+            $start,
+            workflows,
+            a_workflow_is_saved_and_read_back_by_id_and_slug,
+            a_save_needs_the_token_of_the_current_version,
+            files_are_carried_forward_cleared_and_patched,
+            a_grant_opens_a_workflow_from_its_floor_on,
+            an_editor_changes_files_and_not_bindings,
+            nobody_grants_more_than_they_have,
+            what_is_put_away_is_gone_for_others_and_comes_back,
+            a_deleted_workflow_leaves_nothing,
+            a_name_of_several_others_is_ambiguous,
+            a_workflow_shares_the_verifiers_that_it_names,
+            a_deleted_verifier_is_erased_for_all_who_ran_it,
+            a_workflow_is_given_away_with_its_verifiers,
+            workflows_are_listed_by_every_filter_newest_first,
         );
         $crate::conformance::stories!(
             $start,

@@ -11,7 +11,10 @@ use jurat_core::{
 };
 use jurat_store::{Claim, Closed, KeyRecord, Orphans, RunFilter, Store};
 
-use crate::samples::{account, at, claim, closing, executor, expiry, newest, page, round, session};
+use crate::samples::{
+    account, at, claim, closing, executor, expiry, newest, page, round, session, verifier,
+    verifiers,
+};
 
 /// A schema version and what a program of that version wrote.
 #[derive(Debug)]
@@ -97,20 +100,20 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
 
 /// Verifiers with their versions, runs and measurements, and a ledger that adds up.
 async fn registry_is_there(fixture: &Fixture, store: &dyn Store) {
-    let (mut verifiers, mut runs) = (0, 0);
+    let (mut found_verifiers, mut runs) = (0, 0);
     for account in first_values(fixture, "accounts") {
         let account = AccountId::parse(&account).unwrap();
         assert!(store.account_get(&account).await.unwrap().is_some());
-        for verifier in store.verifier_list(&account, &page(None, 1_000)).await.unwrap() {
-            let which = Which::Id(verifier.id.clone());
-            let found = store.verifier_get(&account, &which, Some(1)).await.unwrap().unwrap();
+        for listed in verifiers(store, &account, &page(None, 1_000)).await {
+            let which = Which::Id(listed.id.clone());
+            let found = verifier(store, &account, &which, Some(1)).await.unwrap();
             assert_eq!(found.config.hash(), found.config_hash);
-            verifiers += 1;
+            found_verifiers += 1;
         }
         runs += store.run_list(&account, &every_run()).await.unwrap().len();
     }
     let revoked = fixture.rows.lines().filter(|row| row.contains("'revoked'")).count();
-    assert_eq!(verifiers + revoked, fixture.count("verifiers"), "{}", fixture.name);
+    assert_eq!(found_verifiers + revoked, fixture.count("verifiers"), "{}", fixture.name);
     assert_eq!(runs, fixture.count("verifier_runs"), "{}", fixture.name);
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
@@ -215,7 +218,7 @@ pub(crate) async fn the_earlier_program_was_understood(store: &dyn Store) {
     let listed = store.round_list(&account("previous"), &newest(10)).await.unwrap();
     assert_eq!(listed.len(), 1);
     let which = Which::Name("previous".to_owned());
-    let found = store.verifier_get(&account("previous"), &which, None).await.unwrap().unwrap();
+    let found = verifier(store, &account("previous"), &which, None).await.unwrap();
     assert_eq!((found.version, found.description.as_str()), (2, "Is very kind."));
     let run = "0198bcfe-0000-7000-8000-000000000003";
     assert!(store.run_get(&account("previous"), run).await.unwrap().is_some());

@@ -14,9 +14,15 @@ use jurat_core::{
     run::{Provenance, Purpose, RunTicket, RunVerdict},
     session::{Session, Tier},
     time::Timestamp,
-    verifier::{Config, Effort, Example, InputContract, JudgeSettings},
+    verifier::{
+        Config, Effort, Example, InputContract, JudgeSettings, Verifier, VerifierVersion, Which,
+    },
+    workflow::VerifierRole,
 };
-use jurat_store::{Claim, Deploy, Grant, KeyRecord, Orphans, Page, RoundFilter};
+use jurat_store::{
+    Behalf, Claim, Deploy, Found, Grant, KeyRecord, Orphans, Page, ReachedVersion, RoundFilter,
+    Store, VerifierAsked, VerifierQuery, VersionQuery, VersionSummary,
+};
 use serde_json::{Value, json};
 
 pub(crate) const HOUR_MS: u64 = 3_600_000;
@@ -389,4 +395,49 @@ pub(crate) fn costing(open: &OpenRound, ending: Ending, cost_micros: u64) -> Clo
 
 pub(crate) fn grant(account: &AccountId, micros: i64) -> Grant {
     Grant { account: account.clone(), micros, note: Some("a gift".to_owned()), at: at(3) }
+}
+
+/// What somebody finds who wants to do something with a verifier.
+pub(crate) async fn reached(
+    store: &dyn Store,
+    caller: &AccountId,
+    (which, version): (&Which, Option<u32>),
+    needs: VerifierRole,
+) -> Found<ReachedVersion> {
+    let asked = VerifierAsked { caller: caller.clone(), which: which.clone(), version, needs };
+    let behalf = Behalf::Account(caller.clone());
+    store.sharing().verifier_get(&behalf, &asked).await.unwrap()
+}
+
+/// A version that an account sees whole.
+pub(crate) async fn verifier(
+    store: &dyn Store,
+    caller: &AccountId,
+    which: &Which,
+    version: Option<u32>,
+) -> Option<VerifierVersion> {
+    match reached(store, caller, (which, version), VerifierRole::Tune).await {
+        Found::One(reached) => Some(reached.version),
+        Found::Nothing | Found::Ambiguous => None,
+    }
+}
+
+/// The verifiers that an account reaches, behind a name.
+pub(crate) async fn verifiers(store: &dyn Store, caller: &AccountId, page: &Page) -> Vec<Verifier> {
+    let after = page.after.clone().map(|name| (name, "~".to_owned()));
+    let query = VerifierQuery { caller: caller.clone(), after, limit: page.limit };
+    let found = store.sharing().verifier_list(&Behalf::Account(caller.clone()), &query).await;
+    found.unwrap().into_iter().map(|reached| reached.verifier).collect()
+}
+
+pub(crate) async fn versions(
+    store: &dyn Store,
+    caller: &AccountId,
+    verifier_id: &str,
+    (before, limit): (Option<u32>, u32),
+) -> Vec<VersionSummary> {
+    let (caller, verifier_id) = (caller.clone(), verifier_id.to_owned());
+    let behalf = Behalf::Account(caller.clone());
+    let query = VersionQuery { caller, verifier_id, before, limit };
+    store.sharing().verifier_versions(&behalf, &query).await.unwrap()
 }

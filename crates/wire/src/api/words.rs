@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    caller, code, consensus, job, ledger, replica, round, run, session, team, verifier,
+    caller, code, consensus, job, ledger, replica, round, run, session, team, verifier, workflow,
 };
 use serde::{Serialize, Serializer};
 use utoipa::{
@@ -61,8 +61,13 @@ described! {
     RunPurpose, run::Purpose, "What a run is for.";
     Scope, caller::Scope, "What a key may do.";
     TeamRole, team::TeamRole, "What somebody is in a team.";
+    FileKind, workflow::ContentKind, "Whether a file reads as text.";
+    WhoseWorkflows, workflow::Whose, "Whose workflows: the caller's own, those that others share, or both.";
+    WorkflowRole, workflow::Role, "What somebody may do with a workflow, from less to more.";
+    WorkflowSource, workflow::Source, "How a version came to be, as its author says.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
     TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
+    VerifierRole, workflow::VerifierRole, "What somebody may do with a verifier: run it, also tune it, or everything.";
     VerifierStatus, verifier::Standing, "Whether a verifier can be used.";
 }
 

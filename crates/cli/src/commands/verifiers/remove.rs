@@ -1,24 +1,20 @@
 //! `jurat verifiers revoke` and `delete`: they ask a person, and trust a script.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _, stderr, stdin};
-
 use jurat_core::verifier::{VerifierRef, Which};
 
 use super::{Context, ROUTE};
 use crate::{
     args::RemoveVerifier,
     client::{Call, path},
+    commands::confirm::is_wanted,
     failure::Failure,
     output::table::said,
 };
 
-/// Longer answers are none.
-const LONGEST_ANSWER: u64 = 100;
-
 pub(super) async fn revoke(context: &Context, args: &RemoveVerifier) -> anyhow::Result<u8> {
     let question =
         format!("Revoke {}? It cannot be undone, and its name stays taken.", args.verifier);
-    if !is_wanted(args, &question)? {
+    if !is_wanted(args.yes, &question)? {
         context.out.note("nothing was revoked");
         return Ok(0);
     }
@@ -39,7 +35,7 @@ pub(super) async fn delete(context: &Context, args: &RemoveVerifier) -> anyhow::
         "Erase the verifier {} with all its versions and runs? It cannot be undone.",
         args.verifier
     );
-    if !is_wanted(args, &question)? {
+    if !is_wanted(args.yes, &question)? {
         context.out.note("nothing was deleted");
         return Ok(0);
     }
@@ -47,15 +43,4 @@ pub(super) async fn delete(context: &Context, args: &RemoveVerifier) -> anyhow::
     let done = || format!("Permanently deleted {}", said(&reply.value["name"]));
     context.out.confirm(&reply, done)?;
     Ok(0)
-}
-
-/// Asks where somebody can answer.
-fn is_wanted(args: &RemoveVerifier, question: &str) -> io::Result<bool> {
-    if args.yes || !stdin().is_terminal() {
-        return Ok(true);
-    }
-    write!(stderr().lock(), "{question} [y/N] ")?;
-    let mut answer = String::new();
-    stdin().lock().take(LONGEST_ANSWER).read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

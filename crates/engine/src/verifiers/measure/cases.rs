@@ -8,6 +8,7 @@ use jurat_core::{
     canonical::{canonical, digest, sha256_hex},
     run::Purpose,
     verifier::{Config, InputError, VerifierRef, VerifierVersion, Which},
+    workflow::VerifierRole,
 };
 use jurat_store::Measurement;
 use serde_json::{Value, json};
@@ -93,30 +94,25 @@ pub(super) fn data_digest<'a>(cases: impl Iterator<Item = &'a Labelled>) -> Stri
 impl Engine {
     pub(super) async fn cases(
         &self,
-        caller: &Caller,
         version: &VerifierVersion,
         data: &Data,
     ) -> Result<Arc<Vec<Labelled>>, EngineError> {
         let cases = match data {
             Data::Own => own(&version.config),
             Data::Given(cases) => cases.clone(),
-            Data::Previous => self.cases_before(caller, version).await?,
+            Data::Previous => self.cases_before(version).await?,
             Data::Attacks(families) => attacks(&version.config, families)?,
         };
         check(&version.config, &cases)?;
         Ok(Arc::new(cases))
     }
 
-    async fn cases_before(
-        &self,
-        caller: &Caller,
-        version: &VerifierVersion,
-    ) -> Result<Vec<Labelled>, EngineError> {
+    async fn cases_before(&self, version: &VerifierVersion) -> Result<Vec<Labelled>, EngineError> {
         let nothing = || wrong("cases", "must be given: the version before was not tested");
         let Some(before) = version.version.checked_sub(1).filter(|before| 0 < *before) else {
             return Err(nothing());
         };
-        let (account, id) = (caller.account(), &version.verifier.id);
+        let (account, id) = (&version.verifier.account, &version.verifier.id);
         let measured = self.inner.store.measurement_get(account, id, before, Purpose::Test).await?;
         measured.and_then(|measured| read(&measured)).ok_or_else(nothing)
     }
@@ -132,7 +128,7 @@ impl Engine {
         let Some(before) = version.version.checked_sub(1).filter(|before| 0 < *before) else {
             return Ok(None);
         };
-        let (account, id) = (caller.account(), &version.verifier.id);
+        let (account, id) = (&version.verifier.account, &version.verifier.id);
         let store = &self.inner.store;
         let measured = store.measurement_get(account, id, before, Purpose::Test).await?;
         let same = measured.filter(|it| it.data_digest == data_digest(cases.iter()));
@@ -144,13 +140,13 @@ impl Engine {
         }
         let which = Which::Id(id.clone());
         let reference = VerifierRef { which, version: Some(before) };
-        let earlier = self.verifier_resolve(caller, &reference).await?;
+        let earlier = self.verifier_reached(caller, &reference, VerifierRole::Tune).await?;
         if check(&earlier.config, cases).is_err() {
             // It reads other fields, so that there is nothing to compare.
             return Ok(None);
         }
         let report = self.judge_cases(caller, &earlier, request, (cases, None)).await?;
-        self.keep(caller, &report).await?;
+        self.keep(version, &report).await?;
         Ok(Some((before, report.cases)))
     }
 }

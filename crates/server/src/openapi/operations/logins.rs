@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::PEOPLE;
 use crate::{http::RouteInfo, openapi::description::Description};
 
-const SECRET: &str = "jrt_live_0000000000000000000001_0000000000000000000002000000000000000000000300abcD";
+const SECRET: &str =
+    "jrt_live_0000000000000000000001_0000000000000000000002000000000000000000000300abcD";
 
 pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
     Some(match route.operation {
@@ -112,8 +113,11 @@ fn client_config() -> Description {
         "workos_token_uri": "http://127.0.0.1:5872/auth/device/token",
         "ignore_defaults": [".git/", ".DS_Store", "node_modules/", "__pycache__/", ".venv/", "*.log"],
     });
-    Description::new(PEOPLE, "Find the way in", text)
-        .answers::<ClientConfig>(200, "The addresses.", example)
+    Description::new(PEOPLE, "Find the way in", text).answers::<ClientConfig>(
+        200,
+        "The addresses.",
+        example,
+    )
 }
 
 fn authorize() -> Description {

@@ -17,7 +17,10 @@ use serde_json::json;
 
 use crate::{
     backend::Backend,
-    samples::{SAID, account, at, config, deploy, holding, judged, page, run},
+    samples::{
+        SAID, account, at, config, deploy, holding, judged, page, run, verifier, verifiers,
+        versions,
+    },
 };
 
 pub(crate) async fn deployed(store: &dyn Store, deploy: &Deploy) -> Deployment {
@@ -79,13 +82,13 @@ pub(crate) async fn a_verifier_reads_back_by_identifier_and_name(backend: &Backe
     assert_eq!(made.verifier, expected);
     assert_eq!(made.config_hash, first.config.hash());
     for which in [name("cites"), Which::Id(first.new_id.clone())] {
-        let read = store.verifier_get(&alice, &which, None).await.unwrap().unwrap();
+        let read = verifier(store, &alice, &which, None).await.unwrap();
         assert_eq!(read.verifier, expected);
         assert_eq!((read.version, read.deployed_at), (1, at(1)));
         assert_eq!((read.config, read.config_hash), (first.config.clone(), first.config.hash()));
     }
     for which in [name("other"), Which::System("cites".to_owned())] {
-        assert_eq!(store.verifier_get(&alice, &which, None).await.unwrap(), None);
+        assert_eq!(verifier(store, &alice, &which, None).await, None);
     }
 }
 
@@ -98,23 +101,23 @@ pub(crate) async fn a_version_is_added_and_the_earlier_ones_stay(backend: &Backe
     assert_eq!((made.created_at, made.updated_at), (at(1), at(2)));
     assert_eq!((made.version_token.as_str(), made.description.as_str()), ("token-2", "the 2th"));
 
-    let read = async |version| store.verifier_get(&alice, &name("cites"), version).await.unwrap();
+    let read = async |version| verifier(store, &alice, &name("cites"), version).await;
     let old = read(Some(1)).await.unwrap();
     assert_eq!((old.version, old.config), (1, config("criterion 1")));
     assert_eq!((old.description.as_str(), old.verifier.current_version), ("the 1th", 2));
     assert_eq!(read(None).await.unwrap().config, config("criterion 2"));
     assert_eq!(read(Some(3)).await, None);
 
-    let listed = store.verifier_versions(&alice, &first.id, None, 10).await.unwrap();
+    let listed = versions(store, &alice, &first.id, (None, 10)).await;
     let shown = |it: &jurat_store::VersionSummary| (it.version, it.config_hash.clone());
     let hash = |criterion| config(criterion).hash();
     assert_eq!(
         listed.iter().map(shown).collect::<Vec<_>>(),
         [(2, hash("criterion 2")), (1, hash("criterion 1"))]
     );
-    let older = store.verifier_versions(&alice, &first.id, Some(2), 10).await.unwrap();
+    let older = versions(store, &alice, &first.id, (Some(2), 10)).await;
     assert_eq!(older, listed[1..]);
-    assert_eq!(store.verifier_versions(&alice, &first.id, None, 1).await.unwrap(), listed[..1]);
+    assert_eq!(versions(store, &alice, &first.id, (None, 1)).await, listed[..1]);
 }
 
 pub(crate) async fn a_deploy_needs_the_token_of_the_current_version(backend: &Backend) {
@@ -122,14 +125,14 @@ pub(crate) async fn a_deploy_needs_the_token_of_the_current_version(backend: &Ba
     let try_deploy = async |deploy: Deploy| store.verifier_deploy(&deploy, None).await.unwrap();
     let early = try_deploy(next(deploy(&alice, "cites", 1), "token-0")).await;
     assert_eq!(early, Deployed::TokenUnexpected);
-    assert_eq!(store.verifier_get(&alice, &name("cites"), None).await.unwrap(), None);
+    assert_eq!(verifier(store, &alice, &name("cites"), None).await, None);
     deployed(store, &deploy(&alice, "cites", 1)).await;
     let current = "token-1".to_owned();
     let missing = try_deploy(deploy(&alice, "cites", 2)).await;
     assert_eq!(missing, Deployed::TokenMissing { current: current.clone() });
     let stale = try_deploy(next(deploy(&alice, "cites", 2), "token-0")).await;
     assert_eq!(stale, Deployed::TokenStale { current });
-    let read = store.verifier_get(&alice, &name("cites"), None).await.unwrap().unwrap();
+    let read = verifier(store, &alice, &name("cites"), None).await.unwrap();
     assert_eq!(read.verifier.current_version, 1);
 }
 
@@ -153,7 +156,7 @@ pub(crate) async fn of_two_deploys_at_once_one_wins(backend: &Backend) {
             other.verifier_deploy(&right, None)
         );
         winner(left.unwrap(), right.unwrap(), |current| Deployed::TokenStale { current });
-        let read = other.verifier_get(&alice, &name(&called), None).await.unwrap().unwrap();
+        let read = verifier(&*other, &alice, &name(&called), None).await.unwrap();
         assert_eq!(read.version, 2);
     }
     other.close().await;
@@ -174,7 +177,7 @@ pub(crate) async fn verifiers_are_listed_by_name_in_pages(backend: &Backend) {
     }
     store.verifier_revoke(&removal(&alice, name("b")), None).await.unwrap();
     let names = async |after, limit| {
-        let listed = store.verifier_list(&alice, &page(after, limit)).await.unwrap();
+        let listed = verifiers(store, &alice, &page(after, limit)).await;
         listed.into_iter().map(|it| it.name).collect::<Vec<_>>()
     };
     assert_eq!(names(None, 10).await, ["a", "c", "d"]);
@@ -187,9 +190,9 @@ pub(crate) async fn a_revoked_verifier_is_gone_and_keeps_its_name(backend: &Back
     let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
     let gone = store.verifier_revoke(&removal(&alice, name("cites")), None).await.unwrap();
     assert_eq!(gone, VerifierGone::Gone(Box::new(made.clone())));
-    assert_eq!(store.verifier_get(&alice, &name("cites"), None).await.unwrap(), None);
-    assert_eq!(store.verifier_versions(&alice, &made.id, None, 10).await.unwrap(), []);
-    assert_eq!(store.verifier_list(&alice, &page(None, 10)).await.unwrap(), []);
+    assert_eq!(verifier(store, &alice, &name("cites"), None).await, None);
+    assert_eq!(versions(store, &alice, &made.id, (None, 10)).await, []);
+    assert_eq!(verifiers(store, &alice, &page(None, 10)).await, []);
     for token in [None, Some("token-1".to_owned())] {
         let again = Deploy { expected_token: token, ..deploy(&alice, "cites", 2) };
         assert_eq!(store.verifier_deploy(&again, None).await.unwrap(), Deployed::NameRevoked);
@@ -396,13 +399,13 @@ pub(crate) async fn another_account_sees_no_verifiers(backend: &Backend) {
     store.measurement_add(&alice, &measurement(&id, 1, Purpose::Test)).await.unwrap();
     store.verdict_put(&alice, &id, &known("one", 1)).await.unwrap();
     for which in [name("cites"), Which::Id(id.clone())] {
-        assert_eq!(store.verifier_get(&bob, &which, None).await.unwrap(), None);
+        assert_eq!(verifier(store, &bob, &which, None).await, None);
         let by = removal(&bob, which);
         assert_eq!(store.verifier_revoke(&by, None).await.unwrap(), VerifierGone::Unknown);
         assert_eq!(store.verifier_delete(&by, None).await.unwrap(), VerifierGone::Unknown);
     }
-    assert_eq!(store.verifier_list(&bob, &page(None, 10)).await.unwrap(), []);
-    assert_eq!(store.verifier_versions(&bob, &id, None, 10).await.unwrap(), []);
+    assert_eq!(verifiers(store, &bob, &page(None, 10)).await, []);
+    assert_eq!(versions(store, &bob, &id, (None, 10)).await, []);
     assert_eq!(store.measurements(&bob, &id, 1).await.unwrap(), []);
     assert_eq!(store.measurement_get(&bob, &id, 1, Purpose::Test).await.unwrap(), None);
     assert_eq!(store.verdict_get(&bob, "one", at(0)).await.unwrap(), None);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jurat_core::{
     time::Timestamp,
     verifier::{Example, REASONING_FIELD, Verifier, VerifierRef, VerifierVersion},
+    workflow::VerifierRole,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -25,15 +26,19 @@ pub struct ListedVerifier<'a> {
     version_token: &'a str,
     created_at: Time,
     updated_at: Time,
-    /// What the caller is to the verifier: its `owner`.
-    #[schema(example = "owner")]
-    role: &'static str,
+    /// What the caller may do with it.
+    role: words::VerifierRole,
     /// The workflow through which the caller reaches it; null for an owner.
     #[schema(required = true)]
     source_workflow_id: Option<&'a str>,
 }
 
-pub fn listed(verifier: &Verifier) -> ListedVerifier<'_> {
+/// A verifier as somebody reaches it: as its owner, or through a workflow.
+pub fn listed<'a>(
+    verifier: &'a Verifier,
+    role: VerifierRole,
+    workflow: Option<&'a str>,
+) -> ListedVerifier<'a> {
     ListedVerifier {
         verifier_id: &verifier.id,
         name: &verifier.name,
@@ -43,8 +48,8 @@ pub fn listed(verifier: &Verifier) -> ListedVerifier<'_> {
         version_token: &verifier.version_token,
         created_at: Time(verifier.created_at),
         updated_at: Time(verifier.updated_at),
-        role: "owner",
-        source_workflow_id: None,
+        role: words::VerifierRole(role),
+        source_workflow_id: workflow,
     }
 }
 

@@ -1,0 +1,147 @@
+//! A workflow in a folder: its body, and the files beside it.
+
+use std::path::{Path, PathBuf};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use jurat_core::workflow::file::{FILE_BYTES, MOST_FILES};
+use serde_json::{Value, json};
+
+use crate::{commands::input, failure::Failure};
+
+/// The names that the body may have.
+const BODIES: [&str; 2] = ["WORKFLOW.md", "SKILL.md"];
+/// Files whose lines say what stays behind.
+const IGNORE_FILES: [&str; 2] = [".juratignore", ".goodeyeignore"];
+/// What nobody wants beside a workflow.
+const IGNORED: [&str; 16] = [
+    ".git/",
+    ".hg/",
+    "node_modules/",
+    "__pycache__/",
+    "*.pyc",
+    "*.pyo",
+    ".venv/",
+    "venv/",
+    ".DS_Store",
+    "dist/",
+    "build/",
+    "target/",
+    "*.egg-info/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    "*.log",
+];
+const DEEPEST: usize = 16;
+
+/// A workflow as it lies in a folder.
+pub(super) struct Folder {
+    pub(super) body: String,
+    /// As the server takes them.
+    pub(super) files: Vec<Value>,
+}
+
+pub(super) fn read(folder: &Path) -> anyhow::Result<Folder> {
+    let body = BODIES.iter().map(|name| folder.join(name)).find(|file| file.is_file());
+    let Some(body) = body else {
+        let text = format!("`{}` has no WORKFLOW.md and no SKILL.md", folder.display());
+        return Err(Failure::usage(text));
+    };
+    let ignored = matcher(folder)?;
+    let mut paths = Vec::new();
+    walk(folder, &ignored, (folder, 0), &mut paths)?;
+    paths.retain(|path| *path != body);
+    paths.sort();
+    if paths.len() > MOST_FILES {
+        let text = format!(
+            "`{}` has {} files beside the body, and {MOST_FILES} are the most; name some in .juratignore",
+            folder.display(),
+            paths.len()
+        );
+        return Err(Failure::usage(text));
+    }
+    let files = paths.iter().map(|path| file(folder, path)).collect::<anyhow::Result<_>>()?;
+    Ok(Folder { body: text(&body)?, files })
+}
+
+fn matcher(folder: &Path) -> anyhow::Result<Gitignore> {
+    let mut builder = GitignoreBuilder::new(folder);
+    for line in IGNORED {
+        builder.add_line(None, line)?;
+    }
+    for name in IGNORE_FILES {
+        let file = folder.join(name);
+        if file.is_file()
+            && let Some(error) = builder.add(&file)
+        {
+            let text = format!("`{}` cannot be read: {error}", file.display());
+            return Err(Failure::usage(text));
+        }
+    }
+    Ok(builder.build()?)
+}
+
+/// Links are not followed: they may lead out of the folder.
+fn walk(
+    root: &Path,
+    ignored: &Gitignore,
+    (folder, depth): (&Path, usize),
+    found: &mut Vec<PathBuf>,
+) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        let is_own = IGNORE_FILES.iter().any(|name| path == root.join(name));
+        if kind.is_symlink() || (!is_own && ignored.matched(&path, kind.is_dir()).is_ignore()) {
+            continue;
+        }
+        if kind.is_dir() && depth < DEEPEST {
+            walk(root, ignored, (&path, depth + 1), found)?;
+        } else if kind.is_file() {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn file(root: &Path, path: &Path) -> anyhow::Result<Value> {
+    let inner = path.strip_prefix(root).unwrap_or(path);
+    let parts: Vec<_> = inner.iter().map(|part| part.to_string_lossy()).collect();
+    let mut entry = entry(&parts.join("/"), path)?;
+    if is_executable(path) {
+        entry["executable"] = json!(true);
+    }
+    Ok(entry)
+}
+
+/// A file as the server takes it: as text where it is text.
+pub(super) fn entry(name: &str, path: &Path) -> anyhow::Result<Value> {
+    let most = u64::try_from(FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    let bytes = input::whole(&format!("`{}`", path.display()), path, most)?;
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => json!({ "path": name, "content": text }),
+        Ok(text) => json!({ "path": name, "content_base64": STANDARD.encode(text) }),
+        Err(error) => {
+            json!({ "path": name, "content_base64": STANDARD.encode(error.into_bytes()) })
+        }
+    })
+}
+
+/// A file that is text.
+pub(super) fn text(path: &Path) -> anyhow::Result<String> {
+    let name = format!("`{}`", path.display());
+    let bytes = input::whole(&name, path, input::LARGEST)?;
+    let text = String::from_utf8(bytes);
+    text.map_err(|_| Failure::usage(format!("{name} is not text in UTF-8")))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    false
+}

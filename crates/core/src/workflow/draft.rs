@@ -1,0 +1,226 @@
+//! A version of a workflow as its author asks for it, and whether it can be one.
+
+use std::collections::BTreeSet;
+
+use super::{
+    BODY_BYTES, DESCRIPTION_CHARS, MOST_BINDINGS, MOST_TAGS, NAME_CHARS, NewBinding, NewFile,
+    OUTCOME_CHARS, Slug, Source, TAG_CHARS,
+    file::{MOST_FILES, check_path},
+    front_matter::{self, Tags},
+    is_binding_name, is_tag,
+};
+use crate::verifier::InputError;
+
+/// What is to be saved. What is left out is taken from the front matter of the body, and then from
+/// the version before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowDraft {
+    pub id: Option<String>,
+    pub slug: Option<String>,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub outcome: Option<String>,
+    pub tags: Option<Vec<String>>,
+    pub body: String,
+    pub source: Option<Source>,
+    /// The token of the current version; left out for a new workflow.
+    pub expected_token: Option<String>,
+    pub bindings: Option<Vec<NewBinding>>,
+    pub files: Option<Vec<NewFile>>,
+}
+
+impl WorkflowDraft {
+    /// The draft with what its front matter says.
+    pub fn completed(mut self) -> Result<Self, InputError> {
+        within("body", &self.body, None)?;
+        let found = front_matter::read(&self.body);
+        let found = found.map_err(|error| wrong("body", error.to_string()))?;
+        let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.name = self.name.or(found.name.map(plain));
+        self.description = self.description.or(found.description.map(plain));
+        self.outcome = self.outcome.or(found.outcome.map(plain));
+        self.tags = self.tags.or(found.tags.map(Tags::into_list));
+        self.check()?;
+        Ok(self)
+    }
+
+    /// What the workflow is called in addresses: as it is given, or as its name makes it.
+    pub fn slug(&self) -> Result<Slug, InputError> {
+        let (field, text) = match (&self.slug, &self.name) {
+            (Some(slug), _) => ("slug", slug),
+            (None, Some(name)) => ("name", name),
+            (None, None) => return Err(wrong("name", "is required".to_owned())),
+        };
+        // `search` is an address beside those of the workflows.
+        let slug = Slug::of_name(text).filter(|slug| slug.as_str() != "search");
+        slug.ok_or_else(|| {
+            let problem =
+                "must have some letters or digits, not the form of an id, and not be `search`";
+            wrong(field, problem.to_owned())
+        })
+    }
+
+    fn check(&self) -> Result<(), InputError> {
+        if let Some(name) = &self.name {
+            within("name", name, Some(NAME_CHARS))?;
+        }
+        if let Some(description) = &self.description {
+            within("description", description, Some(DESCRIPTION_CHARS))?;
+        }
+        if let Some(outcome) = self.outcome.as_ref().filter(|outcome| !outcome.is_empty()) {
+            within("outcome", outcome, Some(OUTCOME_CHARS))?;
+        }
+        if self.body.len() > BODY_BYTES {
+            return Err(wrong("body", format!("must have at most {BODY_BYTES} bytes")));
+        }
+        check_tags(self.tags.as_deref().unwrap_or_default())?;
+        check_bindings(self.bindings.as_deref().unwrap_or_default())?;
+        check_files(self.files.as_deref().unwrap_or_default())
+    }
+}
+
+fn check_tags(tags: &[String]) -> Result<(), InputError> {
+    if MOST_TAGS < tags.len() {
+        return Err(wrong("tags", format!("must have at most {MOST_TAGS} tags")));
+    }
+    let mut seen = BTreeSet::new();
+    for tag in tags {
+        let short: String = tag.chars().take(60).collect();
+        if !is_tag(tag) {
+            return Err(wrong(
+                "tags",
+                format!(
+                    "has `{short}`; a tag has 1 to {TAG_CHARS} characters, no quotes, commas or brackets, and no space at its ends"
+                ),
+            ));
+        }
+        if !seen.insert(tag) {
+            return Err(wrong("tags", format!("has `{short}` twice")));
+        }
+    }
+    Ok(())
+}
+
+fn check_bindings(bindings: &[NewBinding]) -> Result<(), InputError> {
+    if MOST_BINDINGS < bindings.len() {
+        return Err(wrong("verifiers", format!("must have at most {MOST_BINDINGS} bindings")));
+    }
+    let mut seen = BTreeSet::new();
+    for (place, binding) in bindings.iter().enumerate() {
+        let name = format!("verifiers.{place}.name");
+        if !is_binding_name(&binding.name) {
+            let problem = "must have 1 to 128 lowercase letters, digits and hyphens, and begin with no hyphen";
+            return Err(InputError { field: name, problem: problem.to_owned() });
+        }
+        if !seen.insert(&binding.name) {
+            return Err(InputError { field: name, problem: "stands twice".to_owned() });
+        }
+        binding.check().map_err(|problem| InputError {
+            field: format!("verifiers.{place}.verifier_id"),
+            problem: problem.to_owned(),
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether the files can lie beside each other.
+pub fn check_files(files: &[NewFile]) -> Result<(), InputError> {
+    if MOST_FILES < files.len() {
+        return Err(wrong("files", format!("must have at most {MOST_FILES} files")));
+    }
+    let mut seen = BTreeSet::new();
+    for (place, file) in files.iter().enumerate() {
+        file.check().map_err(|(field, error)| InputError {
+            field: format!("files.{place}.{field}"),
+            problem: error.to_string(),
+        })?;
+        if !seen.insert(&file.path) {
+            let field = format!("files.{place}.path");
+            return Err(InputError { field, problem: "stands twice".to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the paths can be deleted while the files are put.
+pub fn check_deletions(files: &[NewFile], paths: &[String]) -> Result<(), InputError> {
+    if MOST_FILES < paths.len() {
+        return Err(wrong("delete_paths", format!("must have at most {MOST_FILES} paths")));
+    }
+    for (place, path) in paths.iter().enumerate() {
+        let refused =
+            |problem: String| InputError { field: format!("delete_paths.{place}"), problem };
+        check_path(path).map_err(|error| refused(error.to_string()))?;
+        if files.iter().any(|file| file.path == *path) || paths[..place].contains(path) {
+            return Err(refused("stands twice".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn within(field: &'static str, text: &str, most: Option<usize>) -> Result<(), InputError> {
+    if text.trim().is_empty() {
+        return Err(wrong(field, "must not be blank".to_owned()));
+    }
+    if text.contains('\0') {
+        return Err(wrong(field, "holds a character that no text has".to_owned()));
+    }
+    match most {
+        Some(most) if text.chars().count() > most => {
+            Err(wrong(field, format!("must have at most {most} characters")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn wrong(field: &str, problem: String) -> InputError {
+    InputError { field: field.to_owned(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(body: &str) -> WorkflowDraft {
+        WorkflowDraft {
+            id: None,
+            slug: None,
+            name: None,
+            description: None,
+            outcome: None,
+            tags: None,
+            body: body.to_owned(),
+            source: None,
+            expected_token: None,
+            bindings: None,
+            files: None,
+        }
+    }
+
+    #[test]
+    fn front_matter_fills_what_is_left_out() {
+        let body = "---\nname: My  Report\ndescription: |\n  one\n  two\ntags: [a]\n---\n# Do";
+        let filled = draft(body).completed().unwrap();
+        assert_eq!(filled.name.as_deref(), Some("My Report"));
+        assert_eq!(filled.description.as_deref(), Some("one two"));
+        assert_eq!(filled.tags, Some(vec!["a".to_owned()]));
+        assert_eq!(filled.slug().unwrap().as_str(), "my-report");
+        let given = WorkflowDraft { name: Some("Other".to_owned()), ..draft(body) };
+        assert_eq!(given.completed().unwrap().name.as_deref(), Some("Other"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let field = |draft: WorkflowDraft| draft.completed().unwrap_err().field;
+        assert_eq!(field(draft(" ")), "body");
+        assert_eq!(field(draft("a\0b")), "body");
+        assert_eq!(field(draft("---\nname: [\n---\n")), "body");
+        let tags = Some(vec!["a".to_owned(), "a".to_owned()]);
+        assert_eq!(field(WorkflowDraft { tags, ..draft("x") }), "tags");
+        let name = Some("a".repeat(129));
+        assert_eq!(field(WorkflowDraft { name, ..draft("x") }), "name");
+        assert_eq!(draft("x").slug().unwrap_err().field, "name");
+        let slug = Some("!".to_owned());
+        assert_eq!(WorkflowDraft { slug, ..draft("x") }.slug().unwrap_err().field, "slug");
+    }
+}

@@ -1,0 +1,157 @@
+//! How a workflow is named: by its id or by its slug, which its name makes.
+
+use std::fmt;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::NAME_CHARS;
+use crate::verifier::is_uuid;
+
+/// What a workflow is called in addresses: small letters, digits and hyphens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slug(String);
+
+impl Slug {
+    /// The slug of a name; `None` when nothing of the name is left.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let mut slug = String::new();
+        for c in name.nfkd() {
+            if c.is_ascii_alphanumeric() {
+                slug.push(c.to_ascii_lowercase());
+            } else if !slug.ends_with('-') && !slug.is_empty() && !is_mark(c) {
+                slug.push('-');
+            }
+        }
+        slug.truncate(NAME_CHARS);
+        let slug = slug.trim_end_matches('-');
+        // A slug that reads as an id would name two workflows.
+        (!slug.is_empty() && !is_uuid(slug)).then(|| Self(slug.to_owned()))
+    }
+
+    /// The same slug with a number behind it.
+    #[must_use]
+    pub fn numbered(&self, number: u32) -> Self {
+        let end = format!("-{number}");
+        let stem: String = self.0.chars().take(NAME_CHARS.saturating_sub(end.len())).collect();
+        Self(format!("{}{end}", stem.trim_end_matches('-')))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is left of `é` beside the letter when it is taken apart.
+const fn is_mark(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}')
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkflowWhich {
+    /// A UUID in lower case.
+    Id(String),
+    Slug(Slug),
+}
+
+/// A workflow, and the version where one is pinned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowRef {
+    pub which: WorkflowWhich,
+    pub version: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkflowRefError {
+    #[error("must be the id, the slug or the name of a workflow")]
+    Form,
+    #[error("pins a version with `@`, which must be a whole number from 1 on")]
+    Version,
+}
+
+impl WorkflowRef {
+    /// Reads an id, a slug or a name, each with `@version` or `@vversion` to pin one.
+    pub fn parse(text: &str) -> Result<Self, WorkflowRefError> {
+        let (name, version) = match text.rsplit_once('@') {
+            None => (text, None),
+            Some((name, pin)) => (name, Some(pinned(pin)?)),
+        };
+        if name.chars().count() > NAME_CHARS {
+            return Err(WorkflowRefError::Form);
+        }
+        let which = if is_uuid(name) {
+            Some(WorkflowWhich::Id(name.to_ascii_lowercase()))
+        } else {
+            Slug::of_name(name).map(WorkflowWhich::Slug)
+        };
+        which.map(|which| Self { which, version }).ok_or(WorkflowRefError::Form)
+    }
+}
+
+impl fmt::Display for WorkflowRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.which {
+            WorkflowWhich::Id(id) => f.write_str(id)?,
+            WorkflowWhich::Slug(slug) => f.write_str(slug.as_str())?,
+        }
+        match self.version {
+            Some(version) => write!(f, "@{version}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn pinned(text: &str) -> Result<u32, WorkflowRefError> {
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let is_plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
+    let version = if is_plain { text.parse().ok() } else { None };
+    version.ok_or(WorkflowRefError::Version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0198c1f0-0000-7000-8000-000000000001";
+
+    #[test]
+    fn a_name_makes_its_slug() {
+        let slug = |name| Slug::of_name(name).map(|slug| slug.to_string());
+        assert_eq!(slug("Incident Postmortem"), Some("incident-postmortem".into()));
+        assert_eq!(slug("  a -- b! "), Some("a-b".into()));
+        assert_eq!(slug("Crème brûlée"), Some("creme-brulee".into()));
+        assert_eq!(slug("already-a-slug-2"), Some("already-a-slug-2".into()));
+        assert_eq!(slug("!!!"), None);
+        assert_eq!(slug(ID), None);
+        assert_eq!(slug(&"a".repeat(300)).map(|it| it.len()), Some(NAME_CHARS));
+    }
+
+    #[test]
+    fn a_numbered_slug_is_a_slug() {
+        let slug = Slug::of_name("report").unwrap();
+        assert_eq!(slug.numbered(2).as_str(), "report-2");
+        let long = Slug::of_name(&"a".repeat(300)).unwrap().numbered(12);
+        assert_eq!(long.as_str().len(), NAME_CHARS);
+        assert!(long.as_str().ends_with("-12"));
+    }
+
+    #[test]
+    fn references_name_an_id_or_a_slug_and_may_pin_a_version() {
+        let read = |text: &str| WorkflowRef::parse(text).map(|it| it.to_string());
+        assert_eq!(read(&ID.to_uppercase()).as_deref(), Ok(ID));
+        assert_eq!(read("My Report").as_deref(), Ok("my-report"));
+        assert_eq!(read("report@3").as_deref(), Ok("report@3"));
+        assert_eq!(read("report@v3").as_deref(), Ok("report@3"));
+        for text in ["", "!", "@2", &"a".repeat(129)] {
+            assert_eq!(read(text), Err(WorkflowRefError::Form), "{text}");
+        }
+        for text in ["a@", "a@0", "a@v", "a@x"] {
+            assert_eq!(read(text), Err(WorkflowRefError::Version), "{text}");
+        }
+    }
+}

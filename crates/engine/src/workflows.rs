@@ -1,0 +1,314 @@
+//! Operations on workflows. What a caller does not reach does not exist for it.
+
+mod save;
+mod shared;
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    run::Provenance,
+    workflow::{
+        Reached, Whose, WorkflowRef, WorkflowWhich,
+        search::{self, Texts},
+    },
+};
+use jurat_store::{
+    Behalf, FileRead, FilesAsked, Found, Lineage, WorkflowAsked, WorkflowQuery, WorkflowRefused,
+    WorkflowView,
+};
+
+pub use self::{
+    save::NewPatch,
+    shared::{NewWorkflowGrant, Sharee},
+};
+use crate::{Engine, EngineError, executors::require};
+
+/// Which workflows to list, newest first.
+#[derive(Debug, Clone)]
+pub struct WorkflowFilter {
+    pub whose: Whose,
+    pub with_archived: bool,
+    pub tag: Option<String>,
+    pub search: Option<String>,
+    /// Starts behind this id.
+    pub before: Option<String>,
+    pub limit: u32,
+}
+
+/// What to search for.
+#[derive(Debug, Clone)]
+pub struct WorkflowSearch {
+    pub query: String,
+    pub whose: Whose,
+    pub tag: Option<String>,
+    pub limit: usize,
+}
+
+/// A workflow that was found, and why.
+#[derive(Debug, Clone)]
+pub struct WorkflowHit {
+    pub reached: Reached,
+    pub reason: String,
+}
+
+/// The most workflows that one search looks at, newest first.
+const MOST_SEARCHED: u32 = 1_000;
+
+impl Engine {
+    pub async fn workflow_list(
+        &self,
+        caller: &Caller,
+        filter: WorkflowFilter,
+    ) -> Result<Vec<Reached>, EngineError> {
+        require(caller, Scope::WorkflowsRead)?;
+        let query = WorkflowQuery {
+            caller: caller.account().clone(),
+            whose: filter.whose,
+            with_archived: filter.with_archived,
+            tag: filter.tag,
+            search: filter.search,
+            before: filter.before,
+            limit: filter.limit,
+        };
+        Ok(self.inner.store.sharing().workflow_list(&behalf(caller), &query).await?)
+    }
+
+    /// Workflows that fit some words, the best first.
+    pub async fn workflow_search(
+        &self,
+        caller: &Caller,
+        search: &WorkflowSearch,
+    ) -> Result<Vec<WorkflowHit>, EngineError> {
+        let filter = WorkflowFilter {
+            whose: search.whose,
+            with_archived: false,
+            tag: search.tag.clone(),
+            search: None,
+            before: None,
+            limit: MOST_SEARCHED,
+        };
+        let found = self.workflow_list(caller, filter).await?;
+        let mut hits: Vec<_> = found
+            .into_iter()
+            .filter_map(|reached| {
+                let fit = search::fit(&search.query, &texts(&reached))?;
+                Some((fit.score, WorkflowHit { reached, reason: fit.reason }))
+            })
+            .collect();
+        hits.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        Ok(hits.into_iter().take(search.limit).map(|(_, hit)| hit).collect())
+    }
+
+    /// A version in full: the one that is pinned, or the current one.
+    pub async fn workflow_get(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+    ) -> Result<WorkflowView, EngineError> {
+        require(caller, Scope::WorkflowsRead)?;
+        let asked = asked(caller, reference);
+        let found = self.inner.store.sharing().workflow_get(&behalf(caller), &asked).await?;
+        one(found, reference)
+    }
+
+    /// Those files of a version that are there.
+    pub async fn workflow_files_found(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+        paths: Vec<String>,
+    ) -> Result<Vec<FileRead>, EngineError> {
+        require(caller, Scope::WorkflowsRead)?;
+        let files = FilesAsked { asked: asked(caller, reference), paths };
+        let found = self.inner.store.sharing().workflow_files(&behalf(caller), &files).await?;
+        one(found, reference)
+    }
+
+    /// Files of a version, in the order in which they are asked for; all must be there.
+    pub async fn workflow_files(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+        paths: Vec<String>,
+    ) -> Result<Vec<FileRead>, EngineError> {
+        let found = self.workflow_files_found(caller, reference, paths.clone()).await?;
+        let is_there = |path: &&String| found.iter().any(|file| file.entry.path == **path);
+        match paths.iter().find(|path| !is_there(path)) {
+            None => Ok(found),
+            Some(path) => {
+                let id = path.chars().take(80).collect();
+                Err(EngineError::NotFound { what: "file", id })
+            }
+        }
+    }
+
+    /// What became of the template that a workflow was forked from.
+    pub async fn workflow_lineage(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+    ) -> Result<Lineage, EngineError> {
+        require(caller, Scope::WorkflowsRead)?;
+        let asked = asked(caller, reference);
+        let found = self.inner.store.sharing().workflow_lineage(&behalf(caller), &asked).await?;
+        one(found, reference)
+    }
+
+    /// Where a run says that it comes from, checked: a workflow that the caller does not see is
+    /// missing, in the words of one that is not there.
+    pub(crate) async fn provenance_checked(
+        &self,
+        caller: &Caller,
+        given: &Provenance,
+    ) -> Result<Provenance, EngineError> {
+        let id = given.workflow_id.as_deref();
+        // What begins with `@` names a template, which everybody sees.
+        let named = given.workflow_ref.as_deref().filter(|text| !text.starts_with('@'));
+        let mut checked = given.clone();
+        for (field, text) in [("workflow_id", id), ("workflow_ref", named)] {
+            let Some(text) = text else { continue };
+            let short: String = text.chars().take(80).collect();
+            let missing = || EngineError::NotFound { what: "workflow", id: short.clone() };
+            let mut reference = WorkflowRef::parse(text).map_err(|_| missing())?;
+            if field == "workflow_id" && !matches!(reference.which, WorkflowWhich::Id(_)) {
+                return Err(missing());
+            }
+            reference.version = reference.version.or(given.workflow_version);
+            let asked = asked(caller, &reference);
+            let found = self.inner.store.sharing().workflow_find(&behalf(caller), &asked).await?;
+            let workflow = one(found, &reference)?.workflow;
+            if checked.workflow_id.as_ref().is_some_and(|id| !id.eq_ignore_ascii_case(&workflow.id))
+            {
+                return Err(EngineError::Invalid {
+                    field: "workflow_ref",
+                    reason: "names another workflow than `workflow_id`; leave one out".to_owned(),
+                });
+            }
+            checked.workflow_id = Some(workflow.id);
+        }
+        Ok(checked)
+    }
+}
+
+fn texts(reached: &Reached) -> Texts<'_> {
+    let workflow = &reached.workflow;
+    Texts {
+        name: &workflow.name,
+        tags: &workflow.tags,
+        description: &workflow.description,
+        outcome: &workflow.outcome,
+    }
+}
+
+pub(crate) fn behalf(caller: &Caller) -> Behalf {
+    Behalf::Account(caller.account().clone())
+}
+
+fn asked(caller: &Caller, reference: &WorkflowRef) -> WorkflowAsked {
+    WorkflowAsked {
+        caller: caller.account().clone(),
+        which: reference.which.clone(),
+        version: reference.version,
+    }
+}
+
+/// The one that was found. All that cannot be reached is missing in the same words.
+fn one<T>(found: Found<T>, reference: &WorkflowRef) -> Result<T, EngineError> {
+    match found {
+        Found::One(it) => Ok(*it),
+        Found::Nothing => Err(missing(reference)),
+        Found::Ambiguous => Err(EngineError::WorkflowAmbiguous(reference.to_string())),
+    }
+}
+
+fn missing(reference: &WorkflowRef) -> EngineError {
+    EngineError::NotFound { what: "workflow", id: reference.to_string() }
+}
+
+/// Refuses a pinned version where only the whole workflow can be meant.
+fn whole(reference: &WorkflowRef) -> Result<(), EngineError> {
+    match reference.version {
+        None => Ok(()),
+        Some(version) => Err(EngineError::Invalid {
+            field: "workflow_id",
+            reason: format!("means the whole workflow here; leave `@{version}` out"),
+        }),
+    }
+}
+
+/// Why the store changed nothing, for a workflow that was named so.
+fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
+    let conflict = |problem: String| EngineError::Conflict(problem);
+    let token = |problem: String, current| EngineError::SaveToken { problem, current };
+    let invalid = |field: &str, problem: &str| {
+        let (field, problem) = (field.to_owned(), problem.to_owned());
+        EngineError::Input(jurat_core::verifier::InputError { field, problem })
+    };
+    match refused {
+        WorkflowRefused::NotFound => {
+            EngineError::NotFound { what: "workflow", id: named.to_owned() }
+        }
+        WorkflowRefused::Ambiguous => EngineError::WorkflowAmbiguous(named.to_owned()),
+        WorkflowRefused::RoleTooLow { has, needs } => EngineError::RoleTooLow { has, needs },
+        WorkflowRefused::RoleAboveOwn { has } => EngineError::RoleAboveOwn(has),
+        WorkflowRefused::TokenMissing { current } => token(
+            format!(
+                "there is a workflow `{named}` already; its next version needs `expected_version_token`"
+            ),
+            Some(current),
+        ),
+        WorkflowRefused::TokenStale { current } => token(
+            format!(
+                "`expected_version_token` is not the current one of `{named}`, which was saved anew meanwhile"
+            ),
+            Some(current),
+        ),
+        WorkflowRefused::TokenUnexpected => token(
+            format!(
+                "there is no workflow `{named}` yet; leave `expected_version_token` out of its first save"
+            ),
+            None,
+        ),
+        WorkflowRefused::Archived => {
+            conflict(format!("the workflow `{named}` is archived; unarchive it first"))
+        }
+        WorkflowRefused::VersionIsCurrent => conflict(format!(
+            "this is the current version of `{named}`; save another one first, or delete the workflow"
+        )),
+        WorkflowRefused::TooManyGrants => {
+            conflict("the workflow has as many grants as it can have; revoke some first".to_owned())
+        }
+        WorkflowRefused::OwnerStays => EngineError::OwnerStays,
+        WorkflowRefused::NameMissing => invalid("name", "is required"),
+        WorkflowRefused::DescriptionMissing => invalid("description", "is required"),
+        WorkflowRefused::BindingsAreOwners => {
+            EngineError::Denied("only the owner of a workflow decides which verifiers it names")
+        }
+        WorkflowRefused::BindingUnknown { place } => invalid(
+            &format!("verifiers.{place}.verifier_id"),
+            "names no active verifier, or no version, of the workflow's owner",
+        ),
+        WorkflowRefused::ContentUnknown { path } => invalid(
+            "files",
+            &format!("has `{path}` with a `sha256` that is not known; send its content"),
+        ),
+        WorkflowRefused::PathUnknown { path } => {
+            invalid("delete_paths", &format!("has `{path}`, and there is no such file"))
+        }
+        WorkflowRefused::TooManyFiles => invalid(
+            "files",
+            &format!("would be more than {}", jurat_core::workflow::file::MOST_FILES),
+        ),
+        WorkflowRefused::FilesTooLarge => invalid(
+            "files",
+            &format!(
+                "would have more than {} bytes together",
+                jurat_core::workflow::file::ALL_FILES_BYTES
+            ),
+        ),
+        WorkflowRefused::GranteeUnknown => EngineError::UserNotFound,
+        WorkflowRefused::GranteeIsOwner => invalid(
+            "grantee_email_or_at_team_handle",
+            "is the owner of the workflow, who may do everything",
+        ),
+    }
+}

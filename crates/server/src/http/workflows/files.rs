@@ -1,0 +1,178 @@
+//! The files of a workflow: one, several, raw, and changes to them.
+
+use axum::{
+    Extension,
+    extract::{FromRequestParts, Query, State},
+    http::{HeaderValue, StatusCode, header, request::Parts},
+    response::Response,
+};
+use jurat_core::{caller::Caller, code::Code, workflow::WorkflowRef};
+use jurat_engine::{Engine, EngineError, FileRead, NewPatch, Saved};
+use jurat_wire::{
+    api::workflows::{self, FilesBody, Inline},
+    problem::Problem,
+};
+use serde_json::{Value, json};
+
+use super::super::page::wrong;
+use crate::{
+    decode::{LargeJson, PathText},
+    encode::{self, Answer},
+    once::{self, Repeatable},
+};
+
+/// The most files of one reply.
+const MOST_PATHS: usize = 100;
+/// The most bytes of contents in one reply.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// Which files are asked for, and how.
+#[derive(Debug, Default)]
+pub(crate) struct FilesQuery {
+    path: Option<String>,
+    paths: Vec<String>,
+    is_raw: bool,
+    sha256: Option<String>,
+    version: Option<u32>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for FilesQuery {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let query = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+        let Ok(Query(given)) = query else {
+            return Err(encode::problem(&wrong("query", "cannot be read")));
+        };
+        Self::read(given).map_err(|problem| encode::problem(&problem))
+    }
+}
+
+impl FilesQuery {
+    fn read(given: Vec<(String, String)>) -> Result<Self, Problem> {
+        let mut query = Self::default();
+        let once = |slot: &mut Option<String>, name: &str, value: String| match slot.replace(value)
+        {
+            None => Ok(()),
+            Some(_) => Err(wrong(name, "stands twice; leave one out")),
+        };
+        for (name, value) in given {
+            match (name.as_str(), value.as_str()) {
+                ("path", _) => once(&mut query.path, "path", value)?,
+                ("sha256", _) => once(&mut query.sha256, "sha256", value)?,
+                ("paths", _) => query.paths.push(value),
+                ("format", "raw" | "json") => query.is_raw = value == "raw",
+                ("format", _) => return Err(wrong("format", "must be json or raw")),
+                ("version", text) => {
+                    let version = text.parse().ok().filter(|version| 0 < *version);
+                    let reason = "must be a whole number from 1 on";
+                    query.version = Some(version.ok_or_else(|| wrong("version", reason))?);
+                }
+                _ => return Err(wrong(&name, "is not a known parameter")),
+            }
+        }
+        query.checked()
+    }
+
+    fn checked(self) -> Result<Self, Problem> {
+        match (&self.path, self.paths.len()) {
+            (Some(_), 0) | (None, 1..=MOST_PATHS) if !self.is_raw || self.path.is_some() => {
+                Ok(self)
+            }
+            (None, 0) => Err(wrong("path", "is required, or `paths` once for each file")),
+            (Some(_), 1..) => Err(wrong("paths", "stands beside `path`; leave one out")),
+            (None, _) if self.is_raw => Err(wrong("format", "`raw` needs one `path`")),
+            _ => Err(wrong("paths", &format!("must be at most {MOST_PATHS}"))),
+        }
+    }
+}
+
+pub(crate) async fn read(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(text): PathText,
+    query: FilesQuery,
+) -> Answer {
+    let wanted = workflows::pinned(workflows::reference(&text)?, query.version)?;
+    let Some(path) = query.path else {
+        return Ok(encode::ok(&envelopes(&engine, &caller, &wanted, query.paths).await?));
+    };
+    let file = single(&engine, &caller, &wanted, path).await?;
+    if query.sha256.as_ref().is_some_and(|digest| *digest != file.entry.sha256) {
+        let detail = "the file has another content than the digest says";
+        return Err(Problem::new(Code::NotFound, detail).into());
+    }
+    if query.is_raw {
+        return Ok(raw(file));
+    }
+    Ok(encode::ok(&workflows::envelope(&file.entry, &file.content, Inline::Fits)))
+}
+
+/// One file.
+pub(crate) async fn single(
+    engine: &Engine,
+    caller: &Caller,
+    wanted: &WorkflowRef,
+    path: String,
+) -> Result<FileRead, EngineError> {
+    let mut found = engine.workflow_files(caller, wanted, vec![path]).await?;
+    found.pop().ok_or(EngineError::Bug("a file that was found is not there"))
+}
+
+/// Several files by their paths, as far as they fit into a reply.
+pub(crate) async fn envelopes(
+    engine: &Engine,
+    caller: &Caller,
+    wanted: &WorkflowRef,
+    mut paths: Vec<String>,
+) -> Result<Value, EngineError> {
+    paths.sort();
+    paths.dedup();
+    let found = engine.workflow_files_found(caller, wanted, paths.clone()).await?;
+    let mut bytes = 0;
+    let files = paths.iter().map(|path| match found.iter().find(|it| it.entry.path == *path) {
+        None => workflows::missing(path),
+        Some(file) => {
+            bytes += file.content.len();
+            let room = if bytes <= MOST_BYTES { Inline::Fits } else { Inline::Full };
+            workflows::envelope(&file.entry, &file.content, room)
+        }
+    });
+    Ok(json!(FilesBody { files: files.collect() }))
+}
+
+/// The bytes as they are, to be kept and not to be shown.
+fn raw(file: FileRead) -> Response {
+    let mut response = encode::content("application/octet-stream", file.content.into());
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    if let Ok(digest) = HeaderValue::from_str(&format!("\"{}\"", file.entry.sha256)) {
+        headers.insert(header::ETAG, digest);
+    }
+    response
+}
+
+pub(crate) async fn patch(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    PathText(text): PathText,
+    LargeJson(body): LargeJson,
+) -> Answer {
+    let asked = workflows::reference(&text)?;
+    let new = workflows::decode_patch(&body)?;
+    let patch = NewPatch {
+        files: new.files,
+        delete_paths: new.delete_paths,
+        source: new.source,
+        expected_token: Some(new.expected_token),
+    };
+    let keyed = repeatable.keyed("workflow_patch_files", &body, StatusCode::OK, patched);
+    let done = engine.workflow_patch_files(&caller, &asked, patch, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&patched(it))))
+}
+
+fn patched(it: &Saved) -> Value {
+    json!(workflows::patched(&it.workflow, it.files.len(), (&it.changed, &it.deleted)))
+}

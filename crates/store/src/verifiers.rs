@@ -1,0 +1,223 @@
+//! Verifiers as those reach them who own them, or who may use a workflow that names them. Nothing
+//! of that is kept: each question derives it, so that it ends with the grant, the binding or the
+//! archive.
+
+use jurat_core::{
+    id::AccountId,
+    verifier::{Verifier, VerifierVersion, Which},
+    workflow::VerifierRole,
+};
+
+use crate::{
+    Found, Result, VersionSummary,
+    both::{Tx, args, operations},
+    rows::{
+        Cells, Columns,
+        registry::{read_verifier, read_version, read_version_summary, version_below},
+    },
+    sql::registry::{reach, verifier_columns},
+};
+
+operations! {
+    /// Verifiers as those reach them who own them, or who may use a workflow that names them.
+    pub trait Verifiers;
+    reads {
+        /// A version of an active verifier, or its current one; nothing for a system verifier.
+        fn verifier_get(asked: &VerifierAsked) -> Found<ReachedVersion> = get;
+        /// The active verifiers that somebody reaches, by name.
+        fn verifier_list(query: &VerifierQuery) -> Vec<ReachedVerifier> = list;
+        /// The versions of an active verifier for those who may tune it, newest first.
+        fn verifier_versions(query: &VersionQuery) -> Vec<VersionSummary> = versions;
+    }
+    writes {}
+}
+
+/// Which verifier somebody asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifierAsked {
+    pub caller: AccountId,
+    pub which: Which,
+    pub version: Option<u32>,
+    /// Who may do less than this does not find it.
+    pub needs: VerifierRole,
+}
+
+/// A version, and what somebody may do with its verifier.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReachedVersion {
+    pub version: VerifierVersion,
+    pub role: VerifierRole,
+    /// The workflow through which it is reached; `None` for an owner.
+    pub workflow: Option<String>,
+}
+
+/// A verifier in a list, and what somebody may do with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReachedVerifier {
+    pub verifier: Verifier,
+    pub role: VerifierRole,
+    /// The workflow through which it is reached; `None` for an owner.
+    pub workflow: Option<String>,
+}
+
+/// A part of the list of those that somebody reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifierQuery {
+    pub caller: AccountId,
+    /// Starts behind this name and id.
+    pub after: Option<(String, String)>,
+    pub limit: u32,
+}
+
+/// A part of the list of versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionQuery {
+    pub caller: AccountId,
+    pub verifier_id: String,
+    /// Starts behind this version.
+    pub before: Option<u32>,
+    pub limit: u32,
+}
+
+macro_rules! version_columns {
+    () => {
+        concat!(
+            verifier_columns!(),
+            ", verifier_versions.version, verifier_versions.description as version_description, \
+             verifier_versions.config, verifier_versions.config_hash, \
+             verifier_versions.deployed_at"
+        )
+    };
+}
+
+macro_rules! of_verifier {
+    ($table:literal) => {
+        concat!(
+            " on ",
+            $table,
+            ".account_id = verifiers.account_id and ",
+            $table,
+            ".verifier_id = verifiers.id "
+        )
+    };
+}
+
+/// With the current version where none is named.
+const BY_ID: &str = concat!(
+    "select ",
+    version_columns!(),
+    ", case when verifiers.account_id = $1 then 'owner' else reach.via end as via \
+     from verifiers left join ",
+    reach!(),
+    of_verifier!("reach"),
+    "join verifier_versions",
+    of_verifier!("verifier_versions"),
+    "where verifiers.id = $2 and verifiers.standing = 'active' \
+     and verifier_versions.version = coalesce($3, verifiers.current_version) \
+     and (verifiers.account_id = $1 or reach.via >= $4)"
+);
+const OWN_BY_NAME: &str = concat!(
+    "select ",
+    version_columns!(),
+    ", 'owner' as via from verifiers join verifier_versions",
+    of_verifier!("verifier_versions"),
+    "where verifiers.account_id = $1 and verifiers.name = $2 and verifiers.standing = 'active' \
+     and verifier_versions.version = coalesce($3, verifiers.current_version)"
+);
+/// Who has an own one with the name means that one, whatever its versions are.
+const SHARED_BY_NAME: &str = concat!(
+    "select ",
+    version_columns!(),
+    ", reach.via from ",
+    reach!(),
+    " join verifiers on verifiers.account_id = reach.account_id \
+     and verifiers.id = reach.verifier_id join verifier_versions",
+    of_verifier!("verifier_versions"),
+    "where verifiers.name = $2 and verifiers.standing = 'active' \
+     and verifier_versions.version = coalesce($3, verifiers.current_version) \
+     and reach.via >= $4 and not exists (select 1 from verifiers as own \
+     where own.account_id = $1 and own.name = $2 and own.standing = 'active') limit 2"
+);
+/// The first condition on the name lets SQLite begin where the page does.
+pub(crate) const LIST: &str = concat!(
+    "select ",
+    verifier_columns!(),
+    ", 'owner' as via from verifiers \
+     where verifiers.account_id = $1 and verifiers.standing = 'active' \
+     and verifiers.name >= $2 and (verifiers.name, verifiers.id) > ($2, $3) union all select ",
+    verifier_columns!(),
+    ", reach.via from ",
+    reach!(),
+    " join verifiers on verifiers.account_id = reach.account_id \
+     and verifiers.id = reach.verifier_id where verifiers.standing = 'active' \
+     and (verifiers.name, verifiers.id) > ($2, $3) order by name, id limit $4"
+);
+const VERSIONS: &str = concat!(
+    "select verifier_versions.verifier_id, verifier_versions.version, \
+     verifier_versions.description, verifier_versions.config_hash, verifier_versions.deployed_at \
+     from verifiers left join ",
+    reach!(),
+    of_verifier!("reach"),
+    "join verifier_versions",
+    of_verifier!("verifier_versions"),
+    "where verifiers.id = $2 and verifiers.standing = 'active' \
+     and (verifiers.account_id = $1 or reach.via >= '2') \
+     and verifier_versions.version < $3 order by verifier_versions.version desc limit $4"
+);
+
+async fn get(tx: &mut impl Tx, asked: &VerifierAsked) -> Result<Found<ReachedVersion>> {
+    let VerifierAsked { caller, which, version, needs } = asked;
+    // What a role is called within `via`, where an owner has none.
+    let least = match needs {
+        VerifierRole::Exec => "1",
+        VerifierRole::Tune => "2",
+        VerifierRole::Owner => "3",
+    };
+    let name = match which {
+        Which::System(_) => return Ok(Found::Nothing),
+        Which::Id(id) => {
+            let args = args![caller, id, *version, least];
+            return tx.first(BY_ID, args, read_reached_version).await.map(Found::one);
+        }
+        Which::Name(name) => name,
+    };
+    let own = tx.first(OWN_BY_NAME, args![caller, name, *version], read_reached_version).await?;
+    if own.is_some() {
+        return Ok(Found::one(own));
+    }
+    let args = args![caller, name, *version, least];
+    let mut shared = tx.all(SHARED_BY_NAME, args, read_reached_version).await?;
+    Ok(if shared.len() > 1 { Found::Ambiguous } else { Found::one(shared.pop()) })
+}
+
+async fn list(tx: &mut impl Tx, query: &VerifierQuery) -> Result<Vec<ReachedVerifier>> {
+    let (name, id) = query.after.as_ref().map_or(("", ""), |(name, id)| (name, id));
+    tx.all(LIST, args![&query.caller, name, id, query.limit], read_reached).await
+}
+
+async fn versions(tx: &mut impl Tx, query: &VersionQuery) -> Result<Vec<VersionSummary>> {
+    let before = version_below(query.before);
+    let args = args![&query.caller, &query.verifier_id, before, query.limit];
+    tx.all(VERSIONS, args, |cells| read_version_summary(&cells)).await
+}
+
+fn read_reached(cells: &dyn Cells) -> Result<ReachedVerifier> {
+    let (role, workflow) = read_via(cells)?;
+    Ok(ReachedVerifier { verifier: read_verifier(&cells)?, role, workflow })
+}
+
+fn read_reached_version(cells: &dyn Cells) -> Result<ReachedVersion> {
+    let (role, workflow) = read_via(cells)?;
+    Ok(ReachedVersion { version: read_version(&cells)?, role, workflow })
+}
+
+fn read_via(cells: &dyn Cells) -> Result<(VerifierRole, Option<String>)> {
+    let columns = Columns::new(&cells, "verifiers", "id")?;
+    let via = columns.text("via")?;
+    match via.split_once(' ') {
+        None if via == "owner" => Ok((VerifierRole::Owner, None)),
+        Some(("1", workflow)) => Ok((VerifierRole::Exec, Some(workflow.to_owned()))),
+        Some(("2", workflow)) => Ok((VerifierRole::Tune, Some(workflow.to_owned()))),
+        _ => Err(columns.bad("via", "it is no role and workflow")),
+    }
+}

@@ -1,0 +1,141 @@
+//! Rows of workflows, their versions, files and bindings.
+
+use jurat_core::{
+    id::AccountId,
+    workflow::{
+        Binding, FileEntry, Parent, Reached, Role, Workflow, WorkflowVersion, search::Texts,
+    },
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    rows::{Cells, Columns, json},
+};
+
+macro_rules! columns {
+    () => {
+        "workflows.account_id, workflows.id, workflows.slug, workflows.name, \
+         workflows.description, workflows.outcome, workflows.tags, workflows.current_version, \
+         workflows.version_token, workflows.parent_template_id, \
+         workflows.parent_template_version, workflows.created_at, workflows.updated_at, \
+         workflows.archived_at"
+    };
+}
+pub(crate) use columns;
+
+macro_rules! file_columns {
+    () => {
+        "workflow_files.path, workflow_files.sha256, workflow_files.size_bytes, \
+         workflow_files.is_executable, workflow_files.content_kind, workflow_files.purpose"
+    };
+}
+pub(crate) use file_columns;
+
+pub(super) fn read_workflow(cells: &dyn Cells) -> Result<Workflow> {
+    let columns = Columns::new(&cells, "workflows", "id")?;
+    let template_id = columns.maybe_text("parent_template_id")?;
+    let version = columns.maybe_count("parent_template_version")?;
+    let parent = template_id.zip(version);
+    Ok(Workflow {
+        account: columns.id("account_id", AccountId::parse)?,
+        id: columns.text("id")?,
+        slug: columns.text("slug")?,
+        name: columns.text("name")?,
+        description: columns.text("description")?,
+        outcome: columns.text("outcome")?,
+        tags: columns.document("tags")?,
+        current_version: columns.count("current_version")?,
+        version_token: columns.text("version_token")?,
+        parent: parent.map(|(template_id, version)| Parent { template_id, version }),
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        archived_at: columns.maybe_time("archived_at")?,
+    })
+}
+
+pub(super) fn read_reached(cells: &dyn Cells) -> Result<Reached> {
+    let columns = Columns::new(&cells, "workflows", "id")?;
+    let role = match columns.number("role_rank")? {
+        1 => Role::View,
+        2 => Role::Edit,
+        3 => Role::Admin,
+        4 => Role::Owner,
+        _ => return Err(columns.bad("role_rank", "it is no role")),
+    };
+    let floor = columns.count("floor_version")?;
+    Ok(Reached { workflow: read_workflow(cells)?, role, floor })
+}
+
+/// A version, without its files.
+pub(super) fn read_version(cells: &dyn Cells) -> Result<WorkflowVersion> {
+    let columns = Columns::new(&cells, "workflow_versions", "workflow_id")?;
+    let bindings: Vec<BindingText> = columns.document("bindings")?;
+    Ok(WorkflowVersion {
+        version: columns.count("version")?,
+        name: columns.text("name")?,
+        description: columns.text("description")?,
+        outcome: columns.text("outcome")?,
+        tags: columns.document("tags")?,
+        body: columns.text("body")?,
+        source: columns.word("source")?,
+        bindings: bindings.into_iter().map(Binding::from).collect(),
+        files: Vec::new(),
+        created_by: columns.id("created_by", AccountId::parse)?,
+        created_at: columns.time("created_at")?,
+    })
+}
+
+pub(super) fn read_file(cells: &dyn Cells) -> Result<FileEntry> {
+    let columns = Columns::new(&cells, "workflow_files", "path")?;
+    Ok(FileEntry {
+        path: columns.text("path")?,
+        sha256: columns.text("sha256")?,
+        size_bytes: columns.count("size_bytes")?,
+        is_executable: columns.number("is_executable")? != 0,
+        kind: columns.word("content_kind")?,
+        purpose: columns.text("purpose")?,
+    })
+}
+
+pub(super) fn read_binding(cells: &dyn Cells) -> Result<Binding> {
+    let columns = Columns::new(&cells, "workflow_bindings", "name")?;
+    Ok(Binding {
+        name: columns.text("name")?,
+        verifier_id: columns.text("verifier_id")?,
+        version: columns.maybe_count("pinned_version")?,
+    })
+}
+
+/// A binding as the document of a version has it.
+#[derive(Debug, Serialize, Deserialize)]
+struct BindingText {
+    name: String,
+    verifier_id: String,
+    version: Option<u32>,
+}
+
+impl From<BindingText> for Binding {
+    fn from(text: BindingText) -> Self {
+        Self { name: text.name, verifier_id: text.verifier_id, version: text.version }
+    }
+}
+
+pub(super) fn bindings_text(bindings: &[Binding]) -> Result<String> {
+    let texts = bindings.iter().map(|it| BindingText {
+        name: it.name.clone(),
+        verifier_id: it.verifier_id.clone(),
+        version: it.version,
+    });
+    json(&texts.collect::<Vec<_>>())
+}
+
+pub(super) fn search_text(workflow: &Workflow) -> String {
+    let texts = Texts {
+        name: &workflow.name,
+        tags: &workflow.tags,
+        description: &workflow.description,
+        outcome: &workflow.outcome,
+    };
+    texts.joined(&workflow.slug)
+}

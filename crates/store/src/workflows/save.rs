@@ -1,0 +1,408 @@
+//! Saving: the first version of a workflow, or the next one.
+
+use jurat_core::{
+    id::AccountId,
+    verifier::Which,
+    workflow::{
+        Binding, FileEntry, NewBinding, Reached, Role, Slug, Source, Workflow, WorkflowVersion,
+    },
+};
+
+use super::{
+    FilesPatch, Kept, SaveTarget, Saved, WorkflowAsked, WorkflowRefused, WorkflowSave, files,
+    reach::{self, may},
+    read::{self, bindings_of, files_seen},
+    rows::{bindings_text, search_text},
+    tried,
+};
+use crate::{
+    Found, Result, StoreError,
+    both::{Tx, args},
+    rows::{Cells, Columns, json},
+};
+
+const ADD: &str = "\
+    insert into workflows (account_id, id, slug, name, description, outcome, tags, search_text, \
+    current_version, version_token, parent_template_id, parent_template_version, created_at, \
+    updated_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+const NEXT: &str = "\
+    update workflows set name = $1, description = $2, outcome = $3, tags = $4, search_text = $5, \
+    current_version = $6, version_token = $7, updated_at = $8 \
+    where account_id = $9 and id = $10";
+const VERSION_ADD: &str = "\
+    insert into workflow_versions (account_id, workflow_id, version, name, description, outcome, \
+    tags, body, source, bindings, created_by, created_at) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+const BINDINGS_REMOVE: &str =
+    "delete from workflow_bindings where account_id = $1 and workflow_id = $2";
+const BINDING_ADD: &str = "\
+    insert into workflow_bindings (account_id, workflow_id, name, verifier_id, pinned_version) \
+    values ($1, $2, $3, $4, $5)";
+const OWN_VERIFIER_BY_ID: &str = "\
+    select id, current_version from verifiers \
+    where account_id = $1 and id = $2 and standing = 'active'";
+const OWN_VERIFIER_BY_NAME: &str = "\
+    select id, current_version from verifiers \
+    where account_id = $1 and name = $2 and standing = 'active'";
+
+/// What a version says, beside its workflow.
+pub(crate) struct Content {
+    pub(crate) body: String,
+    pub(crate) source: Source,
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) files: Kept,
+    pub(crate) created_by: AccountId,
+}
+
+pub(super) async fn save(
+    tx: &mut impl Tx,
+    save: &WorkflowSave,
+) -> Result<Result<Saved, WorkflowRefused>> {
+    let target = tried!(placed(tx, save).await?);
+    let target = target.as_ref();
+    if let Some(found) = target {
+        tried!(may_append(found, save.expected_token.as_deref()));
+    }
+    let workflow = tried!(next(save, target));
+    let bindings = tried!(bound(tx, save, target).await?);
+    let old = match target {
+        Some(found) => files_now(tx, &save.caller, &found.workflow).await?,
+        None => Vec::new(),
+    };
+    let files = match &save.files {
+        None => Kept { entries: old.clone(), ..Kept::default() },
+        Some(new) => tried!(files::kept(tx, target, (&workflow.account, &[]), new).await?),
+    };
+    let content = Content {
+        body: save.body.clone(),
+        source: save.source,
+        bindings,
+        files,
+        created_by: save.caller.clone(),
+    };
+    tried!(write(tx, &workflow, &content).await?);
+    Ok(Ok(saved(workflow, content, &old)))
+}
+
+pub(super) async fn patch(
+    tx: &mut impl Tx,
+    patch: &FilesPatch,
+) -> Result<Result<Saved, WorkflowRefused>> {
+    let target = tried!(reach::held(tx, &patch.caller, &patch.which, Role::Edit).await?);
+    tried!(may_append(&target, patch.expected_token.as_deref()));
+    let current = tried!(current(tx, &patch.caller, &target).await?);
+    let owner = (&target.workflow.account, current.files.as_slice());
+    let mut files = tried!(files::kept(tx, Some(&target), owner, &patch.files).await?);
+    files.entries = tried!(patched(&current.files, files.entries, &patch.delete_paths));
+    let workflow = Workflow {
+        current_version: target.workflow.current_version.saturating_add(1),
+        version_token: patch.new_token.clone(),
+        updated_at: patch.at,
+        ..target.workflow
+    };
+    let content = Content {
+        body: current.body,
+        source: patch.source,
+        bindings: current.bindings,
+        files,
+        created_by: patch.caller.clone(),
+    };
+    tried!(write(tx, &workflow, &content).await?);
+    Ok(Ok(saved(workflow, content, &current.files)))
+}
+
+fn saved(workflow: Workflow, content: Content, old: &[FileEntry]) -> Saved {
+    let Content { body, bindings, files, .. } = content;
+    let files = files.entries;
+    let (changed, deleted) = files::differences(old, &files);
+    Saved { workflow, body, bindings, files, changed, deleted }
+}
+
+/// The workflow that a version is added to, with nobody else changing it; none for a new one.
+async fn placed(
+    tx: &mut impl Tx,
+    save: &WorkflowSave,
+) -> Result<Result<Option<Reached>, WorkflowRefused>> {
+    let slug = match &save.target {
+        SaveTarget::Id(id) => return held(tx, save, id).await,
+        SaveTarget::Slug(slug) => slug.as_str(),
+    };
+    if let Some(own) = reach::own_by_slug(tx, &save.caller, slug).await? {
+        return held(tx, save, &own.workflow.id).await;
+    }
+    if let Some(token) = &save.expected_token {
+        let shared = reach::shared_by_slug(tx, &save.caller, slug).await?;
+        let id = tried!(meant(&shared, token));
+        return held(tx, save, &id).await;
+    }
+    reach::lock(tx, &save.caller).await?;
+    // Somebody with the same key may have been first.
+    Ok(Ok(reach::own_by_slug(tx, &save.caller, slug).await?))
+}
+
+async fn held(
+    tx: &mut impl Tx,
+    save: &WorkflowSave,
+    id: &str,
+) -> Result<Result<Option<Reached>, WorkflowRefused>> {
+    let which = jurat_core::workflow::WorkflowWhich::Id(id.to_owned());
+    Ok(reach::held(tx, &save.caller, &which, Role::View).await?.map(Some))
+}
+
+/// Which of the workflows of others with one slug is meant: the one whose token it is.
+fn meant(shared: &[Reached], token: &str) -> Result<String, WorkflowRefused> {
+    let of_token = shared.iter().find(|it| it.workflow.version_token == token);
+    match (of_token, shared) {
+        (Some(one), _) | (None, [one]) => Ok(one.workflow.id.clone()),
+        (None, []) => Err(WorkflowRefused::TokenUnexpected),
+        (None, _) => Err(WorkflowRefused::Ambiguous),
+    }
+}
+
+fn may_append(found: &Reached, token: Option<&str>) -> Result<(), WorkflowRefused> {
+    may(found, Role::Edit)?;
+    let current = &found.workflow.version_token;
+    if found.workflow.archived_at.is_some() {
+        return Err(WorkflowRefused::Archived);
+    }
+    match token {
+        None => Err(WorkflowRefused::TokenMissing { current: current.clone() }),
+        Some(token) if token != current => {
+            Err(WorkflowRefused::TokenStale { current: current.clone() })
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// The workflow as it is after the save.
+fn next(save: &WorkflowSave, target: Option<&Reached>) -> Result<Workflow, WorkflowRefused> {
+    let Some(found) = target.map(|target| &target.workflow) else {
+        let SaveTarget::Slug(slug) = &save.target else { return Err(WorkflowRefused::NotFound) };
+        return first(save, slug);
+    };
+    let kept = |new: &Option<String>, old: &String| new.as_ref().unwrap_or(old).clone();
+    Ok(Workflow {
+        name: kept(&save.name, &found.name),
+        description: kept(&save.description, &found.description),
+        outcome: kept(&save.outcome, &found.outcome),
+        tags: save.tags.as_ref().unwrap_or(&found.tags).clone(),
+        current_version: found.current_version.saturating_add(1),
+        version_token: save.new_token.clone(),
+        updated_at: save.at,
+        ..found.clone()
+    })
+}
+
+fn first(save: &WorkflowSave, slug: &Slug) -> Result<Workflow, WorkflowRefused> {
+    if save.expected_token.is_some() {
+        return Err(WorkflowRefused::TokenUnexpected);
+    }
+    Ok(Workflow {
+        account: save.caller.clone(),
+        id: save.new_id.clone(),
+        slug: slug.as_str().to_owned(),
+        name: save.name.clone().ok_or(WorkflowRefused::NameMissing)?,
+        description: save.description.clone().ok_or(WorkflowRefused::DescriptionMissing)?,
+        outcome: save.outcome.clone().unwrap_or_default(),
+        tags: save.tags.clone().unwrap_or_default(),
+        current_version: 1,
+        version_token: save.new_token.clone(),
+        parent: None,
+        created_at: save.at,
+        updated_at: save.at,
+        archived_at: None,
+    })
+}
+
+/// The verifiers of the next version. Only the owner changes them.
+async fn bound(
+    tx: &mut impl Tx,
+    save: &WorkflowSave,
+    target: Option<&Reached>,
+) -> Result<Result<Vec<Binding>, WorkflowRefused>> {
+    let now = match target {
+        Some(found) => bindings_of(tx, &found.workflow).await?,
+        None => Vec::new(),
+    };
+    let Some(new) = &save.bindings else { return Ok(Ok(now)) };
+    if target.is_some_and(|found| found.role != Role::Owner) {
+        let is_same = new.len() == now.len() && new.iter().all(|new| now.contains(&as_is(new)));
+        return Ok(if is_same { Ok(now) } else { Err(WorkflowRefused::BindingsAreOwners) });
+    }
+    let mut bindings = Vec::with_capacity(new.len());
+    for (place, new) in new.iter().enumerate() {
+        let found = resolved(tx, &save.caller, new).await?;
+        bindings.push(tried!(found.ok_or(WorkflowRefused::BindingUnknown { place })));
+    }
+    bindings.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(Ok(bindings))
+}
+
+/// A binding as it was asked for, for the question whether it is there already.
+fn as_is(new: &NewBinding) -> Binding {
+    let (Which::Id(id) | Which::Name(id) | Which::System(id)) = &new.verifier.which;
+    Binding { name: new.name.clone(), verifier_id: id.clone(), version: new.verifier.version }
+}
+
+async fn resolved(
+    tx: &mut impl Tx,
+    owner: &AccountId,
+    new: &NewBinding,
+) -> Result<Option<Binding>> {
+    let (text, key) = match &new.verifier.which {
+        Which::Id(id) => (OWN_VERIFIER_BY_ID, id),
+        Which::Name(name) => (OWN_VERIFIER_BY_NAME, name),
+        Which::System(_) => return Ok(None),
+    };
+    let read = |cells: &dyn Cells| {
+        let columns = Columns::new(&cells, "verifiers", "id")?;
+        Ok((columns.text("id")?, columns.count::<u32>("current_version")?))
+    };
+    let found = tx.first(text, args![owner, key], read).await?;
+    let version = new.verifier.version;
+    let found = found.filter(|(_, current)| version.is_none_or(|version| version <= *current));
+    Ok(found.map(|(verifier_id, _)| Binding { name: new.name.clone(), verifier_id, version }))
+}
+
+async fn files_now(
+    tx: &mut impl Tx,
+    caller: &AccountId,
+    workflow: &Workflow,
+) -> Result<Vec<FileEntry>> {
+    files_seen(tx, caller, (&workflow.id, workflow.current_version)).await
+}
+
+async fn current(
+    tx: &mut impl Tx,
+    caller: &AccountId,
+    target: &Reached,
+) -> Result<Result<WorkflowVersion, WorkflowRefused>> {
+    let which = jurat_core::workflow::WorkflowWhich::Id(target.workflow.id.clone());
+    let asked = WorkflowAsked { caller: caller.clone(), which, version: None };
+    Ok(match read::get(tx, &asked).await? {
+        Found::One(view) => Ok(view.version),
+        Found::Nothing | Found::Ambiguous => Err(WorkflowRefused::NotFound),
+    })
+}
+
+fn patched(
+    old: &[FileEntry],
+    new: Vec<FileEntry>,
+    delete: &[String],
+) -> Result<Vec<FileEntry>, WorkflowRefused> {
+    let has = |path: &String| old.iter().any(|file| file.path == *path);
+    if let Some(path) = delete.iter().find(|path| !has(path)) {
+        return Err(WorkflowRefused::PathUnknown { path: path.clone() });
+    }
+    let is_replaced = |file: &FileEntry| new.iter().any(|other| other.path == file.path);
+    let stays = |file: &&FileEntry| !delete.contains(&file.path) && !is_replaced(file);
+    let mut files: Vec<FileEntry> = old.iter().filter(stays).cloned().collect();
+    files.extend(new);
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(files)
+}
+
+/// Writes a workflow with its newest version.
+pub(crate) async fn write(
+    tx: &mut impl Tx,
+    workflow: &Workflow,
+    content: &Content,
+) -> Result<Result<(), WorkflowRefused>> {
+    tried!(files::within_bounds(&content.files.entries));
+    let tags = json(&workflow.tags)?;
+    if workflow.current_version == 1 {
+        add(tx, workflow, &tags).await?;
+    } else {
+        let args = args![
+            &workflow.name,
+            &workflow.description,
+            &workflow.outcome,
+            &tags,
+            search_text(workflow),
+            workflow.current_version,
+            &workflow.version_token,
+            workflow.updated_at,
+            &workflow.account,
+            &workflow.id
+        ];
+        tx.run(NEXT, args).await?;
+    }
+    let args = args![
+        &workflow.account,
+        &workflow.id,
+        workflow.current_version,
+        &workflow.name,
+        &workflow.description,
+        &workflow.outcome,
+        &tags,
+        &content.body,
+        content.source.as_str(),
+        bindings_text(&content.bindings)?,
+        &content.created_by,
+        workflow.updated_at
+    ];
+    tx.run(VERSION_ADD, args).await?;
+    files::write(tx, workflow, &content.files).await?;
+    bind(tx, workflow, &content.bindings).await?;
+    Ok(Ok(()))
+}
+
+async fn add(tx: &mut impl Tx, workflow: &Workflow, tags: &str) -> Result<()> {
+    let parent = workflow.parent.as_ref();
+    let args = args![
+        &workflow.account,
+        &workflow.id,
+        &workflow.slug,
+        &workflow.name,
+        &workflow.description,
+        &workflow.outcome,
+        tags,
+        search_text(workflow),
+        workflow.current_version,
+        &workflow.version_token,
+        parent.map(|parent| parent.template_id.as_str()),
+        parent.map(|parent| parent.version),
+        workflow.created_at,
+        workflow.updated_at
+    ];
+    tx.run(ADD, args).await.map(drop)
+}
+
+async fn bind(tx: &mut impl Tx, workflow: &Workflow, bindings: &[Binding]) -> Result<()> {
+    tx.run(BINDINGS_REMOVE, args![&workflow.account, &workflow.id]).await?;
+    for binding in bindings {
+        let args = args![
+            &workflow.account,
+            &workflow.id,
+            &binding.name,
+            &binding.verifier_id,
+            binding.version
+        ];
+        tx.run(BINDING_ADD, args).await?;
+    }
+    Ok(())
+}
+
+/// A new workflow that somebody else's words made, such as a fork: its slug gets a number when it
+/// is taken.
+pub(crate) async fn add_new(
+    tx: &mut impl Tx,
+    mut workflow: Workflow,
+    content: &Content,
+) -> Result<Result<Workflow, WorkflowRefused>> {
+    reach::lock(tx, &workflow.account).await?;
+    let Some(slug) = Slug::of_name(&workflow.slug) else {
+        return Ok(Err(WorkflowRefused::NameMissing));
+    };
+    for number in 2..MOST_NUMBERS {
+        if reach::own_by_slug(tx, &workflow.account, &workflow.slug).await?.is_none() {
+            tried!(write(tx, &workflow, content).await?);
+            return Ok(Ok(workflow));
+        }
+        workflow.slug = slug.numbered(number).as_str().to_owned();
+    }
+    Err(StoreError::conflict("all numbers of a slug are taken"))
+}
+
+/// How many workflows have one slug but for their number.
+const MOST_NUMBERS: u32 = 1_000;

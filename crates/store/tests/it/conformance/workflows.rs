@@ -1,0 +1,652 @@
+//! Workflows: saved, read, shared, put away and given to others.
+
+use jurat_core::{
+    account::AccountName,
+    id::{AccountId, uuid},
+    run::RunVerdict,
+    verifier::{VerifierRef, Which},
+    workflow::{
+        Binding, FileContent, NewBinding, NewFile, Reached, Role, Slug, Source, VerifierRole,
+        Whose, WorkflowRef, WorkflowWhich, file::digest,
+    },
+};
+use jurat_store::{
+    Behalf, Deploy, Deployed, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Opened,
+    Removal, RevokeOrder, SaveTarget, Saved, Store, VerifierGone, WorkflowAsked, WorkflowChange,
+    WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Written,
+};
+
+use crate::{
+    backend::Backend,
+    conformance::verifiers::deployed,
+    samples::{account, at, deploy, judged, reached, run, verifier, verifiers},
+};
+
+pub(super) async fn user(store: &dyn Store, name: &str) -> AccountId {
+    let account = account(name);
+    store.account_ensure(&account, at(0)).await.unwrap();
+    account
+}
+
+pub(super) async fn team(backend: &Backend, name: &str) -> AccountId {
+    let account = account(name);
+    let sql =
+        format!("insert into accounts (id, created_at, kind) values ('{account}', 0, 'team')");
+    backend.tamper(&sql).await.unwrap();
+    account
+}
+
+pub(super) async fn join(backend: &Backend, team: &AccountId, member: &AccountId) {
+    let sql = format!(
+        "insert into team_members (team_id, account_id, role, since) \
+         values ('{team}', '{member}', 'member', 0)"
+    );
+    backend.tamper(&sql).await.unwrap();
+}
+
+pub(super) fn behalf(account: &AccountId) -> Behalf {
+    Behalf::Account(account.clone())
+}
+
+pub(super) fn draft(caller: &AccountId, name: &str, number: u32) -> WorkflowSave {
+    WorkflowSave {
+        caller: caller.clone(),
+        target: SaveTarget::Slug(Slug::of_name(name).unwrap()),
+        expected_token: None,
+        name: Some(name.to_owned()),
+        description: Some(format!("the {number}th")),
+        outcome: None,
+        tags: None,
+        body: format!("# Body {number}"),
+        source: Source::Manual,
+        bindings: None,
+        files: None,
+        new_id: uuid(at(i64::from(number)), u128::from(number)),
+        new_token: format!("token-{number}"),
+        at: at(i64::from(number)),
+    }
+}
+
+pub(super) fn next(save: WorkflowSave, before: &Saved) -> WorkflowSave {
+    let target = SaveTarget::Id(before.workflow.id.clone());
+    WorkflowSave { target, expected_token: Some(before.workflow.version_token.clone()), ..save }
+}
+
+pub(super) async fn try_save(
+    store: &dyn Store,
+    save: &WorkflowSave,
+) -> Written<Saved, WorkflowRefused> {
+    store.sharing().workflow_save(&behalf(&save.caller), save, None).await.unwrap()
+}
+
+pub(super) async fn saved(store: &dyn Store, save: &WorkflowSave) -> Saved {
+    match try_save(store, save).await {
+        Written::Done(saved) => saved,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn refused(store: &dyn Store, save: &WorkflowSave) -> WorkflowRefused {
+    match try_save(store, save).await {
+        Written::Refused(refused) => refused,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn id(saved: &Saved) -> WorkflowWhich {
+    WorkflowWhich::Id(saved.workflow.id.clone())
+}
+
+fn slug(text: &str) -> WorkflowWhich {
+    WorkflowRef::parse(text).unwrap().which
+}
+
+async fn view(
+    store: &dyn Store,
+    caller: &AccountId,
+    which: &WorkflowWhich,
+    version: Option<u32>,
+) -> Found<WorkflowView> {
+    let asked = WorkflowAsked { caller: caller.clone(), which: which.clone(), version };
+    store.sharing().workflow_get(&behalf(caller), &asked).await.unwrap()
+}
+
+async fn seen(
+    store: &dyn Store,
+    caller: &AccountId,
+    which: &WorkflowWhich,
+    version: Option<u32>,
+) -> WorkflowView {
+    match view(store, caller, which, version).await {
+        Found::One(view) => *view,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn grant_of(
+    caller: &AccountId,
+    which: WorkflowWhich,
+    grantee: &AccountId,
+    role: Role,
+) -> GrantOrder {
+    GrantOrder {
+        caller: caller.clone(),
+        which,
+        grantee: AccountName::Id(grantee.clone()),
+        role,
+        with_history: false,
+        at: at(50),
+    }
+}
+
+pub(super) async fn grant(
+    store: &dyn Store,
+    order: &GrantOrder,
+) -> Written<Granting, WorkflowRefused> {
+    store.sharing().workflow_grant(&behalf(&order.caller), order, None).await.unwrap()
+}
+
+pub(super) async fn revoke(
+    store: &dyn Store,
+    caller: &AccountId,
+    which: WorkflowWhich,
+    grantee: &AccountId,
+) -> Result<bool, WorkflowRefused> {
+    let grantee = AccountName::Id(grantee.clone());
+    let order = RevokeOrder { caller: caller.clone(), which, grantee, at: at(60) };
+    match store.sharing().workflow_revoke(&behalf(caller), &order, None).await.unwrap() {
+        Written::Done(revoking) => Ok(revoking.was_there),
+        Written::Refused(refused) => Err(refused),
+        Written::Repeated => panic!(),
+    }
+}
+
+pub(super) fn change(caller: &AccountId, which: WorkflowWhich) -> WorkflowChange {
+    WorkflowChange { caller: caller.clone(), which, version: None, at: at(70) }
+}
+
+pub(super) async fn listed(store: &dyn Store, caller: &AccountId, whose: Whose) -> Vec<Reached> {
+    let query = WorkflowQuery {
+        caller: caller.clone(),
+        whose,
+        with_archived: false,
+        tag: None,
+        search: None,
+        before: None,
+        limit: 100,
+    };
+    store.sharing().workflow_list(&behalf(caller), &query).await.unwrap()
+}
+
+fn text(path: &str, content: &str) -> NewFile {
+    NewFile {
+        path: path.to_owned(),
+        content: FileContent::Bytes(content.as_bytes().to_vec()),
+        is_executable: None,
+        purpose: None,
+    }
+}
+
+fn binding(name: &str, verifier: &str) -> NewBinding {
+    NewBinding { name: name.to_owned(), verifier: VerifierRef::parse(verifier).unwrap() }
+}
+
+fn paths(saved: &Saved) -> Vec<&str> {
+    saved.files.iter().map(|file| file.path.as_str()).collect()
+}
+
+pub(crate) async fn a_workflow_is_saved_and_read_back_by_id_and_slug(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = user(store, "alice").await;
+    let tags = Some(vec!["sre".to_owned()]);
+    let first = saved(store, &WorkflowSave { tags, ..draft(&alice, "My Report", 1) }).await;
+    assert_eq!((first.workflow.slug.as_str(), first.workflow.current_version), ("my-report", 1));
+    let second = next(WorkflowSave { name: None, ..draft(&alice, "x", 2) }, &first);
+    let second = saved(store, &second).await;
+    assert_eq!(second.workflow.current_version, 2);
+    assert_eq!(second.workflow.version_token, "token-2");
+    for which in [id(&first), slug("my-report"), slug("My report")] {
+        let view = seen(store, &alice, &which, None).await;
+        assert_eq!((view.version.version, view.version.body.as_str()), (2, "# Body 2"));
+        // What is left out is carried forward.
+        assert_eq!(view.version.name, "My Report");
+        assert_eq!(view.version.tags, ["sre"]);
+        assert_eq!(view.reached.role, Role::Owner);
+        let old = seen(store, &alice, &which, Some(1)).await;
+        assert_eq!((old.version.version, old.version.body.as_str()), (1, "# Body 1"));
+    }
+    assert_eq!(view(store, &alice, &id(&first), Some(3)).await, Found::Nothing);
+    assert_eq!(view(store, &alice, &slug("other"), None).await, Found::Nothing);
+    let error = backend.tamper("update workflow_versions set body = 'x'").await.unwrap_err();
+    assert!(error.contains("never change"), "{error}");
+}
+
+pub(crate) async fn a_save_needs_the_token_of_the_current_version(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = user(store, "alice").await;
+    let with = |token: &str, number| WorkflowSave {
+        expected_token: Some(token.to_owned()),
+        ..draft(&alice, "report", number)
+    };
+    assert_eq!(refused(store, &with("any", 1)).await, WorkflowRefused::TokenUnexpected);
+    let nameless = WorkflowSave { name: None, ..draft(&alice, "report", 1) };
+    assert_eq!(refused(store, &nameless).await, WorkflowRefused::NameMissing);
+    saved(store, &draft(&alice, "report", 1)).await;
+    let current = "token-1".to_owned();
+    let missing = refused(store, &draft(&alice, "Report", 2)).await;
+    assert_eq!(missing, WorkflowRefused::TokenMissing { current: current.clone() });
+    let stale = refused(store, &with("other", 2)).await;
+    assert_eq!(stale, WorkflowRefused::TokenStale { current });
+    assert_eq!(saved(store, &with("token-1", 2)).await.workflow.current_version, 2);
+}
+
+pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = user(store, "alice").await;
+    let files = Some(vec![text("a.txt", "one"), text("b/c.txt", "two")]);
+    let first = saved(store, &WorkflowSave { files, ..draft(&alice, "report", 1) }).await;
+    assert_eq!((paths(&first), first.changed.len()), (vec!["a.txt", "b/c.txt"], 2));
+    let second = saved(store, &next(draft(&alice, "report", 2), &first)).await;
+    assert_eq!((paths(&second), second.changed.len()), (vec!["a.txt", "b/c.txt"], 0));
+    let patch = FilesPatch {
+        caller: alice.clone(),
+        which: id(&first),
+        expected_token: Some("token-2".to_owned()),
+        files: vec![text("a.txt", "three"), text("d.txt", "four")],
+        delete_paths: vec!["b/c.txt".to_owned()],
+        source: Source::Manual,
+        new_token: "token-3".to_owned(),
+        at: at(3),
+    };
+    let patched = store.sharing().workflow_patch_files(&behalf(&alice), &patch, None).await;
+    let Written::Done(third) = patched.unwrap() else { panic!() };
+    assert_eq!(third.changed, ["a.txt", "d.txt"]);
+    assert_eq!(third.deleted, ["b/c.txt"]);
+    assert_eq!(third.body, "# Body 2");
+    let read = async |version, path: &str| {
+        let asked = WorkflowAsked { caller: alice.clone(), which: id(&first), version };
+        let asked = FilesAsked { asked, paths: vec![path.to_owned(), "no".to_owned()] };
+        let found = store.sharing().workflow_files(&behalf(&alice), &asked).await.unwrap();
+        let Found::One(files) = found else { panic!() };
+        files.into_iter().map(|file| String::from_utf8(file.content).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(None, "a.txt").await, ["three"]);
+    assert_eq!(read(Some(1), "a.txt").await, ["one"]);
+    assert_eq!(read(None, "b/c.txt").await, Vec::<String>::new());
+    // What was kept once is named by its digest; the list is the whole tree.
+    let known = |content: &str| NewFile {
+        content: FileContent::Known(digest(content.as_bytes())),
+        ..text("e.txt", "")
+    };
+    let files = Some(vec![known("two")]);
+    let fourth = next(WorkflowSave { files, ..draft(&alice, "report", 4) }, &third);
+    let fourth = saved(store, &fourth).await;
+    assert_eq!(paths(&fourth), ["e.txt"]);
+    assert_eq!(read(None, "e.txt").await, ["two"]);
+    let files = Some(vec![known("never kept")]);
+    let unknown = next(WorkflowSave { files, ..draft(&alice, "report", 5) }, &fourth);
+    let path = "e.txt".to_owned();
+    assert_eq!(refused(store, &unknown).await, WorkflowRefused::ContentUnknown { path });
+    let files = Some(Vec::new());
+    let cleared = next(WorkflowSave { files, ..draft(&alice, "report", 5) }, &fourth);
+    assert_eq!(paths(&saved(store, &cleared).await), Vec::<&str>::new());
+}
+
+pub(crate) async fn a_grant_opens_a_workflow_from_its_floor_on(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let first = saved(store, &draft(&alice, "report", 1)).await;
+    let second = saved(store, &next(draft(&alice, "report", 2), &first)).await;
+    let which = id(&first);
+    assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+    grant(store, &grant_of(&alice, which.clone(), &bob, Role::View)).await;
+    let view_now = seen(store, &bob, &slug("report"), None).await;
+    assert_eq!((view_now.reached.role, view_now.reached.floor), (Role::View, 2));
+    assert_eq!(view(store, &bob, &which, Some(1)).await, Found::Nothing);
+    assert_eq!(listed(store, &bob, Whose::Mine).await, []);
+    assert_eq!(listed(store, &bob, Whose::SharedWithMe).await.len(), 1);
+    // Who only reads saves nothing.
+    let by_bob = next(draft(&bob, "report", 3), &second);
+    let low = WorkflowRefused::RoleTooLow { has: Role::View, needs: Role::Edit };
+    assert_eq!(refused(store, &by_bob).await, low);
+    // A team's grant adds to one's own: the highest role and the lowest floor.
+    let reds = team(backend, "reds").await;
+    join(backend, &reds, &bob).await;
+    join(backend, &reds, &alice).await;
+    let edit = grant_of(&alice, which.clone(), &reds, Role::Edit);
+    grant(store, &GrantOrder { with_history: true, ..edit }).await;
+    let view_now = seen(store, &bob, &which, Some(1)).await;
+    assert_eq!((view_now.reached.role, view_now.reached.floor), (Role::Edit, 0));
+    let third = saved(store, &by_bob).await;
+    assert_eq!(third.workflow.account, alice);
+    let view_now = seen(store, &alice, &which, None).await;
+    assert_eq!((view_now.version.version, view_now.version.created_by), (3, bob.clone()));
+    // Files of others are named by their digests only where they are seen.
+    assert_eq!(revoke(store, &alice, which.clone(), &reds).await, Ok(true));
+    assert_eq!(revoke(store, &alice, which.clone(), &reds).await, Ok(false));
+    assert_eq!(revoke(store, &alice, which.clone(), &bob).await, Ok(true));
+    assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+}
+
+pub(crate) async fn an_editor_changes_files_and_not_bindings(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let cites = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let bindings = Some(vec![binding("cites", &cites.id)]);
+    let files = Some(vec![text("old.txt", "secret")]);
+    let first = WorkflowSave { files, bindings: bindings.clone(), ..draft(&alice, "report", 1) };
+    let first = saved(store, &first).await;
+    let files = Some(vec![text("new.txt", "open")]);
+    let second = next(WorkflowSave { files, ..draft(&alice, "report", 2) }, &first);
+    let second = saved(store, &second).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, Role::Edit)).await;
+    let by_bob = next(draft(&bob, "report", 3), &second);
+    let other = Some(vec![binding("other", &cites.id)]);
+    let rebound = WorkflowSave { bindings: other, ..by_bob.clone() };
+    assert_eq!(refused(store, &rebound).await, WorkflowRefused::BindingsAreOwners);
+    let known = |content: &str| NewFile {
+        content: FileContent::Known(digest(content.as_bytes())),
+        ..text("a.txt", "")
+    };
+    let below = WorkflowSave { files: Some(vec![known("secret")]), ..by_bob.clone() };
+    let unknown = WorkflowRefused::ContentUnknown { path: "a.txt".to_owned() };
+    assert_eq!(refused(store, &below).await, unknown);
+    let files = Some(vec![known("open"), text("b.txt", "mine")]);
+    let third = saved(store, &WorkflowSave { files, bindings, ..by_bob }).await;
+    assert_eq!(third.bindings.len(), 1);
+    assert_eq!(paths(&third), ["a.txt", "b.txt"]);
+}
+
+pub(crate) async fn nobody_grants_more_than_they_have(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob, carol) =
+        (user(store, "alice").await, user(store, "bob").await, user(store, "carol").await);
+    let first = saved(store, &draft(&alice, "report", 1)).await;
+    let which = id(&first);
+    let order = |caller: &AccountId, grantee: &AccountId, role| {
+        grant_of(caller, which.clone(), grantee, role)
+    };
+    let unseen = grant(store, &order(&bob, &carol, Role::View)).await;
+    assert_eq!(unseen, Written::Refused(WorkflowRefused::NotFound));
+    grant(store, &order(&alice, &bob, Role::Edit)).await;
+    let low = grant(store, &order(&bob, &carol, Role::View)).await;
+    let too_low = WorkflowRefused::RoleTooLow { has: Role::Edit, needs: Role::Admin };
+    assert_eq!(low, Written::Refused(too_low));
+    grant(store, &order(&alice, &bob, Role::Admin)).await;
+    let above = grant(store, &order(&bob, &carol, Role::Owner)).await;
+    assert_eq!(above, Written::Refused(WorkflowRefused::RoleAboveOwn { has: Role::Admin }));
+    let Written::Done(granted) = grant(store, &order(&bob, &carol, Role::Admin)).await else {
+        panic!()
+    };
+    assert_eq!((granted.role, granted.floor), (Role::Admin, 1));
+    let owner = grant(store, &order(&bob, &alice, Role::View)).await;
+    assert_eq!(owner, Written::Refused(WorkflowRefused::GranteeIsOwner));
+    let nobody = grant(store, &order(&bob, &account("nobody"), Role::View)).await;
+    assert_eq!(nobody, Written::Refused(WorkflowRefused::GranteeUnknown));
+    let reds = team(backend, "reds").await;
+    let foreign = grant(store, &order(&bob, &reds, Role::View)).await;
+    assert_eq!(foreign, Written::Refused(WorkflowRefused::GranteeUnknown));
+    let asked = |caller: &AccountId| WorkflowAsked {
+        caller: caller.clone(),
+        which: which.clone(),
+        version: None,
+    };
+    let grants = async |caller: &AccountId| match store
+        .sharing()
+        .workflow_grants(&behalf(caller), &asked(caller))
+        .await
+        .unwrap()
+    {
+        Found::One(lines) => lines.into_iter().map(|line| line.grantee).collect(),
+        _ => Vec::new(),
+    };
+    let leaving = async |who: &AccountId| {
+        let order = change(who, which.clone());
+        store.sharing().workflow_leave(&behalf(who), &order, None).await.unwrap()
+    };
+    grant(store, &order(&alice, &carol, Role::View)).await;
+    assert_eq!(grants(&alice).await, [bob.clone(), carol.clone()]);
+    assert_eq!(grants(&carol).await, std::slice::from_ref(&carol));
+    let left = leaving(&carol).await;
+    let Written::Done(left) = left else { panic!() };
+    assert_eq!(left.removed, 1);
+    assert_eq!(grants(&carol).await, []);
+    let owner = leaving(&alice).await;
+    assert_eq!(owner, Written::Refused(WorkflowRefused::OwnerStays));
+}
+
+pub(crate) async fn what_is_put_away_is_gone_for_others_and_comes_back(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let first = saved(store, &draft(&alice, "report", 1)).await;
+    let which = id(&first);
+    grant(store, &grant_of(&alice, which.clone(), &bob, Role::Admin)).await;
+    let sharing = store.sharing();
+    let by_bob = sharing.workflow_archive(&behalf(&bob), &change(&bob, which.clone()), None).await;
+    let low = WorkflowRefused::RoleTooLow { has: Role::Admin, needs: Role::Owner };
+    assert_eq!(by_bob.unwrap(), Written::Refused(low));
+    let order = change(&alice, which.clone());
+    let away = sharing.workflow_archive(&behalf(&alice), &order, None).await.unwrap();
+    assert!(matches!(away, Written::Done(workflow) if workflow.archived_at == Some(at(70))));
+    assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+    assert_eq!(view(store, &bob, &slug("report"), None).await, Found::Nothing);
+    assert_eq!(listed(store, &alice, Whose::All).await, []);
+    seen(store, &alice, &which, None).await;
+    let save = refused(store, &next(draft(&alice, "report", 2), &first)).await;
+    assert_eq!(save, WorkflowRefused::Archived);
+    sharing.workflow_unarchive(&behalf(&alice), &order, None).await.unwrap();
+    assert_eq!(seen(store, &bob, &which, None).await.reached.role, Role::Admin);
+}
+
+pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let files = Some(vec![text("a.txt", "kept once")]);
+    let first = saved(store, &WorkflowSave { files, ..draft(&alice, "report", 1) }).await;
+    let second = next(WorkflowSave { files: Some(vec![]), ..draft(&alice, "report", 2) }, &first);
+    saved(store, &second).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
+    let sharing = store.sharing();
+    let version = |version| WorkflowChange { version, ..change(&alice, id(&first)) };
+    let erase = async |change: WorkflowChange| {
+        sharing.workflow_version_delete(&behalf(&alice), &change, None).await.unwrap()
+    };
+    let current = erase(version(Some(2))).await;
+    assert_eq!(current, Written::Refused(WorkflowRefused::VersionIsCurrent));
+    assert_eq!(erase(version(Some(7))).await, Written::Refused(WorkflowRefused::NotFound));
+    assert!(matches!(erase(version(Some(1))).await, Written::Done(_)));
+    assert_eq!(view(store, &alice, &id(&first), Some(1)).await, Found::Nothing);
+    // Its content is gone with it.
+    let known = NewFile { content: FileContent::Known(digest(b"kept once")), ..text("a.txt", "") };
+    let other = WorkflowSave { files: Some(vec![known]), ..draft(&alice, "other", 3) };
+    let unknown = WorkflowRefused::ContentUnknown { path: "a.txt".to_owned() };
+    assert_eq!(refused(store, &other).await, unknown);
+    let gone = sharing.workflow_delete(&behalf(&alice), &change(&alice, id(&first)), None).await;
+    assert!(matches!(gone.unwrap(), Written::Done(_)));
+    assert_eq!(view(store, &alice, &id(&first), None).await, Found::Nothing);
+    assert_eq!(listed(store, &bob, Whose::All).await, []);
+    // The slug is free again, and nobody has a grant on what comes there.
+    saved(store, &draft(&alice, "report", 4)).await;
+    assert_eq!(view(store, &bob, &slug("report"), None).await, Found::Nothing);
+}
+
+pub(crate) async fn a_name_of_several_others_is_ambiguous(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob, carol) =
+        (user(store, "alice").await, user(store, "bob").await, user(store, "carol").await);
+    let of_alice = saved(store, &draft(&alice, "report", 1)).await;
+    let of_bob = saved(store, &draft(&bob, "report", 2)).await;
+    for (owner, saved) in [(&alice, &of_alice), (&bob, &of_bob)] {
+        grant(store, &grant_of(owner, id(saved), &carol, Role::Edit)).await;
+    }
+    assert_eq!(view(store, &carol, &slug("report"), None).await, Found::Ambiguous);
+    let named = |token: &str| WorkflowSave {
+        expected_token: Some(token.to_owned()),
+        ..draft(&carol, "report", 3)
+    };
+    assert_eq!(refused(store, &named("other")).await, WorkflowRefused::Ambiguous);
+    // A token says which one is meant.
+    assert_eq!(saved(store, &named("token-2")).await.workflow.id, of_bob.workflow.id);
+    // An own one comes before those of others.
+    let own = saved(store, &draft(&carol, "report", 4)).await;
+    assert_eq!(seen(store, &carol, &slug("report"), None).await.reached.workflow, own.workflow);
+}
+
+pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let which = Which::Id(made.id.clone());
+    let bad = [binding("a", "unknown"), binding("a", &format!("{}@2", made.id))];
+    for bad in bad {
+        let save = WorkflowSave { bindings: Some(vec![bad]), ..draft(&alice, "report", 1) };
+        assert_eq!(refused(store, &save).await, WorkflowRefused::BindingUnknown { place: 0 });
+    }
+    let bindings = Some(vec![binding("main", "cites@1")]);
+    let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;
+    let bound = Binding { name: "main".to_owned(), verifier_id: made.id.clone(), version: Some(1) };
+    assert_eq!(first.bindings, [bound]);
+    let role = async |needs| match reached(store, &bob, (&which, None), needs).await {
+        Found::One(reached) => Some((reached.role, reached.workflow)),
+        _ => None,
+    };
+    assert_eq!(role(VerifierRole::Exec).await, None);
+    grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
+    let through = Some(first.workflow.id.clone());
+    assert_eq!(role(VerifierRole::Exec).await, Some((VerifierRole::Exec, through.clone())));
+    assert_eq!(role(VerifierRole::Tune).await, None);
+    grant(store, &grant_of(&alice, id(&first), &bob, Role::Edit)).await;
+    assert_eq!(role(VerifierRole::Tune).await, Some((VerifierRole::Tune, through)));
+    let named = Which::Name("cites".to_owned());
+    assert!(verifier(store, &bob, &named, None).await.is_some());
+    // Who may tune deploys the next version, which stays its owner's.
+    let by_bob = Deploy { expected_token: Some("token-1".into()), ..deploy(&bob, "cites", 2) };
+    let next = deployed(store, &by_bob).await.verifier;
+    assert_eq!((next.account, next.id, next.current_version), (alice.clone(), made.id.clone(), 2));
+    let stale = store.verifier_deploy(&by_bob, None).await.unwrap();
+    assert_eq!(stale, Deployed::TokenStale { current: "token-2".to_owned() });
+    // Without a token it is a new one of one's own, which comes first from then on.
+    let own = deployed(store, &deploy(&bob, "cites", 3)).await.verifier;
+    assert_eq!(own.account, bob);
+    assert_eq!(verifier(store, &bob, &named, None).await.unwrap().verifier.id, own.id);
+    assert_eq!(verifiers(store, &bob, &crate::samples::page(None, 10)).await.len(), 2);
+    // A binding that ends takes its verifier along.
+    let second = WorkflowSave { bindings: Some(vec![]), ..draft(&alice, "report", 5) };
+    saved(store, &self::next(second, &first)).await;
+    assert_eq!(role(VerifierRole::Exec).await, None);
+}
+
+pub(crate) async fn a_deleted_verifier_is_erased_for_all_who_ran_it(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let bindings = Some(vec![binding("main", &made.id)]);
+    let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
+    let open = run(&bob, &made.id, 1);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    store.round_close(&open, &judged(&open, RunVerdict::Passed, 0)).await.unwrap();
+    let ticket = open.run.as_ref().unwrap();
+    assert!(store.run_get(&bob, &ticket.id).await.unwrap().is_some());
+    let which = Which::Id(made.id.clone());
+    let foreign = Removal { account: bob.clone(), which: which.clone(), at: at(500) };
+    assert_eq!(store.verifier_delete(&foreign, None).await.unwrap(), VerifierGone::Unknown);
+    let removal = Removal { account: alice.clone(), which, at: at(500) };
+    assert!(matches!(store.verifier_delete(&removal, None).await.unwrap(), VerifierGone::Gone(_)));
+    assert_eq!(store.run_get(&bob, &ticket.id).await.unwrap(), None);
+    let round = store.round_get(&bob, &open.id).await.unwrap().unwrap();
+    let said = round
+        .closing
+        .unwrap()
+        .replicas
+        .iter()
+        .any(|replica| replica.answer.said().is_some_and(|said| said.output.is_some()));
+    assert!(!said);
+    assert_eq!(seen(store, &alice, &id(&first), None).await.version.bindings, []);
+}
+
+pub(crate) async fn a_workflow_is_given_away_with_its_verifiers(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob, carol) =
+        (user(store, "alice").await, user(store, "bob").await, user(store, "carol").await);
+    let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let bindings = Some(vec![binding("main", &made.id)]);
+    let files = Some(vec![text("a.txt", "inside")]);
+    let save = WorkflowSave { files, bindings: bindings.clone(), ..draft(&alice, "report", 1) };
+    let first = saved(store, &save).await;
+    grant(store, &grant_of(&alice, id(&first), &carol, Role::View)).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
+    let giving = Giving {
+        workflow_id: first.workflow.id.clone(),
+        from: alice.clone(),
+        to: bob.clone(),
+        at: at(90),
+    };
+    let give = async || {
+        let given = store.sharing().workflow_give(&Behalf::Platform, &giving, None).await;
+        match given.unwrap() {
+            Written::Done(()) => Ok(()),
+            Written::Refused(why) => Err(why),
+            Written::Repeated => panic!(),
+        }
+    };
+    let other = WorkflowSave { bindings, ..draft(&alice, "other", 2) };
+    let other = saved(store, &other).await;
+    assert!(give().await.unwrap_err().contains("`cites` is named by the workflow `other` too"));
+    let sharing = store.sharing();
+    sharing.workflow_delete(&behalf(&alice), &change(&alice, id(&other)), None).await.unwrap();
+    let in_the_way = saved(store, &draft(&bob, "report", 3)).await;
+    assert!(give().await.unwrap_err().contains("a workflow `report` already"));
+    sharing.workflow_delete(&behalf(&bob), &change(&bob, id(&in_the_way)), None).await.unwrap();
+    assert_eq!(give().await, Ok(()));
+    assert_eq!(view(store, &alice, &id(&first), None).await, Found::Nothing);
+    let view_now = seen(store, &bob, &id(&first), None).await;
+    assert_eq!(view_now.reached.role, Role::Owner);
+    assert_eq!(view_now.version.files.len(), 1);
+    assert_eq!(view_now.version.bindings.len(), 1);
+    assert_eq!(seen(store, &carol, &id(&first), None).await.reached.role, Role::View);
+    let which = Which::Id(made.id.clone());
+    assert_eq!(verifier(store, &alice, &which, None).await, None);
+    assert_eq!(verifier(store, &bob, &which, None).await.unwrap().verifier.account, bob);
+    let asked = WorkflowAsked { caller: bob.clone(), which: id(&first), version: None };
+    let asked = FilesAsked { asked, paths: vec!["a.txt".to_owned()] };
+    let Found::One(files) = sharing.workflow_files(&behalf(&bob), &asked).await.unwrap() else {
+        panic!()
+    };
+    assert_eq!(files[0].content, b"inside");
+    saved(store, &next(draft(&bob, "report", 9), &first)).await;
+    assert_eq!(give().await, Err("the workflow is not there any more".to_owned()));
+}
+
+pub(crate) async fn workflows_are_listed_by_every_filter_newest_first(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = user(store, "alice").await;
+    for (number, name, tag) in [(1, "First", "sre"), (2, "Second", "web"), (3, "Größe", "sre")] {
+        let tags = Some(vec![tag.to_owned()]);
+        saved(store, &WorkflowSave { tags, ..draft(&alice, name, number) }).await;
+    }
+    let names = async |query: WorkflowQuery| {
+        let found = store.sharing().workflow_list(&behalf(&alice), &query).await.unwrap();
+        found.into_iter().map(|it| it.workflow.name).collect::<Vec<_>>()
+    };
+    let all = WorkflowQuery {
+        caller: alice.clone(),
+        whose: Whose::All,
+        with_archived: false,
+        tag: None,
+        search: None,
+        before: None,
+        limit: 2,
+    };
+    assert_eq!(names(all.clone()).await, ["Größe", "Second"]);
+    let before = Some(uuid(at(2), 2));
+    assert_eq!(names(WorkflowQuery { before, ..all.clone() }).await, ["First"]);
+    let tag = Some("sre".to_owned());
+    assert_eq!(names(WorkflowQuery { tag, ..all.clone() }).await, ["Größe", "First"]);
+    let search = Some("GRÖSSE".to_owned());
+    assert_eq!(names(WorkflowQuery { search, ..all.clone() }).await, Vec::<String>::new());
+    let search = Some("GRÖß".to_owned());
+    assert_eq!(names(WorkflowQuery { search, ..all.clone() }).await, ["Größe"]);
+    let search = Some("%".to_owned());
+    assert_eq!(names(WorkflowQuery { search, ..all }).await, Vec::<String>::new());
+}

@@ -1,0 +1,201 @@
+//! Who may use a workflow, in requests and replies.
+
+use jurat_core::{
+    account::AccountName,
+    code::Code,
+    team::Invitation,
+    workflow::{GrantLine, Role, Workflow},
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::person;
+use crate::{
+    api::{fields::Fields, time::Time, words},
+    problem::Problem,
+};
+
+const GRANTEE: &str = "grantee_email_or_at_team_handle";
+
+/// Somebody to share with.
+#[derive(Debug, ToSchema)]
+pub struct WorkflowGrantRequest {
+    /// The e-mail address of a user, or `@` and the handle of a team or a user.
+    pub grantee_email_or_at_team_handle: String,
+    /// `view`, `edit` or `admin`.
+    #[schema(pattern = "^(view|edit|admin)$")]
+    pub role: String,
+    /// Whether versions before the current one are shared too.
+    pub include_history: Option<bool>,
+}
+
+/// Somebody whose grant ends.
+#[derive(Debug, ToSchema)]
+pub struct RevokeWorkflowGrantRequest {
+    /// The e-mail address of a user, or `@` and the handle of a team or a user.
+    pub grantee_email_or_at_team_handle: String,
+}
+
+/// Who is asked to own the workflow.
+#[derive(Debug, ToSchema)]
+pub struct TransferWorkflowRequest {
+    /// The e-mail address, the id, or `@` and the handle of a user.
+    pub new_owner_user_id_or_email: String,
+}
+
+/// The grantee, the role, and whether the history is shared too.
+pub fn decode_grant(body: &Value) -> Result<(AccountName, Role, bool), Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    let grantee = person(&body, GRANTEE)?;
+    let roles = ["view", "edit", "admin"];
+    let role = body.word::<Role>("role", &roles)?.filter(|role| *role != Role::Owner);
+    let role = role.ok_or_else(|| body.wrong("role", "must be one of view, edit, admin"))?;
+    Ok((grantee, role, body.flag("include_history")? == Some(true)))
+}
+
+pub fn decode_revoke(body: &Value) -> Result<AccountName, Problem> {
+    person(&Fields::of_body(body, Code::ValidationError)?, GRANTEE)
+}
+
+pub fn decode_transfer(body: &Value) -> Result<AccountName, Problem> {
+    person(&Fields::of_body(body, Code::ValidationError)?, "new_owner_user_id_or_email")
+}
+
+/// A grant that was made.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GrantedWorkflow<'a> {
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    role: words::WorkflowRole,
+    /// Whether all versions are shared.
+    includes_full_history: bool,
+    /// The first version that is shared; null for all.
+    #[schema(required = true)]
+    shared_from_version: Option<u32>,
+}
+
+pub fn granted(workflow_id: &str, role: Role, floor: u32) -> GrantedWorkflow<'_> {
+    GrantedWorkflow {
+        workflow_id,
+        skill_id: workflow_id,
+        role: words::WorkflowRole(role),
+        includes_full_history: floor == 0,
+        shared_from_version: (floor > 0).then_some(floor),
+    }
+}
+
+/// Somebody who may use the workflow.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WorkflowGrant)]
+pub struct WorkflowGrantBody<'a> {
+    /// `user` or `team`.
+    grantee_type: &'static str,
+    /// An e-mail address, or `@` and a handle.
+    grantee_identifier: &'a str,
+    role: words::WorkflowRole,
+    granted_by: &'a str,
+    granted_at: Time,
+    /// Whether its users have it as members of a team.
+    is_via_team: bool,
+    /// Whether all versions are shared.
+    includes_full_history: bool,
+    /// The first version that is shared; null for all.
+    #[schema(required = true)]
+    shared_from_version: Option<u32>,
+}
+
+/// Everybody who may use the workflow.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WorkflowGrantList<'a> {
+    pub items: Vec<WorkflowGrantBody<'a>>,
+}
+
+pub fn grant_line(line: &GrantLine) -> WorkflowGrantBody<'_> {
+    WorkflowGrantBody {
+        grantee_type: if line.is_team { "team" } else { "user" },
+        grantee_identifier: &line.grantee_label,
+        role: words::WorkflowRole(line.role),
+        granted_by: &line.granted_by,
+        granted_at: Time(line.granted_at),
+        is_via_team: line.is_team,
+        includes_full_history: line.floor == 0,
+        shared_from_version: (line.floor > 0).then_some(line.floor),
+    }
+}
+
+/// A grant that has ended.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RevokedWorkflowGrant<'a> {
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    /// Whether there was one.
+    revoked: bool,
+}
+
+pub fn revoked(workflow_id: &str, was_there: bool) -> RevokedWorkflowGrant<'_> {
+    RevokedWorkflowGrant { workflow_id, skill_id: workflow_id, revoked: was_there }
+}
+
+/// A workflow that the caller left.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LeftWorkflow<'a> {
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    /// How many grants to the caller alone have ended; those of teams stay.
+    removed_direct_grants: u32,
+}
+
+pub fn left(workflow_id: &str, removed: u32) -> LeftWorkflow<'_> {
+    LeftWorkflow { workflow_id, skill_id: workflow_id, removed_direct_grants: removed }
+}
+
+/// A workflow that is offered to another owner, or that is the caller's already.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OfferedWorkflow<'a> {
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    /// What the other one accepts; left out when it is the caller's already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    invitation_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = words::InvitationKind)]
+    kind: Option<words::InvitationKind>,
+    /// Until when it can be accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Time)]
+    expires_at: Option<Time>,
+    /// Whose it is now.
+    owner_user_id: &'a str,
+    /// It changes hands when it is accepted.
+    transferred: bool,
+}
+
+pub fn offered(invitation: &Invitation) -> OfferedWorkflow<'_> {
+    OfferedWorkflow {
+        workflow_id: &invitation.target_id,
+        skill_id: &invitation.target_id,
+        invitation_id: Some(&invitation.id),
+        kind: Some(words::InvitationKind(invitation.kind)),
+        expires_at: Some(Time(invitation.expires_at)),
+        owner_user_id: invitation.from.as_str(),
+        transferred: false,
+    }
+}
+
+pub fn kept(workflow: &Workflow) -> OfferedWorkflow<'_> {
+    OfferedWorkflow {
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        invitation_id: None,
+        kind: None,
+        expires_at: None,
+        owner_user_id: workflow.account.as_str(),
+        transferred: false,
+    }
+}

@@ -1,0 +1,270 @@
+//! What is sent to save and to search workflows.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jurat_core::{
+    code::Code,
+    verifier::{InputError, VerifierRef},
+    workflow::{FileContent, NewBinding, NewFile, Source, Whose, draft::WorkflowDraft},
+};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{
+    api::{fields::Fields, words},
+    problem::Problem,
+};
+
+/// A version to save: the first of a workflow, or the next one. Fields that are not known are
+/// ignored. What is left out is taken from the front matter of the body, then from the version
+/// before.
+#[derive(Debug, ToSchema)]
+pub struct SaveWorkflowRequest {
+    /// What it is called; it makes the slug of a new workflow.
+    #[schema(max_length = 128)]
+    pub name: Option<String>,
+    /// What it is for and when to use it.
+    #[schema(max_length = 1024)]
+    pub description: Option<String>,
+    /// Markdown, with front matter where there is some.
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 524288)]
+    pub body: String,
+    /// The current `version_token`; null or left out when the workflow is new, required afterwards.
+    pub expected_version_token: Option<String>,
+    /// What is measurably better when the workflow was followed.
+    #[schema(max_length = 1024)]
+    pub outcome: Option<String>,
+    #[schema(max_items = 32)]
+    pub tags: Option<Vec<String>>,
+    pub source: Option<words::WorkflowSource>,
+    /// The verifiers that it depends on: left out they stay, empty they are cleared, and a list is
+    /// all of them. Only the owner changes them.
+    #[schema(max_items = 64)]
+    pub verifiers: Option<Vec<BindingRequest>>,
+    /// Generators of images are not offered: empty or left out.
+    #[schema(max_items = 0, value_type = Option<Vec<Value>>)]
+    pub image_generators: Option<Vec<Value>>,
+    /// The files beside the body: left out they stay, empty they are cleared, and a list is all of
+    /// them.
+    #[schema(max_items = 200)]
+    pub files: Option<Vec<FileRequest>>,
+    /// The id of the workflow, where its name is not enough to find it.
+    pub workflow_id: Option<String>,
+    /// The same.
+    pub skill_id: Option<String>,
+    /// The slug of the workflow, where its name does not make it.
+    #[schema(max_length = 128)]
+    pub slug: Option<String>,
+}
+
+/// A verifier that a workflow names.
+#[derive(Debug, ToSchema)]
+pub struct BindingRequest {
+    /// What the workflow calls it.
+    #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,127}$")]
+    pub name: String,
+    /// The id of a verifier of the workflow's owner; `@` and a version pins one.
+    pub verifier_id: String,
+    /// The pinned version, where it does not stand behind `@`.
+    #[schema(minimum = 1)]
+    pub version: Option<u32>,
+}
+
+/// A file, with exactly one of `content`, `content_base64` and `sha256`.
+#[derive(Debug, ToSchema)]
+pub struct FileRequest {
+    /// Relative, with `/` between its parts.
+    #[schema(min_length = 1, max_length = 512)]
+    pub path: String,
+    /// Text.
+    pub content: Option<String>,
+    /// Bytes in base64.
+    pub content_base64: Option<String>,
+    /// The digest of a content that is kept already.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    pub sha256: Option<String>,
+    /// As it was when left out.
+    pub executable: Option<bool>,
+    /// What it is for; as it was when left out.
+    #[schema(max_length = 256)]
+    pub purpose: Option<String>,
+}
+
+/// Files to put and to delete; all others stay.
+#[derive(Debug, ToSchema)]
+pub struct PatchWorkflowFilesRequest {
+    /// The current `version_token`.
+    pub expected_version_token: String,
+    #[schema(max_items = 200)]
+    pub files: Option<Vec<FileRequest>>,
+    #[schema(max_items = 200)]
+    pub delete_paths: Option<Vec<String>>,
+    pub source: Option<words::WorkflowSource>,
+}
+
+/// What to search for.
+#[derive(Debug, ToSchema)]
+pub struct SearchWorkflowsRequest {
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
+    pub query: String,
+    /// Whose workflows: `all` when left out.
+    pub filter: Option<words::WhoseWorkflows>,
+    /// How many at most: 10 when left out.
+    #[schema(minimum = 1, maximum = 10)]
+    pub limit: Option<u32>,
+    /// Only those with this tag.
+    pub tag: Option<String>,
+}
+
+const SOURCES: &[&str] =
+    &["manual", "teach", "optimization", "description_optimization", "audit", "fork"];
+
+/// The draft that a body asks for.
+pub fn decode_save(body: &Value) -> Result<WorkflowDraft, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    if !body.objects("image_generators")?.is_empty() {
+        let reason = "names generators of images, which are not offered; leave it out";
+        return Err(body.unsupported("image_generators", reason));
+    }
+    let text = |field: &str| body.text(field).map(|text| text.map(str::to_owned));
+    let tags = match body.get("tags") {
+        None => None,
+        Some(_) => Some(body.texts("tags")?.into_iter().map(str::to_owned).collect()),
+    };
+    Ok(WorkflowDraft {
+        id: workflow_id(&body)?,
+        slug: text("slug")?,
+        name: text("name")?,
+        description: text("description")?,
+        outcome: text("outcome")?,
+        tags,
+        body: body.required_text("body")?.to_owned(),
+        source: body.word::<Source>("source", SOURCES)?,
+        expected_token: text("expected_version_token")?,
+        bindings: listed(&body, "verifiers", binding)?,
+        files: listed(&body, "files", file)?,
+    })
+}
+
+fn workflow_id(body: &Fields<'_>) -> Result<Option<String>, Problem> {
+    let (one, other) = (body.text("workflow_id")?, body.text("skill_id")?);
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => {
+            Err(body.wrong("skill_id", "contradicts `workflow_id`; leave one out"))
+        }
+        (one, other) => Ok(one.or(other).map(str::to_ascii_lowercase)),
+    }
+}
+
+/// A list that is there, also when it is empty.
+fn listed<T>(
+    body: &Fields<'_>,
+    name: &str,
+    read: fn(&Fields<'_>) -> Result<T, Problem>,
+) -> Result<Option<Vec<T>>, Problem> {
+    match body.get(name) {
+        None => Ok(None),
+        Some(_) => body.objects(name)?.iter().map(read).collect::<Result<_, _>>().map(Some),
+    }
+}
+
+fn binding(binding: &Fields<'_>) -> Result<NewBinding, Problem> {
+    let name = binding.required_text("name")?.to_owned();
+    let text = binding.required_text("verifier_id")?;
+    let verifier = VerifierRef::parse(text)
+        .map_err(|error| binding.wrong("verifier_id", &error.to_string()))?;
+    let version = binding.whole("version", 1, u64::from(u32::MAX))?;
+    let version = version.and_then(|version| u32::try_from(version).ok());
+    match (verifier.version, version) {
+        (Some(pin), Some(version)) if pin != version => {
+            Err(binding.wrong("version", "contradicts the pin of `verifier_id`; leave one out"))
+        }
+        (pin, version) => {
+            Ok(NewBinding { name, verifier: VerifierRef { version: pin.or(version), ..verifier } })
+        }
+    }
+}
+
+fn file(file: &Fields<'_>) -> Result<NewFile, Problem> {
+    let texts = (file.text("content")?, file.text("content_base64")?, file.text("sha256")?);
+    let content = match texts {
+        (Some(text), None, None) => FileContent::Bytes(text.as_bytes().to_vec()),
+        (None, Some(text), None) => {
+            let bytes = STANDARD.decode(text.trim());
+            FileContent::Bytes(
+                bytes.map_err(|_| file.wrong("content_base64", "does not read as base64"))?,
+            )
+        }
+        (None, None, Some(digest)) => FileContent::Known(digest.to_ascii_lowercase()),
+        _ => {
+            let reason = "needs exactly one of `content`, `content_base64` and `sha256` beside it";
+            return Err(file.wrong("path", reason));
+        }
+    };
+    Ok(NewFile {
+        path: file.required_text("path")?.to_owned(),
+        content,
+        is_executable: file.flag("executable")?,
+        purpose: file.text("purpose")?.map(str::to_owned),
+    })
+}
+
+/// A change of files alone.
+#[derive(Debug)]
+pub struct NewFilesPatch {
+    pub files: Vec<NewFile>,
+    pub delete_paths: Vec<String>,
+    pub source: Option<Source>,
+    pub expected_token: String,
+}
+
+pub fn decode_patch(body: &Value) -> Result<NewFilesPatch, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    let patch = NewFilesPatch {
+        expected_token: body.required_text("expected_version_token")?.to_owned(),
+        files: listed(&body, "files", file)?.unwrap_or_default(),
+        delete_paths: body.texts("delete_paths")?.into_iter().map(str::to_owned).collect(),
+        source: body.word::<Source>("source", SOURCES)?,
+    };
+    if patch.files.is_empty() && patch.delete_paths.is_empty() {
+        return Err(body.wrong("files", "and `delete_paths` are both empty; name some path"));
+    }
+    Ok(patch)
+}
+
+/// What a search asks for.
+#[derive(Debug)]
+pub struct SearchOrder {
+    pub query: String,
+    pub filter: Whose,
+    pub limit: u32,
+    pub tag: Option<String>,
+}
+
+/// The most hits of a search.
+const MOST_HITS: u64 = 10;
+const QUERY_CHARS: usize = 500;
+
+pub fn decode_search(body: &Value) -> Result<SearchOrder, Problem> {
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    let query = body.required_text("query")?;
+    if query.contains('\0') || query.chars().count() > QUERY_CHARS {
+        let reason = format!("must have at most {QUERY_CHARS} characters, none of them NUL");
+        return Err(body.wrong("query", &reason));
+    }
+    let limit = body.whole("limit", 1, MOST_HITS)?.unwrap_or(MOST_HITS);
+    Ok(SearchOrder {
+        query: query.to_owned(),
+        filter: body.word("filter", &["mine", "all", "shared-with-me"])?.unwrap_or(Whose::All),
+        limit: u32::try_from(limit).unwrap_or(1),
+        tag: body.text("tag")?.map(str::to_owned),
+    })
+}
+
+/// Whose workflows a list shows.
+pub fn whose(text: Option<&str>) -> Result<Whose, InputError> {
+    let Some(text) = text else { return Ok(Whose::All) };
+    text.parse().map_err(|()| InputError {
+        field: "filter".to_owned(),
+        problem: "must be mine, all or shared-with-me".to_owned(),
+    })
+}

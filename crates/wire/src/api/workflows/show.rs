@@ -1,0 +1,445 @@
+//! A workflow as lists and replies show it.
+
+use jurat_core::{
+    time::Timestamp,
+    workflow::{Binding, FileEntry, Reached, Workflow, WorkflowVersion, authoring},
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::files::{FileBody, manifest};
+use crate::api::{time::Time, words};
+
+/// A verifier that a workflow names.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WorkflowVerifier)]
+struct BindingBody<'a> {
+    /// What the workflow calls it.
+    name: &'a str,
+    verifier_id: &'a str,
+    /// The pinned version; null for the current one.
+    #[schema(required = true)]
+    version: Option<u32>,
+}
+
+fn bindings(bindings: &[Binding]) -> Vec<BindingBody<'_>> {
+    bindings
+        .iter()
+        .map(|it| BindingBody { name: &it.name, verifier_id: &it.verifier_id, version: it.version })
+        .collect()
+}
+
+/// A workflow in a list, with what its current version says.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WorkflowSummary)]
+pub struct ListedWorkflow<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    slug: &'a str,
+    name: &'a str,
+    description: &'a str,
+    outcome: &'a str,
+    tags: &'a [String],
+    current_version: u32,
+    /// Send it as `expected_version_token` to save the next version.
+    version_token: &'a str,
+    owner_user_id: &'a str,
+    /// What the caller may do with it.
+    effective_role: words::WorkflowRole,
+    /// The template that it was forked from.
+    #[schema(required = true)]
+    parent_template_id: Option<&'a str>,
+    #[schema(required = true)]
+    parent_template_version: Option<u32>,
+    created_at: Time,
+    updated_at: Time,
+    #[schema(required = true)]
+    archived_at: Option<Time>,
+}
+
+pub fn listed(reached: &Reached) -> ListedWorkflow<'_> {
+    let workflow = &reached.workflow;
+    let parent = workflow.parent.as_ref();
+    ListedWorkflow {
+        id: &workflow.id,
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        slug: &workflow.slug,
+        name: &workflow.name,
+        description: &workflow.description,
+        outcome: &workflow.outcome,
+        tags: &workflow.tags,
+        current_version: workflow.current_version,
+        version_token: &workflow.version_token,
+        owner_user_id: workflow.account.as_str(),
+        effective_role: words::WorkflowRole(reached.role),
+        parent_template_id: parent.map(|parent| parent.template_id.as_str()),
+        parent_template_version: parent.map(|parent| parent.version),
+        created_at: Time(workflow.created_at),
+        updated_at: Time(workflow.updated_at),
+        archived_at: workflow.archived_at.map(Time),
+    }
+}
+
+/// What was found by words, the best first.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WorkflowHits)]
+pub struct WorkflowSearchBody<'a> {
+    pub items: Vec<WorkflowHitBody<'a>>,
+    pub query: &'a str,
+    pub limit: u32,
+    /// How it was searched: `lexical`, by the words alone.
+    pub search_mode: &'static str,
+}
+
+/// A workflow that was found, and why.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WorkflowHit)]
+pub struct WorkflowHitBody<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    /// 1 for the best.
+    rank: usize,
+    /// Where which words were found.
+    match_reason: &'a str,
+    slug: &'a str,
+    name: &'a str,
+    description: &'a str,
+    outcome: &'a str,
+    tags: &'a [String],
+    effective_role: words::WorkflowRole,
+}
+
+/// What was found at a place, from 0 on.
+pub fn found<'a>(place: usize, reached: &'a Reached, reason: &'a str) -> WorkflowHitBody<'a> {
+    let workflow = &reached.workflow;
+    WorkflowHitBody {
+        id: &workflow.id,
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        rank: place + 1,
+        match_reason: reason,
+        slug: &workflow.slug,
+        name: &workflow.name,
+        description: &workflow.description,
+        outcome: &workflow.outcome,
+        tags: &workflow.tags,
+        effective_role: words::WorkflowRole(reached.role),
+    }
+}
+
+/// One version of a workflow in full.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Workflow)]
+pub struct WorkflowBody<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    slug: &'a str,
+    name: &'a str,
+    description: &'a str,
+    outcome: &'a str,
+    tags: &'a [String],
+    /// The version that is shown.
+    version: u32,
+    current_version: u32,
+    /// Send it as `expected_version_token` to save the next version.
+    version_token: &'a str,
+    /// Markdown.
+    body: &'a str,
+    source: words::WorkflowSource,
+    verifiers: Vec<BindingBody<'a>>,
+    #[schema(value_type = Vec<String>)]
+    image_generators: [&'static str; 0],
+    files: Vec<FileBody<'a>>,
+    owner_user_id: &'a str,
+    effective_role: words::WorkflowRole,
+    /// The first version that the caller sees; null for all.
+    #[schema(required = true)]
+    shared_from_version: Option<u32>,
+    /// The template that it was forked from.
+    #[schema(required = true)]
+    parent_template_id: Option<&'a str>,
+    #[schema(required = true)]
+    parent_template_version: Option<u32>,
+    created_by_user_id: &'a str,
+    /// When this version was saved.
+    created_at: Time,
+    /// When the current version was saved.
+    updated_at: Time,
+    #[schema(required = true)]
+    archived_at: Option<Time>,
+    /// What an agent does with the workflow.
+    run_guidance: &'static str,
+}
+
+const GUIDANCE: &str = "Follow the body from its beginning. Where it names a verifier, run that with the inputs of its contract, and go on only when it passed.";
+
+/// A workflow with one of its versions.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    pub reached: &'a Reached,
+    pub version: &'a WorkflowVersion,
+}
+
+pub fn shown(Shown { reached, version }: Shown<'_>) -> WorkflowBody<'_> {
+    let workflow = &reached.workflow;
+    let parent = workflow.parent.as_ref();
+    WorkflowBody {
+        id: &workflow.id,
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        slug: &workflow.slug,
+        name: &version.name,
+        description: &version.description,
+        outcome: &version.outcome,
+        tags: &version.tags,
+        version: version.version,
+        current_version: workflow.current_version,
+        version_token: &workflow.version_token,
+        body: &version.body,
+        source: words::WorkflowSource(version.source),
+        verifiers: bindings(&version.bindings),
+        image_generators: [],
+        files: version.files.iter().map(manifest).collect(),
+        owner_user_id: workflow.account.as_str(),
+        effective_role: words::WorkflowRole(reached.role),
+        shared_from_version: (reached.floor > 0).then_some(reached.floor),
+        parent_template_id: parent.map(|parent| parent.template_id.as_str()),
+        parent_template_version: parent.map(|parent| parent.version),
+        created_by_user_id: version.created_by.as_str(),
+        created_at: Time(version.created_at),
+        updated_at: Time(workflow.updated_at),
+        archived_at: workflow.archived_at.map(Time),
+        run_guidance: GUIDANCE,
+    }
+}
+
+/// The version that was saved.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SavedWorkflow<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    slug: &'a str,
+    name: &'a str,
+    version: u32,
+    /// Send it as `expected_version_token` to save the next version.
+    version_token: &'a str,
+    verifiers: Vec<BindingBody<'a>>,
+    #[schema(value_type = Vec<String>)]
+    image_generators: [&'static str; 0],
+    files: Vec<FileBody<'a>>,
+    /// What the author could still do.
+    authoring_notes: Vec<String>,
+    next_step: &'static str,
+}
+
+pub fn saved<'a>(
+    workflow: &'a Workflow,
+    body: &'a str,
+    (bound, files): (&'a [Binding], &'a [FileEntry]),
+) -> SavedWorkflow<'a> {
+    let looked = authoring::Saved { outcome: &workflow.outcome, body, bindings: bound };
+    SavedWorkflow {
+        id: &workflow.id,
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        slug: &workflow.slug,
+        name: &workflow.name,
+        version: workflow.current_version,
+        version_token: &workflow.version_token,
+        verifiers: bindings(bound),
+        image_generators: [],
+        files: files.iter().map(manifest).collect(),
+        authoring_notes: authoring::notes(&looked),
+        next_step: authoring::next_step(&looked),
+    }
+}
+
+/// The version that a change of files made.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PatchedWorkflow<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    slug: &'a str,
+    name: &'a str,
+    version: u32,
+    /// Send it as `expected_version_token` to save the next version.
+    version_token: &'a str,
+    /// Paths that are new or differ.
+    changed: &'a [String],
+    deleted: &'a [String],
+    /// How many files stay as they were.
+    carried_forward: usize,
+    authoring_notes: [&'static str; 0],
+}
+
+pub fn patched<'a>(
+    workflow: &'a Workflow,
+    files: usize,
+    (changed, deleted): (&'a [String], &'a [String]),
+) -> PatchedWorkflow<'a> {
+    PatchedWorkflow {
+        id: &workflow.id,
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        slug: &workflow.slug,
+        name: &workflow.name,
+        version: workflow.current_version,
+        version_token: &workflow.version_token,
+        changed,
+        deleted,
+        carried_forward: files.saturating_sub(changed.len()),
+        authoring_notes: [],
+    }
+}
+
+/// A workflow that was put away or brought back.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ArchivedWorkflow<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    name: &'a str,
+    archived: bool,
+}
+
+pub fn archived(workflow: &Workflow) -> ArchivedWorkflow<'_> {
+    ArchivedWorkflow {
+        id: &workflow.id,
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        name: &workflow.name,
+        archived: true,
+    }
+}
+
+pub fn unarchived(workflow: &Workflow) -> ArchivedWorkflow<'_> {
+    ArchivedWorkflow { archived: false, ..archived(workflow) }
+}
+
+/// A workflow that was erased.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeletedWorkflow<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    name: &'a str,
+    deleted: bool,
+}
+
+pub fn deleted(workflow: &Workflow) -> DeletedWorkflow<'_> {
+    DeletedWorkflow {
+        id: &workflow.id,
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        name: &workflow.name,
+        deleted: true,
+    }
+}
+
+/// A version that was erased.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeletedWorkflowVersion<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    version: u32,
+    deleted: bool,
+}
+
+pub fn version_deleted(workflow: &Workflow, version: u32) -> DeletedWorkflowVersion<'_> {
+    let id = workflow.id.as_str();
+    DeletedWorkflowVersion { id, workflow_id: id, skill_id: id, version, deleted: true }
+}
+
+/// Where a workflow comes from, and what became of it there.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WorkflowLineage)]
+pub struct LineageBody<'a> {
+    id: &'a str,
+    /// The same.
+    workflow_id: &'a str,
+    /// The same.
+    skill_id: &'a str,
+    /// The template that it was forked from; null when it was not.
+    #[schema(required = true)]
+    parent_template_id: Option<&'a str>,
+    #[schema(required = true)]
+    parent_template_version: Option<u32>,
+    #[schema(required = true)]
+    upstream_latest_version: Option<u32>,
+    #[schema(required = true)]
+    is_upstream_unpublished: Option<bool>,
+    /// `published`, `unpublished`, `archived` or `deleted`.
+    #[schema(required = true)]
+    parent_source_status: Option<&'static str>,
+    #[schema(required = true)]
+    parent_permanently_deleted: Option<bool>,
+    #[schema(required = true)]
+    parent_template_archived_at: Option<Time>,
+    #[schema(required = true)]
+    parent_template_archive_reason: Option<&'a str>,
+    #[schema(required = true)]
+    parent_version_deprecated_at: Option<Time>,
+    #[schema(required = true)]
+    parent_version_deprecation_message: Option<&'a str>,
+}
+
+/// The template that a workflow was forked from, as it is now.
+#[derive(Debug, Clone, Copy)]
+pub struct Upstream<'a> {
+    pub latest_version: u32,
+    pub is_unpublished: bool,
+    pub is_version_deleted: bool,
+    pub archived_at: Option<Timestamp>,
+    pub archive_reason: Option<&'a str>,
+    pub deprecated_at: Option<Timestamp>,
+    pub deprecation_message: Option<&'a str>,
+}
+
+pub fn lineage<'a>(workflow: &'a Workflow, upstream: Option<Upstream<'a>>) -> LineageBody<'a> {
+    let parent = workflow.parent.as_ref();
+    let is_deleted = upstream.is_none_or(|it| it.is_version_deleted);
+    let status = match upstream {
+        _ if is_deleted => "deleted",
+        Some(it) if it.archived_at.is_some() => "archived",
+        Some(it) if it.is_unpublished => "unpublished",
+        _ => "published",
+    };
+    LineageBody {
+        id: &workflow.id,
+        workflow_id: &workflow.id,
+        skill_id: &workflow.id,
+        parent_template_id: parent.map(|parent| parent.template_id.as_str()),
+        parent_template_version: parent.map(|parent| parent.version),
+        upstream_latest_version: upstream.map(|it| it.latest_version),
+        is_upstream_unpublished: upstream.map(|it| it.is_unpublished),
+        parent_source_status: parent.map(|_| status),
+        parent_permanently_deleted: parent.map(|_| is_deleted),
+        parent_template_archived_at: upstream.and_then(|it| it.archived_at).map(Time),
+        parent_template_archive_reason: upstream.and_then(|it| it.archive_reason),
+        parent_version_deprecated_at: upstream.and_then(|it| it.deprecated_at).map(Time),
+        parent_version_deprecation_message: upstream.and_then(|it| it.deprecation_message),
+    }
+}
