@@ -19,6 +19,7 @@ mod teams;
 mod verifier_runs;
 mod verifier_tests;
 mod verifiers;
+mod verify;
 mod workflows;
 
 use std::sync::Arc;
@@ -278,6 +279,8 @@ fn operation_routes() -> Vec<Route> {
         route("POST", "/api/v4/delegate", "delegate", post(consensus::delegate)),
         route("POST", "/api/v4/validate", "validate", post(consensus::validate)),
         route("POST", "/api/v4/factcheck", "factcheck", post(consensus::factcheck)),
+        route("POST", "/verify", "verify", post(verify::verify)),
+        route("GET", "/capabilities", "capabilities_show", get(verify::capabilities)),
         route("POST", "/v1/executors", "executor_add", post(executors::add)),
         route("GET", "/v1/executors", "executor_list", get(executors::list)),
         route("GET", "/v1/executors/{name}", "executor_show", get(executors::show)),
@@ -342,7 +345,7 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
 pub(crate) fn is_round(method: &str, path: &str) -> bool {
     let begins = ["/runs", "/tests", "/attacks"];
     let is_run = path.starts_with("/v1/verifiers/") && begins.iter().any(|end| path.ends_with(end));
-    method == "POST" && (path.starts_with("/api/") || is_run)
+    method == "POST" && (path.starts_with("/api/") || path == "/verify" || is_run)
 }
 
 async fn unknown_route(uri: Uri) -> Response {

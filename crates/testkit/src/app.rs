@@ -129,14 +129,18 @@ impl TestApp {
 
     pub async fn made_of(store: Arc<dyn Store>, limits: Limits, judges: Judges) -> Self {
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
-        let tokens = BTreeMap::from([("JURAT_TEST_TOKEN", "a-token-for-tests")]);
+        let tokens = BTreeMap::from([
+            ("JURAT_TEST_TOKEN", "a-token-for-tests".to_owned()),
+            // Every test application knows the same admin, so that one can be another's executor.
+            ("JURAT_TEST_ADMIN", admin_key().reveal()),
+        ]);
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),
             clock: Arc::<ManualClock>::clone(&clock),
             client: Client::new(jurat_guard::client::Limits::default()).unwrap(),
             bounded: Bounded::new(2),
             node_key: NodeKey::from_seed(&[7; 32]).unwrap(),
-            secrets: Arc::new(move |name| tokens.get(name).map(|token| (*token).to_owned())),
+            secrets: Arc::new(move |name| tokens.get(name).cloned()),
             limits,
             judges,
             accounts: Accounts {

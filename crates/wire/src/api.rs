@@ -28,5 +28,6 @@ pub mod v2;
 pub mod verifier_runs;
 pub mod verifier_tests;
 pub mod verifiers;
+pub mod verify;
 pub mod words;
 pub mod workflows;
