@@ -18,6 +18,7 @@ pub mod job;
 pub mod judge;
 pub mod key;
 pub mod ledger;
+pub mod login;
 pub mod policy;
 pub mod reason;
 pub mod replica;

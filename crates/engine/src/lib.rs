@@ -7,6 +7,7 @@ mod checked;
 mod clock;
 mod close;
 mod credits;
+mod devices;
 mod doctor;
 mod error;
 pub mod evaluation;
@@ -16,6 +17,7 @@ mod idempotency;
 mod invitations;
 mod judge;
 mod keys;
+mod logins;
 mod metrics;
 mod packs;
 mod people;
@@ -58,12 +60,14 @@ pub use self::{
     begun::Begun,
     clock::{Clock, SystemClock},
     credits::{Me, NewGrant, Usage},
+    devices::{Approver, Device, DeviceWait},
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey, Saving},
     invitations::InvitationQuery,
     judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
+    logins::Accounts,
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     packs::{Pack, PackKind, packed},
     probe::ExecutorView,
@@ -85,6 +89,7 @@ pub use self::{
 use self::{
     judge::Bench,
     keys::{InUse, KeyCache},
+    logins::Doors,
     pool::PoolCache,
     pressure::Pressure,
     tasks::Tasks,
@@ -104,6 +109,7 @@ pub struct Parts {
     pub secrets: Secrets,
     pub limits: Limits,
     pub judges: Judges,
+    pub accounts: Accounts,
 }
 
 impl fmt::Debug for Parts {
@@ -168,6 +174,8 @@ struct Inner {
     under_way: Arc<UnderWay>,
     pool: PoolCache,
     keys: KeyCache,
+    accounts: Accounts,
+    doors: Doors,
     in_use: InUse,
     tasks: Tasks,
     /// No round begins once it is cancelled.
@@ -204,6 +212,8 @@ impl Engine {
             bench: Bench::new(parts.judges),
             pool: PoolCache::default(),
             keys: KeyCache::new(),
+            accounts: parts.accounts,
+            doors: Doors::new(),
             tasks: Tasks::default(),
             stopping: CancellationToken::new(),
         };

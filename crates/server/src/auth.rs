@@ -1,10 +1,13 @@
 //! Turns the key of a request into a `Caller`. Nothing else makes one.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    convert::Infallible,
+    net::{IpAddr, Ipv4Addr},
+};
 
 use axum::{
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
     middleware::Next,
     response::Response,
 };
@@ -107,6 +110,18 @@ pub(crate) async fn know_key(
     next.run(request).await
 }
 
+/// The network address that a request comes from, where it is known.
+#[derive(Debug)]
+pub(crate) struct From(pub(crate) Option<IpAddr>);
+
+impl<S: Send + Sync> FromRequestParts<S> for From {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get::<Peer>().map(|Peer(address)| *address)))
+    }
+}
+
 fn refused(error: &EngineError) -> Response {
     let mut response = encode::engine_error(error);
     if let EngineError::Limited(Limit::Rate(allowance)) = error {
@@ -130,7 +145,7 @@ fn tell(headers: &mut HeaderMap, allowance: Allowance) {
 }
 
 /// The key of `Authorization: Bearer`, or of `X-API-Key`, which some clients send.
-fn key(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
     // Of two keys something in between may have looked at the other one.
     let stands_twice = |name: HeaderName| 1 < headers.get_all(name).iter().count();
     if stands_twice(header::AUTHORIZATION) || stands_twice(HeaderName::from_static("x-api-key")) {

@@ -3,10 +3,12 @@
 mod accounts;
 mod api_keys;
 mod consensus;
+mod devices;
 mod docs;
 mod doctor;
 mod executors;
 mod invitations;
+mod logins;
 mod me;
 mod operations;
 mod packs;
@@ -139,6 +141,7 @@ fn routes() -> Vec<Route> {
     routes.extend(template_version_routes());
     routes.extend(pack_routes!("/v1/workflows"));
     routes.extend(pack_routes!("/v1/skills"));
+    routes.extend(login_routes().map(anyone));
     routes.extend(workflow_routes!("/v1/workflows"));
     routes.extend(workflow_routes!("/v1/skills"));
     routes
@@ -242,11 +245,40 @@ fn registry_routes() -> Vec<Route> {
     ]
 }
 
+/// A route that needs no key.
+fn anyone(mut route: Route) -> Route {
+    route.info.access = Access::Anyone;
+    route
+}
+
+/// How people and programs come in.
+fn login_routes() -> impl Iterator<Item = Route> {
+    [
+        route("POST", "/v1/register", "register", post(logins::register)),
+        route("POST", "/v1/register/verify", "register_verify", post(logins::verify)),
+        route("POST", "/v1/login", "login", post(logins::login)),
+        route("POST", "/v1/login/verify", "login_verify", post(logins::verify)),
+        route("POST", "/v1/auth/exchange", "device_exchange", post(logins::exchange)),
+        route(
+            "GET",
+            "/.well-known/goodeye-client-config",
+            "client_config",
+            get(devices::client_config),
+        ),
+        route("POST", "/auth/device/authorize", "device_begin", post(devices::authorize)),
+        route("POST", "/auth/device/token", "device_poll", post(devices::token)),
+        route("GET", "/auth/device", "device_page", get(devices::page)),
+        route("POST", "/auth/device", "device_page_answer", post(devices::answer)),
+    ]
+    .into_iter()
+}
+
 /// Handles, teams and invitations.
 fn people_routes() -> Vec<Route> {
     vec![
         route("PATCH", "/v1/me", "handle_claim", patch(me::claim)),
         route("POST", "/v1/me/rename-handle", "handle_rename", post(me::rename)),
+        route("POST", "/v1/auth/approve", "device_answer", post(logins::approve)),
         route("POST", "/v1/teams", "team_create", post(teams::create)),
         route("GET", "/v1/teams", "team_list", get(teams::list)),
         route("DELETE", "/v1/teams/{team}", "team_delete", delete(teams::erase)),

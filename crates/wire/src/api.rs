@@ -12,6 +12,7 @@ pub mod executors;
 pub mod fields;
 pub mod invitations;
 pub mod keys;
+pub mod logins;
 pub mod mcp;
 pub mod member;
 pub mod packs;

@@ -2,6 +2,7 @@
 
 mod credits;
 mod executor;
+mod logins;
 mod people;
 mod templates;
 mod verifiers;
@@ -115,7 +116,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         _ => {
             return verifiers::describe(route)
                 .or_else(|| people::describe(route))
-                .or_else(|| templates::describe(route));
+                .or_else(|| templates::describe(route))
+                .or_else(|| logins::describe(route));
         }
     })
 }

@@ -280,6 +280,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(registry().await);
     played.extend(people::people().await);
     played.extend(templates::templates().await);
+    played.extend(people::logins().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {
