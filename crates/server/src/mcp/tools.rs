@@ -1,5 +1,7 @@
 //! The table of tools. A tool is one entry, and does what the operation of the same name does.
 
+mod people;
+
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
@@ -162,13 +164,18 @@ static ALL: &[Entry] = &[
     },
 ];
 
+/// Every tool, in the order in which clients see them.
+fn all() -> impl Iterator<Item = &'static Entry> {
+    ALL.iter().chain(people::ALL)
+}
+
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+    all().find(|entry| entry.name == name)
 }
 
 /// What clients are told, made once.
 pub(super) fn listed() -> &'static [Tool] {
-    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| ALL.iter().map(Entry::told).collect());
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| all().map(Entry::told).collect());
     &TOOLS
 }
 
