@@ -31,7 +31,7 @@ fn somebody_registers_takes_a_handle_and_makes_a_team() {
     let code = code_in(&fs::read_to_string(mail.path()).unwrap());
     let wrong = run(&home, &["auth", "register-verify", EMAIL, "00000000"]);
     assert_eq!(wrong.code, 1);
-    assert!(wrong.err.contains("invalid_credentials"), "{}", wrong.err);
+    assert!(wrong.err.contains("the code is not right"), "{}", wrong.err);
     run(&home, &["auth", "register-verify", EMAIL, &code]).ok();
     assert_eq!(mode(&home.state().join("login.key")), 0o600);
 

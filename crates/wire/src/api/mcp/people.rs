@@ -71,6 +71,7 @@ pub struct ListInvitationsArguments {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InvitationArguments {
+    /// The id of an invitation.
     #[schema(pattern = r"\S")]
     pub invitation_id: String,
 }
