@@ -8,4 +8,5 @@ mod logins;
 mod people;
 mod rounds;
 mod sessions;
+pub(crate) mod templates;
 pub(crate) mod verifiers;

@@ -27,6 +27,10 @@ use super::{
     people::{self, HandleRequest},
     sessions::{self, AddSessionRequest},
     teams::{self, AddMemberRequest, TransferTeamRequest},
+    templates::{
+        self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
+        SearchTemplatesRequest,
+    },
     v2,
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
@@ -95,6 +99,7 @@ fn cases() -> Vec<Case> {
     cases.extend(of_people());
     cases.extend(of_people_tools());
     cases.extend(of_the_registry());
+    cases.extend(of_templates());
     cases.extend(of_tools());
     cases
 }
@@ -204,6 +209,32 @@ fn of_people_tools() -> Vec<Case> {
             &[],
         ),
         case::<ListKeysArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
+    ]
+}
+
+// What publishes is read in a test of its own: one of two names for the workflow must be there.
+fn of_templates() -> [Case; 4] {
+    [
+        case::<SearchTemplatesRequest>(
+            |it| templates::decode_search(it).map(drop),
+            json!({ "query": "a", "filter": "all", "limit": 1 }),
+            &[],
+        ),
+        case::<ForkTemplateRequest>(
+            |it| templates::decode_fork(it).map(drop),
+            json!({ "identifier": "@ann/report", "name": "b" }),
+            &[],
+        ),
+        case::<DeprecateVersionRequest>(
+            |it| templates::decode_deprecate(it).map(drop),
+            json!({ "message": "a" }),
+            &[],
+        ),
+        case::<ArchiveTemplateRequest>(
+            |it| templates::decode_archive(it).map(drop),
+            json!({ "archive_reason": "a" }),
+            &[],
+        ),
     ]
 }
 
