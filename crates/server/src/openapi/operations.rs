@@ -3,6 +3,7 @@
 mod credits;
 mod people;
 mod verifiers;
+mod workflows;
 
 use jurat_core::{caller::Scope, code::Code};
 use jurat_wire::{
@@ -42,6 +43,7 @@ pub(super) const KEYS: &str = "keys";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
 pub(super) const PEOPLE: &str = "people";
+pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const MODELS: &str = "models";
 pub(super) const OPERATIONS: &str = "operations";
 
@@ -52,6 +54,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (EXECUTORS, "Register the services that do the work."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
+    (WORKFLOWS, "Save runbooks that name their verifiers, and share both."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
     (CREDITS, "See and grant credit, and suspend accounts."),
     (PEOPLE, "Be known by a handle, work in teams, and answer invitations."),
@@ -101,7 +104,11 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
-        _ => return verifiers::describe(route).or_else(|| people::describe(route)),
+        _ => {
+            return verifiers::describe(route)
+                .or_else(|| people::describe(route))
+                .or_else(|| workflows::describe(route));
+        }
     })
 }
 

@@ -1,6 +1,7 @@
 //! The OpenAPI document: it names every route, and its examples are what the server takes and says.
 
 mod people;
+mod workflows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -272,6 +273,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(called_off().await);
     played.extend(registry().await);
     played.extend(people::people().await);
+    played.extend(workflows::workflows().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

@@ -8,3 +8,4 @@ mod people;
 mod rounds;
 mod sessions;
 pub(crate) mod verifiers;
+mod workflows;

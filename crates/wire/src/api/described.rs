@@ -26,6 +26,10 @@ use super::{
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
+    workflows::{
+        self, PatchWorkflowFilesRequest, RevokeWorkflowGrantRequest, SaveWorkflowRequest,
+        SearchWorkflowsRequest, TransferWorkflowRequest, WorkflowGrantRequest,
+    },
 };
 use crate::problem::Problem;
 
@@ -89,6 +93,7 @@ fn cases() -> Vec<Case> {
     cases.extend(own_resources());
     cases.extend(of_the_registry());
     cases.extend(of_tools());
+    cases.extend(of_workflows());
     cases
 }
 
@@ -156,6 +161,37 @@ fn of_the_registry() -> [Case; 2] {
     [
         case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy, &[]),
         case::<RunVerifierRequest>(|it| verifier_runs::decode_run(it).map(drop), run, &[]),
+    ]
+}
+
+fn of_workflows() -> Vec<Case> {
+    let file = json!({ "path": "a", "content": "b" });
+    let binding = json!({ "name": "a", "verifier_id": "b" });
+    let save = json!({ "body": "a", "name": "b", "files": [file], "verifiers": [binding] });
+    let grantee = json!({ "grantee_email_or_at_team_handle": "@abc", "role": "view" });
+    vec![
+        case::<SaveWorkflowRequest>(|it| workflows::decode_save(it).map(drop), save, &[]),
+        case::<PatchWorkflowFilesRequest>(
+            |it| workflows::decode_patch(it).map(drop),
+            json!({ "expected_version_token": "a", "files": [file] }),
+            &[],
+        ),
+        case::<SearchWorkflowsRequest>(
+            |it| workflows::decode_search(it).map(drop),
+            json!({ "query": "a" }),
+            &[],
+        ),
+        case::<WorkflowGrantRequest>(|it| workflows::decode_grant(it).map(drop), grantee, &[]),
+        case::<RevokeWorkflowGrantRequest>(
+            |it| workflows::decode_revoke(it).map(drop),
+            json!({ "grantee_email_or_at_team_handle": "@abc" }),
+            &[],
+        ),
+        case::<TransferWorkflowRequest>(
+            |it| workflows::decode_transfer(it).map(drop),
+            json!({ "new_owner_user_id_or_email": "@abc" }),
+            &[],
+        ),
     ]
 }
 
