@@ -7,7 +7,7 @@ use jurat_core::{
     caller::{Caller, Scope},
     run::Provenance,
     workflow::{
-        Reached, Whose, WorkflowRef, WorkflowWhich,
+        Reached, Whose, WorkflowRef,
         search::{self, Texts},
     },
 };
@@ -163,27 +163,22 @@ impl Engine {
         let id = given.workflow_id.as_deref();
         // What begins with `@` names a template, which everybody sees.
         let named = given.workflow_ref.as_deref().filter(|text| !text.starts_with('@'));
-        let mut checked = given.clone();
-        for (field, text) in [("workflow_id", id), ("workflow_ref", named)] {
-            let Some(text) = text else { continue };
+        let mut checked = Provenance { workflow_id: None, ..given.clone() };
+        for text in [id, named].into_iter().flatten() {
             let short: String = text.chars().take(80).collect();
-            let missing = || EngineError::NotFound { what: "workflow", id: short.clone() };
-            let mut reference = WorkflowRef::parse(text).map_err(|_| missing())?;
-            if field == "workflow_id" && !matches!(reference.which, WorkflowWhich::Id(_)) {
-                return Err(missing());
-            }
+            let missing = |_| EngineError::NotFound { what: "workflow", id: short };
+            let mut reference = WorkflowRef::parse(text).map_err(missing)?;
             reference.version = reference.version.or(given.workflow_version);
             let asked = asked(caller, &reference);
             let found = self.inner.store.sharing().workflow_find(&behalf(caller), &asked).await?;
-            let workflow = one(found, &reference)?.workflow;
-            if checked.workflow_id.as_ref().is_some_and(|id| !id.eq_ignore_ascii_case(&workflow.id))
-            {
+            let found = one(found, &reference)?.workflow.id;
+            if checked.workflow_id.as_ref().is_some_and(|id| *id != found) {
                 return Err(EngineError::Invalid {
                     field: "workflow_ref",
                     reason: "names another workflow than `workflow_id`; leave one out".to_owned(),
                 });
             }
-            checked.workflow_id = Some(workflow.id);
+            checked.workflow_id = Some(found);
         }
         Ok(checked)
     }

@@ -50,6 +50,8 @@ async fn life(story: &mut Story, base: &str) {
 async fn shared(story: &mut Story, base: &str) {
     let at = format!("{base}/incident-postmortem");
     let admin = story.app.admin();
+    let handle = Body::from(json!({ "handle": "boss" }).to_string());
+    admin.send("PATCH", "/v1/me", handle, &[]).await;
     admin.post("/v1/teams", &json!({ "handle": "crew" })).await;
     let path = format!("{base}/{{ref}}/grants");
     for method in ["POST", "GET", "DELETE"] {

@@ -299,6 +299,7 @@ async fn nobody_grants_above_the_own_role_or_to_nobody() {
     grant(&alice, workflow, "acct_bob", "edit").await;
     app.caller("carol", OWNER).await;
     assert_problem(&grant(&bob, workflow, "acct_carol", "view").await, 403, "forbidden");
+    sent(&bob, "PATCH", "/v1/me", &json!({ "handle": "bobby" })).await;
     let team = made(&bob, "/v1/teams", &json!({ "handle": "crew" })).await;
     assert!(team["team_id"].is_string());
     assert_problem(&grant(&alice, workflow, "@crew", "view").await, 404, "user_not_found");

@@ -39,6 +39,7 @@ pub struct WorkflowFileArguments {
     pub skill_id: Option<String>,
     /// The same.
     pub workflow_id: Option<String>,
+    /// Where the file lies beside the body.
     pub path: String,
     /// The version; the current one when left out.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
@@ -52,6 +53,7 @@ pub struct WorkflowFilesArguments {
     pub skill_id: Option<String>,
     /// The same.
     pub workflow_id: Option<String>,
+    /// Where the files lie beside the body.
     #[schema(min_items = 1, max_items = 100)]
     pub paths: Vec<String>,
     /// The version; the current one when left out.
@@ -64,11 +66,13 @@ pub struct WorkflowFilesArguments {
 pub struct ListWorkflowsArguments {
     /// Whose workflows: `all` when left out.
     pub filter: Option<words::WhoseWorkflows>,
+    /// Only those with this tag.
     pub tag: Option<String>,
     /// A text that stands in the name, the tags, the description or the outcome.
     pub search: Option<String>,
     /// The caller's own that are put away too.
     pub include_archived: Option<bool>,
+    /// How many to return; 50 when left out.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
     /// `next_cursor` of the page before.
