@@ -65,7 +65,7 @@ pub struct WorkflowRef {
     pub which: WorkflowWhich,
     pub version: Option<u32>,
     /// The name as it was given, for messages.
-    given: String,
+    pub given: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
