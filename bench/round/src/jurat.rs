@@ -53,6 +53,7 @@ pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result
             ..Limits::default()
         },
         judges: Judges::default(),
+        accounts: jurat_engine::Accounts::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
     engine.key_ensure_admin(&key).await?;

@@ -7,6 +7,7 @@ mod doctor;
 mod executors;
 mod keys;
 mod measure;
+mod people;
 mod request;
 mod rounds;
 mod serve;
@@ -27,6 +28,9 @@ pub(crate) use self::{
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
     keys::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
     measure::{AttackVerifier, MeasureArgs, TestVerifier},
+    people::{
+        Approve, Auth, Invitations, ListInvitations, MailCode, Me, Membership, TeamFilter, Teams,
+    },
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
     serve::{Compat, EngineName, Runtime, Serve},
@@ -188,6 +192,18 @@ pub(crate) enum Command {
     /// Makes, lists, revokes and rotates API keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Registers, logs in, and lets programs in
+    #[command(subcommand)]
+    Auth(Auth),
+    /// Shows who you are, and changes your handle
+    #[command(subcommand)]
+    Me(Me),
+    /// Makes teams, and invites people to them
+    #[command(subcommand)]
+    Teams(Teams),
+    /// Lists and answers invitations
+    #[command(subcommand)]
+    Invitations(Invitations),
     /// Says which account and key commands speak for
     #[command(after_help = "Examples:\n  jurat whoami\n  jurat whoami --json")]
     Whoami,

@@ -202,8 +202,14 @@ impl Client {
             None => false,
         };
         let key = match &config.key {
-            None if is_local => kept_key(&State::existing(&config.state_dir))?,
-            given => given.clone(),
+            Some(given) => Some(given.clone()),
+            None => {
+                let state = State::existing(&config.state_dir);
+                match state.login_for(url) {
+                    None if is_local => kept_key(&state)?,
+                    found => found,
+                }
+            }
         };
         let key = key.context("there is no key for this server; set the variable JURAT_KEY")?;
         Ok(Self::http(url, &key)?)
@@ -219,7 +225,10 @@ impl Client {
         }
         let key = match &config.key {
             Some(key) => Some(key.clone()),
-            None => kept_key(state)?,
+            None => match state.login_for("") {
+                None => kept_key(state)?,
+                found => found,
+            },
         };
         if let Some(key) = key {
             let client = Self::http(&server.url, &key)?;
@@ -240,7 +249,8 @@ impl Client {
         state: &State,
         lock: Option<Lock>,
     ) -> anyhow::Result<Self> {
-        let engine = node::engine(state, &config.store, config.limits, config.judges.clone());
+        let terms = (config.judges.clone(), node::accounts(config)?);
+        let engine = node::engine(state, &config.store, config.limits, terms);
         let engine = engine.await?;
         let orphans = match config.store {
             Location::Memory | Location::File(_) => Orphans::All,
@@ -249,7 +259,10 @@ impl Client {
         engine.expire_orphans(orphans).await?;
         let key = match &config.key {
             Some(key) => key.clone(),
-            None => state.admin_key()?.reveal(),
+            None => match state.login_for("") {
+                Some(key) => key,
+                None => state.admin_key()?.reveal(),
+            },
         };
         let transport = Transport::InProcess(Box::new(InProcess::new(engine, lock)));
         Ok(Self { transport, key: bearer(&key)? })

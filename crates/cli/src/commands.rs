@@ -1,6 +1,7 @@
 //! The commands. Each makes a request, sends it, and prints what came.
 
 mod account;
+mod auth;
 mod backup;
 mod config;
 mod confirm;
@@ -13,6 +14,7 @@ mod junit;
 mod keys;
 mod mcp;
 mod node;
+mod people;
 mod request;
 mod rounds;
 mod runtime;
@@ -78,6 +80,10 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
         Command::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
         Command::Workflows(command) => Box::pin(workflows::run(context, command)).await,
+        Command::Auth(command) => Box::pin(auth::run(context, command)).await,
+        Command::Me(command) => Box::pin(people::me(context, command)).await,
+        Command::Teams(command) => Box::pin(people::teams(context, command)).await,
+        Command::Invitations(command) => Box::pin(people::invitations(context, command)).await,
         Command::Whoami => Box::pin(account::whoami(context)).await,
         Command::Usage => Box::pin(account::usage(context)).await,
         Command::Admin(command) => Box::pin(account::admin(context, command)).await,

@@ -8,16 +8,18 @@ use std::{
     time::Duration,
 };
 
+use jurat_core::ledger;
 use jurat_engine::{Judges, Limits};
 use jurat_server::Inbound;
 use jurat_store::Location;
 
 use crate::settings::{
-    BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, HEADER_TIMEOUT_MS,
-    IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, MAX_CONNECTIONS,
-    MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin,
-    PROBE_FRESH_MS, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER,
-    STATE_DIR, STORE, Settings, WRITE_TIMEOUT_MS,
+    BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD,
+    HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM,
+    MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE,
+    OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL, REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY,
+    ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORE, Settings,
+    WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
@@ -41,9 +43,31 @@ pub(crate) struct Config {
     pub(crate) telemetry: Option<telemetry::Options>,
     pub(crate) limits: Limits,
     pub(crate) judges: Judges,
+    pub(crate) accounts: AccountTerms,
     pub(crate) inbound: Inbound,
     /// Names by which the server is called.
     pub(crate) hosts: Vec<String>,
+}
+
+/// How people get accounts, and how mail reaches them.
+#[derive(Debug, Clone)]
+pub(crate) struct AccountTerms {
+    pub(crate) is_open: bool,
+    pub(crate) grant_micros: i64,
+    pub(crate) public_url: Option<String>,
+    pub(crate) smtp_url: Option<String>,
+    pub(crate) from: Option<String>,
+}
+
+fn account_terms(settings: &Settings) -> AccountTerms {
+    let text = |setting| settings.text(setting).map(str::to_owned);
+    AccountTerms {
+        is_open: settings.text(&REGISTRATION) == Some("open"),
+        grant_micros: settings.text(&GRANT_USD).and_then(ledger::micros).unwrap_or_default(),
+        public_url: text(&PUBLIC_URL),
+        smtp_url: text(&SMTP_URL),
+        from: text(&MAIL_FROM),
+    }
 }
 
 /// Who chose the store.
@@ -97,6 +121,7 @@ impl Config {
                     .filter(|lag| !lag.is_zero()),
             },
             judges: judges::judges(&settings),
+            accounts: account_terms(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
             settings,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use console::Style;
-use jurat_engine::{Alone, Judges, Limits};
+use jurat_engine::{Accounts, Alone, Judges, Limits};
 use jurat_runtime::{
     Options,
     engines::{EchoExecutor, EchoMode},
@@ -53,7 +53,8 @@ async fn play(
 ) -> anyhow::Result<u8> {
     let state = State::open(folder)?;
     let store = Location::File(folder.join("demo.db"));
-    let engine = node::engine(&state, &store, Limits::default(), Judges::default());
+    let engine =
+        node::engine(&state, &store, Limits::default(), (Judges::default(), Accounts::default()));
     let engine = Box::pin(engine).await?;
     engine.start(Alone::Yes).await?;
     let listener = TcpListener::bind(LOOPBACK).await?;

@@ -2,20 +2,44 @@
 
 use std::sync::Arc;
 
-use jurat_engine::{Engine, Judges, Limits, Parts, SystemClock};
-use jurat_guard::{bounded::Bounded, client::Client};
+use anyhow::Context as _;
+use jurat_engine::{Accounts, Engine, Judges, Limits, Parts, SystemClock};
+use jurat_guard::{
+    bounded::Bounded,
+    client::Client,
+    mail::{Folder, Mailer, Smtp},
+};
 use jurat_store::{Location, StoreError};
 
 use crate::{
-    config,
+    config::{self, Config},
+    failure::Failure,
     state::{State, store_name},
 };
+
+/// How people get accounts here, as the settings say.
+pub(crate) fn accounts(config: &Config) -> anyhow::Result<Accounts> {
+    let terms = &config.accounts;
+    let mailer: Arc<dyn Mailer> = match (&terms.smtp_url, &terms.from) {
+        (Some(url), Some(from)) => Arc::new(Smtp::new(url, from).context("`mail.smtp_url`")?),
+        (Some(_), None) => {
+            return Err(Failure::usage("`mail.smtp_url` needs `mail.from`, the sender".to_owned()));
+        }
+        (None, _) => Arc::new(Folder::new(config.state_dir.join("mail"))),
+    };
+    Ok(Accounts {
+        mailer,
+        is_open: terms.is_open,
+        grant_micros: terms.grant_micros,
+        public_url: terms.public_url.clone(),
+    })
+}
 
 pub(crate) async fn engine(
     state: &State,
     store: &Location,
     limits: Limits,
-    judges: Judges,
+    (judges, accounts): (Judges, Accounts),
 ) -> anyhow::Result<Engine> {
     let admin = state.admin_key()?;
     let node_key = state.node_key()?;
@@ -29,6 +53,7 @@ pub(crate) async fn engine(
         secrets: Arc::new(config::variable),
         limits,
         judges,
+        accounts,
     };
     let engine = Engine::new(parts);
     engine.key_ensure_admin(&admin).await?;

@@ -10,6 +10,7 @@ pub(crate) mod verifier;
 pub(crate) mod verifier_diff;
 pub(crate) mod verifier_run;
 
+use serde_json::Value;
 use std::{
     fmt,
     io::{self, IsTerminal as _, Write as _},
@@ -107,6 +108,15 @@ impl Output {
         match (self.format, self.chatter) {
             (Format::Text, Chatter::Quiet) => Ok(()),
             (Format::Text, Chatter::Normal) | (Format::Json, _) => self.reply(reply, |_| text()),
+        }
+    }
+
+    /// Prints what no server said, or says that it was done.
+    pub(crate) fn data_or(self, body: &Value, text: impl FnOnce() -> String) -> io::Result<()> {
+        match (self.format, self.chatter) {
+            (Format::Json, _) => self.data(&body.to_string()),
+            (Format::Text, Chatter::Quiet) => Ok(()),
+            (Format::Text, Chatter::Normal) => self.data(&text()),
         }
     }
 

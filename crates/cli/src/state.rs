@@ -16,6 +16,7 @@ pub(crate) const ADMIN_KEY: &str = "admin.key";
 pub(crate) const NODE_KEY: &str = "node.key";
 /// What to do about a node key that cannot be read.
 pub(crate) const NODE_KEY_ADVICE: &str = "put it back from a backup; removing it makes a new identity, which executors must be told (`jurat node` prints it)";
+pub(crate) const LOGIN_KEY: &str = "login.key";
 const LOCK: &str = "lock";
 const SERVER: &str = "server.json";
 
@@ -73,6 +74,14 @@ pub(crate) struct ServerFile {
     pub(crate) url: String,
     pub(crate) pid: u32,
     pub(crate) store: String,
+}
+
+/// The key that a login kept.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct LoginKey {
+    /// The server that it is of; empty for that of this folder.
+    pub(crate) server: String,
+    pub(crate) key: String,
 }
 
 /// Nobody else uses the store while this lives.
@@ -156,6 +165,35 @@ impl State {
         let wrong = |source: io::Error| StateError::Io { path: path.clone(), source };
         let file = self.written(text).map_err(wrong)?;
         file.persist(&path).map_err(|error| wrong(error.error)).map(drop)
+    }
+
+    /// The key that a login kept, if there is one.
+    pub(crate) fn login(&self) -> Option<LoginKey> {
+        let bytes = std::fs::read(self.dir.join(LOGIN_KEY)).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// The key that a login kept for a server; an empty name is the server of this folder.
+    pub(crate) fn login_for(&self, server: &str) -> Option<String> {
+        self.login().filter(|kept| kept.server == server).map(|kept| kept.key)
+    }
+
+    pub(crate) fn keep_login(&self, kept: &LoginKey) -> Result<(), StateError> {
+        let path = self.dir.join(LOGIN_KEY);
+        let wrong = |source: io::Error| StateError::Io { path: path.clone(), source };
+        let text = serde_json::to_string(kept).map_err(|error| wrong(error.into()))?;
+        let file = self.written(&text).map_err(wrong)?;
+        file.persist(&path).map_err(|error| wrong(error.error)).map(drop)
+    }
+
+    pub(crate) fn forget_login(&self) -> Result<(), StateError> {
+        let path = self.dir.join(LOGIN_KEY);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(StateError::Io { path, source })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     pub(crate) fn node_key(&self) -> Result<NodeKey, StateError> {

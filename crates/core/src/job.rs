@@ -115,6 +115,24 @@ pub struct Terms {
     pub traces: Toggle,
 }
 
+impl Terms {
+    /// The terms of those who set none.
+    pub const fn plain(replicas: u8, pool: Vec<PoolEntry>) -> Self {
+        Self {
+            replicas,
+            pool,
+            aggregation: Aggregation::Majority,
+            disagreement: Disagreement::ReturnAll,
+            min_agreement: None,
+            timeout_policy: TimeoutPolicy::Count,
+            equivalence: None,
+            merge: Merge::Medoid,
+            early_stop: Toggle::Off,
+            traces: Toggle::Off,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PoolEntry {
     Session(String),

@@ -17,6 +17,7 @@ pub mod job;
 pub mod judge;
 pub mod key;
 pub mod ledger;
+pub mod login;
 pub mod policy;
 pub mod reason;
 pub mod replica;

@@ -49,6 +49,7 @@ reasons! {
     CRITERION_NOT_MET = 1070, "The criterion of the verifier is not met, as its judge says.";
     CRITERION_UNCONFIRMED = 1071, "The judge can neither confirm nor deny the criterion.";
     CRITERION_CONFLICTING = 1072, "The judge finds evidence both for and against the criterion.";
+    CRITERION_UNFIT = 1073, "The output lacks what the verifier judges, or has it in a form that it does not take.";
 }
 
 /// Whether these codes make an unstated status inconclusive.

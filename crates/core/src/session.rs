@@ -7,6 +7,13 @@ use std::{
 
 use crate::{consensus::reliability_prior, executor::Executor, time::Timestamp};
 
+/// The lane in which a node itself decides, by a policy that needs nobody's judgement. Sessions
+/// that are registered cannot have such a name.
+pub const BUILTIN_LANE: &str = "builtin:policies";
+/// What a node calls itself where it decides.
+pub const NODE_FAMILY: &str = "jurat";
+pub const NODE_MODEL: &str = "policies";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub id: String,

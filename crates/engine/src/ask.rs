@@ -3,6 +3,8 @@
 mod check;
 mod execute;
 mod judge;
+mod node;
+mod review;
 mod verify;
 
 use std::{sync::Arc, time::Duration};
@@ -110,18 +112,20 @@ impl Engine {
     pub(crate) async fn ask(&self, errand: &Arc<Errand>, index: usize) -> Asked {
         match &errand.places {
             Places::Judges(models) => self.ask_judge(errand, &models[index]).await,
+            Places::Node => node::answer(&errand.checks).into(),
             Places::Executors(places) => {
                 let place = &places[index];
-                let answer = self.ask_executor(errand, index, place).await;
+                let mut asked = self.ask_executor(errand, index, place).await;
                 // Who did not answer is not paid.
-                let is_paid = answer.said().is_some();
-                let cost_micros = if is_paid { place.price_micros } else { 0 };
-                Asked { answer, cost_micros, usage: None }
+                if asked.answer.said().is_some() {
+                    asked.cost_micros = asked.cost_micros.saturating_add(place.price_micros);
+                }
+                asked
             }
         }
     }
 
-    async fn ask_executor(&self, errand: &Arc<Errand>, index: usize, place: &Place) -> Answer {
+    async fn ask_executor(&self, errand: &Arc<Errand>, index: usize, place: &Place) -> Asked {
         let (path, letter) = match &errand.verify {
             Some(letter) => ("/verify", letter.clone()),
             None => ("/execute", Letter::new(execute::request(errand, index, place))),
@@ -131,7 +135,8 @@ impl Engine {
             return Answer::nothing(
                 FailureCode::Busy,
                 "the executor had as many calls as it may have, until the deadline",
-            );
+            )
+            .into();
         };
         let headers = self.letter_heads(errand, index, place, (path, &letter));
         let url = match errand.verify {
@@ -142,9 +147,9 @@ impl Engine {
         let replied = self.inner.client.post_json(url, headers, letter.body, left).await;
         trace::replied(&place.address, &replied);
         match replied {
-            Ok(reply) if errand.verify.is_some() => verify::read(errand, place, &reply),
+            Ok(reply) if errand.verify.is_some() => verify::read(errand, place, &reply).into(),
             Ok(reply) => execute::read(self, errand, index, &reply).await,
-            Err(error) => failed_call(&error, errand.job.timeout_ms),
+            Err(error) => failed_call(&error, errand.job.timeout_ms).into(),
         }
     }
 

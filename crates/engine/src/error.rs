@@ -83,6 +83,11 @@ impl EngineError {
         Self::Refused { code, field: None, detail: detail.into() }
     }
 
+    /// To a caller who names a verifier in a policy, what does not fit it is a wrong parameter.
+    pub(crate) fn unfit(error: InputError) -> Self {
+        Self::Policy(BindError::Params { field: error.field, problem: error.problem })
+    }
+
     pub fn code(&self) -> Code {
         match self {
             Self::Forbidden(_)

@@ -234,7 +234,7 @@ impl Engine {
         Ok(self.inner.store.key_put(&record).await?)
     }
 
-    fn draw_key(&self) -> ApiKey {
+    pub(crate) fn draw_key(&self) -> ApiKey {
         let clock = &self.inner.clock;
         ApiKey::new(clock.bits(), [clock.bits(), clock.bits()])
     }

@@ -6,6 +6,7 @@ mod checked;
 mod clock;
 mod close;
 mod credits;
+mod devices;
 mod doctor;
 mod error;
 pub mod evaluation;
@@ -15,6 +16,7 @@ mod idempotency;
 mod invitations;
 mod judge;
 mod keys;
+mod logins;
 mod metrics;
 mod people;
 mod places;
@@ -54,12 +56,14 @@ pub use self::{
     begun::Begun,
     clock::{Clock, SystemClock},
     credits::{Me, NewGrant, Usage},
+    devices::{Approver, Device, DeviceWait},
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     idempotency::{Done, Keyed, OnceKey, Saving},
     invitations::InvitationQuery,
     judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
+    logins::Accounts,
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     probe::ExecutorView,
     progress::{Progress, Watcher},
@@ -76,6 +80,7 @@ pub use self::{
 use self::{
     judge::Bench,
     keys::{InUse, KeyCache},
+    logins::Doors,
     pool::PoolCache,
     pressure::Pressure,
     tasks::Tasks,
@@ -95,6 +100,7 @@ pub struct Parts {
     pub secrets: Secrets,
     pub limits: Limits,
     pub judges: Judges,
+    pub accounts: Accounts,
 }
 
 impl fmt::Debug for Parts {
@@ -153,6 +159,8 @@ struct Inner {
     under_way: Arc<UnderWay>,
     pool: PoolCache,
     keys: KeyCache,
+    accounts: Accounts,
+    doors: Doors,
     in_use: InUse,
     tasks: Tasks,
     /// No round begins once it is cancelled.
@@ -189,6 +197,8 @@ impl Engine {
             bench: Bench::new(parts.judges),
             pool: PoolCache::default(),
             keys: KeyCache::new(),
+            accounts: parts.accounts,
+            doors: Doors::new(),
             tasks: Tasks::default(),
             stopping: CancellationToken::new(),
         };

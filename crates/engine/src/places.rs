@@ -9,11 +9,12 @@ use jurat_core::{
     caller::{Caller, Credit},
     consensus::reliability_prior,
     executor::Capabilities,
-    job::{Job, PoolEntry},
+    job::{Job, Kind, PoolEntry},
     ledger::Hold,
+    policy::SEMANTIC,
     round::Seat,
     select::{Lane, select},
-    session::Session,
+    session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session},
     time::Timestamp,
     verifier::{ModelRef, VerifierVersion},
 };
@@ -21,7 +22,7 @@ use url::Url;
 
 use crate::{
     Engine, EngineError,
-    ask::Judging,
+    ask::Checks,
     judge::BUILTIN,
     pool::{Address, PoolView, lanes},
     semantic::Bound,
@@ -29,6 +30,9 @@ use crate::{
 
 /// What the names of judges' lanes begin with.
 pub(crate) const JUDGE_PREFIX: &str = "judge:";
+
+/// What a node decides by itself is computed, not judged.
+const NODE_RELIABILITY: f64 = 0.99;
 
 /// Where a chosen session is, and how it wants to be asked.
 #[derive(Debug)]
@@ -47,11 +51,36 @@ pub(crate) struct Place {
 pub(crate) enum Places {
     Executors(Vec<Place>),
     Judges(Vec<ModelRef>),
+    /// This node, in the one seat there is.
+    Node,
 }
 
 impl Places {
     pub(crate) fn are_executors(&self) -> bool {
         matches!(self, Self::Executors(_))
+    }
+}
+
+/// Who may take the seats of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takers {
+    Executors,
+    /// The judges of a verifier. Where the candidate is yet to come, executors take the seats, and
+    /// what they answer is judged.
+    Judges,
+    /// This node, which decides by a policy that needs nobody else.
+    Node,
+}
+
+impl Takers {
+    pub(crate) fn of(job: &Job) -> Self {
+        let is_node =
+            |entry: &PoolEntry| matches!(entry, PoolEntry::Session(id) if id == BUILTIN_LANE);
+        match (job.work.kind(), job.terms.pool.as_slice()) {
+            (Kind::Validate, _) if job.policy.policy_id == SEMANTIC => Self::Judges,
+            (Kind::Validate, [entry]) if is_node(entry) => Self::Node,
+            (Kind::Delegate | Kind::Validate | Kind::Factcheck, _) => Self::Executors,
+        }
     }
 }
 
@@ -73,9 +102,11 @@ impl Engine {
         verifier: Option<&Bound>,
         seed: u64,
     ) -> Result<(Vec<Seat>, Places), EngineError> {
-        match verifier {
-            None => self.choose_executors(job, view, seed),
-            Some(bound) => self.choose_judges(job, bound, seed),
+        match (Takers::of(job), verifier) {
+            (Takers::Judges, Some(bound)) => self.choose_judges(job, bound, seed),
+            (Takers::Judges, None) => Err(EngineError::Bug("there is no verifier to judge by")),
+            (Takers::Node, _) => choose_node(job, seed),
+            (Takers::Executors, _) => self.choose_executors(job, view, seed),
         }
     }
 
@@ -131,7 +162,7 @@ impl Engine {
             PoolEntry::Session(id) => id.strip_prefix(JUDGE_PREFIX)?.parse().ok(),
             PoolEntry::Label(_) | PoolEntry::Profile(_) => None,
         });
-        let mut models: Vec<ModelRef> = vec![bound.version.config.judge.model.clone()];
+        let mut models: Vec<ModelRef> = vec![bound.judge().clone()];
         let kept: &[ModelRef] = if job.terms.replicas > 1 { &self.judges().panel } else { &[] };
         for model in named.chain(kept.iter().cloned()) {
             if !models.contains(&model) {
@@ -179,21 +210,19 @@ impl Engine {
     }
 
     /// The credit that a round sets aside: the most that it can cost. Nothing for one that is free.
-    pub(crate) fn hold(
-        &self,
-        caller: &Caller,
-        places: &Places,
-        judging: Option<&Arc<Judging>>,
-    ) -> Option<Hold> {
+    pub(crate) fn hold(&self, caller: &Caller, places: &Places, checks: &Checks) -> Option<Hold> {
         let micros: i64 = match places {
             Places::Executors(places) => {
-                let price = places.iter().map(|place| place.price_micros).sum::<u64>();
-                i64::try_from(price).unwrap_or(i64::MAX)
+                let judged = checks.review.as_ref().map_or(0, |review| review.most_micros);
+                let price = |place: &Place| i64::try_from(place.price_micros).unwrap_or(i64::MAX);
+                let each = |place: &Place| price(place).saturating_add(judged);
+                places.iter().map(each).fold(0, i64::saturating_add)
             }
             Places::Judges(models) => models
                 .iter()
-                .filter_map(|model| Some(self.judge_bound(judging?, model)))
+                .filter_map(|model| Some(self.judge_bound(checks.judging.as_ref()?, model)))
                 .fold(0, i64::saturating_add),
+            Places::Node => 0,
         };
         let is_limited = caller.credit() != Credit::Unmetered;
         (0 < micros).then_some(Hold { micros, is_limited })
@@ -221,12 +250,37 @@ fn seat(lane: &Lane<'_>) -> Seat {
     }
 }
 
+/// The node as the one lane of its pool.
+fn choose_node(job: &Job, seed: u64) -> Result<(Vec<Seat>, Places), EngineError> {
+    let session = lane_session(BUILTIN_LANE.to_owned(), BUILTIN_LANE.to_owned());
+    let capabilities = Capabilities {
+        task_types: Vec::new(),
+        profiles: Vec::new(),
+        provider_family: NODE_FAMILY.to_owned(),
+        model_id: NODE_MODEL.to_owned(),
+        policies: Vec::new(),
+    };
+    let lane = Lane {
+        session: &session,
+        host: NODE_FAMILY,
+        standing: Ok(&capabilities),
+        reliability: NODE_RELIABILITY,
+    };
+    let chosen = select(job, std::slice::from_ref(&lane), seed)?;
+    Ok((chosen.iter().map(|_| seat(&lane)).collect(), Places::Node))
+}
+
 fn judge_session(model: &ModelRef, is_configured: bool) -> Session {
     // Callers name models, so only providers that the operator knows become names of executors.
     let provider = if is_configured { &model.provider } else { "unknown" };
+    lane_session(format!("{JUDGE_PREFIX}{model}"), format!("{JUDGE_PREFIX}{provider}"))
+}
+
+/// A session that nobody registered.
+fn lane_session(id: String, executor: String) -> Session {
     Session {
-        id: format!("{JUDGE_PREFIX}{model}"),
-        executor: format!("{JUDGE_PREFIX}{provider}"),
+        id,
+        executor,
         profile: "judge".to_owned(),
         tier: None,
         labels: BTreeSet::new(),

@@ -20,6 +20,7 @@ use crate::{
     ask::{Checks, Errand},
     executors::require,
     keys::RoundPlace,
+    places::Takers,
     pool::PoolView,
     semantic::{Bound, Found},
     trace,
@@ -144,11 +145,11 @@ impl Engine {
             checks = self.make_ready(&id, &job, (&view, verifier.as_ref()), deadline) => checks?,
             () = self.inner.under_way.released() => return Err(EngineError::ShuttingDown),
         };
-        let (seats, places) = self.choose(&job, &view, verifier.as_ref(), seed(bits))?;
+        let (seats, places) = self.choose(&job, &view, verifier.as_deref(), seed(bits))?;
 
         let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
         open.run = ticket;
-        open.hold = self.hold(&caller, &places, checks.judging.as_ref());
+        open.hold = self.hold(&caller, &places, &checks);
         let once = once.map(|once| self.round_note(&caller, &once));
         // Nobody waits for it any more, and nothing is lost yet.
         if opened.is_closed() {
@@ -185,10 +186,10 @@ impl Engine {
         &self,
         id: &RoundId,
         job: &Job,
-        (view, verifier): (&PoolView, Option<&Bound>),
+        (view, verifier): (&PoolView, Option<&Arc<Bound>>),
         deadline: Instant,
     ) -> Result<Checks, EngineError> {
-        if verifier.is_none() {
+        if Takers::of(job) == Takers::Executors {
             // Probing takes a part of the time at the most; whom it did not reach is not chosen.
             let probing = self.probe_stale(job, view);
             let within = Duration::from_millis(job.timeout_ms / 4);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jurat_core::{
     caller::{Caller, Scope},
-    job::{Job, Work},
+    job::Job,
     judge::Question,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC, Semantic},
     verifier::{InputError, ModelRef, VerifierVersion},
@@ -13,6 +13,9 @@ use jurat_store::Measurement;
 use serde_json::Value;
 
 use crate::{Engine, EngineError, ask::Judging, executors::require};
+
+/// How long a text credit is set aside for where nobody says so.
+const USUAL_CHARS: usize = 20_000;
 
 /// The verifier that decides a round, at one version, with what is measured of it.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ impl Engine {
         caller: &Caller,
         job: &mut Job,
         found: Option<Found>,
-    ) -> Result<Option<Bound>, EngineError> {
+    ) -> Result<Option<Arc<Bound>>, EngineError> {
         if job.policy.policy_id != SEMANTIC {
             return Ok(None);
         }
@@ -46,19 +49,16 @@ impl Engine {
         else {
             return Err(EngineError::Bug("a semantic policy is something else"));
         };
-        if !matches!(job.work, Work::Validate { .. }) {
-            let reason = format!("`{SEMANTIC}` needs a judge and works with validate only");
-            return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
-        }
         require(caller, Scope::VerifiersRun)?;
         let found = match found {
             Some(found) => found,
             None => self.find_verifier(caller, &policy).await?,
         };
+        policy.check(&found.version.config).map_err(EngineError::unfit)?;
         let (id, version) = (&found.version.verifier.id, found.version.version);
         job.policy = PolicyBinding::new(SEMANTIC, policy.pinned(id, version));
         let Found { version, measured } = found;
-        Ok(Some(Bound { version, measured, policy, caller: caller.clone() }))
+        Ok(Some(Arc::new(Bound { version, measured, policy, caller: caller.clone() })))
     }
 
     async fn find_verifier(
@@ -91,9 +91,26 @@ impl Engine {
         self.check_media_url("policy_params.media_url", given.media_url.as_deref())?;
         Ok(Judging::new(bound, bound.question(given.inputs), given.media_url))
     }
+
+    /// The most that the judgment of a candidate may cost that is not there yet. One that could
+    /// cost more is not judged.
+    pub(crate) fn judgment_room(&self, bound: &Bound) -> i64 {
+        let config = &bound.version.config;
+        let each =
+            bound.policy.max_chars.unwrap_or(USUAL_CHARS).div_ceil(config.fields.len().max(1));
+        let inputs = config.fields.iter().map(|field| (field.clone(), "x".repeat(each))).collect();
+        let question = bound.question(inputs);
+        let has_image = config.contract.has_image();
+        self.judge_bound_micros(&question, bound.judge(), has_image, bound.commit_first())
+    }
 }
 
 impl Bound {
+    /// The judge that the version names.
+    pub(crate) fn judge(&self) -> &ModelRef {
+        &self.version.config.judge.model
+    }
+
     /// The question of the verifier about these inputs.
     fn question(&self, inputs: BTreeMap<String, String>) -> Question {
         let config = &self.version.config;

@@ -39,7 +39,7 @@ use self::{
     line::{Line, Phase},
     places::Places,
 };
-use crate::{encode, framing, http, inbound::Inbound, layers, pace::Paced};
+use crate::{auth::Peer, encode, framing, http, inbound::Inbound, layers, pace::Paced};
 
 /// Accepting fails when the machine is out of something, and it needs time to get it back.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -134,8 +134,12 @@ async fn converse(
 ) {
     // An answer is written at once, so that holding it back for more would only cost time.
     let _ = stream.set_nodelay(true);
+    let peer = stream.peer_addr().ok().map(|peer| Peer(peer.ip()));
     let (line, phase, returned) = Line::new(stream, inbound);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
         answer(router.clone(), engine.clone(), request, inbound, phase.clone())
     });
     let mut http = http1::Builder::new();

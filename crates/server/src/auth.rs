@@ -1,8 +1,10 @@
 //! Turns the key of a request into a `Caller`. Nothing else makes one.
 
+use std::{convert::Infallible, net::IpAddr};
+
 use axum::{
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
     middleware::Next,
     response::Response,
 };
@@ -53,6 +55,22 @@ pub(crate) async fn require_key(
     }
 }
 
+/// The network address that a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// The network address that a request comes from, where it is known.
+#[derive(Debug)]
+pub(crate) struct From(pub(crate) Option<IpAddr>);
+
+impl<S: Send + Sync> FromRequestParts<S> for From {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get::<Peer>().map(|Peer(address)| *address)))
+    }
+}
+
 fn refused(error: &EngineError) -> Response {
     let mut response = encode::engine_error(error);
     if let EngineError::Limited(Limit::Rate(allowance)) = error {
@@ -76,7 +94,7 @@ fn tell(headers: &mut HeaderMap, allowance: Allowance) {
 }
 
 /// The key of `Authorization: Bearer`, or of `X-API-Key`, which some clients send.
-fn key(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
     // Of two keys something in between may have looked at the other one.
     let stands_twice = |name: HeaderName| 1 < headers.get_all(name).iter().count();
     if stands_twice(header::AUTHORIZATION) || stands_twice(HeaderName::from_static("x-api-key")) {

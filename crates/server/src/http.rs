@@ -3,10 +3,12 @@
 mod accounts;
 mod api_keys;
 mod consensus;
+mod devices;
 mod docs;
 mod doctor;
 mod executors;
 mod invitations;
+mod logins;
 mod me;
 mod operations;
 mod page;
@@ -17,6 +19,7 @@ mod teams;
 mod verifier_runs;
 mod verifier_tests;
 mod verifiers;
+mod verify;
 mod workflows;
 
 use std::sync::Arc;
@@ -84,6 +87,7 @@ fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
     routes.extend(people_routes());
+    routes.extend(login_routes().map(anyone));
     routes.extend(workflow_routes!("/v1/workflows"));
     routes.extend(workflow_routes!("/v1/skills"));
     routes
@@ -186,11 +190,40 @@ fn registry_routes() -> Vec<Route> {
     ]
 }
 
+/// A route that needs no key.
+fn anyone(mut route: Route) -> Route {
+    route.info.access = Access::Anyone;
+    route
+}
+
+/// How people and programs come in.
+fn login_routes() -> impl Iterator<Item = Route> {
+    [
+        route("POST", "/v1/register", "register", post(logins::register)),
+        route("POST", "/v1/register/verify", "register_verify", post(logins::verify)),
+        route("POST", "/v1/login", "login", post(logins::login)),
+        route("POST", "/v1/login/verify", "login_verify", post(logins::verify)),
+        route("POST", "/v1/auth/exchange", "device_exchange", post(logins::exchange)),
+        route(
+            "GET",
+            "/.well-known/goodeye-client-config",
+            "client_config",
+            get(devices::client_config),
+        ),
+        route("POST", "/auth/device/authorize", "device_begin", post(devices::authorize)),
+        route("POST", "/auth/device/token", "device_poll", post(devices::token)),
+        route("GET", "/auth/device", "device_page", get(devices::page)),
+        route("POST", "/auth/device", "device_page_answer", post(devices::answer)),
+    ]
+    .into_iter()
+}
+
 /// Handles, teams and invitations.
 fn people_routes() -> Vec<Route> {
     vec![
         route("PATCH", "/v1/me", "handle_claim", patch(me::claim)),
         route("POST", "/v1/me/rename-handle", "handle_rename", post(me::rename)),
+        route("POST", "/v1/auth/approve", "device_answer", post(logins::approve)),
         route("POST", "/v1/teams", "team_create", post(teams::create)),
         route("GET", "/v1/teams", "team_list", get(teams::list)),
         route("DELETE", "/v1/teams/{team}", "team_delete", delete(teams::erase)),
@@ -247,6 +280,8 @@ fn operation_routes() -> Vec<Route> {
         route("POST", "/api/v4/delegate", "delegate", post(consensus::delegate)),
         route("POST", "/api/v4/validate", "validate", post(consensus::validate)),
         route("POST", "/api/v4/factcheck", "factcheck", post(consensus::factcheck)),
+        route("POST", "/verify", "verify", post(verify::verify)),
+        route("GET", "/capabilities", "capabilities_show", get(verify::capabilities)),
         route("POST", "/v1/executors", "executor_add", post(executors::add)),
         route("GET", "/v1/executors", "executor_list", get(executors::list)),
         route("GET", "/v1/executors/{name}", "executor_show", get(executors::show)),
@@ -311,7 +346,7 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
 pub(crate) fn is_round(method: &str, path: &str) -> bool {
     let begins = ["/runs", "/tests", "/attacks"];
     let is_run = path.starts_with("/v1/verifiers/") && begins.iter().any(|end| path.ends_with(end));
-    method == "POST" && (path.starts_with("/api/") || is_run)
+    method == "POST" && (path.starts_with("/api/") || path == "/verify" || is_run)
 }
 
 async fn unknown_route(uri: Uri) -> Response {

@@ -26,6 +26,7 @@ use tokio::net::TcpListener;
 
 use self::{accept::Connections, mcp::Hosts};
 pub use self::{
+    auth::Peer,
     http::{Access, RouteInfo, route_table},
     inbound::{Front, Inbound},
     openapi::openapi,

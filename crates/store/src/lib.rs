@@ -8,6 +8,7 @@ mod error;
 mod invitations;
 mod key;
 mod load;
+mod logins;
 mod migrations;
 mod once;
 mod people;
@@ -50,6 +51,10 @@ pub use self::{
     },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     load::{Connections, Load},
+    logins::{
+        CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
+        DeviceUse, Entered, Logins, NewCode, NewDevice, Waited,
+    },
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
     people::{HandleClaim, HandleRefused, People},
     postgres::Postgres,
@@ -66,7 +71,7 @@ pub use self::{
         FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
         OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
         WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
-        Workflows,
+        Workflows, WrongField,
     },
 };
 
@@ -255,9 +260,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People + Teams + Invitations + Verifiers + Workflows {}
+pub trait Sharing: People + Teams + Invitations + Logins + Verifiers + Workflows {}
 
-impl<S: People + Teams + Invitations + Verifiers + Workflows> Sharing for S {}
+impl<S: People + Teams + Invitations + Logins + Verifiers + Workflows> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

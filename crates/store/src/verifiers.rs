@@ -116,7 +116,7 @@ const BY_ID: &str = concat!(
      and verifier_versions.version = coalesce($3, verifiers.current_version) \
      and (verifiers.account_id = $1 or reach.via >= $4)"
 );
-const OWN_BY_NAME: &str = concat!(
+pub(crate) const OWN_BY_NAME: &str = concat!(
     "select ",
     version_columns!(),
     ", 'owner' as via from verifiers join verifier_versions",
@@ -138,13 +138,15 @@ const SHARED_BY_NAME: &str = concat!(
      and reach.via >= $4 and not exists (select 1 from verifiers as own \
      where own.account_id = $1 and own.name = $2 and own.standing = 'active') limit 2"
 );
-/// The first condition on the name lets SQLite begin where the page does.
+/// Of the own ones no more are read than are shown; the first condition on the name lets SQLite begin
+/// where the page does.
 pub(crate) const LIST: &str = concat!(
-    "select ",
+    "select * from (select ",
     verifier_columns!(),
     ", 'owner' as via from verifiers \
-     where verifiers.account_id = $1 and verifiers.standing = 'active' \
-     and verifiers.name >= $2 and (verifiers.name, verifiers.id) > ($2, $3) union all select ",
+     where verifiers.account_id = $1 and verifiers.standing = 'active' and verifiers.name >= $2 \
+     and (verifiers.name > $2 or verifiers.id > $3) order by verifiers.name limit $4) as own \
+     union all select ",
     verifier_columns!(),
     ", reach.via from ",
     reach!(),

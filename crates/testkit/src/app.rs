@@ -19,7 +19,7 @@ use jurat_core::{
     key::{ApiKey, Key},
     time::Timestamp,
 };
-use jurat_engine::{Alone, Clock, Engine, Judges, Limits, NodeKey, Parts};
+use jurat_engine::{Accounts, Alone, Clock, Engine, Judges, Limits, NodeKey, Parts};
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::{KeyRecord, Location, Store};
 use serde_json::{Value, json};
@@ -28,6 +28,7 @@ use tower::ServiceExt as _;
 use crate::{
     described,
     fake_executor::{Behaviour, FakeExecutor},
+    mail::Outbox,
 };
 
 /// Time that moves only when told to, and chance that repeats itself.
@@ -71,6 +72,7 @@ pub struct TestApp {
     pub engine: Engine,
     pub clock: Arc<ManualClock>,
     pub store: Arc<dyn Store>,
+    pub outbox: Arc<Outbox>,
     router: Router,
 }
 
@@ -126,21 +128,31 @@ impl TestApp {
     }
 
     pub async fn made_of(store: Arc<dyn Store>, limits: Limits, judges: Judges) -> Self {
-        let clock = ManualClock::new();
-        let tokens = BTreeMap::from([("JURAT_TEST_TOKEN", "a-token-for-tests")]);
+        let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
+        let tokens = BTreeMap::from([
+            ("JURAT_TEST_TOKEN", "a-token-for-tests".to_owned()),
+            // Every test application knows the same admin, so that one can be another's executor.
+            ("JURAT_TEST_ADMIN", admin_key().reveal()),
+        ]);
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),
             clock: Arc::<ManualClock>::clone(&clock),
             client: Client::new(jurat_guard::client::Limits::default()).unwrap(),
             bounded: Bounded::new(2),
             node_key: NodeKey::from_seed(&[7; 32]).unwrap(),
-            secrets: Arc::new(move |name| tokens.get(name).map(|token| (*token).to_owned())),
+            secrets: Arc::new(move |name| tokens.get(name).cloned()),
             limits,
             judges,
+            accounts: Accounts {
+                mailer: Arc::<Outbox>::clone(&outbox),
+                is_open: true,
+                grant_micros: 0,
+                public_url: None,
+            },
         });
         engine.key_ensure_admin(&admin_key()).await.unwrap();
         let router = jurat_server::router(engine.clone());
-        Self { engine, clock, store, router }
+        Self { engine, clock, store, outbox, router }
     }
 
     /// Starts the background work of a node.

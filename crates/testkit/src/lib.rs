@@ -11,5 +11,6 @@ pub mod fake_collector;
 pub mod fake_executor;
 pub mod fake_provider;
 pub mod json_table;
+pub mod mail;
 pub mod postgres;
 pub mod unreliable_store;

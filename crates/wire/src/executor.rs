@@ -24,7 +24,7 @@ pub struct HealthResponse {
     pub status: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CapabilitiesResponse {
     pub task_types: Vec<String>,
     pub profiles: Vec<String>,
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Stage {
 }
 
 /// An output under verification, as it travels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Candidate {
     pub candidate_id: String,
     pub execution_id: String,
@@ -146,10 +146,11 @@ pub struct ArtifactRef {
     pub producer: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyBinding {
     pub policy_id: String,
     pub policy_version: String,
+    /// `sha256:` and the digest of `policy_id` followed by the canonical `policy_params`.
     pub policy_hash: String,
     pub policy_params: Value,
 }

@@ -79,6 +79,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("anyhow", &["jurat", "xtask", TESTKIT], "a library has an error type of its own"),
     ("axum", &["jurat", "jurat-server", "jurat-runtime", TESTKIT], "only a surface listens"),
     ("hyper-rustls", &["jurat-guard"], "only guard builds an HTTP client"),
+    ("lettre", &["jurat-guard"], "only guard sends mail"),
     ("reqwest", &[], "only guard builds an HTTP client, and it uses another"),
     ("rusqlite", &["jurat-store"], "only the store knows its database"),
     ("sqlx", &["jurat-store", "jurat-testkit"], "only the store knows its database"),

@@ -22,6 +22,8 @@ pub(super) async fn whoami(context: &Context) -> anyhow::Result<u8> {
     context.out.reply(&reply, |_| {
         let mut lines = vec![
             ("account", said(&body["id"])),
+            ("address", said(&body["email"])),
+            ("handle", body["handle"].as_str().map_or("none".to_owned(), |it| format!("@{it}"))),
             ("key", format!("{} ({})", said(&body["key"]["name"]), said(&body["key"]["id"]))),
             ("scopes", scopes(body)),
         ];

@@ -45,7 +45,7 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     };
     let listener = bind(&config.listen).await?;
     let url = url_of(&listener)?;
-    let judges = config.judges.clone();
+    let judges = (config.judges.clone(), node::accounts(config)?);
     let engine = Box::pin(node::engine(&state, &store, config.limits, judges)).await?;
     let is_shared = matches!(store, Location::Postgres { .. });
     let alone = if is_shared { Alone::No } else { Alone::Yes };

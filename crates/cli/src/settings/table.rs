@@ -34,6 +34,11 @@ pub(crate) static ALL: &[&Setting] = &[
     &CACHE_SECONDS,
     &CACHE_MOST,
     &MEDIA_ALLOW,
+    &REGISTRATION,
+    &GRANT_USD,
+    &PUBLIC_URL,
+    &SMTP_URL,
+    &MAIL_FROM,
     &SERVER,
     &KEY,
 ];
@@ -365,6 +370,61 @@ pub(crate) static MEDIA_ALLOW: Setting = Setting {
     default: None,
     about: "Private ranges from which images of runs may be fetched, with commas between them; without it only public addresses.",
     example: "10.20.0.0/16",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static REGISTRATION: Setting = Setting {
+    name: "accounts.registration",
+    variable: "JURAT_ACCOUNTS_REGISTRATION",
+    flag: None,
+    kind: Kind::Word(&["open", "closed"]),
+    default: Some("closed"),
+    about: "Whether anybody with an e-mail address may have an account; else the operator makes them.",
+    example: "open",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static GRANT_USD: Setting = Setting {
+    name: "accounts.grant_usd",
+    variable: "JURAT_ACCOUNTS_GRANT_USD",
+    flag: None,
+    kind: Kind::Count { least: 0, most: 1_000_000 },
+    default: Some("0"),
+    about: "Credit of a new account, in US dollars.",
+    example: "5",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static PUBLIC_URL: Setting = Setting {
+    name: "accounts.public_url",
+    variable: "JURAT_ACCOUNTS_PUBLIC_URL",
+    flag: None,
+    kind: Kind::Url,
+    default: None,
+    about: "Where people reach this server, for the addresses that it tells programs; without it, as they called it.",
+    example: "https://jurat.example.com",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static SMTP_URL: Setting = Setting {
+    name: "mail.smtp_url",
+    variable: "JURAT_MAIL_SMTP_URL",
+    flag: None,
+    kind: Kind::Text,
+    default: None,
+    about: "Mail server, as smtps://user:password@host or smtp://host:port; without it mail is written to the folder `mail` of the state folder.",
+    example: "smtps://jurat:secret@mail.example.com",
+    privacy: Privacy::Address,
+};
+
+pub(crate) static MAIL_FROM: Setting = Setting {
+    name: "mail.from",
+    variable: "JURAT_MAIL_FROM",
+    flag: None,
+    kind: Kind::Text,
+    default: None,
+    about: "Sender of mail.",
+    example: "Jurat <jurat@example.com>",
     privacy: Privacy::Open,
 };
 

@@ -27,6 +27,8 @@ pub struct Semantic {
     pub is_fresh: bool,
     /// The calibration example that the judge does not see.
     pub leave_out: Option<usize>,
+    /// How long a text credit is set aside for, where the candidate is not there yet.
+    pub max_chars: Option<usize>,
 }
 
 /// What a judge is given of a candidate.
@@ -37,9 +39,12 @@ pub struct JudgeInputs {
 }
 
 const MEDIA_URL: &str = "media_url";
+/// As long as the texts of a candidate can be together.
+const MOST_CHARS: usize = 400_000;
 
 pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
-    let known = ["verifier", "inputs", MEDIA_URL, "commit_first", "fresh", "leave_out"];
+    let known =
+        ["verifier", "inputs", MEDIA_URL, "commit_first", "fresh", "leave_out", "max_chars"];
     let empty = Map::new();
     let members = members(params, &known)?.unwrap_or(&empty);
     let unnamed = || {
@@ -56,6 +61,7 @@ pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
         commit_first: toggle(members, "commit_first")?,
         is_fresh: toggle(members, "fresh")?.unwrap_or(false),
         leave_out: leave_out(members)?,
+        max_chars: max_chars(members)?,
     }))
 }
 
@@ -79,17 +85,30 @@ impl Semantic {
         if let Some(index) = self.leave_out {
             params.insert("leave_out".to_owned(), json!(index));
         }
+        if let Some(chars) = self.max_chars {
+            params.insert("max_chars".to_owned(), json!(chars));
+        }
         Value::Object(params)
     }
 
-    /// What the judge is given of a candidate, if the candidate has it.
-    pub fn read(&self, output: &Value, config: &Config) -> Result<JudgeInputs, InputError> {
+    /// Whether the parameters fit the verifier, whatever the candidate will be.
+    pub fn check(&self, config: &Config) -> Result<(), InputError> {
         if let Some(extra) = self.inputs.keys().find(|field| !config.fields.contains(*field)) {
             return Err(wrong(
                 format!("policy_params.inputs.{extra}"),
                 format!("is no input field of the verifier; it has: {}", config.fields.join(", ")),
             ));
         }
+        if self.media_url.is_some() && !config.contract.has_image() {
+            let problem = "must be left out: the contract `text` has no image".to_owned();
+            return Err(wrong("policy_params.media_url".to_owned(), problem));
+        }
+        Ok(())
+    }
+
+    /// What the judge is given of a candidate, if the candidate has it.
+    pub fn read(&self, output: &Value, config: &Config) -> Result<JudgeInputs, InputError> {
+        self.check(config)?;
         let mut inputs = BTreeMap::new();
         for field in &config.fields {
             let (pointer, is_alone) = match self.inputs.get(field) {
@@ -113,7 +132,7 @@ impl Semantic {
     }
 
     fn media(&self, output: &Value, config: &Config) -> Result<Option<String>, InputError> {
-        if !config.contract.has_image() && self.media_url.is_none() {
+        if !config.contract.has_image() {
             return Ok(None);
         }
         let pointer = self.media_url.as_deref().unwrap_or("/media_url");
@@ -180,6 +199,18 @@ fn leave_out(members: &Map<String, Value>) -> Result<Option<usize>, BindError> {
     }
 }
 
+fn max_chars(members: &Map<String, Value>) -> Result<Option<usize>, BindError> {
+    match members.get("max_chars") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            let chars = value.as_u64().and_then(|chars| usize::try_from(chars).ok());
+            let chars = chars.filter(|chars| (1..=MOST_CHARS).contains(chars));
+            let problem = format!("must be a whole number from 1 to {MOST_CHARS}");
+            chars.map(Some).ok_or_else(|| BindError::params("policy_params.max_chars", problem))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,10 +268,24 @@ mod tests {
     }
 
     #[test]
+    fn parameters_that_do_not_fit_the_verifier_are_named_before_there_is_a_candidate() {
+        let text = config(&["response"], InputContract::Text);
+        for (params, field) in [
+            (json!({ "verifier": "v", "inputs": { "more": "/a" } }), "policy_params.inputs.more"),
+            (json!({ "verifier": "v", "media_url": "/a" }), "policy_params.media_url"),
+        ] {
+            assert_eq!(bound(&params).check(&text).unwrap_err().field, field);
+        }
+        assert_eq!(bound(&json!({ "verifier": "v" })).check(&text), Ok(()));
+    }
+
+    #[test]
     fn the_pinned_parameters_name_the_version_and_bind_again() {
-        let semantic = bound(&json!({ "verifier": "v", "fresh": true, "leave_out": 2 }));
-        let pinned = semantic.pinned("system:qa", 1);
-        assert_eq!(pinned, json!({ "verifier": "system:qa@1", "fresh": true, "leave_out": 2 }));
+        let given = json!({ "verifier": "v", "fresh": true, "leave_out": 2, "max_chars": 9 });
+        let pinned = bound(&given).pinned("system:qa", 1);
+        let mut expected = given;
+        expected["verifier"] = json!("system:qa@1");
+        assert_eq!(pinned, expected);
         assert_eq!(bound(&pinned).verifier, VerifierRef::parse("system:qa@1").unwrap());
     }
 
@@ -255,6 +300,8 @@ mod tests {
             (json!({ "verifier": "v", "media_url": "x" }), "media_url"),
             (json!({ "verifier": "v", "fresh": "yes" }), "fresh"),
             (json!({ "verifier": "v", "leave_out": -1 }), "leave_out"),
+            (json!({ "verifier": "v", "max_chars": 0 }), "max_chars"),
+            (json!({ "verifier": "v", "max_chars": 400_001 }), "max_chars"),
             (json!({ "verifier": "v", "more": 1 }), "more"),
         ] {
             let BindError::Params { field: found, .. } = bind(&params).unwrap_err() else {

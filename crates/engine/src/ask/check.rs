@@ -10,26 +10,29 @@ use jurat_core::{
     policy::{BindError, Evaluation, Policy, Rules},
     reason,
     schema::Schema,
-    verifier::InputError,
 };
 use jurat_guard::bounded::{NotDone, RefusedPolicy, RefusedSchema};
 use serde_json::json;
 
-use super::judge::Judging;
-use crate::{Engine, EngineError, pool::PoolView, semantic::Bound};
+use super::{judge::Judging, review::Review};
+use crate::{Engine, EngineError, places::Takers, pool::PoolView, semantic::Bound};
 
 /// A policy that can be evaluated, and what it says of the caller's own candidate.
 #[derive(Debug)]
 pub(crate) struct Checks {
     /// `None` for a policy that only executors know.
     pub(crate) policy: Option<Arc<Policy>>,
+    /// What of it needs nobody's judgement; a judge is asked only about what passes that.
+    pub(crate) ours: Option<Arc<Policy>>,
     pub(crate) schema: Schema,
     /// The candidate under validation; delegate and factcheck have none yet.
     pub(crate) candidate: Option<Arc<Candidate>>,
     /// Our own evaluation of that candidate, where the policy needs no judge.
     pub(crate) own: Option<Evaluation>,
-    /// What the judges of a verifier are asked, where one decides.
+    /// What the judges of a verifier are asked about the candidate, where they decide.
     pub(crate) judging: Option<Arc<Judging>>,
+    /// How the answers of executors are judged, where a verifier decides those.
+    pub(crate) review: Option<Review>,
 }
 
 impl Engine {
@@ -38,7 +41,7 @@ impl Engine {
         round: &RoundId,
         job: &Job,
         view: &PoolView,
-        verifier: Option<&Bound>,
+        verifier: Option<&Arc<Bound>>,
     ) -> Result<Checks, EngineError> {
         let policy = self.bind(job, view).await?;
         let schema =
@@ -48,15 +51,21 @@ impl Engine {
                 RefusedSchema::Crashed => EngineError::Bug("a schema could not be compiled"),
             })?;
         let candidate = candidate(round, job).map(Arc::new);
-        let judging = match (verifier, &candidate) {
+        let (mut judging, mut review) = (None, None);
+        match (verifier, &candidate) {
             (Some(bound), Some(candidate)) => {
-                let judging = self.judging(bound, &candidate.output).map_err(refused)?;
-                Some(Arc::new(judging))
+                let asked = self.judging(bound, &candidate.output).map_err(EngineError::unfit)?;
+                judging = Some(Arc::new(asked));
             }
-            _ => None,
-        };
+            (Some(bound), None) => {
+                review = Some(Review::new(Arc::clone(bound), self.judgment_room(bound)));
+            }
+            (None, _) => {}
+        }
+        let ours = own_check(policy.as_ref(), &schema);
         let mut own = None;
-        if let (Some(policy), Some(candidate)) = (own_check(policy.as_ref(), &schema), &candidate) {
+        if let (Some(policy), Some(candidate)) = (&ours, &candidate) {
+            let policy = Arc::clone(policy);
             let verdict = self.checked(policy, Arc::clone(candidate), schema.clone()).await;
             let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
             // Without a check of our own nothing would keep a false pass out.
@@ -65,7 +74,14 @@ impl Engine {
             }
             own = Some(verdict);
         }
-        Ok(Checks { policy, schema, candidate, own, judging })
+        if own.is_none() && Takers::of(job) == Takers::Node {
+            let reason = format!(
+                "`{}` is nothing that this server can decide alone; it needs an executor",
+                job.policy.policy_id
+            );
+            return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
+        }
+        Ok(Checks { policy, ours, schema, candidate, own, judging, review })
     }
 
     async fn bind(&self, job: &Job, view: &PoolView) -> Result<Option<Arc<Policy>>, EngineError> {
@@ -78,7 +94,7 @@ impl Engine {
                     EngineError::Bug("a policy could not be compiled")
                 }
             })?;
-            if policy.needs_judge() && !matches!(job.work, Work::Validate { .. }) {
+            if policy == Policy::Claim && !matches!(job.work, Work::Validate { .. }) {
                 let reason =
                     format!("`{}` needs a judge and works with validate only", binding.policy_id);
                 return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
@@ -105,11 +121,6 @@ impl Engine {
             })),
         }
     }
-}
-
-/// To a caller of validate the candidate that does not fit is a parameter that is wrong.
-fn refused(error: InputError) -> EngineError {
-    EngineError::Policy(BindError::Params { field: error.field, problem: error.problem })
 }
 
 /// What we can check of a candidate without anybody's judgement. A judge may fail what matches the

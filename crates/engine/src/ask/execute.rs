@@ -5,16 +5,15 @@ use std::sync::Arc;
 use jurat_core::{
     candidate::Candidate,
     job::Work,
-    policy::Status,
     replica::{Answer, Failure, FailureCode, Label, Said, Vote},
 };
-use jurat_guard::{bounded::NotDone, client::Reply};
+use jurat_guard::client::Reply;
 use jurat_wire::executor::{
     ExecuteRequest, JobContract, Stage, TaskContract, decode_execute_response,
 };
 use serde_json::{Value, json};
 
-use super::{Errand, content};
+use super::{Asked, Errand, content};
 use crate::{Engine, places::Place};
 
 const DEFAULT_MAX_STEPS: u32 = 10;
@@ -48,41 +47,34 @@ pub(super) fn request(errand: &Errand, index: usize, place: &Place) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-pub(super) async fn read(engine: &Engine, errand: &Errand, index: usize, reply: &Reply) -> Answer {
+pub(super) async fn read(engine: &Engine, errand: &Errand, index: usize, reply: &Reply) -> Asked {
     let response = content(reply).and_then(|value| {
         decode_execute_response(value)
             .map_err(|error| Failure::new(FailureCode::BadShape, error.to_string()))
     });
     let (output, evidence) = match response {
         Ok(response) => response.into_parts(),
-        Err(failure) => return Answer::failed(failure, None),
-    };
-    let Some(policy) = &errand.checks.policy else {
-        return Answer::nothing(FailureCode::OutputUnchecked, "the policy is not known here");
+        Err(failure) => return Answer::failed(failure, None).into(),
     };
     let execution_id = execution_id(errand, index);
     let candidate_id = format!("cand-{execution_id}");
     let candidate = Arc::new(Candidate { candidate_id, execution_id, output, evidence });
-    let schema = errand.checks.schema.clone();
-    let checking = engine.checked(Arc::clone(policy), Arc::clone(&candidate), schema);
-    let Ok(verdict) = tokio::time::timeout_at(errand.deadline, checking).await else {
-        return Answer::nothing(FailureCode::OutputUnchecked, "the check did not end in time");
-    };
-    let verdict = verdict.unwrap_or_else(NotDone::evaluation);
-    let candidate = Arc::unwrap_or_clone(candidate);
+    let reviewed = engine.review(errand, &candidate).await;
+    let Candidate { output, mut evidence, .. } = Arc::unwrap_or_clone(candidate);
+    evidence.inline.extend(reviewed.judgment);
     let said = Said {
-        score: own_confidence(&candidate.output),
-        output: Some(candidate.output),
-        reason_codes: verdict.reason_codes,
-        evidence: candidate.evidence,
+        score: own_confidence(&output),
+        output: Some(output),
+        reason_codes: reviewed.reason_codes,
+        evidence,
         result_hash: None,
-        notes: verdict.notes,
+        notes: reviewed.notes,
     };
-    match verdict.status {
-        Status::Passed => Answer::Vote(Vote { label: label(&errand.job.work, &said), said }),
-        Status::Failed => refused(&errand.job.work, FailureCode::InvalidOutput, said),
-        Status::Inconclusive => refused(&errand.job.work, FailureCode::OutputUnchecked, said),
-    }
+    let answer = match reviewed.refused {
+        None => Answer::Vote(Vote { label: label(&errand.job.work, &said), said }),
+        Some(code) => refused(&errand.job.work, code, said),
+    };
+    Asked { answer, cost_micros: reviewed.cost_micros, usage: reviewed.usage }
 }
 
 fn execution_id(errand: &Errand, index: usize) -> String {

@@ -12,6 +12,7 @@ use jurat_core::{
     verifier::{Effort, ModelRef},
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{Asked, Errand};
 use crate::{
@@ -45,6 +46,21 @@ impl Judging {
             verifier_id: bound.version.verifier.id.clone(),
         }
     }
+
+    /// The same for one judge.
+    pub(super) fn task(&self, model: &ModelRef, deadline: Instant) -> JudgeTask {
+        JudgeTask {
+            question: Arc::clone(&self.question),
+            model: model.clone(),
+            effort: self.effort,
+            commit_first: self.commit_first,
+            image: self.image.clone(),
+            account: self.account.clone(),
+            verifier_id: self.verifier_id.clone(),
+            is_fresh: self.is_fresh,
+            deadline,
+        }
+    }
 }
 
 impl Engine {
@@ -55,18 +71,7 @@ impl Engine {
         if let Some(own) = errand.checks.own.as_ref().filter(|own| own.status != Status::Passed) {
             return unjudged(own).into();
         }
-        let task = JudgeTask {
-            question: Arc::clone(&judging.question),
-            model: model.clone(),
-            effort: judging.effort,
-            commit_first: judging.commit_first,
-            image: judging.image.clone(),
-            account: judging.account.clone(),
-            verifier_id: judging.verifier_id.clone(),
-            // Each judge has one seat in a round.
-            is_fresh: judging.is_fresh,
-            deadline: errand.deadline,
-        };
+        let task = judging.task(model, errand.deadline);
         let Judged { outcome, usage, cost_micros } = self.judge(&task).await;
         let answer = match outcome {
             Ok(judgment) => answer(&judgment),
@@ -82,16 +87,25 @@ impl Engine {
     }
 }
 
+/// The reason code of a verdict; none for a pass.
+pub(super) fn reason_code(verdict: JudgeVerdict) -> Option<u16> {
+    match verdict {
+        JudgeVerdict::Met => None,
+        JudgeVerdict::NotMet => Some(reason::CRITERION_NOT_MET),
+        JudgeVerdict::CannotConfirm => Some(reason::CRITERION_UNCONFIRMED),
+        JudgeVerdict::Conflicting => Some(reason::CRITERION_CONFLICTING),
+    }
+}
+
 fn answer(judgment: &Judgment) -> Answer {
-    let (label, reason_code) = match judgment.verdict {
-        JudgeVerdict::Met => (Label::Valid, None),
-        JudgeVerdict::NotMet => (Label::Invalid, Some(reason::CRITERION_NOT_MET)),
-        JudgeVerdict::CannotConfirm => (Label::Retry, Some(reason::CRITERION_UNCONFIRMED)),
-        JudgeVerdict::Conflicting => (Label::Retry, Some(reason::CRITERION_CONFLICTING)),
+    let label = match judgment.verdict {
+        JudgeVerdict::Met => Label::Valid,
+        JudgeVerdict::NotMet => Label::Invalid,
+        JudgeVerdict::CannotConfirm | JudgeVerdict::Conflicting => Label::Retry,
     };
     let said = Said {
         output: Some(judgment.document()),
-        reason_codes: reason_code.into_iter().collect(),
+        reason_codes: reason_code(judgment.verdict).into_iter().collect(),
         notes: if label == Label::Retry { vec![judgment.reasoning.clone()] } else { Vec::new() },
         ..Said::default()
     };

@@ -100,6 +100,7 @@ impl Court {
             secrets: Arc::new(|name| (name == "THE_KEY").then(|| KEY.to_owned())),
             limits: Limits::default(),
             judges,
+            accounts: crate::Accounts::default(),
         });
         Self { engine, clock }
     }

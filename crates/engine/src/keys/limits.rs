@@ -44,6 +44,10 @@ pub enum Limit {
     Rate(Allowance),
     #[error("as many rounds of the key are under way as it may have, which is {0}")]
     Rounds(usize),
+    #[error("as many requests came without a key as may for now")]
+    Address,
+    #[error("the address was sent as many codes as it may be in an hour")]
+    Mail,
 }
 
 /// The keys that are in use on this node.

@@ -46,7 +46,7 @@ impl KeyCache {
     }
 
     /// Lets the next request look the key up again.
-    pub(super) fn forget(&self, id: &str) {
+    pub(crate) fn forget(&self, id: &str) {
         let mut forgotten = self.forgotten();
         *forgotten += 1;
         self.records.invalidate(id);

@@ -36,7 +36,8 @@ pub(super) struct Description {
 }
 
 struct Request {
-    schema: Ref,
+    kind: &'static str,
+    schema: RefOr<Schema>,
     required: Required,
     examples: Vec<(&'static str, Value)>,
 }
@@ -80,8 +81,22 @@ impl Description {
         examples: impl IntoIterator<Item = (&'static str, Value)>,
     ) -> Self {
         let examples = examples.into_iter().collect();
-        let schema = self.refer::<T>();
-        self.request = Some(Request { schema, required: Required::True, examples });
+        let schema = self.refer::<T>().into();
+        let kind = "application/json";
+        self.request = Some(Request { kind, schema, required: Required::True, examples });
+        self
+    }
+
+    /// The form it takes, whose fields its text names.
+    pub(super) fn takes_form(mut self) -> Self {
+        let fields = ObjectBuilder::new()
+            .additional_properties(Some(ObjectBuilder::new().schema_type(Type::String)));
+        self.request = Some(Request {
+            kind: "application/x-www-form-urlencoded",
+            schema: fields.into(),
+            required: Required::True,
+            examples: Vec::new(),
+        });
         self
     }
 
@@ -298,10 +313,7 @@ impl Request {
             .map(|(name, value)| (name, ExampleBuilder::new().value(Some(value)).build()));
         let content =
             ContentBuilder::new().schema(Some(self.schema)).examples_from_iter(examples).build();
-        RequestBodyBuilder::new()
-            .required(Some(self.required))
-            .content("application/json", content)
-            .build()
+        RequestBodyBuilder::new().required(Some(self.required)).content(self.kind, content).build()
     }
 }
 

@@ -7,6 +7,7 @@ const ALL: &[(&str, &str)] = &[
     ("account", include_str!("examples/account.json")),
     ("account_list", include_str!("examples/account_list.json")),
     ("account_suspended", include_str!("examples/account_suspended.json")),
+    ("capabilities", include_str!("examples/capabilities.json")),
     ("check", include_str!("examples/check.json")),
     ("credit_grant", include_str!("examples/credit_grant.json")),
     ("credit_grant_request", include_str!("examples/credit_grant_request.json")),
@@ -56,6 +57,8 @@ const ALL: &[(&str, &str)] = &[
     ("verifier_attack_report", include_str!("examples/verifier_attack_report.json")),
     ("verifier_report", include_str!("examples/verifier_report.json")),
     ("verifier_versions", include_str!("examples/verifier_versions.json")),
+    ("verify", include_str!("examples/verify.json")),
+    ("verify_request", include_str!("examples/verify_request.json")),
 ];
 
 /// The example of this name; null when there is none, which a test would find.

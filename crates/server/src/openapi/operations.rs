@@ -1,6 +1,8 @@
 //! What each operation is for, what it takes, and what it answers.
 
 mod credits;
+mod executor;
+mod logins;
 mod people;
 mod verifiers;
 mod workflows;
@@ -71,6 +73,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "validate" if is_v2 => validate_v2(),
         "validate" => validate(),
         "factcheck" => factcheck(),
+        "verify" => executor::verify(),
+        "capabilities_show" => executor::capabilities_show(),
         "round_list" => round_list(),
         "round_show" => round_show(),
         "round_cancel" => round_cancel(),
@@ -107,7 +111,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         _ => {
             return verifiers::describe(route)
                 .or_else(|| people::describe(route))
-                .or_else(|| workflows::describe(route));
+                .or_else(|| workflows::describe(route))
+                .or_else(|| logins::describe(route));
         }
     })
 }

@@ -3,6 +3,7 @@
 mod checks;
 mod delegate;
 mod factcheck;
+mod semantic;
 mod terms;
 mod v2;
 mod validate;

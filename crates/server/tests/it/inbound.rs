@@ -61,6 +61,10 @@ impl Served {
         Self { app, address, stop: Some(stop), server }
     }
 
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     pub(crate) async fn connect(&self) -> Peer {
         Peer(TcpStream::connect(self.address).await.unwrap())
     }

@@ -19,4 +19,5 @@ mod signature;
 mod stream;
 mod tenants;
 mod v1;
+mod verify;
 mod without_waiting;

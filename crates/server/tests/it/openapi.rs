@@ -274,6 +274,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(registry().await);
     played.extend(people::people().await);
     played.extend(workflows::workflows().await);
+    played.extend(people::logins().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {
@@ -290,6 +291,8 @@ async fn the_examples_are_what_the_server_takes_and_says() {
 /// A verifier from its first deploy to its end.
 async fn registry() -> BTreeSet<String> {
     let mut story = Story::new(TestApp::new().await);
+    let request = story.request("POST", "/verify");
+    story.play("POST", "/verify", "/verify", &request).await;
     let at = "/v1/verifiers";
     let request = story.request("POST", at);
     let deployed = story.play("POST", at, at, &request).await.json();
@@ -334,6 +337,7 @@ async fn resources(story: &mut Story) {
     for path in ["/health", "/healthz", "/ready"] {
         story.play("GET", path, path, &Value::Null).await;
     }
+    story.play("GET", "/capabilities", "/capabilities", &Value::Null).await;
     let request = story.request("POST", "/mcp");
     story.play("POST", "/mcp", "/mcp", &request).await;
     // One round of each version was asked; the last is of version 4.

@@ -37,7 +37,9 @@ fn routes(document: &Value) -> Vec<Route> {
             let body = first.map_or_else(|| json!({}), |it| it["value"].clone());
             let (method, path) = (method.to_uppercase(), path.clone());
             // Not a resource: it takes any of them inside of its messages.
-            if path != "/mcp" {
+            // Nor has a login names: it takes an address, and only so often.
+            let is_login = path.starts_with("/v1/login") || path.starts_with("/v1/register");
+            if path != "/mcp" && !is_login {
                 routes.push(Route { method, path, body });
             }
         }

@@ -61,6 +61,9 @@ create table login_codes (
     purpose text not null,
     code_hash text not null,
     tries bigint not null,
+    -- How many codes the address was sent since then.
+    sent bigint not null,
+    sent_since bigint not null,
     created_at bigint not null,
     expires_at bigint not null
 );

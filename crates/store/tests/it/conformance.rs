@@ -5,6 +5,7 @@ pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
 pub(crate) mod ledger;
+pub(crate) mod logins;
 pub(crate) mod once;
 pub(crate) mod people;
 pub(crate) mod rounds;
@@ -63,6 +64,16 @@ macro_rules! conformance {
             a_handle_that_was_left_leads_on_for_ninety_days,
             of_two_who_claim_one_handle_at_once_one_gets_it,
             a_handle_claimed_under_a_key_is_claimed_once,
+        );
+        $crate::conformance::stories!(
+            $start,
+            logins,
+            a_code_makes_an_account_once_and_its_invitations_find_it,
+            a_code_is_tried_a_few_times_and_counted_before,
+            an_address_is_sent_a_few_codes_an_hour,
+            a_login_makes_no_account,
+            a_program_is_let_in_once,
+            a_program_that_asks_too_often_is_told,
         );
         $crate::conformance::stories!(
             $start,

@@ -172,7 +172,7 @@ pub struct ReplicaBody<'a> {
     evidence: EvidenceBody<'a>,
     /// Until its answer was there.
     latency_ms: u64,
-    /// The session's price in millionths of a credit.
+    /// The price of the session and what a judge used, in millionths of a credit.
     cost: u64,
     #[schema(required = true)]
     error: Option<ErrorBody<'a>>,

@@ -15,6 +15,7 @@ use super::{
     credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
+    logins::{self, ApproveRequest, CodeRequest, ExchangeRequest, VerifyCodeRequest},
     mcp::arguments::{
         self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
         RevokeVerifierArguments,
@@ -124,6 +125,22 @@ fn own_resources() -> Vec<Case> {
         case::<AttackVerifierRequest>(
             |it| verifier_tests::decode_attack(it).map(drop),
             json!({ "families": ["a"] }),
+            &[],
+        ),
+        case::<CodeRequest>(|it| logins::decode_code(it).map(drop), json!({ "email": "a" }), &[]),
+        case::<VerifyCodeRequest>(
+            |it| logins::decode_verify(it).map(drop),
+            json!({ "email": "a", "code": "b" }),
+            &[],
+        ),
+        case::<ExchangeRequest>(
+            |it| logins::decode_exchange(it).map(drop),
+            json!({ "hostname": "a" }),
+            &[],
+        ),
+        case::<ApproveRequest>(
+            |it| logins::decode_approve(it).map(drop),
+            json!({ "user_code": "a", "approve": true }),
             &[],
         ),
         case::<HandleRequest>(

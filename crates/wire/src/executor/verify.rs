@@ -2,20 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use jurat_core::policy::Status;
 use jurat_core::{candidate, policy, reason};
 
 use super::{ArtifactRef, Candidate, InlineEvidence, PolicyBinding, ShapeError};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VerifyRequest {
     pub candidate: Candidate,
+    /// What the output must match, as a JSON Schema.
     pub output_schema: Value,
     pub policy: PolicyBinding,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VerificationStatus {
     Passed,
@@ -23,7 +25,7 @@ pub enum VerificationStatus {
     Inconclusive,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VerifyResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification_status: Option<VerificationStatus>,

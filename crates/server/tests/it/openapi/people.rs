@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use jurat_core::caller::Scope;
-use jurat_testkit::app::{TestApp, TestCaller};
+use jurat_testkit::app::{Reply, TestApp, TestCaller};
 use serde_json::{Value, json};
 
-use super::Story;
+use super::{Story, shape};
 
 /// The admin claims a handle, makes a team and answers what another user offers.
 pub(super) async fn people() -> BTreeSet<String> {
@@ -79,4 +79,61 @@ async fn offered_by_me(story: &Story, handle: &str) -> String {
     let admin = story.app.admin();
     admin.post("/v1/teams", &json!({ "handle": handle })).await;
     offered(&admin, handle, "bob").await
+}
+
+/// Holds a reply against the example of the document.
+fn hold(story: &mut Story, method: &str, path: &str, reply: &Reply) {
+    let status = reply.status.as_u16().to_string();
+    let responses = &story.operation(method, path)["responses"];
+    let example = &responses[&status]["content"]["application/json"]["example"];
+    assert_eq!(shape(example), shape(&reply.json()), "{method} {path}: {}", reply.text());
+    story.played.insert(format!("{method} {path}"));
+}
+
+/// Somebody registers, logs in, and lets a program in.
+pub(super) async fn logins() -> BTreeSet<String> {
+    let mut story = Story::new(TestApp::new().await);
+    for kind in ["register", "login"] {
+        let path = format!("/v1/{kind}");
+        let request = story.request("POST", &path);
+        let sent = story.app.anonymous().post(&path, &request).await;
+        hold(&mut story, "POST", &path, &sent);
+        let path = format!("/v1/{kind}/verify");
+        let mut request = story.request("POST", &path);
+        let email = request["email"].as_str().unwrap().to_owned();
+        request["code"] = json!(story.app.outbox.code_to(&email).await);
+        let entered = story.app.anonymous().post(&path, &request).await;
+        hold(&mut story, "POST", &path, &entered);
+    }
+    let path = "/.well-known/goodeye-client-config";
+    let config = story.app.anonymous().get(path).await;
+    hold(&mut story, "GET", path, &config);
+    device(&mut story).await;
+    story.played
+}
+
+async fn device(story: &mut Story) {
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let path = "/auth/device/authorize";
+    let body = Body::from("client_id=jurat");
+    let begun = story.app.anonymous().send("POST", path, body, &form).await;
+    hold(story, "POST", path, &begun);
+    let begun = begun.json();
+    let path = "/auth/device/token";
+    let ask = format!(
+        "grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code={}",
+        begun["device_code"].as_str().unwrap()
+    );
+    let pending = story.app.anonymous().send("POST", path, Body::from(ask.clone()), &form).await;
+    hold(story, "POST", path, &pending);
+    let at = "/v1/auth/approve";
+    let approval = json!({ "user_code": begun["user_code"] });
+    story.play("POST", at, at, &approval).await;
+    let token = story.app.anonymous().send("POST", path, Body::from(ask), &form).await;
+    hold(story, "POST", path, &token);
+    let token = token.json()["access_token"].as_str().unwrap().to_owned();
+    let at = "/v1/auth/exchange";
+    let request = story.request("POST", at);
+    let key = story.app.with_key(&token).post(at, &request).await;
+    hold(story, "POST", at, &key);
 }

@@ -26,7 +26,7 @@ pub struct SaveWorkflowRequest {
     #[schema(max_length = 1024)]
     pub description: Option<String>,
     /// Markdown, with front matter where there is some.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 524288)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 524_288)]
     pub body: String,
     /// The current `version_token`; null or left out when the workflow is new, required afterwards.
     pub expected_version_token: Option<String>,

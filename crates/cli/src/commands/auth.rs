@@ -1,0 +1,83 @@
+//! `jurat auth`: coming in, and letting programs in.
+
+use serde_json::json;
+
+use super::{Context, keys};
+use crate::{
+    args::{Approve, Auth, Keys, MailCode},
+    client::Call,
+    config::Config,
+    output::table::said,
+    state::{LoginKey, State},
+};
+
+pub(super) async fn run(context: &Context, command: Auth) -> anyhow::Result<u8> {
+    match command {
+        Auth::Register(args) => ask(context, "register", &args.email).await?,
+        Auth::Login(args) => ask(context, "login", &args.email).await?,
+        Auth::RegisterVerify(args) => verify(context, "register", &args).await?,
+        Auth::LoginVerify(args) => verify(context, "login", &args).await?,
+        Auth::Logout => logout(context).await?,
+        Auth::CreateKey(args) => return keys::run(context, Keys::Create(args)).await,
+        Auth::ListKeys(args) => return keys::run(context, Keys::List(args)).await,
+        Auth::RevokeKey(args) => return keys::run(context, Keys::Revoke(args)).await,
+        Auth::Approve(args) => approve(context, &args).await?,
+    }
+    Ok(0)
+}
+
+/// Without a key: these routes take none, and there may be none.
+fn keyless(context: &Context) -> Context {
+    let config = Config { key: Some("none".to_owned()), ..context.config.clone() };
+    Context { config, out: context.out }
+}
+
+async fn ask(context: &Context, kind: &str, email: &str) -> anyhow::Result<()> {
+    let call = Call::post(format!("/v1/{kind}"), json!({ "email": email }));
+    let reply = keyless(context).send(call).await?;
+    context.out.confirm(&reply, || said(&reply.value["message"]))?;
+    context.out.note(&format!("go on with `jurat auth {kind}-verify {email} CODE`"));
+    Ok(())
+}
+
+async fn verify(context: &Context, kind: &str, args: &MailCode) -> anyhow::Result<()> {
+    let body = json!({ "email": args.email, "code": args.code });
+    let reply = keyless(context).send(Call::post(format!("/v1/{kind}/verify"), body)).await?;
+    let key = reply.value["api_key"].as_str().unwrap_or_default();
+    if args.print {
+        context.out.reply(&reply, |_| key.to_owned())?;
+        return Ok(());
+    }
+    let server = context.config.server.clone().unwrap_or_default();
+    let kept = LoginKey { server, key: key.to_owned() };
+    State::open(&context.config.state_dir)?.keep_login(&kept)?;
+    let id = said(&reply.value["key_id"]);
+    context.out.data_or(&json!({ "status": "ok", "key_id": id }), || {
+        format!("logged in; `login.key` in the state folder holds the key {id}")
+    })?;
+    Ok(())
+}
+
+/// The key is revoked with itself gone first: a file that stays would hold a key that opens nothing.
+async fn logout(context: &Context) -> anyhow::Result<()> {
+    let state = State::existing(&context.config.state_dir);
+    let was_in = state.login().is_some();
+    state.forget_login()?;
+    let text = if was_in {
+        "forgot the key; revoke it with `jurat auth revoke-key` under another one"
+    } else {
+        "there was no login"
+    };
+    context.out.data_or(&json!({ "status": "ok", "was_logged_in": was_in }), || text.to_owned())?;
+    Ok(())
+}
+
+async fn approve(context: &Context, args: &Approve) -> anyhow::Result<()> {
+    let body = json!({ "user_code": args.user_code, "approve": !args.deny });
+    let reply = context.send(Call::post("/v1/auth/approve", body)).await?;
+    context.out.confirm(&reply, || {
+        let done = if args.deny { "turned away" } else { "let in" };
+        format!("{done} the program with the code {}", args.user_code)
+    })?;
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! `jurat me`, `jurat teams` and `jurat invitations`.
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::{Context, account, confirm, items, rounds::to_the_second};
+use crate::{
+    args::{Invitations, ListInvitations, Me, Membership, TeamFilter, Teams},
+    client::{Call, path, query},
+    output::table::{cell, said, table, word},
+};
+
+const TEAMS: &str = "/v1/teams";
+const INVITATIONS: &str = "/v1/invitations";
+
+pub(super) async fn me(context: &Context, command: Me) -> anyhow::Result<u8> {
+    let call = match command {
+        Me::Show => return account::whoami(context).await,
+        Me::ClaimHandle(args) => Call::patch("/v1/me".to_owned(), json!({ "handle": args.handle })),
+        Me::RenameHandle(args) => {
+            Call::post("/v1/me/rename-handle", json!({ "handle": args.handle }))
+        }
+    };
+    let reply = context.send(call).await?;
+    let handle = said(&reply.value["handle"]);
+    context.out.confirm(&reply, || format!("you are known as @{handle}"))?;
+    Ok(0)
+}
+
+pub(super) async fn teams(context: &Context, command: Teams) -> anyhow::Result<u8> {
+    match command {
+        Teams::Create(args) => {
+            let reply = context.send(Call::post(TEAMS, json!({ "handle": args.handle }))).await?;
+            let id = said(&reply.value["team_id"]);
+            context.out.confirm(&reply, || format!("made the team @{} ({id})", args.handle))?;
+        }
+        Teams::List { filter } => list_teams(context, filter).await?,
+        Teams::Members { team } => members(context, &team).await?,
+        Teams::AddMember(args) => {
+            let body = json!({ "user_identifier": args.user });
+            offer(context, &args, "members", body).await?;
+        }
+        Teams::TransferOwnership(args) => {
+            let body = json!({ "new_owner_user_identifier": args.user });
+            offer(context, &args, "transfer-ownership", body).await?;
+        }
+        Teams::RemoveMember(args) => remove(context, &args).await?,
+        Teams::Leave { team } => {
+            let me = context.send(Call::get("/v1/me".to_owned())).await?;
+            let user = me.value["id"].as_str().unwrap_or_default().to_owned();
+            remove(context, &Membership { team, user }).await?;
+        }
+        Teams::Delete { team, yes } => {
+            if !confirm::is_wanted(yes, &format!("Delete the team {team}?"))? {
+                context.out.note("nothing was deleted");
+                return Ok(0);
+            }
+            let reply = context.send(Call::delete(path(TEAMS, &[&team]))).await?;
+            context.out.confirm(&reply, || format!("deleted the team {team}"))?;
+        }
+    }
+    Ok(0)
+}
+
+/// The word of a choice.
+fn chosen(choice: impl ValueEnum) -> Option<String> {
+    choice.to_possible_value().map(|value| value.get_name().to_owned())
+}
+
+async fn list_teams(context: &Context, filter: TeamFilter) -> anyhow::Result<()> {
+    let address = query(TEAMS, &[("filter", chosen(filter))]);
+    let reply = context.send(Call::get(address)).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        vec![
+            cell(&item["handle"]),
+            word(&item["role"]),
+            cell(&item["team_id"]),
+            cell(&item["owner_user_id"]),
+            cell(&json!(to_the_second(&item["created_at"]))),
+        ]
+    });
+    let header = ["handle", "role", "team", "owner", "since"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    context.note_page(&reply.value, "no teams; make one with `jurat teams create`");
+    Ok(())
+}
+
+async fn members(context: &Context, team: &str) -> anyhow::Result<()> {
+    let reply = context.send(Call::get(path(TEAMS, &[team, "members"]))).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        vec![
+            cell(&item["handle"]),
+            cell(&item["email"]),
+            word(&item["role"]),
+            cell(&item["user_id"]),
+            cell(&json!(to_the_second(&item["since"]))),
+        ]
+    });
+    let header = ["handle", "address", "role", "account", "since"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    Ok(())
+}
+
+async fn offer(
+    context: &Context,
+    args: &Membership,
+    what: &str,
+    body: Value,
+) -> anyhow::Result<()> {
+    let reply = context.send(Call::post(path(TEAMS, &[&args.team, what]), body)).await?;
+    let id = said(&reply.value["invitation_id"]);
+    context.out.confirm(&reply, || {
+        format!("invited {}; they go on with `jurat invitations accept {id}`", args.user)
+    })?;
+    Ok(())
+}
+
+async fn remove(context: &Context, args: &Membership) -> anyhow::Result<()> {
+    let address = path(TEAMS, &[&args.team, "members", &args.user]);
+    let reply = context.send(Call::delete(address)).await?;
+    context.out.confirm(&reply, || format!("took {} out of {}", args.user, args.team))?;
+    Ok(())
+}
+
+pub(super) async fn invitations(context: &Context, command: Invitations) -> anyhow::Result<u8> {
+    let (id, what) = match command {
+        Invitations::List(args) => {
+            list_invitations(context, args).await?;
+            return Ok(0);
+        }
+        Invitations::Accept { id } => (id, "accept"),
+        Invitations::Decline { id } => (id, "decline"),
+        Invitations::Cancel { id } => (id, "cancel"),
+    };
+    let reply = context.send(Call::post(path(INVITATIONS, &[&id, what]), json!({}))).await?;
+    let body = &reply.value;
+    context.out.confirm(&reply, || {
+        let about = said(&body["target_label"]);
+        format!("{} the invitation about {about}", said(&body["resolution"]))
+    })?;
+    Ok(0)
+}
+
+async fn list_invitations(context: &Context, args: ListInvitations) -> anyhow::Result<()> {
+    let parameters = [
+        ("filter", chosen(args.filter)),
+        ("state", chosen(args.state)),
+        ("limit", args.list.limit.map(|limit| limit.to_string())),
+        ("cursor", args.list.cursor),
+    ];
+    let reply = context.send(Call::get(query(INVITATIONS, &parameters))).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        vec![
+            cell(&item["id"]),
+            cell(&item["kind"]),
+            cell(&item["target_label"]),
+            cell(&item["proposed_by_handle"]),
+            cell(&item["proposed_to_handle"]),
+            word(&item["resolution"]),
+            cell(&json!(to_the_second(&item["expires_at"]))),
+        ]
+    });
+    let header = ["invitation", "kind", "about", "from", "to", "ended", "until"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    context.note_page(&reply.value, "no invitations");
+    Ok(())
+}

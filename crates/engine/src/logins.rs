@@ -1,0 +1,274 @@
+//! How people come in without a key: by a code that is sent to their address.
+
+use std::{
+    collections::BTreeSet,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use jurat_core::{
+    account::{self, Profile},
+    caller::Scope,
+    code::Code,
+    id::{AccountId, uuid},
+    key::Key,
+    login::{CODE_MICROS, LoginPurpose, code_hash, mail_code, salt_of, typed},
+    time::Timestamp,
+};
+use jurat_guard::mail::{Mail, Mailer, Nowhere};
+use jurat_store::{
+    Behalf, CodeRefused, CodeTry, CodeUse, Entered, Grant, KeyAdded, KeyRecord, NewCode, Page,
+    Revocation, Written,
+};
+use subtle::ConstantTimeEq as _;
+
+use crate::{Engine, EngineError, Issued, Limit};
+
+/// How people get accounts, and how mail reaches them.
+#[derive(Debug, Clone)]
+pub struct Accounts {
+    pub mailer: Arc<dyn Mailer>,
+    /// Whether anybody with an address may have an account.
+    pub is_open: bool,
+    /// The credit of a new account.
+    pub grant_micros: i64,
+    /// Where people reach this installation, when it is not where it listens.
+    pub public_url: Option<String>,
+}
+
+impl Default for Accounts {
+    fn default() -> Self {
+        Self { mailer: Arc::new(Nowhere), is_open: false, grant_micros: 0, public_url: None }
+    }
+}
+
+/// How many requests without a key one network address sends in that time.
+const MOST_FROM_ADDRESS: u32 = 60;
+const ADDRESS_TIME: Duration = Duration::from_mins(10);
+/// How many keys of logins an account has; the oldest makes room.
+const MOST_LOGIN_KEYS: usize = 20;
+const LOGIN: &str = "login ";
+const KEYS_READ: u32 = 1_000;
+
+/// Requests without a key, by the network address that they come from.
+pub(crate) struct Doors(moka::sync::Cache<IpAddr, Arc<AtomicU32>>);
+
+impl Doors {
+    pub(crate) fn new() -> Self {
+        Self(moka::sync::Cache::builder().max_capacity(10_000).time_to_live(ADDRESS_TIME).build())
+    }
+
+    /// Counts a request. This machine itself is not counted: what stands before us asks for many.
+    fn count(&self, from: Option<IpAddr>) -> Result<(), EngineError> {
+        let Some(address) = from.filter(|address| !address.is_loopback()) else { return Ok(()) };
+        let counted = self.0.get_with(one_household(address), Arc::default);
+        if counted.fetch_add(1, Ordering::Relaxed) < MOST_FROM_ADDRESS {
+            Ok(())
+        } else {
+            Err(EngineError::Limited(Limit::Address))
+        }
+    }
+}
+
+/// Whoever has one address of IPv6 has as many as there are in the lower half.
+fn one_household(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => IpAddr::from((u128::from(address) >> 64 << 64).to_be_bytes()),
+    }
+}
+
+impl Engine {
+    /// Counts a request that came without a key.
+    pub(crate) fn at_the_door(&self, from: Option<IpAddr>) -> Result<(), EngineError> {
+        self.inner.doors.count(from)
+    }
+
+    /// Sends a code to an address. Whether there is an account for it, nobody learns: it takes as
+    /// long, and the mail says the rest.
+    pub async fn login_begin(
+        &self,
+        purpose: LoginPurpose,
+        address: &str,
+        from: Option<IpAddr>,
+    ) -> Result<(), EngineError> {
+        self.at_the_door(from)?;
+        let is_open = self.inner.accounts.is_open;
+        if purpose == LoginPurpose::Register && !is_open {
+            return Err(EngineError::Denied(
+                "this installation makes no accounts for those who ask; ask its operator",
+            ));
+        }
+        let email = email(address)?;
+        let (clock, at) = (&self.inner.clock, self.inner.clock.now());
+        let code = mail_code(clock.bits());
+        let new = NewCode {
+            code_hash: code_hash(&format!("{:032x}", clock.bits()), &email, &code),
+            email,
+            purpose,
+            at,
+            expires_at: Timestamp::from_micros(at.micros().saturating_add(CODE_MICROS)),
+        };
+        let sharing = self.inner.store.sharing();
+        let known = match sharing.code_put(&Behalf::Platform, &new, None).await? {
+            Written::Done(known) => known,
+            Written::Refused(_) => return Err(EngineError::Limited(Limit::Mail)),
+            Written::Repeated => return Err(EngineError::Bug("a code has no idempotency key")),
+        };
+        if known.is_some() || purpose == LoginPurpose::Register {
+            self.mail(code_mail(uuid(at, clock.bits()), &new.email, &code));
+        }
+        Ok(())
+    }
+
+    /// Sends a mail while the request goes on: how long that takes would tell of the account.
+    fn mail(&self, mail: Mail) {
+        let mailer = Arc::clone(&self.inner.accounts.mailer);
+        let _sending = self.inner.tasks.spawn(async move {
+            if let Err(error) = mailer.send(&mail).await {
+                tracing::error!(error = %error, "a mail was not sent");
+            }
+        });
+    }
+
+    /// Lets in whoever has the code that was sent to the address, with a new key.
+    pub async fn login_verify(
+        &self,
+        address: &str,
+        code: &str,
+        from: Option<IpAddr>,
+    ) -> Result<Issued, EngineError> {
+        let profile = self.entered(address, code, from).await?;
+        let name = format!("{LOGIN}{}", date(self.inner.clock.now()));
+        self.login_key(profile.account, &name).await
+    }
+
+    /// The account of whoever has the code that was sent to the address.
+    pub(crate) async fn entered(
+        &self,
+        address: &str,
+        code: &str,
+        from: Option<IpAddr>,
+    ) -> Result<Profile, EngineError> {
+        self.at_the_door(from)?;
+        let (email, at) = (email(address)?, self.inner.clock.now());
+        let sharing = self.inner.store.sharing();
+        // The try counts before anything is compared, so that many at once are no more than a few.
+        let tried = CodeTry { email: email.clone(), at };
+        let stored = done(sharing.code_try(&Behalf::Platform, &tried, None).await?)?;
+        let stored = stored.unwrap_or_default();
+        let given = code_hash(salt_of(&stored), &email, &typed(code));
+        if !bool::from(given.as_bytes().ct_eq(stored.as_bytes())) {
+            return Err(wrong_code());
+        }
+        let account = AccountId::new(at, self.inner.clock.bits());
+        let used = CodeUse { email, code_hash: stored, account, at };
+        let Entered { profile, is_new } =
+            done(sharing.code_use(&Behalf::Platform, &used, None).await?)?;
+        if is_new {
+            self.welcome(&profile).await?;
+        }
+        Ok(profile)
+    }
+
+    async fn welcome(&self, profile: &Profile) -> Result<(), EngineError> {
+        let (micros, at) = (self.inner.accounts.grant_micros, self.inner.clock.now());
+        tracing::info!(account.id = %profile.account, "an account was registered");
+        if micros != 0 {
+            let (account, note) = (profile.account.clone(), Some("for a new account".to_owned()));
+            self.inner.store.credit_grant(&Grant { account, micros, note, at }, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a key for somebody who came in without one.
+    pub(crate) async fn login_key(
+        &self,
+        account: AccountId,
+        name: &str,
+    ) -> Result<Issued, EngineError> {
+        let clear = self.draw_key();
+        let key = Key {
+            id: clear.id().to_owned(),
+            account,
+            // Of the live keys of an account no two have one name.
+            name: format!("{name} {}", clear.id().get(..6).unwrap_or_default()),
+            scopes: Scope::OWN.into_iter().collect::<BTreeSet<_>>(),
+            rate_per_minute: None,
+            concurrent_rounds: None,
+            created_at: self.inner.clock.now(),
+            expires_at: None,
+            revoked_at: None,
+            last_used_at: None,
+        };
+        let record = KeyRecord { key, secret_hash: clear.secret_hash(), suspended: false };
+        match self.inner.store.key_add(&record, None).await? {
+            KeyAdded::Added => {}
+            KeyAdded::Repeated | KeyAdded::NameTaken => {
+                return Err(EngineError::Bug("the name of a login's key is taken"));
+            }
+        }
+        tracing::info!(jurat.key.id = %record.key.id, "a key was made for a login");
+        self.make_room(&record.key).await?;
+        Ok(Issued { key: record.key, clear, replaces: None })
+    }
+
+    /// Revokes the oldest keys of logins beyond those that an account may have.
+    async fn make_room(&self, newest: &Key) -> Result<(), EngineError> {
+        let (store, now) = (&self.inner.store, self.inner.clock.now());
+        let page = Page { after: None, limit: KEYS_READ };
+        let all = store.key_list(Some(&newest.account), &page).await?;
+        let is_login = |key: &Key| key.is_live(now) && key.name.starts_with(LOGIN);
+        let mut keys: Vec<Key> =
+            all.into_iter().map(|record| record.key).filter(is_login).collect();
+        keys.sort_by_key(|key| std::cmp::Reverse(key.created_at));
+        for old in keys.into_iter().skip(MOST_LOGIN_KEYS) {
+            let revocation = Revocation {
+                account: old.account,
+                id_or_name: old.id.clone(),
+                at: now,
+                by: newest.id.clone(),
+                within: None,
+            };
+            store.key_revoke(&revocation, None).await?;
+            self.inner.keys.forget(&old.id);
+        }
+        Ok(())
+    }
+}
+
+fn email(text: &str) -> Result<String, EngineError> {
+    account::email(text).ok_or_else(|| EngineError::Invalid {
+        field: "email",
+        reason: "must be an e-mail address, such as ann@example.com".to_owned(),
+    })
+}
+
+fn wrong_code() -> EngineError {
+    EngineError::refused(Code::InvalidCredentials, "the code is not right, or it has ended")
+}
+
+fn done<T>(written: Written<T, CodeRefused>) -> Result<T, EngineError> {
+    match written {
+        Written::Done(value) => Ok(value),
+        Written::Refused(CodeRefused::Gone | CodeRefused::TooMany) => Err(wrong_code()),
+        Written::Repeated => Err(EngineError::Bug("a code has no idempotency key")),
+    }
+}
+
+/// The day of a time, such as 2026-09-21.
+pub(crate) fn date(at: Timestamp) -> String {
+    jurat_wire::api::time::text(at).chars().take(10).collect()
+}
+
+fn code_mail(id: String, to: &str, code: &str) -> Mail {
+    let minutes = CODE_MICROS / 60_000_000;
+    let text = format!(
+        "Your code is {code}\n\nIt is good for {minutes} minutes, and lets its reader act for your account.\nIf you did not ask for it, you need not do anything.\n"
+    );
+    Mail { id, to: to.to_owned(), subject: "Your code for Jurat".to_owned(), text }
+}

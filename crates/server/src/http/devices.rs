@@ -1,0 +1,242 @@
+//! Programs that wait until somebody lets them in: what they ask, and the page where that is done.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use axum::{
+    body::{Body, to_bytes},
+    extract::{FromRequest, Request, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
+use jurat_core::{
+    code::Code,
+    login::{LoginPurpose, read_user_code},
+};
+use jurat_engine::{Approver, DeviceWait, Engine, EngineError};
+use jurat_wire::{
+    api::logins::{self, device_problem},
+    problem::Problem,
+};
+use serde_json::json;
+
+use super::page::Filters;
+use crate::{
+    auth::From,
+    encode::{self, Answer},
+};
+
+/// Nothing is loaded, nothing runs, and what is typed goes nowhere else.
+const POLICY: &str =
+    "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+const MOST_BYTES: usize = 8 * 1024;
+const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// The fields of a form, each once.
+#[derive(Debug)]
+pub(super) struct Form(BTreeMap<String, String>);
+
+impl Form {
+    fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", |text| text.trim())
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Form {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
+        let refuse = |code, text: &str| encode::problem(&Problem::new(code, text));
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let is_form = kind.is_some_and(|it| it.starts_with("application/x-www-form-urlencoded"));
+        if !is_form {
+            return Err(refuse(Code::UnsupportedMediaType, "the body must be a form"));
+        }
+        let bytes = to_bytes(request.into_body(), MOST_BYTES).await;
+        let bytes = bytes.map_err(|_| refuse(Code::PayloadTooLarge, "the form is too large"))?;
+        let mut fields = BTreeMap::new();
+        for (name, value) in url::form_urlencoded::parse(&bytes) {
+            if fields.insert(name.into_owned(), value.into_owned()).is_some() {
+                return Err(refuse(Code::ValidationError, "a field of the form stands twice"));
+            }
+        }
+        Ok(Self(fields))
+    }
+}
+
+/// Where a client reaches this server: as the operator says, or as the client called it.
+fn base(engine: &Engine, headers: &HeaderMap) -> String {
+    if let Some(url) = engine.public_url() {
+        return url.trim_end_matches('/').to_owned();
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let is_plain = |host: &&str| {
+        host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b)) && !host.is_empty()
+    };
+    format!("http://{}", host.filter(is_plain).unwrap_or("localhost"))
+}
+
+pub(super) async fn client_config(State(engine): State<Engine>, headers: HeaderMap) -> Response {
+    encode::ok(&logins::client_config(&base(&engine, &headers)))
+}
+
+pub(super) async fn authorize(
+    State(engine): State<Engine>,
+    From(from): From,
+    headers: HeaderMap,
+    _form: Form,
+) -> Answer {
+    let device = engine.device_begin(from).await?;
+    let codes = (device.device_code.as_str(), device.user_code.as_str());
+    let body = logins::device(&base(&engine, &headers), codes, device.expires_in_s);
+    Ok(unkept(encode::ok(&body)))
+}
+
+pub(super) async fn token(State(engine): State<Engine>, form: Form) -> Answer {
+    if form.get("grant_type") != GRANT {
+        let text = "The grant type must be that of device codes.";
+        return Ok(not_yet("unsupported_grant_type", text));
+    }
+    Ok(match engine.device_poll(form.get("device_code")).await? {
+        DeviceWait::Token(token) => unkept(encode::ok(&logins::token(&token))),
+        DeviceWait::Pending => not_yet("authorization_pending", "Nobody has answered yet."),
+        DeviceWait::SlowDown => not_yet("slow_down", "Ask less often."),
+        DeviceWait::Denied => not_yet("access_denied", "The login was turned away."),
+        DeviceWait::Gone => not_yet("expired_token", "The login has ended; begin another one."),
+    })
+}
+
+fn not_yet(error: &'static str, text: &'static str) -> Response {
+    encode::text(StatusCode::BAD_REQUEST, json!(device_problem(error, text)).to_string())
+}
+
+fn unkept(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+pub(super) async fn page(query: Filters) -> Response {
+    let code = query.get("user_code").and_then(read_user_code).unwrap_or_default();
+    html(StatusCode::OK, &begin(&code, ""))
+}
+
+pub(super) async fn answer(
+    State(engine): State<Engine>,
+    From(from): From,
+    headers: HeaderMap,
+    form: Form,
+) -> Response {
+    if !is_own(&headers) {
+        return html(StatusCode::FORBIDDEN, "<p>This form came from another site.</p>");
+    }
+    match answered(&engine, &form, from).await {
+        Ok(body) => html(StatusCode::OK, &body),
+        Err(error) => {
+            let problem = encode::engine_problem(&error);
+            let status = StatusCode::from_u16(problem.code.http_status());
+            let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let code = read_user_code(form.get("user_code")).unwrap_or_default();
+            html(status, &begin(&code, &format!("{}.", problem.detail)))
+        }
+    }
+}
+
+async fn answered(
+    engine: &Engine,
+    form: &Form,
+    from: Option<IpAddr>,
+) -> Result<String, EngineError> {
+    let (email, code, key) = (form.get("email"), form.get("code"), form.get("key"));
+    let user_code = form.get("user_code");
+    let approver = if !key.is_empty() {
+        Approver::Key(key.to_owned())
+    } else if !email.is_empty() && !code.is_empty() {
+        Approver::Mail { email: email.to_owned(), code: code.to_owned() }
+    } else {
+        engine.login_begin(LoginPurpose::Login, email, from).await?;
+        return Ok(second(user_code, email));
+    };
+    let is_approved = form.get("decision") == "approve";
+    engine.device_answer_by(&approver, user_code, is_approved, from).await?;
+    let said = if is_approved { "The program is let in." } else { "The program was turned away." };
+    Ok(format!("<p>{said} You can close this page.</p>"))
+}
+
+/// Whether a form was sent from our own page. It carries what lets its sender in, so that no other
+/// page could send one that counts; this is the second line.
+fn is_own(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_same_site = text("sec-fetch-site").is_none_or(|site| site == "same-origin");
+    let is_same_origin = text("origin").is_none_or(|origin| {
+        let host = origin.split_once("://").map(|(_, host)| host);
+        host.is_some() && host == text("host")
+    });
+    is_same_site && is_same_origin
+}
+
+fn begin(user_code: &str, said: &str) -> String {
+    let (user_code, said) = (escaped(user_code), escaped(said));
+    format!(
+        r#"<p>{said}</p>
+<p>A program shows a code and asks to act for your account. Let it in only if you started it yourself.</p>
+<form method="post" action="device">
+<p><label>Code of the program <input name="user_code" value="{user_code}" required autocomplete="off"></label></p>
+<p><label>Your API key <input name="key" type="password" required autocomplete="off"></label></p>
+<p><button name="decision" value="approve">Let it in</button> <button name="decision" value="deny">Turn it away</button></p>
+</form>
+<p>Or have a code sent to your address:</p>
+<form method="post" action="device">
+<p><label>Code of the program <input name="user_code" value="{user_code}" required autocomplete="off"></label></p>
+<p><label>Your e-mail address <input name="email" type="email" required autocomplete="email"></label></p>
+<p><button>Send me a code</button></p>
+</form>"#
+    )
+}
+
+fn second(user_code: &str, email: &str) -> String {
+    let (user_code, email) = (escaped(user_code), escaped(email));
+    format!(
+        r#"<p>If the address can be used here, a code is on its way to it.</p>
+<form method="post" action="device">
+<input name="user_code" type="hidden" value="{user_code}">
+<input name="email" type="hidden" value="{email}">
+<p><label>Code from the mail <input name="code" required autocomplete="one-time-code" inputmode="numeric"></label></p>
+<p><button name="decision" value="approve">Let the program in</button> <button name="decision" value="deny">Turn it away</button></p>
+</form>"#
+    )
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for symbol in text.chars().take(400) {
+        match symbol {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+fn html(status: StatusCode, body: &str) -> Response {
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Let a program in</title></head><body><h1>Let a program in</h1>\n{body}\n</body></html>\n"
+    );
+    let mut response = Response::new(Body::from(page));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let set = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        // With no referrer at all a browser would not say where the form came from either.
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in set {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,79 @@
+//! Coming in without a key: `/v1/register`, `/v1/login` and `/v1/auth`.
+
+use axum::{
+    Extension,
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
+use jurat_core::{caller::Caller, code::Code, login::LoginPurpose};
+use jurat_engine::{Engine, Issued};
+use jurat_wire::{api::logins, problem::Problem};
+use serde_json::json;
+
+use crate::{
+    auth::{self, From},
+    decode::{Json, MaybeJson},
+    encode::{self, Answer},
+};
+
+pub(super) async fn register(
+    State(engine): State<Engine>,
+    From(from): From,
+    Json(body): Json,
+) -> Answer {
+    engine.login_begin(LoginPurpose::Register, logins::decode_code(&body)?, from).await?;
+    Ok(sent())
+}
+
+pub(super) async fn login(
+    State(engine): State<Engine>,
+    From(from): From,
+    Json(body): Json,
+) -> Answer {
+    engine.login_begin(LoginPurpose::Login, logins::decode_code(&body)?, from).await?;
+    Ok(sent())
+}
+
+fn sent() -> Response {
+    encode::text(StatusCode::ACCEPTED, json!(logins::CODE_SENT).to_string())
+}
+
+pub(super) async fn verify(
+    State(engine): State<Engine>,
+    From(from): From,
+    Json(body): Json,
+) -> Answer {
+    let (email, code) = logins::decode_verify(&body)?;
+    Ok(shown_once(&engine.login_verify(email, code, from).await?))
+}
+
+pub(super) async fn exchange(
+    State(engine): State<Engine>,
+    From(from): From,
+    headers: HeaderMap,
+    MaybeJson(body): MaybeJson,
+) -> Answer {
+    let hostname = logins::decode_exchange(&body)?;
+    let token = auth::key(&headers).ok_or_else(|| {
+        Problem::new(Code::AuthRequired, "the request carries no token; ask for a login first")
+    })?;
+    Ok(shown_once(&engine.device_exchange(token, hostname, from).await?))
+}
+
+pub(super) async fn approve(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    Json(body): Json,
+) -> Answer {
+    let (user_code, is_approved) = logins::decode_approve(&body)?;
+    engine.device_answer(&caller, user_code, is_approved).await?;
+    Ok(encode::ok(&logins::answered(is_approved)))
+}
+
+/// A reply with a key, which nothing in between may keep.
+fn shown_once(issued: &Issued) -> Response {
+    let mut response = encode::ok(&logins::entered(&issued.clear));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

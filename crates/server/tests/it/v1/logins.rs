@@ -1,0 +1,270 @@
+//! `/v1/register`, `/v1/login`, and programs that somebody lets in.
+
+use std::net::IpAddr;
+
+use axum::body::Body;
+use http::StatusCode;
+use jurat_core::{caller::Scope, login::LoginPurpose};
+use jurat_testkit::app::{Reply, TestApp};
+use serde_json::{Value, json};
+
+const EMAIL: &str = "ann@example.com";
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+#[track_caller]
+fn assert_problem(reply: &Reply, status: u16, code: &str) {
+    let found = (reply.status.as_u16(), text(&reply.json()["code"]).to_owned());
+    assert_eq!(found, (status, code.to_owned()), "{}", reply.text());
+}
+
+async fn ask(app: &TestApp, kind: &str, email: &str) -> Reply {
+    app.anonymous().post(&format!("/v1/{kind}"), &json!({ "email": email })).await
+}
+
+async fn verify(app: &TestApp, kind: &str, email: &str, code: &str) -> Reply {
+    let body = json!({ "email": email, "code": code });
+    app.anonymous().post(&format!("/v1/{kind}/verify"), &body).await
+}
+
+/// Registers an address and returns its key.
+async fn registered(app: &TestApp, email: &str) -> String {
+    assert_eq!(ask(app, "register", email).await.status, StatusCode::ACCEPTED);
+    let code = app.outbox.code_to(email).await;
+    let entered = verify(app, "register", email, &code).await;
+    assert_eq!(entered.status, StatusCode::OK, "{}", entered.text());
+    text(&entered.json()["api_key"]).to_owned()
+}
+
+#[tokio::test]
+async fn somebody_registers_and_logs_in_with_codes_from_mails() {
+    let app = TestApp::new().await;
+    let key = registered(&app, "Ann@Example.com").await;
+    let me = app.with_key(&key).get("/v1/me").await.json();
+    assert_eq!(text(&me["email"]), EMAIL);
+    let own: Vec<&str> = Scope::OWN.iter().map(|scope| scope.as_str()).collect();
+    assert_eq!(me["scopes"], json!(own));
+    assert!(text(&me["key"]["name"]).starts_with("login 2026-09-21"), "{me}");
+    ask(&app, "login", EMAIL).await;
+    let code = app.outbox.code_to(EMAIL).await;
+    let entered = verify(&app, "login", EMAIL, &code).await;
+    assert_eq!(entered.headers["cache-control"], "no-store");
+    let second = text(&entered.json()["api_key"]).to_owned();
+    assert_ne!(second, key);
+    let again = app.with_key(&second).get("/v1/me").await.json();
+    assert_eq!(again["id"], me["id"], "the same account");
+    assert_problem(&verify(&app, "login", EMAIL, &code).await, 401, "invalid_credentials");
+}
+
+#[tokio::test]
+async fn the_answer_is_the_same_for_known_and_unknown_addresses() {
+    let app = TestApp::new().await;
+    registered(&app, EMAIL).await;
+    for kind in ["register", "login"] {
+        let known = ask(&app, kind, EMAIL).await;
+        let unknown = ask(&app, kind, "nobody@example.com").await;
+        assert_eq!((known.status, known.text()), (unknown.status, unknown.text()), "{kind}");
+    }
+    let known = verify(&app, "login", EMAIL, "00000000").await;
+    let unknown = verify(&app, "login", "other@example.com", "00000000").await;
+    assert_problem(&known, 401, "invalid_credentials");
+    assert_eq!(known.text(), unknown.text());
+    // A login of an address without an account sends nothing, and its code lets nobody in.
+    ask(&app, "login", "third@example.com").await;
+    app.engine.shutdown().await;
+    let to_third = app.outbox.next_to(EMAIL).await;
+    assert_eq!(to_third.to, EMAIL);
+}
+
+#[tokio::test]
+async fn a_code_is_tried_five_times() {
+    let app = TestApp::new().await;
+    ask(&app, "register", EMAIL).await;
+    let code = app.outbox.code_to(EMAIL).await;
+    let wrong = if code == "00000000" { "00000001" } else { "00000000" };
+    for _ in 0..5 {
+        assert_problem(&verify(&app, "register", EMAIL, wrong).await, 401, "invalid_credentials");
+    }
+    assert_problem(&verify(&app, "register", EMAIL, &code).await, 401, "invalid_credentials");
+}
+
+#[tokio::test]
+async fn a_code_ends_and_people_type_it_as_they_like() {
+    let app = TestApp::new().await;
+    ask(&app, "register", EMAIL).await;
+    let code = app.outbox.code_to(EMAIL).await;
+    app.clock.advance_ms(600_000);
+    assert_problem(&verify(&app, "register", EMAIL, &code).await, 401, "invalid_credentials");
+    ask(&app, "register", EMAIL).await;
+    let code = app.outbox.code_to(EMAIL).await;
+    let typed = format!(" {}-{} ", &code[..4], &code[4..]);
+    assert_eq!(verify(&app, "register", EMAIL, &typed).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_address_of_mail_and_one_of_the_network_are_limited() {
+    let app = TestApp::new().await;
+    for _ in 0..5 {
+        assert_eq!(ask(&app, "login", EMAIL).await.status, StatusCode::ACCEPTED);
+    }
+    let sixth = ask(&app, "login", EMAIL).await;
+    assert_problem(&sixth, 429, "rate_limited");
+    assert!(sixth.headers.contains_key("retry-after"));
+    let from: IpAddr = "192.0.2.7".parse().unwrap();
+    let mut ends = Vec::new();
+    for number in 0..61 {
+        let to = format!("user{number}@example.com");
+        let end = app.engine.login_begin(LoginPurpose::Login, &to, Some(from)).await;
+        ends.push(end.is_ok());
+    }
+    assert_eq!(ends.iter().filter(|is_ok| **is_ok).count(), 60);
+    let other: IpAddr = "192.0.2.8".parse().unwrap();
+    let end = app.engine.login_begin(LoginPurpose::Login, "x@example.com", Some(other)).await;
+    assert!(end.is_ok());
+}
+
+#[tokio::test]
+async fn a_wrong_address_is_named() {
+    let app = TestApp::new().await;
+    for email in ["ann", "ann@", "a b@example.com"] {
+        let reply = ask(&app, "register", email).await;
+        assert_problem(&reply, 400, "validation_error");
+        assert_eq!(reply.json()["field"], "email");
+    }
+    assert_problem(&app.anonymous().post("/v1/login", &json!({})).await, 400, "validation_error");
+}
+
+#[tokio::test]
+async fn an_invitation_finds_the_account_that_is_made_for_its_address() {
+    let app = TestApp::new().await;
+    let ann = app.with_key(&registered(&app, EMAIL).await);
+    let body = Body::from(json!({ "handle": "ann" }).to_string());
+    ann.send("PATCH", "/v1/me", body, &[]).await;
+    ann.post("/v1/teams", &json!({ "handle": "crew" })).await;
+    let bob = json!({ "user_identifier": "bob@example.com" });
+    let offer = ann.post("/v1/teams/crew/members", &bob).await.json();
+    let bob = app.with_key(&registered(&app, "bob@example.com").await);
+    let listed = bob.get("/v1/invitations").await.json();
+    assert_eq!(listed["items"][0]["id"], offer["invitation_id"]);
+    let path = format!("/v1/invitations/{}/accept", text(&offer["invitation_id"]));
+    assert_eq!(bob.post(&path, &json!({})).await.status, StatusCode::OK);
+    let members = bob.get("/v1/teams/crew/members").await.json();
+    assert_eq!(members["items"][1]["email"], "bob@example.com");
+}
+
+const FORM: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
+
+async fn form(app: &TestApp, path: &str, fields: &str) -> Reply {
+    app.anonymous().send("POST", path, Body::from(fields.to_owned()), &FORM).await
+}
+
+async fn poll(app: &TestApp, device: &Value) -> Reply {
+    app.clock.advance_ms(5_000);
+    let code = text(&device["device_code"]);
+    let grant = "urn:ietf:params:oauth:grant-type:device_code";
+    let fields = format!("grant_type={grant}&client_id=jurat&device_code={code}");
+    form(app, "/auth/device/token", &fields).await
+}
+
+async fn begun(app: &TestApp) -> Value {
+    form(app, "/auth/device/authorize", "client_id=jurat").await.json()
+}
+
+#[tokio::test]
+async fn a_program_is_let_in_with_a_key_and_gets_one_of_its_own() {
+    let app = TestApp::new().await;
+    let ann = app.with_key(&registered(&app, EMAIL).await);
+    let device = begun(&app).await;
+    let pending = poll(&app, &device).await;
+    assert_eq!(pending.status, StatusCode::BAD_REQUEST);
+    assert_eq!(pending.json()["error"], "authorization_pending");
+    let approval = json!({ "user_code": device["user_code"] });
+    let few = app.caller("few", &[Scope::KeysWrite]).await;
+    assert_problem(&few.post("/v1/auth/approve", &approval).await, 403, "forbidden");
+    assert_eq!(ann.post("/v1/auth/approve", &approval).await.json()["approved"], true);
+    assert_problem(&ann.post("/v1/auth/approve", &approval).await, 404, "not_found");
+    let token = poll(&app, &device).await.json();
+    let bearer = app.with_key(text(&token["access_token"]));
+    let exchange = json!({ "hostname": "my laptop/[1]" });
+    let made = bearer.post("/v1/auth/exchange", &exchange).await.json();
+    let me = app.with_key(text(&made["api_key"])).get("/v1/me").await.json();
+    assert_eq!(text(&me["email"]), EMAIL);
+    assert_eq!(me["key"]["id"], made["key_id"]);
+    assert!(text(&me["key"]["name"]).starts_with("login mylaptop1 2026-09-21"), "{me}");
+    let again = bearer.post("/v1/auth/exchange", &exchange).await;
+    assert_problem(&again, 401, "invalid_credentials");
+    assert_eq!(poll(&app, &device).await.json()["error"], "expired_token");
+    let none = app.anonymous().post("/v1/auth/exchange", &exchange).await;
+    assert_problem(&none, 401, "auth_required");
+}
+
+#[tokio::test]
+async fn a_program_is_turned_away() {
+    let app = TestApp::new().await;
+    let device = begun(&app).await;
+    let answer = json!({ "user_code": device["user_code"], "approve": false });
+    assert_eq!(app.admin().post("/v1/auth/approve", &answer).await.json()["approved"], false);
+    assert_eq!(poll(&app, &device).await.json()["error"], "access_denied");
+}
+
+#[tokio::test]
+async fn the_page_lets_a_program_in_with_a_key_or_a_code() {
+    let app = TestApp::new().await;
+    let key = registered(&app, EMAIL).await;
+    let device = begun(&app).await;
+    let user_code = text(&device["user_code"]).to_owned();
+    let page = app.anonymous().get(&format!("/auth/device?user_code={user_code}")).await;
+    assert!(page.text().contains(&user_code) && !page.text().contains("<script"));
+    let policy = page.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    assert_eq!(page.headers["x-frame-options"], "DENY");
+    let wrong = format!("user_code={user_code}&key=x&decision=approve");
+    let refused = form(&app, "/auth/device", &wrong).await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    let fields = format!("user_code={user_code}&key={key}&decision=approve");
+    let cross = [FORM[0], ("origin", "https://evil.example"), ("host", "localhost")];
+    let body = Body::from(fields.clone());
+    let refused = app.anonymous().send("POST", "/auth/device", body, &cross).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN);
+    assert_eq!(poll(&app, &device).await.json()["error"], "authorization_pending");
+    let done = form(&app, "/auth/device", &fields).await;
+    assert!(done.text().contains("is let in"), "{}", done.text());
+    assert!(poll(&app, &device).await.json()["access_token"].is_string());
+
+    let device = begun(&app).await;
+    let user_code = text(&device["user_code"]).to_owned();
+    let address = "ann%40example.com";
+    let asked = form(&app, "/auth/device", &format!("user_code={user_code}&email={address}")).await;
+    assert!(asked.text().contains("a code is on its way"), "{}", asked.text());
+    let code = app.outbox.code_to(EMAIL).await;
+    let fields = format!("user_code={user_code}&email={address}&code={code}&decision=approve");
+    let done = form(&app, "/auth/device", &fields).await;
+    assert!(done.text().contains("is let in"), "{}", done.text());
+    assert!(poll(&app, &device).await.json()["access_token"].is_string());
+}
+
+#[tokio::test]
+async fn the_page_writes_back_nothing_that_could_run() {
+    let app = TestApp::new().await;
+    let hostile = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
+    let page = app.anonymous().get(&format!("/auth/device?user_code={hostile}")).await;
+    assert!(!page.text().contains("<script"), "{}", page.text());
+    let fields = format!("user_code={hostile}&email={hostile}&key={hostile}&decision=approve");
+    let page = form(&app, "/auth/device", &fields).await;
+    assert!(!page.text().contains("<script"), "{}", page.text());
+}
+
+#[tokio::test]
+async fn clients_find_the_way_in_where_they_called() {
+    let app = TestApp::new().await;
+    let path = "/.well-known/goodeye-client-config";
+    let host = [("host", "jurat.example:5872")];
+    let config = app.anonymous().send("GET", path, Body::empty(), &host).await.json();
+    let uri = text(&config["workos_device_authorization_uri"]);
+    assert_eq!(uri, "http://jurat.example:5872/auth/device/authorize");
+    let hostile = [("host", "a/b?c")];
+    let config = app.anonymous().send("GET", path, Body::empty(), &hostile).await.json();
+    assert_eq!(text(&config["workos_token_uri"]), "http://localhost/auth/device/token");
+}

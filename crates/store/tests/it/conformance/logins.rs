@@ -1,0 +1,181 @@
+//! Codes that come by mail, and programs that are let in.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jurat_core::{
+    id::AccountId,
+    login::{CODE_MICROS, CODE_TRIES, CODES_AN_HOUR, DeviceState, HOUR_MICROS, LoginPurpose},
+    time::Timestamp,
+};
+use jurat_store::{
+    Behalf, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
+    DeviceUse, Entered, NewCode, NewDevice, Store, Waited, Written,
+};
+
+use crate::{backend::Backend, samples::account};
+
+const EMAIL: &str = "ann@example.com";
+
+fn on(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+async fn put(
+    store: &dyn Store,
+    purpose: LoginPurpose,
+    hash: &str,
+    micros: i64,
+) -> Written<bool, CodeRefused> {
+    let new = NewCode {
+        email: EMAIL.to_owned(),
+        purpose,
+        code_hash: hash.to_owned(),
+        at: on(micros),
+        expires_at: on(micros + CODE_MICROS),
+    };
+    match store.sharing().code_put(&Behalf::Platform, &new, None).await.unwrap() {
+        Written::Done(known) => Written::Done(known.is_some()),
+        Written::Refused(refused) => Written::Refused(refused),
+        Written::Repeated => Written::Repeated,
+    }
+}
+
+async fn tried(store: &dyn Store, micros: i64) -> Option<String> {
+    let tried = CodeTry { email: EMAIL.to_owned(), at: on(micros) };
+    match store.sharing().code_try(&Behalf::Platform, &tried, None).await.unwrap() {
+        Written::Done(stored) => stored,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn used(store: &dyn Store, hash: &str, micros: i64) -> Written<Entered, CodeRefused> {
+    let used = CodeUse {
+        email: EMAIL.to_owned(),
+        code_hash: hash.to_owned(),
+        account: AccountId::new(on(micros), 7),
+        at: on(micros),
+    };
+    store.sharing().code_use(&Behalf::Platform, &used, None).await.unwrap()
+}
+
+pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(backend: &Backend) {
+    let (one, two) = (Arc::clone(&backend.store), backend.second().await);
+    assert_eq!(put(&*one, LoginPurpose::Register, "h", 0).await, Written::Done(false));
+    let ends = join_all((0..6).map(|index| {
+        let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
+        used(store, "h", 1)
+    }))
+    .await;
+    let done: Vec<&Written<Entered, CodeRefused>> =
+        ends.iter().filter(|end| matches!(end, Written::Done(_))).collect();
+    let [Written::Done(entered)] = done[..] else { panic!("{ends:?}") };
+    assert!(entered.is_new);
+    assert_eq!(entered.profile.email.as_deref(), Some(EMAIL));
+    // The next code lets into the same account.
+    assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, Written::Done(true));
+    let Written::Done(again) = used(&*one, "i", 3).await else { panic!() };
+    assert_eq!((again.profile.account, again.is_new), (entered.profile.account.clone(), false));
+    two.close().await;
+}
+
+pub(crate) async fn a_code_is_tried_a_few_times_and_counted_before(backend: &Backend) {
+    let (one, two) = (Arc::clone(&backend.store), backend.second().await);
+    put(&*one, LoginPurpose::Register, "h", 0).await;
+    let ends = join_all((0..12).map(|index| {
+        let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
+        tried(store, 1)
+    }))
+    .await;
+    let counted = ends.iter().filter(|end| end.is_some()).count();
+    assert_eq!(u32::try_from(counted).unwrap(), CODE_TRIES);
+    put(&*one, LoginPurpose::Register, "i", 2).await;
+    assert_eq!(tried(&*one, 3).await.as_deref(), Some("i"), "a new code has its own tries");
+    assert_eq!(tried(&*one, 2 + CODE_MICROS).await, None, "and its own end");
+    assert_eq!(used(&*one, "h", 4).await, Written::Refused(CodeRefused::Gone));
+    two.close().await;
+}
+
+pub(crate) async fn an_address_is_sent_a_few_codes_an_hour(backend: &Backend) {
+    let store = &*backend.store;
+    for number in 0..CODES_AN_HOUR {
+        let end = put(store, LoginPurpose::Login, "h", number.into()).await;
+        assert_eq!(end, Written::Done(false));
+    }
+    let more = put(store, LoginPurpose::Register, "h", 9).await;
+    assert_eq!(more, Written::Refused(CodeRefused::TooMany));
+    let later = put(store, LoginPurpose::Register, "h", HOUR_MICROS).await;
+    assert_eq!(later, Written::Done(false));
+}
+
+pub(crate) async fn a_login_makes_no_account(backend: &Backend) {
+    let store = &*backend.store;
+    put(store, LoginPurpose::Login, "h", 0).await;
+    assert_eq!(used(store, "h", 1).await, Written::Refused(CodeRefused::Gone));
+    assert_eq!(put(store, LoginPurpose::Login, "h", 2).await, Written::Done(false));
+}
+
+async fn begin(store: &dyn Store) {
+    let new = NewDevice {
+        device_hash: "device".to_owned(),
+        user_code: "BCDF-GHJK".to_owned(),
+        at: on(0),
+        expires_at: on(900_000_000),
+    };
+    let begun = store.sharing().device_begin(&Behalf::Platform, &new, None).await.unwrap();
+    assert_eq!(begun, Written::Done(()));
+}
+
+async fn polled(store: &dyn Store, seconds: i64) -> Written<Waited, DeviceRefused> {
+    let poll = DevicePoll {
+        device_hash: "device".to_owned(),
+        token_hash: "token".to_owned(),
+        at: on(seconds * 1_000_000),
+    };
+    store.sharing().device_poll(&Behalf::Platform, &poll, None).await.unwrap()
+}
+
+async fn answered(store: &dyn Store, is_approved: bool) -> Written<(), DeviceRefused> {
+    let answer = DeviceAnswer {
+        user_code: "BCDF-GHJK".to_owned(),
+        account: account("ann"),
+        is_approved,
+        at: on(5),
+    };
+    store.sharing().device_answer(&Behalf::Platform, &answer, None).await.unwrap()
+}
+
+pub(crate) async fn a_program_is_let_in_once(backend: &Backend) {
+    let (one, two) = (Arc::clone(&backend.store), backend.second().await);
+    let gone = Written::Refused(DeviceRefused::Unknown);
+    assert_eq!(polled(&*one, 1).await, Written::Refused(DeviceRefused::Unknown));
+    begin(&*one).await;
+    let asked = DeviceAsked { user_code: "BCDF-GHJK".to_owned(), at: on(1) };
+    let state = one.sharing().device_get(&Behalf::Platform, &asked).await.unwrap();
+    assert_eq!(state, Some(DeviceState::Pending));
+    assert_eq!(polled(&*one, 1).await, Written::Done(Waited::Pending));
+    assert_eq!(answered(&*one, true).await, Written::Done(()));
+    assert_eq!(answered(&*one, false).await, gone);
+    assert_eq!(polled(&*one, 2).await, Written::Done(Waited::Approved));
+    assert_eq!(polled(&*one, 9).await, Written::Refused(DeviceRefused::Unknown));
+    let used = DeviceUse { token_hash: "token".to_owned(), at: on(9_000_000) };
+    let ends = join_all((0..6).map(async |index| {
+        let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
+        store.sharing().device_use(&Behalf::Platform, &used, None).await.unwrap()
+    }))
+    .await;
+    let done = ends.iter().filter(|end| **end == Written::Done(account("ann"))).count();
+    assert_eq!(done, 1, "{ends:?}");
+    two.close().await;
+}
+
+pub(crate) async fn a_program_that_asks_too_often_is_told(backend: &Backend) {
+    let store = &*backend.store;
+    begin(store).await;
+    assert_eq!(polled(store, 1).await, Written::Done(Waited::Pending));
+    assert_eq!(polled(store, 2).await, Written::Done(Waited::TooSoon));
+    assert_eq!(polled(store, 7).await, Written::Done(Waited::Pending));
+    assert_eq!(answered(store, false).await, Written::Done(()));
+    assert_eq!(polled(store, 8).await, Written::Done(Waited::Denied));
+    assert_eq!(polled(store, 900).await, Written::Refused(DeviceRefused::Unknown));
+}
