@@ -14,12 +14,12 @@ use jurat_server::Inbound;
 use jurat_store::Location;
 
 use crate::settings::{
-    BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD,
-    HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM,
-    MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE,
-    OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL, REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY,
-    ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORE, Settings,
-    WRITE_TIMEOUT_MS,
+    ANONYMOUS_DAILY_CAP_USD, ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR,
+    DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS,
+    LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
+    MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL,
+    REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER,
+    SMTP_URL, STATE_DIR, STORE, Settings, WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
@@ -119,6 +119,8 @@ impl Config {
                 rounds_per_key: settings.size(&ROUNDS_PER_KEY),
                 lag: Some(Duration::from_millis(settings.count(&LAG_MS)))
                     .filter(|lag| !lag.is_zero()),
+                anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
+                anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
             },
             judges: judges::judges(&settings),
             accounts: account_terms(&settings),

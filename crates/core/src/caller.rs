@@ -107,6 +107,9 @@ pub enum Credit {
     Unmetered,
     /// Nothing that costs is done for it.
     Suspended,
+    /// From the little credit of a network address, and within what all callers without a key may
+    /// spend in a day.
+    Anonymous,
 }
 
 #[derive(Debug, Clone)]

@@ -41,6 +41,12 @@ words!(
         BudgetExhausted => "budget_exhausted",
         /// The account may not have anything done that costs.
         AccountSuspended => "account_suspended",
+        /// What may be spent in a day by all callers without a key is spent.
+        AnonymousDailyCap => "anonymous_daily_cap",
+        /// A judge says that it must not be published.
+        SafetyVerificationFailed => "safety_verification_failed",
+        /// No judge could say whether it may be published.
+        SafetyVerificationUnavailable => "safety_verification_unavailable",
         /// A code from a mail that is not the right one, or has ended.
         InvalidCredentials => "invalid_credentials",
         /// A handle that does not have the form of one.
@@ -94,7 +100,7 @@ impl Code {
         match self {
             Self::InvalidJson | Self::ValidationError | Self::HandleInvalid => 400,
             Self::AuthRequired | Self::InvalidCredentials => 401,
-            Self::BudgetExhausted => 402,
+            Self::BudgetExhausted | Self::AnonymousDailyCap => 402,
             Self::Forbidden | Self::AccountSuspended | Self::HostRefused => 403,
             Self::NotFound | Self::UserNotFound => 404,
             Self::MethodNotAllowed => 405,
@@ -118,11 +124,13 @@ impl Code {
             | Self::SchemaRefused
             | Self::PolicyInvalid
             | Self::SessionUnknown
+            | Self::SafetyVerificationFailed
             | Self::SessionPoolTooSmall
             | Self::QuotaExceeded => 422,
             Self::RateLimited | Self::HandleRenameTooSoon | Self::HandleRenameLimitExceeded => 429,
             Self::Internal => 500,
             Self::SessionsUnavailable
+            | Self::SafetyVerificationUnavailable
             | Self::Overloaded
             | Self::ShuttingDown
             | Self::StoreUnavailable => 503,
@@ -139,6 +147,7 @@ impl Code {
             | Self::SchemaRefused
             | Self::PolicyInvalid
             | Self::SessionUnknown
+            | Self::SafetyVerificationFailed
             | Self::SessionPoolTooSmall
             | Self::HandleInvalid => 2,
             Self::AuthRequired
@@ -153,6 +162,8 @@ impl Code {
             | Self::IdempotencyMismatch
             | Self::RequestTimeout
             | Self::RateLimited
+            | Self::AnonymousDailyCap
+            | Self::SafetyVerificationUnavailable
             | Self::ShuttingDown
             | Self::BudgetExhausted
             | Self::AccountSuspended
@@ -210,6 +221,13 @@ impl Code {
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
             Self::Conflict => {
                 "Read the current state, then choose another name or remove the old one."
+            }
+            Self::AnonymousDailyCap => "Use a key, or come again after `resets_at`.",
+            Self::SafetyVerificationFailed => {
+                "Read `reasoning`, change what it names, and publish again."
+            }
+            Self::SafetyVerificationUnavailable => {
+                "Try again later; the operator sets the judge with `judges.default_model`."
             }
             Self::BudgetExhausted => {
                 "Ask the operator for credit, who grants it with `jurat admin grant`; `jurat usage` shows what is left."

@@ -83,6 +83,11 @@ impl AccountId {
     pub fn admin() -> Self {
         Self("acct_admin".to_owned())
     }
+
+    /// The account of a network address, from bits that stand for it.
+    pub fn anonymous(bits: u128) -> Self {
+        Self(format!("acct_anon{bits:032x}"))
+    }
 }
 
 #[cfg(test)]

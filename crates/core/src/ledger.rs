@@ -113,6 +113,8 @@ pub struct Hold {
     pub micros: i64,
     /// Whether the account must have as much.
     pub is_limited: bool,
+    /// For a caller without a key: what all of them together may spend in a day.
+    pub day_cap_micros: Option<i64>,
 }
 
 /// How a hold ends: what is captured and what goes back. More than was held is never taken.

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod attack;
+pub mod authoring;
 pub mod calibration;
 pub mod caller;
 pub mod candidate;
@@ -28,6 +29,7 @@ pub mod select;
 pub mod session;
 pub mod strict;
 pub mod team;
+pub mod template;
 pub mod time;
 pub mod verifier;
 pub mod workflow;

@@ -35,6 +35,12 @@ impl Timestamp {
         (Self(first_day(year, month) * DAY), Self(first_day(next_year, next) * DAY))
     }
 
+    /// Where the next day begins, in UTC.
+    #[must_use]
+    pub fn next_day(self) -> Self {
+        Self((self.0.div_euclid(DAY) + 1).saturating_mul(DAY))
+    }
+
     /// Where the year that it lies in begins, in UTC.
     #[must_use]
     pub fn year(self) -> Self {

@@ -2,7 +2,7 @@
 
 use jurat_core::{
     caller::Scope, code::Code, ledger::usd, policy::BindError, schema::SchemaError,
-    select::SelectError, verifier::InputError, workflow::Role,
+    select::SelectError, time::Timestamp, verifier::InputError, workflow::Role,
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
@@ -63,6 +63,12 @@ pub enum EngineError {
     Overdrawn { needed_micros: i64, available_micros: i64 },
     #[error("the account is suspended")]
     Suspended,
+    #[error("what all callers without a key may spend in a day is spent or set aside")]
+    DaySpent { resets_at: Timestamp },
+    #[error("the template is not published: {reasoning}")]
+    Unsafe { reasoning: String, run_id: String },
+    #[error("whether this may be published could not be judged: {0}")]
+    ScreenUnavailable(String),
     #[error("too many rounds are under way")]
     Overloaded,
     #[error("{0}")]
@@ -95,11 +101,11 @@ impl EngineError {
             | Self::RoleTooLow { .. }
             | Self::RoleAboveOwn(_) => Code::Forbidden,
             Self::NotFound { .. } => Code::NotFound,
+            Self::Refused { code, .. } => *code,
             Self::UserNotFound => Code::UserNotFound,
             Self::WorkflowAmbiguous(_) => Code::AmbiguousWorkflowReference,
             Self::OwnerStays => Code::WorkflowOwnershipMustTransfer,
             Self::Conflict(_) | Self::Token { .. } | Self::SaveToken { .. } => Code::Conflict,
-            Self::Refused { code, .. } => *code,
             Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
@@ -111,6 +117,9 @@ impl EngineError {
             Self::KeyReused(_) => Code::IdempotencyMismatch,
             Self::Overdrawn { .. } => Code::BudgetExhausted,
             Self::Suspended => Code::AccountSuspended,
+            Self::DaySpent { .. } => Code::AnonymousDailyCap,
+            Self::Unsafe { .. } => Code::SafetyVerificationFailed,
+            Self::ScreenUnavailable(_) => Code::SafetyVerificationUnavailable,
             Self::ChecksBusy | Self::Overloaded | Self::Late(_) => Code::Overloaded,
             Self::Limited(_) => Code::RateLimited,
             Self::ShuttingDown => Code::ShuttingDown,
@@ -153,6 +162,9 @@ impl EngineError {
             | Self::KeyReused(_)
             | Self::Overdrawn { .. }
             | Self::Suspended
+            | Self::DaySpent { .. }
+            | Self::Unsafe { .. }
+            | Self::ScreenUnavailable(_)
             | Self::ChecksBusy
             | Self::Overloaded
             | Self::Late(_)

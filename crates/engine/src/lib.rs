@@ -1,5 +1,6 @@
 //! The operations of Jurat. Each exists once, here; every surface is a way to say it.
 
+mod anonymous;
 mod ask;
 mod begun;
 mod checked;
@@ -18,6 +19,7 @@ mod judge;
 mod keys;
 mod logins;
 mod metrics;
+mod packs;
 mod people;
 mod places;
 mod pool;
@@ -33,6 +35,7 @@ mod signature;
 mod stop;
 mod tasks;
 mod teams;
+mod templates;
 pub mod trace;
 mod under_way;
 mod verifiers;
@@ -48,8 +51,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::{
-    Deployment, FileRead, Granting, Left, Lineage, Measurement, Offered, Page as EnginePage,
-    ReachedVerifier, Revoking, Saved, SavedAnswer, Upstream, VersionSummary, WorkflowView,
+    Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement, Offered,
+    Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
+    Upstream, VersionSummary, WorkflowView,
 };
 
 pub use self::{
@@ -65,11 +69,16 @@ pub use self::{
     keys::{Admitted, Allowance, Issued, KeyRef, Limit},
     logins::Accounts,
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
+    packs::{Pack, PackKind, packed},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    templates::{
+        FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
+        ScreenVerdict, TemplateView,
+    },
     verifiers::{
         CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
         MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierPage, VerifierView,
@@ -124,6 +133,10 @@ pub struct Limits {
     pub rounds_per_key: usize,
     /// How late this process may be before new rounds are refused; `None` refuses none.
     pub lag: Option<Duration>,
+    /// What a network address without a key is given each month, in micro-credits.
+    pub anonymous_grant_micros: i64,
+    /// What all callers without a key may spend in a day together, in micro-credits.
+    pub anonymous_day_micros: i64,
 }
 
 impl Default for Limits {
@@ -135,6 +148,8 @@ impl Default for Limits {
             requests_per_minute_per_key: None,
             rounds_per_key: 256,
             lag: Some(Duration::from_millis(2)),
+            anonymous_grant_micros: 100_000,
+            anonymous_day_micros: 1_000_000,
         }
     }
 }

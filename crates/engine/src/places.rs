@@ -225,7 +225,9 @@ impl Engine {
             Places::Node => 0,
         };
         let is_limited = caller.credit() != Credit::Unmetered;
-        (0 < micros).then_some(Hold { micros, is_limited })
+        let day_cap_micros = (caller.credit() == Credit::Anonymous)
+            .then_some(self.inner.limits.anonymous_day_micros);
+        (0 < micros).then_some(Hold { micros, is_limited, day_cap_micros })
     }
 }
 

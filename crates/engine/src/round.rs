@@ -164,6 +164,9 @@ impl Engine {
                 let needed_micros = open.hold.map_or(0, |hold| hold.micros);
                 return Err(EngineError::Overdrawn { needed_micros, available_micros });
             }
+            Opened::DaySpent => {
+                return Err(EngineError::DaySpent { resets_at: opened_at.next_day() });
+            }
             Opened::VerifierGone => {
                 let id = open.run.map(|run| run.verifier_id).unwrap_or_default();
                 return Err(EngineError::NotFound { what: "verifier", id });
@@ -217,9 +220,12 @@ impl Engine {
             return Err(error.into());
         }
         match record().await {
-            Ok(opened @ (Opened::Opened | Opened::Overdrawn { .. } | Opened::VerifierGone)) => {
-                Ok(opened)
-            }
+            Ok(
+                opened @ (Opened::Opened
+                | Opened::Overdrawn { .. }
+                | Opened::DaySpent
+                | Opened::VerifierGone),
+            ) => Ok(opened),
             Ok(Opened::Repeated) | Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => {
                 let stored = self.inner.store.round_get(&open.account, &open.id).await?;
                 let is_ours =

@@ -51,6 +51,12 @@ impl NodeKey {
         &self.id
     }
 
+    /// A secret for one purpose that follows from the key.
+    pub(crate) fn secret(&self, purpose: &str) -> [u8; 32] {
+        // Signatures of this kind are the same every time, and nobody else can make them.
+        Sha256::digest(self.key.sign(purpose.as_bytes())).into()
+    }
+
     pub(crate) fn sign(&self, covered: &Covered<'_>) -> Signed {
         let params = format!(
             "(\"@method\" \"@authority\" \"@path\" \"content-digest\" \"x-jurat-round\" \"x-jurat-replica\");created={};keyid=\"{}\";alg=\"ed25519\"",

@@ -14,7 +14,8 @@ use jurat_core::{
     workflow::VerifierRole,
 };
 use jurat_store::{
-    Found, Measurement, ReachedVerifier, VerifierAsked, VerifierQuery, VersionQuery, VersionSummary,
+    Behalf, Found, Measurement, PairAsked, ReachedVerifier, VerifierAsked, VerifierQuery,
+    VersionQuery, VersionSummary,
 };
 
 pub use self::{
@@ -108,10 +109,27 @@ impl Engine {
         caller: &Caller,
         reference: &VerifierRef,
     ) -> Result<VerifierVersion, EngineError> {
-        match self.system_version(reference) {
-            Some(version) => Ok(version),
-            None => self.verifier_reached(caller, reference, VerifierRole::Exec).await,
+        if let Some(version) = self.system_version(reference) {
+            return Ok(version);
         }
+        match self.verifier_reached(caller, reference, VerifierRole::Exec).await {
+            Err(EngineError::NotFound { .. }) => self.verifier_published(caller, reference).await,
+            other => other,
+        }
+    }
+
+    /// A version that a live template was published with: everybody may run exactly that.
+    async fn verifier_published(
+        &self,
+        caller: &Caller,
+        reference: &VerifierRef,
+    ) -> Result<VerifierVersion, EngineError> {
+        let Which::Id(id) = &reference.which else { return Err(unknown(reference)) };
+        let behalf = Behalf::Account(caller.account().clone());
+        let sharing = self.inner.store.sharing();
+        let pair = PairAsked { verifier: id.clone(), version: reference.version };
+        let found = sharing.published_verifier(&behalf, &pair).await?;
+        found.ok_or_else(|| unknown(reference))
     }
 
     fn system_version(&self, reference: &VerifierRef) -> Option<VerifierVersion> {

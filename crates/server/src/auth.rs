@@ -1,6 +1,9 @@
 //! Turns the key of a request into a `Caller`. Nothing else makes one.
 
-use std::{convert::Infallible, net::IpAddr};
+use std::{
+    convert::Infallible,
+    net::{IpAddr, Ipv4Addr},
+};
 
 use axum::{
     extract::{FromRequestParts, Request, State},
@@ -42,6 +45,7 @@ pub(crate) async fn require_key(
                 admitted.key,
                 admitted.credit,
             );
+            request.extensions_mut().insert(Visitor::Known(caller.clone()));
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
             response.extensions_mut().insert(Authenticated);
@@ -55,9 +59,56 @@ pub(crate) async fn require_key(
     }
 }
 
+/// Who a request comes from on a route that needs no key: the caller of its key, or the network
+/// address that it comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Visitor {
+    Known(Caller),
+    Anonymous(Caller),
+}
+
+impl Visitor {
+    /// Whose key it is.
+    pub(crate) fn caller(&self) -> Option<&Caller> {
+        match self {
+            Self::Known(caller) => Some(caller),
+            Self::Anonymous(_) => None,
+        }
+    }
+
+    /// Who pays for what it causes.
+    pub(crate) fn payer(&self) -> &Caller {
+        match self {
+            Self::Known(caller) | Self::Anonymous(caller) => caller,
+        }
+    }
+}
+
 /// The network address that a request comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
+
+/// Lets a request pass without a key. One that has a key must have a good one: whoever sends a key
+/// wants to be known by it.
+pub(crate) async fn know_key(
+    State(engine): State<Engine>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let has_key = headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key");
+    if has_key {
+        return require_key(State(engine), request, next).await;
+    }
+    let peer = request.extensions().get::<Peer>();
+    let address = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |Peer(address)| *address);
+    let admitted = engine.anonymous(address);
+    #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
+    let caller =
+        Caller::authenticated(admitted.account, admitted.scopes, admitted.key, admitted.credit);
+    request.extensions_mut().insert(Visitor::Anonymous(caller));
+    next.run(request).await
+}
 
 /// The network address that a request comes from, where it is known.
 #[derive(Debug)]

@@ -10,7 +10,10 @@ use axum::{
 use bytes::Bytes;
 use jurat_core::{code::Code, select::SelectError};
 use jurat_engine::EngineError;
-use jurat_wire::problem::{Problem, SessionProblem};
+use jurat_wire::{
+    api::time::Time,
+    problem::{Problem, SessionProblem},
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -151,6 +154,13 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
     }
     if let EngineError::RoleTooLow { .. } | EngineError::RoleAboveOwn(_) = error {
         problem = problem.hinted("Ask the owner of the workflow, or somebody with a higher role.");
+    }
+    if let EngineError::DaySpent { resets_at } = error {
+        problem = problem.with("resets_at", json!(Time(*resets_at)));
+    }
+    if let EngineError::Unsafe { reasoning, run_id } = error {
+        problem =
+            problem.with("reasoning", json!(reasoning)).with("verifier_run_id", json!(run_id));
     }
     if let EngineError::Schema(error) = error {
         problem = problem.with("reason", json!(error.slug()));

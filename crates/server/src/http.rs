@@ -11,11 +11,13 @@ mod invitations;
 mod logins;
 mod me;
 mod operations;
+mod packs;
 mod page;
 mod rounds;
 mod sessions;
 mod stream;
 mod teams;
+mod templates;
 mod verifier_runs;
 mod verifier_tests;
 mod verifiers;
@@ -53,6 +55,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Anyone,
+    /// Without a key too; with one, its caller is known.
+    Visitor,
     Key,
 }
 
@@ -68,6 +72,8 @@ pub struct RouteInfo {
 struct Route {
     info: RouteInfo,
     handler: MethodRouter<Engine>,
+    /// The same with a slash within the name: `@handle/slug`.
+    also: Option<&'static str>,
 }
 
 fn route(
@@ -76,17 +82,66 @@ fn route(
     operation: &'static str,
     handler: MethodRouter<Engine>,
 ) -> Route {
-    Route { info: RouteInfo { method, path, access: Access::Key, operation }, handler }
+    Route { info: RouteInfo { method, path, access: Access::Key, operation }, handler, also: None }
 }
 
 fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter<Engine>) -> Route {
-    Route { info: RouteInfo { method: "GET", path, access: Access::Anyone, operation }, handler }
+    Route {
+        info: RouteInfo { method: "GET", path, access: Access::Anyone, operation },
+        handler,
+        also: None,
+    }
+}
+
+impl Route {
+    /// Needs no key.
+    fn for_visitors(mut self) -> Self {
+        self.info.access = Access::Visitor;
+        self
+    }
+
+    fn also(mut self, path: &'static str) -> Self {
+        self.also = Some(path);
+        self
+    }
+}
+
+/// What agents get for one workflow, under both names of workflows.
+macro_rules! pack_routes {
+    ($base:literal) => {
+        [
+            route("POST", concat!($base, "/{ref}/teach"), "workflow_teach", post(packs::teach)),
+            route(
+                "POST",
+                concat!($base, "/{ref}/optimize"),
+                "workflow_optimize",
+                post(packs::optimize),
+            ),
+            route(
+                "POST",
+                concat!($base, "/{ref}/optimize-description"),
+                "workflow_optimize_description",
+                post(packs::optimize_description),
+            ),
+            route("POST", concat!($base, "/{ref}/audit"), "workflow_audit", post(packs::audit_one)),
+            route(
+                "POST",
+                concat!($base, "/{ref}/safety-check"),
+                "workflow_check_safety",
+                post(packs::check_safety),
+            ),
+        ]
+    };
 }
 
 fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
     routes.extend(people_routes());
+    routes.extend(template_routes());
+    routes.extend(template_version_routes());
+    routes.extend(pack_routes!("/v1/workflows"));
+    routes.extend(pack_routes!("/v1/skills"));
     routes.extend(login_routes().map(anyone));
     routes.extend(workflow_routes!("/v1/workflows"));
     routes.extend(workflow_routes!("/v1/skills"));
@@ -169,7 +224,8 @@ fn registry_routes() -> Vec<Route> {
         route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
         route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),
         route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
-        route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run)),
+        route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run))
+            .for_visitors(),
         route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
         route("POST", "/v1/verifiers/{ref}/tests", "verifier_test", post(verifier_tests::test)),
         route(
@@ -263,6 +319,79 @@ fn people_routes() -> Vec<Route> {
     ]
 }
 
+/// Templates, and instructions for agents. A name may have a slash in it, and so has two forms.
+fn template_routes() -> Vec<Route> {
+    vec![
+        route("GET", "/v1/design/workflow-prompt", "design_prompt", get(packs::design)),
+        route("GET", "/v1/design/skill-prompt", "design_skill_prompt", get(packs::design)),
+        route("GET", "/v1/audit/workflow-prompt", "audit_prompt", get(packs::audit)),
+        route("GET", "/v1/audit/skill-prompt", "audit_skill_prompt", get(packs::audit)),
+        route("POST", "/v1/templates", "template_publish", post(templates::publish)),
+        route("GET", "/v1/templates", "template_list", get(templates::list)).for_visitors(),
+        route("POST", "/v1/templates/search", "template_search", post(templates::search))
+            .for_visitors(),
+        route("POST", "/v1/templates/fork", "template_fork", post(templates::fork)),
+        route("GET", "/v1/templates/{ref}", "template_get", get(templates::show))
+            .for_visitors()
+            .also("/v1/templates/{ref}/{slug}"),
+        route("DELETE", "/v1/templates/{ref}", "template_delete", delete(templates::delete))
+            .also("/v1/templates/{ref}/{slug}"),
+        route("GET", "/v1/templates/{ref}/files", "template_file", get(templates::file))
+            .for_visitors()
+            .also("/v1/templates/{ref}/{slug}/files"),
+        route("POST", "/v1/templates/{ref}/archive", "template_archive", post(templates::archive))
+            .also("/v1/templates/{ref}/{slug}/archive"),
+        route(
+            "POST",
+            "/v1/templates/{ref}/unarchive",
+            "template_unarchive",
+            post(templates::unarchive),
+        )
+        .also("/v1/templates/{ref}/{slug}/unarchive"),
+        route(
+            "POST",
+            "/v1/templates/{ref}/transfer-ownership",
+            "template_transfer",
+            post(templates::transfer),
+        )
+        .also("/v1/templates/{ref}/{slug}/transfer-ownership"),
+        route(
+            "POST",
+            "/v1/templates/{ref}/safety-check",
+            "template_check_safety",
+            post(templates::check_safety),
+        )
+        .for_visitors()
+        .also("/v1/templates/{ref}/{slug}/safety-check"),
+    ]
+}
+
+fn template_version_routes() -> Vec<Route> {
+    vec![
+        route(
+            "DELETE",
+            "/v1/templates/{ref}/versions/{version}",
+            "template_unpublish",
+            delete(templates::unpublish),
+        )
+        .also("/v1/templates/{ref}/{slug}/versions/{version}"),
+        route(
+            "DELETE",
+            "/v1/templates/{ref}/versions/{version}/permanent",
+            "template_delete_version",
+            delete(templates::delete_version),
+        )
+        .also("/v1/templates/{ref}/{slug}/versions/{version}/permanent"),
+        route(
+            "POST",
+            "/v1/templates/{ref}/versions/{version}/deprecate",
+            "template_deprecate",
+            post(templates::deprecate),
+        )
+        .also("/v1/templates/{ref}/{slug}/versions/{version}/deprecate"),
+    ]
+}
+
 fn operation_routes() -> Vec<Route> {
     vec![
         open_route("/health", "health", get(operations::health)),
@@ -318,21 +447,26 @@ pub fn route_table() -> Vec<RouteInfo> {
 }
 
 pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
-    let (mut guarded, mut open) = (Router::new(), Router::new());
-    for Route { info, handler } in routes() {
+    let (mut guarded, mut open, mut visited) = (Router::new(), Router::new(), Router::new());
+    for Route { info, handler, also } in routes() {
         // What begins rounds is refused first when there is too much of it, all else never.
         let handler = if is_round(info.method, info.path) {
             handler.layer(from_fn_with_state(engine.clone(), layers::admit))
         } else {
             handler
         };
-        match info.access {
-            Access::Key => guarded = guarded.route(info.path, handler),
-            Access::Anyone => open = open.route(info.path, handler),
+        let router = match info.access {
+            Access::Key => &mut guarded,
+            Access::Anyone => &mut open,
+            Access::Visitor => &mut visited,
+        };
+        for path in [Some(info.path), also].into_iter().flatten() {
+            *router = std::mem::take(router).route(path, handler.clone());
         }
     }
     guarded
         .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
+        .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
         .merge(open)
         .layer(Extension(Arc::new(hosts)))
         .fallback(unknown_route)

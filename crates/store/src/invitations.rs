@@ -15,7 +15,7 @@ use crate::{
     both::{Tx, args, operations},
     people::profile_get,
     rows::{Cells, Columns},
-    teams, workflows,
+    teams, templates, workflows,
 };
 
 operations! {
@@ -277,7 +277,9 @@ async fn accept(
         InvitationKind::WorkflowOwnership => {
             workflows::transfer(tx, &found.target_id, &found.from, to, at).await?
         }
-        InvitationKind::TemplateOwnership => Err("templates cannot be handed over".to_owned()),
+        InvitationKind::TemplateOwnership => {
+            templates::transfer(tx, &found.target_id, &found.from, to, at).await?
+        }
     };
     Ok(handed.map_err(AnswerRefused::Conflict))
 }

@@ -18,6 +18,7 @@ mod rows;
 mod sql;
 mod sqlite;
 mod teams;
+mod templates;
 mod verifiers;
 mod workflows;
 
@@ -64,6 +65,12 @@ pub use self::{
     },
     sqlite::Sqlite,
     teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
+    templates::{
+        Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
+        PairAsked, Publish, PublishFile, PublishRefused, Publishable, Published, TemplateAsked,
+        TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, TemplateOfferRefused,
+        Templates,
+    },
     verifiers::{
         ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,
     },
@@ -260,9 +267,12 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing: People + Teams + Invitations + Logins + Verifiers + Workflows {}
+pub trait Sharing:
+    People + Teams + Invitations + Logins + Templates + Verifiers + Workflows
+{
+}
 
-impl<S: People + Teams + Invitations + Logins + Verifiers + Workflows> Sharing for S {}
+impl<S: People + Teams + Invitations + Logins + Templates + Verifiers + Workflows> Sharing for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -322,6 +332,8 @@ pub enum Opened {
     },
     /// The verifier whose run it is was deleted meanwhile; nothing changed.
     VerifierGone,
+    /// What may be spent in a day without a key is spent or reserved; nothing changed.
+    DaySpent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

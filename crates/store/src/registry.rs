@@ -74,6 +74,8 @@ pub enum VerifierGone {
     /// The verifier as it was.
     Gone(Box<Verifier>),
     Unknown,
+    /// Live templates were published with it, and it stays; their names.
+    Serving(Vec<String>),
     /// Its idempotency key was used before; nothing changed.
     Repeated,
 }

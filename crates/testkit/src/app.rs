@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicI64, AtomicU64, Ordering},
@@ -100,6 +101,7 @@ impl Reply {
 pub struct TestCaller<'a> {
     app: &'a TestApp,
     key: Option<String>,
+    address: Option<IpAddr>,
 }
 
 impl TestApp {
@@ -161,15 +163,15 @@ impl TestApp {
     }
 
     pub fn admin(&self) -> TestCaller<'_> {
-        TestCaller { app: self, key: Some(admin_key().reveal()) }
+        TestCaller { app: self, key: Some(admin_key().reveal()), address: None }
     }
 
     pub fn anonymous(&self) -> TestCaller<'_> {
-        TestCaller { app: self, key: None }
+        TestCaller { app: self, key: None, address: None }
     }
 
     pub fn with_key(&self, key: &str) -> TestCaller<'_> {
-        TestCaller { app: self, key: Some(key.to_owned()) }
+        TestCaller { app: self, key: Some(key.to_owned()), address: None }
     }
 
     /// A caller of an account of its own, which is made if it is not there.
@@ -179,7 +181,7 @@ impl TestApp {
         let key = ApiKey::new(self.clock.bits(), [self.clock.bits(), self.clock.bits()]);
         let record = key_record(&key, account, scopes, self.clock.now());
         self.store.key_put(&record).await.unwrap();
-        TestCaller { app: self, key: Some(key.reveal()) }
+        TestCaller { app: self, key: Some(key.reveal()), address: None }
     }
 
     /// Starts fakes and registers them with sessions `s1`, `s2`, …, each of a provider and a model of its own.
@@ -202,6 +204,12 @@ impl TestApp {
 }
 
 impl TestCaller<'_> {
+    /// The same from this network address.
+    #[must_use]
+    pub fn at(self, address: &str) -> Self {
+        Self { address: Some(address.parse().unwrap()), ..self }
+    }
+
     pub async fn post(&self, path: &str, body: &Value) -> Reply {
         self.send("POST", path, Body::from(body.to_string()), &[]).await
     }
@@ -236,6 +244,9 @@ impl TestCaller<'_> {
         }
         for (name, value) in headers {
             map.insert(http::HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
+        }
+        if let Some(address) = self.address {
+            request.extensions_mut().insert(jurat_server::Peer(address));
         }
         let response = self.app.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();

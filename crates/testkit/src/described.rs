@@ -108,13 +108,21 @@ fn events(types: &Value, text: &str) -> Result<(), String> {
 
 /// The operation whose path template takes the path.
 fn operation(method: &str, path: &str) -> Option<&'static Value> {
-    let path = path.split('?').next().unwrap_or_default();
+    let path = &whole_names(path.split('?').next().unwrap_or_default());
     let paths = DOCUMENT["paths"].as_object().unwrap();
     // A path without parameters comes before one with them, as in the router.
-    let item = paths.get(path).or_else(|| {
+    let item = paths.get(path.as_str()).or_else(|| {
         paths.iter().find(|(template, _)| takes(template, path)).map(|(_, item)| item)
     })?;
     item.get(method.to_ascii_lowercase())
+}
+
+/// The path with one part for a template: its name has a slash that is sent as it is.
+fn whole_names(path: &str) -> String {
+    match path.strip_prefix("/v1/templates/@") {
+        Some(rest) => format!("/v1/templates/@{}", rest.replacen('/', "%2F", 1)),
+        None => path.to_owned(),
+    }
 }
 
 fn takes(template: &str, path: &str) -> bool {

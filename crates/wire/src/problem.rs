@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use crate::api::{
     consensus_reply::{ConsensusBlock, ReplicaBody},
+    time::Time,
     words::ErrorCode,
 };
 
@@ -73,6 +74,9 @@ impl Problem {
             round_id: extra("round_id"),
             receipt_id: extra("receipt_id"),
             current_version_token: extra("current_version_token"),
+            resets_at: extra("resets_at"),
+            reasoning: extra("reasoning"),
+            verifier_run_id: extra("verifier_run_id"),
         });
         if let Some(members) = body.as_object_mut() {
             members.extend(self.extras.clone());
@@ -137,6 +141,18 @@ pub struct ProblemBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     current_version_token: Option<&'a Value>,
+    /// With `anonymous_daily_cap`: when the next day begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Time)]
+    resets_at: Option<&'a Value>,
+    /// With `safety_verification_failed`: why, in the words of the judge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    reasoning: Option<&'a Value>,
+    /// With `safety_verification_failed`: the run of the judge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    verifier_run_id: Option<&'a Value>,
 }
 
 /// Text that no terminal takes for markup. A client in the field reads square brackets as such, and

@@ -131,7 +131,7 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
 pub(super) fn typed(name: &str, kind: Kind, given: &DeValue<'_>) -> Result<String, String> {
     let text = match kind {
         Kind::Count { .. } => given.as_integer().map(ToString::to_string),
-        Kind::Share => {
+        Kind::Share | Kind::Amount => {
             let number = given.as_float().map(ToString::to_string);
             number.or_else(|| given.as_integer().map(ToString::to_string))
         }

@@ -28,7 +28,7 @@ pub(crate) fn example() -> String {
 fn literal(setting: &Setting) -> String {
     let value = setting.default.unwrap_or(setting.example);
     match setting.kind {
-        Kind::Count { .. } | Kind::Share => value.to_owned(),
+        Kind::Count { .. } | Kind::Share | Kind::Amount => value.to_owned(),
         Kind::Text
         | Kind::Folder
         | Kind::Listen

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use jurat_core::ledger;
+
 use super::{
     ALL, DEFAULT_MODEL, FILE_NAME, PANEL, STATE_DIR, Setting, file,
     providers::{Provider, unknown_judges},
@@ -142,6 +144,12 @@ impl Settings {
         let default = || setting.default.and_then(|text| text.parse().ok());
         let given = self.text(setting).and_then(|text| text.parse().ok());
         given.or_else(default).unwrap_or_default()
+    }
+
+    /// An amount of credits, in micro-credits.
+    pub(crate) fn micros(&self, setting: &Setting) -> i64 {
+        let default = || setting.default.and_then(ledger::micros);
+        self.text(setting).and_then(ledger::micros).or_else(default).unwrap_or_default()
     }
 
     pub(crate) fn size(&self, setting: &Setting) -> usize {

@@ -34,6 +34,8 @@ pub(crate) static ALL: &[&Setting] = &[
     &CACHE_SECONDS,
     &CACHE_MOST,
     &MEDIA_ALLOW,
+    &ANONYMOUS_GRANT_USD,
+    &ANONYMOUS_DAILY_CAP_USD,
     &REGISTRATION,
     &GRANT_USD,
     &PUBLIC_URL,
@@ -370,6 +372,28 @@ pub(crate) static MEDIA_ALLOW: Setting = Setting {
     default: None,
     about: "Private ranges from which images of runs may be fetched, with commas between them; without it only public addresses.",
     example: "10.20.0.0/16",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static ANONYMOUS_GRANT_USD: Setting = Setting {
+    name: "anonymous.grant_usd",
+    variable: "JURAT_ANONYMOUS_GRANT_USD",
+    flag: None,
+    kind: Kind::Amount,
+    default: Some("0.10"),
+    about: "Credit that a network address without a key has each month, for runs of what is published.",
+    example: "0.50",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static ANONYMOUS_DAILY_CAP_USD: Setting = Setting {
+    name: "anonymous.daily_cap_usd",
+    variable: "JURAT_ANONYMOUS_DAILY_CAP_USD",
+    flag: None,
+    kind: Kind::Amount,
+    default: Some("1.00"),
+    about: "Credit that all callers without a key may spend in a day together; 0 lets nothing run that costs.",
+    example: "5.00",
     privacy: Privacy::Open,
 };
 

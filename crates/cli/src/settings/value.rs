@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
-use jurat_core::verifier::ModelRef;
+use jurat_core::{ledger, verifier::ModelRef};
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
@@ -35,6 +35,7 @@ pub(super) fn expected(kind: Kind) -> String {
         }
         Kind::Ranges => "ranges of addresses like 10.0.0.0/8, with commas between them".to_owned(),
         Kind::Word(words) => one_of(words),
+        Kind::Amount => "an amount like 0.10, with up to six places".to_owned(),
         Kind::Share => "a number from 0 to 1".to_owned(),
         Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
     }
@@ -77,6 +78,9 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
         Kind::Share if text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share)) => {
             Ok(text.to_owned())
         }
+        Kind::Amount if ledger::micros(text).is_some_and(|micros| 0 <= micros) => {
+            Ok(text.to_owned())
+        }
         Kind::Count { least, most } => match text.replace('_', "").parse::<u64>() {
             Ok(count) if least <= count && count <= most => Ok(count.to_string()),
             Ok(_) | Err(_) => Err(refused(kind, text)),
@@ -87,6 +91,7 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
         | Kind::Models
         | Kind::Ranges
         | Kind::Word(_)
+        | Kind::Amount
         | Kind::Share => Err(refused(kind, text)),
     }
 }

@@ -110,7 +110,7 @@ fn of_what_is_held_the_cost_is_captured_and_the_rest_goes_back() {
             provenance: Provenance::default(),
             inputs_digest: String::new(),
         }),
-        hold: Some(Hold { micros: 100, is_limited: true }),
+        hold: Some(Hold { micros: 100, is_limited: true, day_cap_micros: None }),
     };
     let mut closing = closing(vec![says(Label::Valid, "fine")]);
     closing.replicas[0].cost_micros = 30;

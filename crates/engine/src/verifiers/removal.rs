@@ -32,7 +32,7 @@ impl Engine {
                 tracing::info!(verifier.id = %verifier.id, by = %caller.key().id, "revoked a verifier");
                 Ok(Done::Now(*verifier))
             }
-            VerifierGone::Unknown => Err(unknown(reference)),
+            VerifierGone::Unknown | VerifierGone::Serving(_) => Err(unknown(reference)),
             VerifierGone::Repeated => self.answered_meanwhile(caller, keyed).await,
         }
     }
@@ -63,6 +63,10 @@ impl Engine {
                 Ok(Done::Now(*verifier))
             }
             VerifierGone::Unknown => Err(unknown(reference)),
+            VerifierGone::Serving(templates) => Err(EngineError::Conflict(format!(
+                "the verifier is part of templates that are live: {}; unpublish those versions first",
+                templates.join(", ")
+            ))),
             VerifierGone::Repeated => self.answered_meanwhile(caller, keyed).await,
         }
     }

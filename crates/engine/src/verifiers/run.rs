@@ -69,6 +69,7 @@ impl Engine {
         let version = self.verifier_resolve(caller, &request.reference).await?;
         request.provenance = self.provenance_checked(caller, &request.provenance).await?;
         self.check_run(&version, &request)?;
+        self.anonymous_admit(caller).await?;
         let found = self.measured(version).await?;
         let ticket = self.ticket(&found.version, &request);
         let start = Start {

@@ -9,6 +9,7 @@ use axum::{
 };
 use jurat_core::{
     caller::Caller,
+    code::Code,
     run::Purpose,
     time::Timestamp,
     verifier::{VerifierRef, Which},
@@ -23,13 +24,14 @@ use jurat_wire::{
     },
     problem::Problem,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     page::{Filters, ListQuery, wrong},
     verifiers::{Named, measured, version, wanted},
 };
 use crate::{
+    auth::Visitor,
     decode::{Json, PathText},
     encode::{self, Answer},
     once::{self, Repeatable},
@@ -41,19 +43,50 @@ const FILTERS: [&str; 5] = ["version", "verdict", "purpose", "since", "until"];
 /// Has inputs judged. The status is 201 whatever the judge says, or does not say.
 pub(super) async fn run(
     State(engine): State<Engine>,
-    Extension(caller): Extension<Caller>,
+    Extension(visitor): Extension<Visitor>,
     repeatable: Repeatable,
     named: Named,
     Json(body): Json,
 ) -> Answer {
+    if visitor.caller().is_none() {
+        return anonymous(&engine, visitor.payer(), (repeatable, named), &body).await;
+    }
+    let caller = visitor.payer();
     let order = verifier_runs::decode_run(&body)?;
     let reference = verifiers::pinned(named.wanted, order.version)?;
     let once = repeatable.once("verifier_run", &json!([reference.to_string(), body]));
     let request = run_request(reference, order);
-    let view = engine.verifier_run(&caller, request, Watcher::nobody(), once).await?;
+    let view = engine.verifier_run(caller, request, Watcher::nobody(), once).await?;
     let body = verifier_runs::whole(&view.run, &view.round, measured(&view.measured));
     let response = encode::created(&body);
     Ok(if view.is_repeated { once::mark_replayed(response) } else { response })
+}
+
+/// A run without a key: of exactly what is published, by its own judge, paid from the credit of the
+/// network address.
+async fn anonymous(
+    engine: &Engine,
+    caller: &Caller,
+    (repeatable, named): (Repeatable, Named),
+    body: &Value,
+) -> Answer {
+    if let Which::Name(_) = named.wanted.which {
+        // A name means something only to its account, so that this tells nothing.
+        let detail = "names of verifiers belong to accounts; without a key, give an id or `system:` and a name";
+        return Err(Problem::new(Code::AuthRequired, detail).into());
+    }
+    let order = verifier_runs::decode_run(body)?;
+    if repeatable.once("verifier_run", body).is_some() {
+        let detail = "the header `Idempotency-Key` needs a key: those who share a network address would share it";
+        return Err(Problem::new(Code::ValidationError, detail).at("Idempotency-Key").into());
+    }
+    if !order.judges.is_empty() {
+        return Err(wrong("judges", "cannot be chosen without a key").into());
+    }
+    let reference = verifiers::pinned(named.wanted, order.version)?;
+    let request = run_request(reference, order);
+    let view = engine.verifier_run(caller, request, Watcher::nobody(), None).await?;
+    Ok(encode::created(&verifier_runs::anonymous(&view.run, &view.round)))
 }
 
 pub(super) async fn list(

@@ -231,7 +231,10 @@ impl Description {
         if let Some(request) = self.request {
             operation = operation.request_body(Some(request.body()));
         }
-        if route.access == Access::Key {
+        if route.access == Access::Visitor {
+            operation = operation.security(SecurityRequirement::default());
+        }
+        if route.access != Access::Anyone {
             let scopes: Vec<&str> = self.scope.iter().map(|scope| scope.as_str()).collect();
             for scheme in SCHEMES {
                 operation = operation.security(SecurityRequirement::new(scheme, scopes.clone()));
@@ -264,7 +267,7 @@ impl Description {
     /// What any route with such a key and such a body can answer.
     fn usual_codes(&self, access: Access) -> Vec<Code> {
         let mut codes = vec![Code::Internal, Code::Overloaded];
-        if access == Access::Key {
+        if access != Access::Anyone {
             codes.extend([Code::AuthRequired, Code::RateLimited, Code::StoreUnavailable]);
         }
         if self.scope.is_some() {

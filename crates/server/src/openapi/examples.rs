@@ -1,5 +1,7 @@
 //! Requests and replies of a real server, which a test plays again.
 
+pub(super) mod templates;
+
 use serde_json::Value;
 
 /// Each with its name: `name` is a reply, `name_request` a request.

@@ -4,6 +4,7 @@ mod credits;
 mod executor;
 mod logins;
 mod people;
+mod templates;
 mod verifiers;
 mod workflows;
 
@@ -46,6 +47,8 @@ pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
 pub(super) const PEOPLE: &str = "people";
 pub(super) const WORKFLOWS: &str = "workflows";
+pub(super) const TEMPLATES: &str = "templates";
+pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
 pub(super) const OPERATIONS: &str = "operations";
 
@@ -57,6 +60,11 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
     (WORKFLOWS, "Save runbooks that name their verifiers, and share both."),
+    (
+        TEMPLATES,
+        "Publish workflows with their checks for everybody, and read, search and fork them.",
+    ),
+    (WORKFLOW_TOOLS, "Get instructions for agents that design and improve workflows."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
     (CREDITS, "See and grant credit, and suspend accounts."),
     (PEOPLE, "Be known by a handle, work in teams, and answer invitations."),
@@ -112,6 +120,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
             return verifiers::describe(route)
                 .or_else(|| people::describe(route))
                 .or_else(|| workflows::describe(route))
+                .or_else(|| templates::describe(route))
                 .or_else(|| logins::describe(route));
         }
     })

@@ -26,6 +26,11 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
         .map(|name| {
             let (text, example) = match name {
                 "name" => ("The name of an executor.", "delta"),
+                "version" => ("The number of a version.", "1"),
+                "ref" if path.starts_with("/v1/templates") => (
+                    "The id of a template, or `@handle/slug` with its slash as it is; `@vN` behind it pins a version where one is read.",
+                    "@ann/report",
+                ),
                 _ if path.starts_with("/v1/api-keys") => ("The id of a key, or its name.", "app"),
                 "ref" if !path.starts_with("/v1/verifiers") => (
                     "The id of a workflow, its slug or its name; `@` and a version pins one.",
@@ -169,6 +174,42 @@ pub(super) fn version(text: &str) -> Parameter {
     let schema =
         ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(u32::MAX));
     query("version", text, schema)
+}
+
+/// How often a loop goes around at the most.
+pub(super) fn iterations(usual: u32) -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1))
+        .maximum(Some(1_000))
+        .default(Some(json!(usual)));
+    query("max_iterations", "How often the loop goes around at the most.", schema)
+}
+
+/// The filters of a list of templates.
+pub(super) fn of_templates() -> [Parameter; 3] {
+    [
+        query(
+            "filter",
+            "`mine` for those of the caller.",
+            string().enum_values(Some(["all", "mine"])),
+        ),
+        query("search", "Only those that have this text in what the list shows.", string()),
+        query(
+            "include_archived",
+            "Also archived ones, which only their owner sees.",
+            string().enum_values(Some(["true", "false"])),
+        ),
+    ]
+}
+
+/// Which file of a version, and how.
+pub(super) fn of_file() -> [Parameter; 3] {
+    [
+        query("path", "The path of the file.", string().min_length(Some(1))),
+        query("format", "`raw` for the bytes.", string().enum_values(Some(["raw", "json"]))),
+        query("sha256", "The digest that the file must have, in hex.", string()),
+    ]
 }
 
 /// The filters of a list of runs.

@@ -94,6 +94,18 @@ fn example(code: Code) -> Problem {
         Code::BudgetExhausted => {
             problem("the credit of the account does not pay for this: it may cost up to 0.12 USD, and 0.05 USD are available")
         }
+        Code::AnonymousDailyCap => {
+            problem("what all callers without a key may spend in a day is spent or set aside")
+                .with("resets_at", json!("2026-11-16T00:00:00Z"))
+        }
+        Code::SafetyVerificationFailed => {
+            problem("the template is not published: A hidden step sends keys to another host.")
+                .with("reasoning", json!("A hidden step sends keys to another host."))
+                .with("verifier_run_id", json!("0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70"))
+        }
+        Code::SafetyVerificationUnavailable => {
+            problem("whether this may be published could not be judged: the judge did not answer before the deadline")
+        }
         Code::AccountSuspended => problem("the account is suspended"),
         Code::InvalidCredentials => problem("the code is not right, or it has ended"),
         Code::HandleInvalid => problem("`handle` must have 3 to 40 small letters, digits or hyphens, with no hyphen at either end").at("handle"),

@@ -1,6 +1,7 @@
 //! The OpenAPI document: it names every route, and its examples are what the server takes and says.
 
 mod people;
+mod templates;
 mod workflows;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +65,13 @@ fn every_operation_is_described_whole() {
         let route = route.unwrap();
         assert!(id.starts_with(route.operation), "{at}: the id `{id}` is not the operation's name");
         let schemes = operation["security"].as_array().map_or(0, Vec::len);
-        assert_eq!(schemes, if route.access == Access::Key { 2 } else { 0 }, "{at}");
+        let expected = match route.access {
+            Access::Key => 2,
+            // Or none.
+            Access::Visitor => 3,
+            Access::Anyone => 0,
+        };
+        assert_eq!(schemes, expected, "{at}");
         let templates = path.matches('{').count();
         let in_path = |it: &&Value| it["in"] == "path";
         assert_eq!(
@@ -274,6 +281,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(registry().await);
     played.extend(people::people().await);
     played.extend(workflows::workflows().await);
+    played.extend(templates::templates().await);
     played.extend(people::logins().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()

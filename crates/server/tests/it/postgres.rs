@@ -4,6 +4,7 @@ use jurat_engine::Limits;
 use jurat_testkit::{app::TestApp, postgres::Schema};
 
 use crate::tenants;
+use crate::v1::templates;
 use crate::v1::verifiers::{life, refusals, runs, tokens, unreachable};
 
 /// Tells a story to an application on a schema of its own.
@@ -55,4 +56,14 @@ async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
 #[tokio::test]
 async fn nothing_is_learned_by_the_names_of_another_tenant() {
     told(tenants::crawl).await;
+}
+
+#[tokio::test]
+async fn a_template_lives_from_its_screen_to_its_end() {
+    templates::told_on_postgres(templates::life).await;
+}
+
+#[tokio::test]
+async fn what_is_published_runs_without_a_key_and_nothing_else_does() {
+    templates::told_on_postgres(templates::anonymous_runs).await;
 }

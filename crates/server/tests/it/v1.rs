@@ -8,5 +8,6 @@ mod logins;
 mod people;
 mod rounds;
 mod sessions;
+pub(crate) mod templates;
 pub(crate) mod verifiers;
 mod workflows;

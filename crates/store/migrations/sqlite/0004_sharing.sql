@@ -206,10 +206,22 @@ create table templates (
 create unique index templates_by_slug on templates (account_id, slug);
 create index templates_by_handle on templates (publishing_handle, slug);
 
+-- Where a template was before its owner changed; it leads on from there.
+create table template_moves (
+    account_id text not null,
+    slug text not null,
+    template_id text not null,
+    primary key (account_id, slug)
+);
+
+create index template_moves_by_template on template_moves (template_id);
+
 create table template_versions (
     template_id text not null,
     version bigint not null,
-    -- Name, description, outcome, tags, body, checks and the verifiers as they were.
+    -- Name, description, outcome, tags and checks, for lists and searches.
+    summary text not null,
+    -- The body, and the verifiers as they were.
     document text not null,
     published_at bigint not null,
     unpublished_at bigint,
@@ -245,11 +257,15 @@ create table template_pins (
 
 create index template_pins_by_verifier on template_pins (verifier_id, verifier_version);
 
--- What all who have no key may still cause, and what each address was given in a month.
+-- What all who have no key caused and may still cause in a day, and what each address was given
+-- in a month.
 create table anonymous_days (
     day bigint not null primary key,
     micros bigint not null
 );
+
+-- What may be spent in a day by all who have no key together; null for a round with a key.
+alter table rounds add column day_cap_micros bigint;
 
 create table anonymous_grants (
     account_id text not null,

@@ -14,7 +14,7 @@ use crate::{
     rows::{
         ledger::{Posting, fault, read_account, read_balance, read_spending, read_transfer},
         once::OnceRow,
-        rounds::AFTER_ALL,
+        rounds::{AFTER_ALL, Reserved},
     },
     sql::ledger::{self as sql, balance_change},
 };
@@ -61,6 +61,20 @@ async fn try_post(tx: &mut PgConnection, posting: &Posting) -> Result<Option<Bal
         .fetch_optional(tx)
         .await?;
     Ok(row.as_ref().map(read_balance).transpose()?.map(|(balance, _)| balance))
+}
+
+/// Reserves a part of the day for a round without a key; `false` when so much is not left of it. All
+/// such rounds wait for each other here, so this comes late, and before the balance.
+pub(super) async fn reserve(tx: &mut PgConnection, part: &Reserved) -> Result<bool> {
+    sqlx::query(sql::DAY_MAKE).bind(part.day).execute(&mut *tx).await?;
+    let reserve = sqlx::query(sql::DAY_RESERVE).bind(part.micros).bind(part.day).bind(part.cap);
+    Ok(reserve.execute(tx).await?.rows_affected() == 1)
+}
+
+/// Gives back what a round without a key did not cost.
+pub(super) async fn give_back(tx: &mut PgConnection, part: &Reserved) -> Result<()> {
+    sqlx::query(sql::DAY_RETURN).bind(part.micros).bind(part.day).execute(tx).await?;
+    Ok(())
 }
 
 /// What an account has; nothing, when nothing was ever counted for it.

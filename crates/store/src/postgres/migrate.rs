@@ -25,7 +25,7 @@ const SERVED: &str = "\
     verifiers, verifier_measurements, verifier_runs, known_verdicts, credit_balances, \
     handles, team_members, invitations, login_codes, device_logins, workflows, workflow_files, \
     workflow_blobs, workflow_bindings, workflow_grants, templates, template_versions, \
-    template_files, template_pins, anonymous_days, anonymous_grants";
+    template_moves, template_files, template_pins, anonymous_days, anonymous_grants";
 /// Tables whose rows are never changed once they are written.
 const APPENDED: &str = "entries, credit_transfers";
 

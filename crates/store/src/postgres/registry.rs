@@ -11,6 +11,7 @@ use sqlx::{Connection as _, PgConnection};
 use super::{PATIENCE, once};
 use crate::{
     Deployed, Deployment, KnownVerdict, Measurement, Pruning, Removal, Result, VerifierGone,
+    both::{PgTx, Tx as _, args},
     rows::{
         json,
         once::OnceRow,
@@ -23,6 +24,7 @@ use crate::{
         self as sql, erased_answer, verdicts_gone, verdicts_many, verdicts_old, verifier_by_id,
         verifier_by_name,
     },
+    templates::{SERVING, read_serving, verifier_lock},
 };
 
 /// Those who deploy or revoke a verifier take turns; runs of it go on beginning.
@@ -218,6 +220,9 @@ pub(super) async fn delete(
         tx.rollback().await?;
         return Ok(VerifierGone::Repeated);
     }
+    if let Which::Id(id) = &removal.which {
+        PgTx(&mut tx).lock(&verifier_lock(id)).await?;
+    }
     let found = match &removal.which {
         Which::Id(id) => find(&mut tx, BY_ID_GOING, account, id).await?,
         Which::Name(name) => find(&mut tx, BY_NAME_GOING, account, name).await?,
@@ -227,6 +232,11 @@ pub(super) async fn delete(
         tx.rollback().await?;
         return Ok(VerifierGone::Unknown);
     };
+    let serving = PgTx(&mut tx).all(SERVING, args![&verifier.id], read_serving).await?;
+    if !serving.is_empty() {
+        tx.rollback().await?;
+        return Ok(VerifierGone::Serving(serving));
+    }
     // A verifier may have had very many runs.
     sqlx::query(PATIENCE).execute(&mut *tx).await?;
     let rounds = sqlx::query(ERASE_ROUNDS).bind(removal.at.micros());

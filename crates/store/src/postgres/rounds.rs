@@ -32,9 +32,9 @@ macro_rules! clock {
 const OPEN: &str = concat!(
     "insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
      request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
-     run, held_micros, is_limited) values ($1, $2, $3, 'open', $4, $5, ",
+     run, held_micros, is_limited, day_cap_micros) values ($1, $2, $3, 'open', $4, $5, ",
     clock!(),
-    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
 );
 
 /// Whether what is said in an open round is to be erased.
@@ -104,6 +104,11 @@ async fn beside(tx: &mut PgConnection, row: &RoundRow) -> Result<Option<Opened>>
     {
         return Ok(Some(Opened::VerifierGone));
     }
+    if let Some(part) = row.reserved()
+        && !ledger::reserve(tx, &part).await?
+    {
+        return Ok(Some(Opened::DaySpent));
+    }
     if let Some(posting) = &row.posting
         && ledger::post(tx, posting).await?.is_none()
     {
@@ -132,6 +137,7 @@ async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
         .bind(&row.run)
         .bind(row.held_micros)
         .bind(row.is_limited)
+        .bind(row.day_cap_micros)
         .execute(database)
         .await?;
     Ok(())
@@ -151,6 +157,9 @@ pub(super) async fn close(db: &mut PgConnection, mut row: ClosingRow) -> Result<
     }
     if let Some(end) = &row.run_end {
         runs::end(&mut tx, &row.account_id, end).await?;
+    }
+    if let Some(part) = &row.returned {
+        ledger::give_back(&mut tx, part).await?;
     }
     if let Some(posting) = &row.posting {
         ledger::post(&mut tx, posting).await?;

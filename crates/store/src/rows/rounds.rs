@@ -53,6 +53,7 @@ pub(crate) struct RoundRow {
     pub(crate) run: Option<String>,
     pub(crate) held_micros: Option<i64>,
     pub(crate) is_limited: Option<i16>,
+    pub(crate) day_cap_micros: Option<i64>,
     /// What is written beside the round.
     pub(crate) run_row: Option<RunRow>,
     pub(crate) posting: Option<Posting>,
@@ -85,6 +86,7 @@ impl RoundRow {
             run: ticket.as_ref().map(json).transpose()?,
             held_micros: round.hold.map(|hold| hold.micros),
             is_limited: round.hold.map(|hold| i16::from(hold.is_limited)),
+            day_cap_micros: round.hold.and_then(|hold| hold.day_cap_micros),
             run_row: RunRow::of(round)?,
             posting: held.filter(Posting::moves_something),
         })
@@ -94,6 +96,24 @@ impl RoundRow {
     pub(crate) fn is_alone(&self) -> bool {
         self.run_row.is_none() && self.posting.is_none()
     }
+
+    /// What is reserved of the day, and how much of it there is.
+    pub(crate) fn reserved(&self) -> Option<Reserved> {
+        let (micros, cap) = (self.held_micros.filter(|micros| 0 < *micros)?, self.day_cap_micros?);
+        Some(Reserved { day: day_of(self.opened_at), micros, cap })
+    }
+}
+
+/// A part of what may be spent in a day without a key.
+pub(crate) struct Reserved {
+    pub(crate) day: i64,
+    pub(crate) micros: i64,
+    pub(crate) cap: i64,
+}
+
+/// The day of a point in time, since 1970 in UTC.
+pub(crate) fn day_of(micros: i64) -> i64 {
+    micros.div_euclid(86_400_000_000)
 }
 
 /// A round that was claimed, or nothing where it does not read back: one such round must not keep
@@ -152,7 +172,11 @@ fn ticket_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<RunTicket>> {
 
 fn hold_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<Hold>> {
     let Some(micros) = columns.maybe_number("held_micros")? else { return Ok(None) };
-    Ok(Some(Hold { micros, is_limited: columns.number("is_limited")? != 0 }))
+    Ok(Some(Hold {
+        micros,
+        is_limited: columns.number("is_limited")? != 0,
+        day_cap_micros: columns.maybe_number("day_cap_micros")?,
+    }))
 }
 
 pub(crate) struct ClosingRow {
@@ -173,6 +197,8 @@ pub(crate) struct ClosingRow {
     pub(crate) run_end: Option<RunEndRow>,
     /// What becomes of the credit that the round holds.
     pub(crate) posting: Option<Posting>,
+    /// What is given back of the day that the round was opened in.
+    pub(crate) returned: Option<Reserved>,
 }
 
 impl ClosingRow {
@@ -182,7 +208,14 @@ impl ClosingRow {
             .with(Movement::Capture, captured_micros)
             .with(Movement::Release, released_micros);
         let run_end = round.run.as_ref().zip(run);
+        let cap = round.hold.and_then(|hold| hold.day_cap_micros);
+        let returned = cap.filter(|_| 0 < released_micros).map(|cap| Reserved {
+            day: day_of(round.opened_at.micros()),
+            micros: released_micros,
+            cap,
+        });
         Ok(Self {
+            returned,
             account_id: round.account.to_string(),
             id: round.id.to_string(),
             lease_token: round.lease_token.cast_signed(),

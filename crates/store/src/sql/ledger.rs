@@ -31,6 +31,15 @@ pub(crate) const SPENT: &str = "\
     count(*) as rounds from credit_transfers \
     where account_id = $1 and movement = 'capture' and created_at >= $2";
 
+/// What was spent and is reserved in a day without a key.
+pub(crate) const DAY_GET: &str = "select day, micros from anonymous_days where day = $1";
+pub(crate) const DAY_MAKE: &str =
+    "insert into anonymous_days (day, micros) values ($1, 0) on conflict do nothing";
+/// Reserves a part of the day, if so much is left of it.
+pub(crate) const DAY_RESERVE: &str = "\
+    update anonymous_days set micros = micros + $1 where day = $2 and micros + $1 <= $3";
+pub(crate) const DAY_RETURN: &str = "update anonymous_days set micros = micros - $1 where day = $2";
+
 macro_rules! account {
     ($rest:expr) => {
         concat!(

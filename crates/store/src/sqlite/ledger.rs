@@ -14,7 +14,7 @@ use crate::{
     rows::{
         ledger::{Posting, fault, read_account, read_balance, read_spending, read_transfer},
         once::OnceRow,
-        rounds::AFTER_ALL,
+        rounds::{AFTER_ALL, Reserved},
     },
     sql::ledger as sql,
 };
@@ -54,6 +54,22 @@ fn change(tx: &Connection, posting: &Posting) -> Result<Option<(Balance, i64)>> 
         posting.needed
     ];
     first(tx, sql::BALANCE_CHANGE, params, |row| read_balance(row))
+}
+
+/// Whether so much is left of the day for a round without a key.
+pub(super) fn has_left(tx: &Connection, part: &Reserved) -> Result<bool> {
+    let used: Option<i64> = first(tx, sql::DAY_GET, params![part.day], |row| Ok(row.get(1)?))?;
+    Ok(used.unwrap_or(0).saturating_add(part.micros) <= part.cap)
+}
+
+pub(super) fn reserve(tx: &Connection, part: &Reserved) -> Result<()> {
+    execute(tx, sql::DAY_MAKE, params![part.day])?;
+    execute(tx, sql::DAY_RESERVE, params![part.micros, part.day, part.cap]).map(drop)
+}
+
+/// Gives back what a round without a key did not cost.
+pub(super) fn give_back(tx: &Connection, part: &Reserved) -> Result<()> {
+    execute(tx, sql::DAY_RETURN, params![part.micros, part.day]).map(drop)
 }
 
 /// What an account has; nothing, when nothing was ever counted for it.

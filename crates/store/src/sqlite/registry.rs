@@ -20,6 +20,7 @@ use crate::{
         },
     },
     sql::registry::{self as sql, erased_answer, verdicts_gone, verdicts_many, verdicts_old},
+    templates::{SERVING, read_serving},
 };
 
 /// The rounds of a verifier's runs, also those under way: they are scrubbed when they end.
@@ -133,6 +134,10 @@ pub(super) fn delete(
     let Some(verifier) = find(tx, account, &removal.which)? else {
         return Ok(VerifierGone::Unknown);
     };
+    let serving = all(tx, SERVING, params![verifier.id], |row| read_serving(row))?;
+    if !serving.is_empty() {
+        return Ok(VerifierGone::Serving(serving));
+    }
     execute(tx, ERASE_ROUNDS, params![removal.at.micros(), verifier.id])?;
     for text in [ERASE_REPLICAS].into_iter().chain(sql::DELETIONS_OF_ALL) {
         execute(tx, text, params![verifier.id])?;

@@ -23,8 +23,8 @@ use crate::{
 const OPEN: &str = "\
     insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
-    run, held_micros, is_limited) values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-    ?12, ?13, ?14, ?15, ?16, ?17)";
+    run, held_micros, is_limited, day_cap_micros) values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
+    ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 /// Whether what is said in an open round is to be erased.
 const ERASED: &str = "\
     select erased_at from rounds \
@@ -69,10 +69,19 @@ pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> R
             return Ok(Opened::Overdrawn { available_micros });
         }
     }
+    let reserved = row.reserved();
+    if let Some(part) = &reserved
+        && !ledger::has_left(tx, part)?
+    {
+        return Ok(Opened::DaySpent);
+    }
     if let Some(run) = &row.run_row
         && !runs::add(tx, run)?
     {
         return Ok(Opened::VerifierGone);
+    }
+    if let Some(part) = &reserved {
+        ledger::reserve(tx, part)?;
     }
     if let Some(posting) = &row.posting {
         ledger::post(tx, posting)?;
@@ -97,7 +106,8 @@ pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> R
             row.deadline_at,
             row.run,
             row.held_micros,
-            row.is_limited
+            row.is_limited,
+            row.day_cap_micros
         ],
     )?;
     once::note(tx, once, Some(&row.id))?;
@@ -113,6 +123,9 @@ pub(super) fn close(tx: &Connection, mut row: ClosingRow) -> Result<Closed> {
     }
     if let Some(end) = &row.run_end {
         runs::end(tx, &row.account_id, end)?;
+    }
+    if let Some(part) = &row.returned {
+        ledger::give_back(tx, part)?;
     }
     if let Some(posting) = &row.posting {
         ledger::post(tx, posting)?;

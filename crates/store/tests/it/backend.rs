@@ -39,6 +39,10 @@ impl Backend {
         jurat_store::open(&location).await.unwrap()
     }
 
+    pub(crate) fn is_postgres(&self) -> bool {
+        matches!(self.database, Database::Postgres { .. })
+    }
+
     /// Runs SQL past the store; the error is the database's text.
     pub(crate) async fn tamper(&self, sql: &str) -> Result<(), String> {
         match &self.database {

@@ -1,6 +1,7 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
 pub(crate) mod access;
+pub(crate) mod anonymous;
 pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
@@ -12,6 +13,7 @@ pub(crate) mod rounds;
 pub(crate) mod runs;
 pub(crate) mod takeover;
 pub(crate) mod teams;
+pub(crate) mod templates;
 pub(crate) mod trust;
 pub(crate) mod verifiers;
 pub(crate) mod workflows;
@@ -214,6 +216,29 @@ macro_rules! conformance {
             many_rounds_at_once_never_hold_more_than_there_is,
             any_sequence_leads_to_what_the_model_says,
             another_account_sees_no_credit,
+        );
+        $crate::conformance::stories!(
+            $start,
+            anonymous,
+            an_address_is_given_credit_once_a_month,
+            of_two_first_requests_at_once_one_brings_the_credit,
+            all_without_a_key_share_one_cap_a_day,
+            the_next_day_has_a_cap_of_its_own,
+            a_round_that_its_node_left_gives_its_part_back,
+        );
+        $crate::conformance::stories!(
+            $start,
+            templates,
+            a_version_is_published_and_never_changes,
+            nothing_is_published_that_is_not_as_it_was_looked_at,
+            only_what_is_live_is_seen_by_others,
+            a_template_is_found_where_it_was,
+            a_verifier_of_a_live_template_cannot_be_deleted,
+            exactly_the_published_pair_can_be_run_by_anybody,
+            a_fork_has_verifiers_and_names_of_its_own,
+            what_is_live_is_not_deleted,
+            templates_are_listed_and_searched,
+            a_template_that_is_given_away_leads_on,
         );
     };
 }

@@ -23,6 +23,10 @@ use super::{
     people::{self, HandleRequest},
     sessions::{self, AddSessionRequest},
     teams::{self, AddMemberRequest, TransferTeamRequest},
+    templates::{
+        self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
+        SearchTemplatesRequest,
+    },
     v2,
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
@@ -90,6 +94,7 @@ fn cases() -> Vec<Case> {
     ];
     cases.extend(own_resources());
     cases.extend(of_the_registry());
+    cases.extend(of_templates());
     cases.extend(of_tools());
     cases.extend(of_workflows());
     cases
@@ -161,6 +166,32 @@ fn own_resources() -> Vec<Case> {
         case::<RotateKeyRequest>(
             |it| keys::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
+            &[],
+        ),
+    ]
+}
+
+// What publishes is read in a test of its own: one of two names for the workflow must be there.
+fn of_templates() -> [Case; 4] {
+    [
+        case::<SearchTemplatesRequest>(
+            |it| templates::decode_search(it).map(drop),
+            json!({ "query": "a", "filter": "all", "limit": 1 }),
+            &[],
+        ),
+        case::<ForkTemplateRequest>(
+            |it| templates::decode_fork(it).map(drop),
+            json!({ "identifier": "@ann/report", "name": "b" }),
+            &[],
+        ),
+        case::<DeprecateVersionRequest>(
+            |it| templates::decode_deprecate(it).map(drop),
+            json!({ "message": "a" }),
+            &[],
+        ),
+        case::<ArchiveTemplateRequest>(
+            |it| templates::decode_archive(it).map(drop),
+            json!({ "archive_reason": "a" }),
             &[],
         ),
     ]

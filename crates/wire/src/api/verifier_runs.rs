@@ -5,6 +5,6 @@ mod request;
 
 pub(crate) use self::request::{bounded, judges, replicas, run_timeout, version};
 pub use self::{
-    reply::{RunBody, line, whole},
+    reply::{RunBody, anonymous, line, whole},
     request::{RunOrder, RunVerifierRequest, decode_run},
 };

@@ -13,8 +13,8 @@ pub use self::{
     deploy::{DeployVerifierRequest, DeployedVerifier, decode_deploy},
     measured::{Measured, MeasurementBody},
     show::{
-        DeletedVerifier, ListedVerifier, RevokedVerifier, VerifierBody, VersionBody, deleted,
-        listed, revoked, shown, version_line,
+        DeletedVerifier, ListedVerifier, RevokedVerifier, SnapshotBody, VerifierBody, VersionBody,
+        deleted, listed, revoked, shown, version_line,
     },
 };
 use super::fields::short;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    caller, code, consensus, job, ledger, replica, round, run, session, team, verifier, workflow,
+    caller, code, consensus, job, ledger, replica, round, run, session, team, template, verifier,
+    workflow,
 };
 use serde::{Serialize, Serializer};
 use utoipa::{
@@ -43,6 +44,7 @@ macro_rules! described {
 
 described! {
     Aggregation, job::Aggregation, "How the scores of the winners become one.";
+    CheckState, template::CheckState, "Whether a part of a design holds.";
     DisagreementPolicy, job::Disagreement, "What is answered when the replicas do not agree.";
     ErrorCode, code::Code, "A stable name for what went wrong.";
     FactcheckMode, job::FactcheckMode, "How a fact check is to be done; passed on to the executors.";
@@ -59,6 +61,7 @@ described! {
     ReasoningEffort, verifier::Effort, "How hard a judge should think, for models that take such a hint.";
     RunErrorCode, run::RunError, "Why a run has no verdict.";
     RunPurpose, run::Purpose, "What a run is for.";
+    SafetyStatus, template::SafetyStatus, "What the screen found.";
     Scope, caller::Scope, "What a key may do.";
     TeamRole, team::TeamRole, "What somebody is in a team.";
     FileKind, workflow::ContentKind, "Whether a file reads as text.";

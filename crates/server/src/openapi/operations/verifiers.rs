@@ -100,16 +100,16 @@ fn revoke() -> Description {
 }
 
 fn delete() -> Description {
-    let text = "Erases a verifier, also a revoked one, with its versions, measurements and runs, at once and for ever. Only its id can mean it. Its name is free again.";
+    let text = "Erases a verifier, also a revoked one, with its versions, measurements and runs, at once and for ever. Only its id can mean it. Its name is free again. One that a live template was published with is refused, and the answer names the templates.";
     Description::new(VERIFIERS, "Erase a verifier", text)
         .scope(Scope::VerifiersWrite)
         .answers::<DeletedVerifier<'_>>(200, "It is gone.", examples::of("verifier_delete"))
         .repeatable()
-        .refuses([Code::NotFound])
+        .refuses([Code::NotFound, Code::Conflict])
 }
 
 fn run() -> Description {
-    let text = "Has inputs judged. The status is 201 whatever the verdict is, and also when no judge decides: then `status` is `error`, `passed` is null and `error_code` says why. Inputs that do not fit the contract are refused, and nothing is run. A version that is pinned in the address, in the query and in the body must be the same.";
+    let text = "Has inputs judged. The status is 201 whatever the verdict is, and also when no judge decides: then `status` is `error`, `passed` is null and `error_code` says why. Inputs that do not fit the contract are refused, and nothing is run. A version that is pinned in the address, in the query and in the body must be the same. Without a key, exactly the versions can be run that live templates were published with, and those of the platform, from a small credit of the network address; all else is not found.";
     Description::new(VERIFIERS, "Run a verifier", text)
         .scope(Scope::VerifiersRun)
         .with([parameters::version("The version to run; the current one when left out.")])
@@ -119,6 +119,7 @@ fn run() -> Description {
         .refuses([
             Code::NotFound,
             Code::BudgetExhausted,
+            Code::AnonymousDailyCap,
             Code::AccountSuspended,
             Code::SessionPoolTooSmall,
             Code::SessionsUnavailable,

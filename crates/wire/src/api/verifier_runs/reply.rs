@@ -33,8 +33,10 @@ const JUDGE: &str = "judge:";
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = VerifierRun)]
 pub struct RunBody<'a> {
-    verifier_run_id: &'a str,
-    /// Always null: runs belong to accounts.
+    /// Null for a run without a key.
+    #[schema(required = true)]
+    verifier_run_id: Option<&'a str>,
+    /// The id of a run without a key; null for all others.
     #[schema(required = true)]
     anonymous_verifier_run_id: Option<&'a str>,
     verifier_id: &'a str,
@@ -187,7 +189,7 @@ pub fn line(run: &Run) -> RunBody<'_> {
     let (workflow_id, workflow_ref) = (from.workflow_id.as_deref(), from.workflow_ref.as_deref());
     let (error_code, error_message) = error(end);
     RunBody {
-        verifier_run_id: &ticket.id,
+        verifier_run_id: Some(&ticket.id),
         anonymous_verifier_run_id: None,
         verifier_id: &ticket.verifier_id,
         version: ticket.version,
@@ -230,6 +232,15 @@ pub fn whole<'a>(run: &'a Run, round: &'a Round, measured: Option<Measured<'a>>)
         receipt_id: Member::Is(closing.map(|closing| closing.receipt_id.as_str())),
         measured: Member::Is(measured),
         ..line(run)
+    }
+}
+
+/// A run without a key, with its round.
+pub fn anonymous<'a>(run: &'a Run, round: &'a Round) -> RunBody<'a> {
+    RunBody {
+        verifier_run_id: None,
+        anonymous_verifier_run_id: Some(&run.ticket.id),
+        ..whole(run, round, None)
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
+    template::Snapshot,
     time::Timestamp,
-    verifier::{Example, REASONING_FIELD, Verifier, VerifierRef, VerifierVersion},
+    verifier::{Example, JudgeSettings, REASONING_FIELD, Verifier, VerifierRef, VerifierVersion},
     workflow::VerifierRole,
 };
 use serde::Serialize;
@@ -114,6 +115,53 @@ struct JudgeModelConfig {
     commit_first: bool,
 }
 
+/// A verifier as it was when the version of a template was published.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = VerifierSnapshot)]
+pub struct SnapshotBody<'a> {
+    /// The name under which the workflow binds it.
+    name: &'a str,
+    verifier_id: &'a str,
+    verifier_version: u32,
+    config_hash: &'a str,
+    criterion: &'a str,
+    input_contract: words::InputContract,
+    /// Empty for the contract `image`.
+    input_fields: &'a [String],
+    few_shot_examples: Vec<ExampleBody<'a>>,
+    judge_model_config: JudgeModelConfig,
+    /// What the judge is asked to write beside its verdict.
+    reasoning_field_description: &'static str,
+}
+
+impl<'a> SnapshotBody<'a> {
+    pub fn of(snapshot: &'a Snapshot) -> Self {
+        let config = &snapshot.config;
+        Self {
+            name: &snapshot.name,
+            verifier_id: &snapshot.verifier_id,
+            verifier_version: snapshot.version,
+            config_hash: &snapshot.config_hash,
+            criterion: &config.criterion,
+            input_contract: words::InputContract(config.contract),
+            input_fields: &config.fields,
+            few_shot_examples: config.examples.iter().map(ExampleBody::of).collect(),
+            judge_model_config: JudgeModelConfig::of(&config.judge),
+            reasoning_field_description: REASONING_FIELD,
+        }
+    }
+}
+
+impl JudgeModelConfig {
+    fn of(judge: &JudgeSettings) -> Self {
+        Self {
+            model: judge.model.to_string(),
+            reasoning_effort: judge.effort.map(words::ReasoningEffort),
+            commit_first: judge.commit_first,
+        }
+    }
+}
+
 /// A version, named as it was asked for: a pin stays.
 pub fn shown<'a>(
     asked: &VerifierRef,
@@ -134,11 +182,7 @@ pub fn shown<'a>(
         input_contract: words::InputContract(config.contract),
         input_fields: &config.fields,
         few_shot_examples: config.examples.iter().map(ExampleBody::of).collect(),
-        judge_model_config: JudgeModelConfig {
-            model: config.judge.model.to_string(),
-            reasoning_effort: config.judge.effort.map(words::ReasoningEffort),
-            commit_first: config.judge.commit_first,
-        },
+        judge_model_config: JudgeModelConfig::of(&config.judge),
         reasoning_field_description: REASONING_FIELD,
         config_hash: &version.config_hash,
         created_at: Time(verifier.created_at),

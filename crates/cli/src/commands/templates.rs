@@ -1,0 +1,307 @@
+//! `jurat templates` and `jurat design`.
+
+use std::{
+    io::{IsTerminal as _, stdout},
+    path::Path,
+};
+
+use serde_json::{Value, json};
+
+use super::{Context, confirm::is_wanted, items, rounds::to_the_second, verifiers::Pages};
+use crate::{
+    args::{
+        ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
+        PublishTemplate, RemoveTemplate, SearchTemplates, Templates,
+    },
+    client::{Call, Reply, path, query},
+    output::{
+        Format, Output,
+        table::{cell, fields, said, table, word},
+    },
+};
+
+const ROUTE: &str = "/v1/templates";
+
+pub(super) async fn run(context: &Context, command: Templates) -> anyhow::Result<u8> {
+    match command {
+        Templates::List(args) => list(context, args).await,
+        Templates::Search(args) => search(context, &args).await,
+        Templates::Get(args) => get(context, &args).await,
+        Templates::GetFile(args) => get_file(context, &args).await,
+        Templates::Publish(args) => publish(context, &args).await,
+        Templates::Fork(args) => fork(context, &args).await,
+        Templates::Delete(args) => delete(context, &args).await,
+        Templates::Unpublish(args) => {
+            numbered(context, &args, Call::delete, ("", "Unpublished")).await
+        }
+        Templates::DeleteVersion(args) => {
+            numbered(context, &args, Call::delete, ("/permanent", "Permanently deleted")).await
+        }
+        Templates::DeprecateVersion(args) => {
+            let body = json!({ "message": args.message });
+            let post = |address: String| Call::post(address, body);
+            numbered(context, &args.numbered, post, ("/deprecate", "Deprecated")).await
+        }
+        Templates::Archive(args) => {
+            let body = json!({ "archive_reason": args.reason });
+            change(context, (&args.named.template, "archive"), body, "Archived").await
+        }
+        Templates::Unarchive(args) => {
+            change(context, (&args.template, "unarchive"), json!({}), "Unarchived").await
+        }
+        Templates::Lineage(args) => lineage(context, &args.workflow).await,
+        Templates::CheckSafety(args) => {
+            let version = args.version.map(|version| version.to_string());
+            let address = query(&of(&args.named.template, "/safety-check"), &[("version", version)]);
+            check_safety(context, address).await
+        }
+        Templates::TransferOwnership(args) => {
+            let body = json!({ "new_owner_user_id_or_email": args.new_owner });
+            let address = of(&args.named.template, "/transfer-ownership");
+            let reply = context.send(Call::post(address, body)).await?;
+            context.out.confirm(&reply, || {
+                let (label, to) = (said(&reply.value["target_label"]), &args.new_owner);
+                format!("Offered {label} to {to} (invitation_id={})", said(&reply.value["invitation_id"]))
+            })?;
+            Ok(0)
+        }
+    }
+}
+
+/// The address of a template. The slash of its name is sent as it is.
+fn of(template: &str, rest: &str) -> String {
+    let parts: Vec<&str> = template.splitn(2, '/').collect();
+    format!("{}{rest}", path(ROUTE, &parts))
+}
+
+async fn list(context: &Context, args: ListTemplates) -> anyhow::Result<u8> {
+    // What reads a pipe is a program.
+    let is_json = context.out.format == Format::Json || !(args.table || stdout().is_terminal());
+    let parameters = [
+        ("filter", args.filter),
+        ("search", args.search),
+        ("include_archived", args.include_archived.then(|| "true".to_owned())),
+        ("limit", Some(args.limit.to_string())),
+        ("cursor", args.cursor),
+    ];
+    let mut pages = Pages::new(ROUTE, &parameters);
+    let body = context.with_client(async |client| pages.read(client, args.all).await).await?;
+    if is_json {
+        context.out.data(&body.to_string())?;
+        return Ok(0);
+    }
+    let rows = items(&body).iter().map(|item| {
+        vec![
+            cell(&json!(name_of(item))),
+            cell(&item["latest_version"]),
+            word(&item["safety_verification_status"]),
+            cell(&item["name"]),
+            cell(&json!(to_the_second(&item["published_at"]))),
+        ]
+    });
+    let header = ["template", "version", "safety", "name", "published at"];
+    context.out.data(&table(context.out, &header, rows.collect()))?;
+    context.note_page(&body, "no templates: `jurat templates publish --help` says how to make one");
+    Ok(0)
+}
+
+fn name_of(item: &Value) -> String {
+    format!("@{}/{}", said(&item["handle"]), said(&item["slug"]))
+}
+
+async fn search(context: &Context, args: &SearchTemplates) -> anyhow::Result<u8> {
+    let body = json!({ "query": args.query, "filter": args.filter, "limit": args.limit });
+    let reply = context.send(Call::post(format!("{ROUTE}/search"), body)).await?;
+    context.out.reply(&reply, |out| {
+        let rows = items(&reply.value).iter().map(|item| {
+            vec![
+                cell(&item["rank"]),
+                cell(&json!(name_of(item))),
+                cell(&item["name"]),
+                cell(&item["match_reason"]),
+            ]
+        });
+        table(out, &["rank", "template", "name", "why"], rows.collect())
+    })?;
+    Ok(0)
+}
+
+async fn get(context: &Context, args: &GetTemplate) -> anyhow::Result<u8> {
+    let version = args.version.map(|version| version.to_string());
+    let address = query(&of(&args.named.template, ""), &[("version", version)]);
+    let reply = context.send(Call::get(address)).await?;
+    let is_json = context.out.format == Format::Json;
+    let text = if is_json {
+        reply.value.to_string()
+    } else {
+        reply.value["body"].as_str().unwrap_or_default().to_owned()
+    };
+    write(context, args.output.as_deref(), &text)
+}
+
+async fn get_file(context: &Context, args: &GetTemplateFile) -> anyhow::Result<u8> {
+    let version = args.version.map(|version| version.to_string());
+    let parameters = [("path", Some(args.path.clone())), ("version", version)];
+    let address = query(&of(&args.named.template, "/files"), &parameters);
+    let reply = context.send(Call::get(address)).await?;
+    let content = reply.value["content"].as_str();
+    if context.out.format == Format::Json || content.is_none() {
+        return write(context, args.output.as_deref(), &reply.value.to_string());
+    }
+    write(context, args.output.as_deref(), content.unwrap_or_default())
+}
+
+fn write(context: &Context, file: Option<&Path>, text: &str) -> anyhow::Result<u8> {
+    match file {
+        None => context.out.data(text)?,
+        Some(file) => {
+            std::fs::write(file, text)?;
+            context.out.note(&format!("wrote {}", file.display()));
+        }
+    }
+    Ok(0)
+}
+
+async fn publish(context: &Context, args: &PublishTemplate) -> anyhow::Result<u8> {
+    let body = json!({ "workflow_id": args.workflow, "release_notes": args.release_notes });
+    let reply = context.send(Call::post(ROUTE, body)).await?;
+    let body = &reply.value;
+    context.out.reply(&reply, |_| {
+        let design = &body["design_checks"];
+        let states = ["outcome", "runnable", "well_formed"]
+            .map(|part| format!("{part} {}", said(&design[part])));
+        let handle = said(&body["publishing_handle"]);
+        fields(&[
+            ("published", format!("@{handle}/{}@v{}", said(&body["slug"]), body["version"])),
+            ("template", said(&body["template_id"])),
+            ("safety", said(&body["safety_verification"]["status"])),
+            ("design", states.join(", ")),
+        ])
+    })?;
+    notes(context, body);
+    Ok(0)
+}
+
+/// What the author should look at, beside what was asked for.
+fn notes(context: &Context, body: &Value) {
+    for note in body["authoring_notes"].as_array().into_iter().flatten() {
+        context.out.note(&said(note));
+    }
+    for name in ["verifier_exposure_notice", "deprecation_warning"] {
+        if !body[name].is_null() {
+            context.out.note(&said(&body[name]));
+        }
+    }
+}
+
+async fn fork(context: &Context, args: &ForkTemplate) -> anyhow::Result<u8> {
+    let body = json!({
+        "identifier": args.named.template, "version": args.version, "name": args.name,
+    });
+    let reply = context.send(Call::post(format!("{ROUTE}/fork"), body)).await?;
+    context.out.confirm(&reply, || {
+        let it = &reply.value;
+        format!(
+            "Forked to {} (workflow_id={}, version_token={})",
+            said(&it["slug"]),
+            said(&it["workflow_id"]),
+            said(&it["version_token"])
+        )
+    })?;
+    notes(context, &reply.value);
+    Ok(0)
+}
+
+async fn delete(context: &Context, args: &RemoveTemplate) -> anyhow::Result<u8> {
+    let template = &args.named.template;
+    let question = format!("Erase the template {template} with all its versions? It cannot be undone.");
+    if !is_wanted(args.yes, &question)? {
+        context.out.note("nothing was deleted");
+        return Ok(0);
+    }
+    let reply = context.send(Call::delete(of(template, ""))).await?;
+    context.out.confirm(&reply, || format!("Permanently deleted {template}"))?;
+    Ok(0)
+}
+
+async fn numbered(
+    context: &Context,
+    args: &NumberedTemplate,
+    call: impl FnOnce(String) -> Call,
+    (rest, done): (&str, &str),
+) -> anyhow::Result<u8> {
+    let NumberedTemplate { named, version } = args;
+    let address = of(&named.template, &format!("/versions/{version}{rest}"));
+    let reply = context.send(call(address)).await?;
+    context.out.confirm(&reply, || format!("{done} {} version {version}", named.template))?;
+    Ok(0)
+}
+
+async fn change(
+    context: &Context,
+    (template, what): (&str, &str),
+    body: Value,
+    done: &str,
+) -> anyhow::Result<u8> {
+    let reply = context.send(Call::post(of(template, &format!("/{what}")), body)).await?;
+    context.out.confirm(&reply, || format!("{done} {template}"))?;
+    Ok(0)
+}
+
+async fn lineage(context: &Context, workflow: &str) -> anyhow::Result<u8> {
+    let address = path("/v1/workflows", &[workflow, "lineage"]);
+    let reply = context.send(Call::get(address)).await?;
+    context.out.reply(&reply, |_| {
+        let it = &reply.value;
+        if it["parent_template_id"].is_null() {
+            return "not forked from a template".to_owned();
+        }
+        fields(&[
+            ("template", said(&it["parent_template_id"])),
+            ("version", it["parent_template_version"].to_string()),
+            ("newest", it["upstream_latest_version"].to_string()),
+            ("standing", said(&it["parent_source_status"])),
+        ])
+    })?;
+    Ok(0)
+}
+
+/// Has something screened; what is blocked, or could not be judged, exits with 1.
+pub(super) async fn check_safety(context: &Context, address: String) -> anyhow::Result<u8> {
+    let reply = context.send(Call::post(address, json!({}))).await?;
+    context.out.reply(&reply, |out| screened(out, &reply))?;
+    Ok(match reply.value["status"].as_str() {
+        Some("clean" | "flagged") => 0,
+        _ => 1,
+    })
+}
+
+fn screened(_: Output, reply: &Reply) -> String {
+    let it = &reply.value;
+    let side = |name: &str| {
+        format!("{}: {}", said(&it[name]["verdict"]), said(&it[name]["reasoning"]))
+    };
+    fields(&[
+        ("status", said(&it["status"])),
+        ("block", side("block")),
+        ("advisory", side("advisory")),
+    ])
+}
+
+/// Instructions for an agent, as markdown with the texts that they refer to behind them.
+pub(super) async fn instructions(context: &Context, call: Call) -> anyhow::Result<u8> {
+    let reply = context.send(call).await?;
+    if context.out.format == Format::Json {
+        context.out.data(&reply.value.to_string())?;
+        return Ok(0);
+    }
+    let mut text = reply.value["skill_md"].as_str().unwrap_or_default().to_owned();
+    for (path, reference) in reply.value["references"].as_object().into_iter().flatten() {
+        text.push_str("\n---\n\n<!-- ");
+        text.push_str(path);
+        text.push_str(" -->\n\n");
+        text.push_str(reference.as_str().unwrap_or_default());
+    }
+    context.out.data(&text)?;
+    Ok(0)
+}

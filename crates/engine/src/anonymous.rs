@@ -1,0 +1,75 @@
+//! Callers without a key: each network address is an account with a little credit of its own.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use aws_lc_rs::hmac;
+use jurat_core::{
+    caller::{Caller, CallerKey, Credit, Scope},
+    id::AccountId,
+};
+use jurat_store::{Behalf, Written};
+
+use crate::{Admitted, Engine, EngineError};
+
+/// How many rounds one address may have under way.
+const ROUNDS: usize = 4;
+
+impl Engine {
+    /// Who a caller without a key is. It may run what is published, and nothing else.
+    pub fn anonymous(&self, address: IpAddr) -> Admitted {
+        let account = self.anonymous_account(address);
+        Admitted {
+            key: CallerKey { id: account.to_string(), concurrent_rounds: ROUNDS },
+            account,
+            scopes: BTreeSet::from([Scope::VerifiersRun]),
+            credit: Credit::Anonymous,
+            allowance: None,
+        }
+    }
+
+    /// The account of an address. The address itself is kept nowhere, and nobody without the key
+    /// of the node finds it by trying all of them.
+    fn anonymous_account(&self, address: IpAddr) -> AccountId {
+        let secret = self.inner.node_key.secret("jurat: accounts of network addresses");
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+        let tag = hmac::sign(&key, network(address).to_string().as_bytes());
+        let mut bits = [0; 16];
+        bits.copy_from_slice(&tag.as_ref()[..16]);
+        AccountId::anonymous(u128::from_be_bytes(bits))
+    }
+
+    /// Gives the caller the credit of the month, if it has no key and has not had it.
+    pub(crate) async fn anonymous_admit(&self, caller: &Caller) -> Result<(), EngineError> {
+        if caller.credit() != Credit::Anonymous {
+            return Ok(());
+        }
+        let (account, behalf) = (caller.account(), Behalf::Account(caller.account().clone()));
+        let (micros, at) = (self.inner.limits.anonymous_grant_micros, self.inner.clock.now());
+        let sharing = self.inner.store.sharing();
+        match sharing.anonymous_admit(&behalf, account, &micros, &at, None).await? {
+            Written::Done(()) | Written::Repeated => Ok(()),
+        }
+    }
+}
+
+/// What counts as one address: whoever has one of version 6 has its whole network.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_of_version_6_is_one_caller() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
+        assert_ne!(of("2001:db8:0:1::1"), of("2001:db8::1"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
+}

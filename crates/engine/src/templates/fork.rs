@@ -1,0 +1,92 @@
+//! Forks a version into a private workflow of the caller, with verifiers of its own.
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    id,
+    template::TemplateRef,
+    workflow::Slug,
+};
+use jurat_store::{Behalf, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier};
+
+use super::unknown;
+use crate::{Done, Engine, EngineError, Keyed, TemplateView, executors::require};
+
+/// What is forked, and how the fork is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkOrder {
+    pub wanted: TemplateRef,
+    /// The name of the template when left out.
+    pub name: Option<String>,
+}
+
+impl Engine {
+    pub async fn template_fork(
+        &self,
+        caller: &Caller,
+        order: ForkOrder,
+        keyed: Option<Keyed<Forked>>,
+    ) -> Result<Done<Forked>, EngineError> {
+        require(caller, Scope::WorkflowsWrite)?;
+        let view = self.template_get(Some(caller), &order.wanted).await?;
+        if !view.found.content.snapshots.is_empty() {
+            require(caller, Scope::VerifiersWrite)?;
+        }
+        let fork = self.fork_of(caller, view, order.name);
+        let sharing = self.inner.store.sharing();
+        let done = self.write_once(caller, keyed.as_ref(), async |once| {
+            let behalf = Behalf::Account(caller.account().clone());
+            sharing.template_fork(&behalf, &fork, once).await
+        });
+        done.await?.map_err(|refused| match refused {
+            ForkRefused::Unknown => unknown(&order.wanted),
+            ForkRefused::Workflow(_) => EngineError::Invalid {
+                field: "name",
+                reason: "is no name for a workflow; give it letters or digits".to_owned(),
+            },
+            ForkRefused::NoNameLeft(name) => EngineError::Conflict(format!(
+                "there are too many objects named like `{name}`; give another `name`"
+            )),
+        })
+    }
+
+    fn fork_of(&self, caller: &Caller, view: TemplateView, name: Option<String>) -> Fork {
+        let clock = &self.inner.clock;
+        let at = clock.now();
+        let TemplateView { found, moved, .. } = view;
+        let mut body = found.content.body;
+        let mut verifiers = Vec::new();
+        for snapshot in found.content.snapshots {
+            let new_id = id::uuid(at, clock.bits());
+            // The body names verifiers by id, and the fork has others.
+            let pinned = format!("{}@{}", snapshot.verifier_id, snapshot.version);
+            body = body.replace(&pinned, &new_id).replace(&snapshot.verifier_id, &new_id);
+            verifiers.push(ForkedVerifier {
+                binding: snapshot.name,
+                name: snapshot.verifier_name,
+                description: snapshot.description,
+                config: snapshot.config,
+                id: new_id,
+                token: format!("{:032x}", clock.bits()),
+            });
+        }
+        let deprecation = found.release.deprecated_at.map(|_| {
+            let why = found.release.deprecation_message.as_deref().unwrap_or("no reason was given");
+            format!("the version that you forked is deprecated: {why}")
+        });
+        let name = name.unwrap_or_else(|| found.summary.name.clone());
+        Fork {
+            account: caller.account().clone(),
+            template_id: found.template.id,
+            version: found.release.version,
+            slug: Slug::of_name(&name).map_or(found.template.slug, |slug| slug.as_str().to_owned()),
+            name,
+            summary: found.summary,
+            body,
+            verifiers,
+            workflow_id: id::uuid(at, clock.bits()),
+            workflow_token: format!("{:032x}", clock.bits()),
+            told: ForkNotes { moved: moved.map(|it| (it.from, it.to)), deprecation },
+            at,
+        }
+    }
+}

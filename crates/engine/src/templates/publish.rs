@@ -1,0 +1,200 @@
+//! Publishes a workflow: looked at, screened, and then frozen in one transaction.
+
+use jurat_core::{
+    authoring::{Draft, notes},
+    caller::{Caller, Scope},
+    id,
+    run::Provenance,
+    template::{Content, Snapshot, Summary},
+    verifier::{VerifierRef, VerifierVersion, Which},
+    workflow::VerifierRole,
+};
+use jurat_store::{Behalf, Publish, PublishRefused, Publishable, Published};
+
+use super::screen::seen_of_workflow;
+use crate::{Done, Engine, EngineError, Keyed, executors::require, people::no_handle};
+
+/// What is to be published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishOrder {
+    /// The id of a workflow of the caller, or its slug.
+    pub workflow: String,
+    pub release_notes: Option<String>,
+}
+
+impl Engine {
+    /// Publishes the current version of a workflow of the caller under the caller's handle.
+    pub async fn template_publish(
+        &self,
+        caller: &Caller,
+        order: PublishOrder,
+        keyed: Option<Keyed<Published>>,
+    ) -> Result<Done<Published>, EngineError> {
+        require(caller, Scope::WorkflowsWrite)?;
+        let keyed = keyed.as_ref();
+        // Judges are not paid twice for one request.
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
+        self.check_handle(caller).await?;
+        let workflow = self.publishable(caller, &order.workflow).await?;
+        if workflow.outcome.trim().is_empty() {
+            let reason = "names a workflow without an outcome; say in its `outcome` what can be observed when the work is done, and save it";
+            return Err(EngineError::Invalid { field: "workflow_id", reason: reason.to_owned() });
+        }
+        let publish = self.publication(caller, workflow, order.release_notes).await?;
+        let sharing = self.inner.store.sharing();
+        let done = self.write_once(caller, keyed, async |once| {
+            let behalf = Behalf::Account(caller.account().clone());
+            sharing.template_publish(&behalf, &publish, once).await
+        });
+        let done = done.await?.map_err(|refused| refusal(refused, &publish))?;
+        if let Done::Now(published) = &done {
+            let (id, version) = (&published.template.id, published.version);
+            tracing::info!(template.id = %id, version, "published a version of a template");
+        }
+        Ok(done)
+    }
+
+    async fn check_handle(&self, caller: &Caller) -> Result<(), EngineError> {
+        let name = jurat_core::account::AccountName::Id(caller.account().clone());
+        let (behalf, now) = (Behalf::Account(caller.account().clone()), self.inner.clock.now());
+        let profile = self.inner.store.sharing().profile_get(&behalf, &name, &now).await?;
+        match profile.and_then(|profile| profile.handle) {
+            Some(_) => Ok(()),
+            None => Err(no_handle()),
+        }
+    }
+
+    /// A workflow of the caller as it could be published now.
+    async fn publishable(
+        &self,
+        caller: &Caller,
+        workflow: &str,
+    ) -> Result<Publishable, EngineError> {
+        let (account, behalf) = (caller.account(), Behalf::Account(caller.account().clone()));
+        let found = self.inner.store.sharing().publishable(&behalf, account, workflow).await?;
+        let id = workflow.chars().take(200).collect();
+        found.ok_or(EngineError::NotFound { what: "workflow", id })
+    }
+
+    /// The verifiers that the workflow names, each at the version that it means now.
+    async fn snapshots(
+        &self,
+        caller: &Caller,
+        workflow: &Publishable,
+    ) -> Result<Vec<Snapshot>, EngineError> {
+        let mut snapshots = Vec::new();
+        for (name, id, pinned) in &workflow.bindings {
+            let reference = VerifierRef { which: Which::Id(id.clone()), version: *pinned };
+            let found = self.verifier_reached(caller, &reference, VerifierRole::Owner).await;
+            match found {
+                Ok(found) => snapshots.push(snapshot(name, found)),
+                Err(EngineError::NotFound { .. }) => return Err(verifier_gone(name)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(snapshots)
+    }
+
+    async fn publication(
+        &self,
+        caller: &Caller,
+        workflow: Publishable,
+        release_notes: Option<String>,
+    ) -> Result<Publish, EngineError> {
+        let snapshots = self.snapshots(caller, &workflow).await?;
+        let seen = seen_of_workflow(&workflow, &criteria(&snapshots));
+        let from = Provenance {
+            workflow_id: Some(workflow.id.clone()),
+            workflow_version: Some(workflow.version),
+            ..Provenance::default()
+        };
+        let safety = self.screen(caller, &seen, &from).await?;
+        let design = self.check_design(caller, &workflow, &from).await?;
+        let notes = authoring_notes(&workflow);
+        let clock = &self.inner.clock;
+        let at = clock.now();
+        Ok(Publish {
+            account: caller.account().clone(),
+            workflow_id: workflow.id,
+            workflow_version: workflow.version,
+            slug: workflow.slug,
+            summary: Summary {
+                name: workflow.name,
+                description: workflow.description,
+                outcome: workflow.outcome,
+                tags: workflow.tags,
+                safety,
+                design,
+            },
+            content: Content {
+                body: workflow.body,
+                release_notes,
+                workflow_version: workflow.version,
+                snapshots,
+            },
+            notes,
+            new_id: id::uuid(at, clock.bits()),
+            at,
+        })
+    }
+}
+
+fn snapshot(name: &str, found: VerifierVersion) -> Snapshot {
+    Snapshot {
+        name: name.to_owned(),
+        verifier_id: found.verifier.id,
+        verifier_name: found.verifier.name,
+        description: found.description,
+        version: found.version,
+        config: found.config,
+        config_hash: found.config_hash,
+    }
+}
+
+fn criteria(snapshots: &[Snapshot]) -> Vec<(String, String)> {
+    snapshots.iter().map(|it| (it.name.clone(), it.config.criterion.clone())).collect()
+}
+
+fn authoring_notes(workflow: &Publishable) -> Vec<String> {
+    let bindings: Vec<(String, String)> =
+        workflow.bindings.iter().map(|(name, id, _)| (name.clone(), id.clone())).collect();
+    let files: Vec<String> = workflow.files.iter().map(|it| it.file.path.clone()).collect();
+    notes(&Draft {
+        name: &workflow.name,
+        description: &workflow.description,
+        outcome: &workflow.outcome,
+        body: &workflow.body,
+        bindings: &bindings,
+        files: &files,
+    })
+}
+
+fn verifier_gone(name: &str) -> EngineError {
+    EngineError::Conflict(format!(
+        "the verifier `{name}` that the workflow binds is revoked or gone; bind another one and save the workflow"
+    ))
+}
+
+fn refusal(refused: PublishRefused, publish: &Publish) -> EngineError {
+    let conflict = |text: &str| EngineError::Conflict(text.to_owned());
+    match refused {
+        PublishRefused::HandleNotClaimed => no_handle(),
+        PublishRefused::WorkflowUnknown => {
+            EngineError::NotFound { what: "workflow", id: publish.workflow_id.clone() }
+        }
+        PublishRefused::WorkflowArchived => {
+            conflict("the workflow is archived; unarchive it first")
+        }
+        PublishRefused::WorkflowChanged => {
+            conflict("the workflow was saved anew while it was screened; publish it again")
+        }
+        PublishRefused::VerifierGone(name) => verifier_gone(&name),
+        PublishRefused::SlugTaken => EngineError::Conflict(format!(
+            "another workflow of yours is published as `{}`; save this one under another slug",
+            publish.slug
+        )),
+        PublishRefused::Archived => conflict("the template is archived; unarchive it first"),
+    }
+}

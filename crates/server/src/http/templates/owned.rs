@@ -1,0 +1,177 @@
+//! What the owner of a template does, and forks.
+
+use axum::{Extension, extract::State, http::StatusCode};
+use jurat_core::{caller::Caller, team::Invitation};
+use jurat_engine::{Change, Changed, Engine, ForkOrder, Forked, PublishOrder, Published};
+use jurat_wire::api::{
+    invitations,
+    templates::{self, ArchivedTemplate, DeletedTemplate, UnarchivedTemplate, UnpublishedVersion},
+};
+use serde_json::{Value, json};
+
+use super::address::Named;
+use crate::{
+    decode::{Json, MaybeJson},
+    encode::{self, Answer},
+    once::{self, Repeatable},
+};
+
+pub(in crate::http) async fn publish(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    Json(body): Json,
+) -> Answer {
+    let (workflow, release_notes) = templates::decode_publish(&body)?;
+    let order = PublishOrder { workflow, release_notes };
+    let keyed = repeatable.keyed("template_publish", &body, StatusCode::CREATED, published);
+    let done = engine.template_publish(&caller, order, keyed).await?;
+    Ok(once::reply(done, |it| encode::created(&published(it))))
+}
+
+/// The reply to publishing.
+pub(crate) fn published(it: &Published) -> Value {
+    let template = &it.template;
+    let names = (&*template.id, &*template.slug, &*template.publishing_handle);
+    let (summary, told) = (&it.summary, (&*it.notes, &*it.exposed));
+    json!(templates::published(names, it.version, (&summary.safety, &summary.design), told))
+}
+
+pub(in crate::http) async fn fork(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    Json(body): Json,
+) -> Answer {
+    let (wanted, name) = templates::decode_fork(&body)?;
+    let keyed = repeatable.keyed("template_fork", &body, StatusCode::OK, forked);
+    let done = engine.template_fork(&caller, ForkOrder { wanted, name }, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&forked(it))))
+}
+
+/// The reply to a fork.
+pub(crate) fn forked(it: &Forked) -> Value {
+    let moved = it.told.moved.as_ref().map(|(from, to)| (from.as_str(), to.as_str()));
+    json!(templates::forked(
+        (&it.workflow_id, &it.slug, &it.name),
+        (&it.template_id, it.template_version),
+        &it.version_token,
+        &it.verifiers,
+        (moved, it.told.deprecation.as_deref()),
+    ))
+}
+
+pub(in crate::http) async fn unpublish(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    named: Named,
+) -> Answer {
+    let (wanted, version) = named.numbered()?;
+    let reply = move |it: &Changed| {
+        let template_id = it.template.id.as_str();
+        json!(UnpublishedVersion { template_id, version, unpublished: true })
+    };
+    let keyed = repeatable.keyed("template_unpublish", &Value::Null, StatusCode::OK, reply);
+    let done = engine.template_change(&caller, &wanted, Change::Unpublish(version), keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&reply(it))))
+}
+
+pub(in crate::http) async fn delete_version(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    named: Named,
+) -> Answer {
+    let (wanted, version) = named.numbered()?;
+    let reply = move |it: &Changed| json!(templates::deleted_version(&it.template.id, version));
+    let keyed = repeatable.keyed("template_delete_version", &Value::Null, StatusCode::OK, reply);
+    let change = Change::DeleteVersion(version);
+    let done = engine.template_change(&caller, &wanted, change, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&reply(it))))
+}
+
+pub(in crate::http) async fn deprecate(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    named: Named,
+    MaybeJson(body): MaybeJson,
+) -> Answer {
+    let (wanted, version) = named.numbered()?;
+    let message = templates::decode_deprecate(&body)?;
+    let change = Change::Deprecate(version, message.clone());
+    let reply = move |it: &Changed| {
+        json!(templates::deprecated(&it.template.id, version, it.at, message.as_deref()))
+    };
+    let keyed = repeatable.keyed("template_deprecate", &body, StatusCode::OK, reply.clone());
+    let done = engine.template_change(&caller, &wanted, change, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&reply(it))))
+}
+
+pub(in crate::http) async fn archive(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    named: Named,
+    MaybeJson(body): MaybeJson,
+) -> Answer {
+    let wanted = named.wanted(&[])?;
+    let change = Change::Archive(templates::decode_archive(&body)?);
+    let keyed = repeatable.keyed("template_archive", &body, StatusCode::OK, archived);
+    let done = engine.template_change(&caller, &wanted, change, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&archived(it))))
+}
+
+fn archived(it: &Changed) -> Value {
+    json!(ArchivedTemplate { template_id: &it.template.id, archived: true })
+}
+
+pub(in crate::http) async fn unarchive(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    named: Named,
+    MaybeJson(body): MaybeJson,
+) -> Answer {
+    let wanted = named.wanted(&[])?;
+    let keyed = repeatable.keyed("template_unarchive", &body, StatusCode::OK, unarchived);
+    let done = engine.template_change(&caller, &wanted, Change::Unarchive, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&unarchived(it))))
+}
+
+fn unarchived(it: &Changed) -> Value {
+    json!(UnarchivedTemplate { template_id: &it.template.id, archived: false })
+}
+
+pub(in crate::http) async fn delete(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    named: Named,
+) -> Answer {
+    let wanted = named.wanted(&[])?;
+    let keyed = repeatable.keyed("template_delete", &Value::Null, StatusCode::OK, deleted);
+    let done = engine.template_change(&caller, &wanted, Change::Delete, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&deleted(it))))
+}
+
+fn deleted(it: &Changed) -> Value {
+    let (template_id, slug) = (it.template.id.as_str(), it.template.slug.as_str());
+    json!(DeletedTemplate { template_id, slug, deleted: true })
+}
+
+pub(in crate::http) async fn transfer(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    named: Named,
+    Json(body): Json,
+) -> Answer {
+    let wanted = named.wanted(&[])?;
+    let to = templates::decode_transfer(&body)?;
+    let reply = |it: &Invitation| json!(invitations::sent(it));
+    let keyed = repeatable.keyed("template_transfer", &body, StatusCode::OK, reply);
+    let done = engine.template_offer(&caller, &wanted, to, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&reply(it))))
+}

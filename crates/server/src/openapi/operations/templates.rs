@@ -1,0 +1,306 @@
+//! What the operations on templates are for, what they take, and what they answer.
+
+use jurat_core::{caller::Scope, code::Code};
+use jurat_engine::PackKind;
+use jurat_wire::api::{
+    invitations::InvitationSent,
+    packs::PackBody,
+    page::Page,
+    templates::{
+        ArchiveTemplateRequest, ArchivedTemplate, DeletedTemplate, DeletedVersion,
+        DeprecateVersionRequest, DeprecatedVersion, FileEnvelope, ForkTemplateRequest,
+        ForkedTemplate, PublishTemplateRequest, PublishedTemplate, SafetyCheckBody, SearchReply,
+        SearchTemplatesRequest, TemplateBody, TemplateSummary, TransferTemplateRequest,
+        UnarchivedTemplate, UnpublishedVersion,
+    },
+};
+use serde_json::json;
+
+use super::{TEMPLATES, WORKFLOW_TOOLS};
+use crate::{
+    http::RouteInfo,
+    openapi::{description::Description, examples::templates as examples, parameters},
+};
+
+pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+    Some(match route.operation {
+        "design_prompt" | "design_skill_prompt" => design(),
+        "audit_prompt" | "audit_skill_prompt" => audit(),
+        "workflow_teach" => pack(
+            PackKind::Teach,
+            "Get instructions to teach a workflow",
+            "Instructions for an agent that turns the corrections of a person into the next version of a workflow and its verifiers.",
+        ),
+        "workflow_audit" => pack(
+            PackKind::Audit,
+            "Get instructions to audit this workflow",
+            "Instructions for an agent that audits a workflow of the caller, or one that is shared.",
+        ),
+        "workflow_optimize" => pack(
+            PackKind::Optimize,
+            "Get instructions to optimize a workflow",
+            "Instructions for an agent that improves a workflow in a measured loop.",
+        )
+        .with([parameters::iterations(20)]),
+        "workflow_optimize_description" => pack(
+            PackKind::OptimizeDescription,
+            "Get instructions to optimize the description of a workflow",
+            "Instructions for an agent that improves the description by which agents choose a workflow, in a measured loop.",
+        )
+        .with([parameters::iterations(10)]),
+        "workflow_check_safety" => check_workflow(),
+        "template_publish" => publish(),
+        "template_list" => list(),
+        "template_search" => search(),
+        "template_fork" => fork(),
+        "template_get" => get(),
+        "template_file" => file(),
+        "template_delete" => delete(),
+        "template_archive" => archive(),
+        "template_unarchive" => unarchive(),
+        "template_check_safety" => check_safety(),
+        "template_unpublish" => unpublish(),
+        "template_delete_version" => delete_version(),
+        "template_deprecate" => deprecate(),
+        "template_transfer" => transfer(),
+        _ => return None,
+    })
+}
+
+fn design() -> Description {
+    let text = "Instructions for an agent that designs a workflow with its checks, in markdown, with the texts that they refer to.";
+    Description::new(WORKFLOW_TOOLS, "Get instructions to design a workflow", text)
+        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(PackKind::Design, None))
+}
+
+fn audit() -> Description {
+    let text = "Instructions for an agent that audits a workflow, in markdown, with the texts that they refer to.";
+    Description::new(WORKFLOW_TOOLS, "Get instructions to audit a workflow", text)
+        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(PackKind::Audit, None))
+}
+
+fn pack(kind: PackKind, summary: &'static str, text: &'static str) -> Description {
+    Description::new(WORKFLOW_TOOLS, summary, text)
+        .scope(Scope::WorkflowsRead)
+        .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(kind, Some(examples::ID)))
+        .refuses([Code::NotFound, Code::ValidationError, Code::AmbiguousWorkflowReference])
+}
+
+fn check_workflow() -> Description {
+    let text = "Has a version of a workflow screened by the judges that screen before publishing, as two runs that the caller pays for.";
+    Description::new(WORKFLOW_TOOLS, "Check the safety of a workflow", text)
+        .scope(Scope::WorkflowsRead)
+        .with([parameters::version("The version to check; the current one when left out.")])
+        .answers::<SafetyCheckBody<'_>>(200, "What was found.", examples::checked("workflow"))
+        .refuses([Code::NotFound, Code::ValidationError, Code::AmbiguousWorkflowReference])
+        .refuses(SCREENED)
+}
+
+/// What every run of the screen can answer.
+const SCREENED: [Code; 6] = [
+    Code::BudgetExhausted,
+    Code::AccountSuspended,
+    Code::SessionPoolTooSmall,
+    Code::SessionsUnavailable,
+    Code::ShuttingDown,
+    Code::RateLimited,
+];
+
+fn publish() -> Description {
+    let text = "Publishes the current version of a workflow under the handle of its owner: body, files and the verifiers that it binds are frozen, and never change. Judges of the platform screen it first, as runs of the caller: what they block is not published, what they flag is published with a warning, and without a verdict nothing is written.";
+    Description::new(TEMPLATES, "Publish a version of a template", text)
+        .scope(Scope::WorkflowsWrite)
+        .takes::<PublishTemplateRequest>([("plain", examples::publish_request())])
+        .answers::<PublishedTemplate<'_>>(
+            201,
+            "The version that was published.",
+            examples::published(),
+        )
+        .repeatable()
+        .refuses([
+            Code::NotFound,
+            Code::Conflict,
+            Code::HandleNotClaimed,
+            Code::SafetyVerificationFailed,
+            Code::SafetyVerificationUnavailable,
+        ])
+        .refuses(SCREENED)
+}
+
+fn list() -> Description {
+    let text = "Templates that are live, newest first; with a key, the own that are not live are among those of `filter=mine`.";
+    Description::new(TEMPLATES, "List templates", text)
+        .with(parameters::of_list())
+        .with(parameters::of_templates())
+        .answers::<Page<'_, TemplateSummary<'_>>>(
+            200,
+            "A page of templates.",
+            json!({ "items": [examples::summary()], "next_cursor": null }),
+        )
+        .refuses([Code::ValidationError])
+}
+
+fn search() -> Description {
+    let text = "The templates that have most of the words of a question, best first.";
+    Description::new(TEMPLATES, "Search templates", text)
+        .takes::<SearchTemplatesRequest>([("plain", json!({ "query": "weekly sales report" }))])
+        .answers::<SearchReply<'_>>(200, "What was found.", examples::searched())
+        .refuses([Code::ValidationError])
+}
+
+fn fork() -> Description {
+    let text = "Makes a private workflow of a version, with the verifiers of its snapshots as own private verifiers. Names that are taken get a number. Verifiers that the body names by id are named by the ids of the new ones.";
+    Description::new(TEMPLATES, "Fork a template", text)
+        .scope(Scope::WorkflowsWrite)
+        .takes::<ForkTemplateRequest>([("plain", json!({ "identifier": "@ann/report@v1" }))])
+        .answers::<ForkedTemplate<'_>>(200, "The workflow that was made.", examples::forked())
+        .repeatable()
+        .refuses([Code::NotFound, Code::Conflict])
+}
+
+fn get() -> Description {
+    let text = "One version in full: the one that is pinned, or the newest. Without `text/markdown` it is JSON. For others than its owner the body begins with a warning. A name from before its owner changed the handle, or before the template changed its owner, leads to the present one.";
+    Description::new(TEMPLATES, "Show a template", text)
+        .with([parameters::version("The version to show; the newest when left out.")])
+        .answers::<TemplateBody<'_>>(200, "The version.", examples::template())
+        .or_as("text/markdown", "The body.")
+        .answers_nothing(302, "It is elsewhere now.")
+        .and_header("Location", "Where it is.")
+        .refuses([Code::NotFound, Code::ValidationError])
+}
+
+fn file() -> Description {
+    let text =
+        "A file of a version: with its content in an envelope, or as it is with `format=raw`.";
+    Description::new(TEMPLATES, "Read a file of a template", text)
+        .with([parameters::version("The version; the newest when left out.")])
+        .with(parameters::of_file())
+        .answers::<FileEnvelope<'_>>(200, "The file.", examples::file())
+        .or_as("application/octet-stream", "The bytes.")
+        .answers_nothing(302, "It is elsewhere now.")
+        .and_header("Location", "Where it is.")
+        .refuses([Code::NotFound, Code::ValidationError])
+}
+
+fn delete() -> Description {
+    let text = "Erases a template with all its versions, for ever. One that is live with a published version is refused: unpublish its versions or archive it first.";
+    Description::new(TEMPLATES, "Erase a template", text)
+        .scope(Scope::WorkflowsWrite)
+        .answers::<DeletedTemplate<'_>>(
+            200,
+            "It is gone.",
+            json!({ "template_id": examples::ID, "slug": "report", "deleted": true }),
+        )
+        .repeatable()
+        .refuses([Code::NotFound, Code::Conflict])
+}
+
+fn archive() -> Description {
+    let text = "Takes a template from the lists and from everybody but its owner. Its verifiers cannot be run without a key any more.";
+    Description::new(TEMPLATES, "Archive a template", text)
+        .scope(Scope::WorkflowsWrite)
+        .takes::<ArchiveTemplateRequest>([("plain", json!({ "archive_reason": "replaced" }))])
+        .or_nothing()
+        .answers::<ArchivedTemplate<'_>>(
+            200,
+            "It is archived.",
+            json!({ "template_id": examples::ID, "archived": true }),
+        )
+        .repeatable()
+        .refuses([Code::NotFound])
+}
+
+fn unarchive() -> Description {
+    Description::new(TEMPLATES, "Unarchive a template", "Gives an archived template back to all.")
+        .scope(Scope::WorkflowsWrite)
+        .answers::<UnarchivedTemplate<'_>>(
+            200,
+            "It is live again.",
+            json!({ "template_id": examples::ID, "archived": false }),
+        )
+        .repeatable()
+        .refuses([
+            Code::NotFound,
+            Code::InvalidJson,
+            Code::PayloadTooLarge,
+            Code::RequestTimeout,
+            Code::UnsupportedMediaType,
+        ])
+}
+
+fn check_safety() -> Description {
+    let text = "Has a version screened anew by the judges that screen before publishing, as two runs that the caller pays for; without a key, from the credit of the network address.";
+    Description::new(TEMPLATES, "Check the safety of a template", text)
+        .with([parameters::version("The version to check; the newest when left out.")])
+        .answers::<SafetyCheckBody<'_>>(200, "What was found.", examples::checked("template"))
+        .refuses([Code::NotFound, Code::ValidationError, Code::AnonymousDailyCap])
+        .refuses(SCREENED)
+}
+
+fn unpublish() -> Description {
+    let text = "Takes a version from everybody but the owner. It can still be deleted, and is never published again.";
+    Description::new(TEMPLATES, "Unpublish a version", text)
+        .scope(Scope::WorkflowsWrite)
+        .answers::<UnpublishedVersion<'_>>(
+            200,
+            "It is not published any more.",
+            json!({ "template_id": examples::ID, "version": 1, "unpublished": true }),
+        )
+        .repeatable()
+        .refuses([Code::NotFound])
+}
+
+fn delete_version() -> Description {
+    let text = "Erases a version, for ever; one that is published is refused. Its number is not given again.";
+    Description::new(TEMPLATES, "Erase a version", text)
+        .scope(Scope::WorkflowsWrite)
+        .answers::<DeletedVersion<'_>>(
+            200,
+            "It is gone.",
+            json!({ "template_id": examples::ID, "version": 1, "deleted": true }),
+        )
+        .repeatable()
+        .refuses([Code::NotFound, Code::Conflict])
+}
+
+fn deprecate() -> Description {
+    let text = "Warns those who read or fork a version; it stays published.";
+    Description::new(TEMPLATES, "Deprecate a version", text)
+        .scope(Scope::WorkflowsWrite)
+        .takes::<DeprecateVersionRequest>([("plain", json!({ "message": "use version 2" }))])
+        .or_nothing()
+        .answers::<DeprecatedVersion<'_>>(
+            200,
+            "It is deprecated.",
+            json!({
+                "template_id": examples::ID, "version": 1,
+                "deprecated_at": "2026-11-15T09:30:00Z", "deprecation_message": "use version 2",
+            }),
+        )
+        .repeatable()
+        .refuses([Code::NotFound])
+}
+
+fn transfer() -> Description {
+    let text = "Offers a template of the caller to somebody with a handle. Whoever accepts owns it, and its name from before leads to the new one.";
+    let to = json!({ "new_owner_user_id_or_email": "bob@example.com" });
+    Description::new(TEMPLATES, "Hand a template over", text)
+        .scope(Scope::WorkflowsWrite)
+        .takes::<TransferTemplateRequest>([("plain", to)])
+        .answers::<InvitationSent<'_>>(
+            200,
+            "What was offered.",
+            json!({
+                "invitation_id": examples::ID, "kind": "template_ownership_transfer",
+                "target_id": examples::ID, "target_label": "@ann/report",
+                "expires_at": "2026-11-29T09:30:00Z",
+            }),
+        )
+        .repeatable()
+        .refuses([
+            Code::NotFound,
+            Code::Conflict,
+            Code::InvitationAlreadyPending,
+            Code::QuotaExceeded,
+        ])
+}

@@ -1,0 +1,207 @@
+//! Changes how templates stand, and to whom they belong. What a version says never changes.
+
+use jurat_core::{
+    id::AccountId,
+    team::{Invitation, InvitationKind},
+    template::Template,
+    time::Timestamp,
+};
+
+use super::{
+    Change, ChangeRefused, Changed, TemplateChange, TemplateOffer, TemplateOfferRefused,
+    read::{BY_ID, BY_SLUG, find, read_template},
+};
+use crate::{
+    Result,
+    both::{Tx, args},
+    invitations::{NewInvitation, cancel_all, invitation_make, lock_target},
+    rows::{Cells, Columns},
+};
+
+const VERSION: &str = "\
+    select template_id, version, unpublished_at from template_versions \
+    where template_id = $1 and version = $2";
+const LIVE: &str = "\
+    select template_id from template_versions where template_id = $1 and unpublished_at is null";
+const UNPUBLISH: &str = "\
+    update template_versions set unpublished_at = coalesce(unpublished_at, $1) \
+    where template_id = $2 and version = $3";
+const DEPRECATE: &str = "\
+    update template_versions set deprecated_at = coalesce(deprecated_at, $1), \
+    deprecation_message = $2 where template_id = $3 and version = $4";
+const ARCHIVE: &str = "\
+    update templates set archived_at = coalesce(archived_at, $1), archive_reason = $2, \
+    updated_at = $1 where id = $3";
+const UNARCHIVE: &str = "\
+    update templates set archived_at = null, archive_reason = null, updated_at = $1 where id = $2";
+const DELETE_VERSION: [&str; 3] = [
+    "delete from template_pins where template_id = $1 and version = $2",
+    "delete from template_files where template_id = $1 and version = $2",
+    "delete from template_versions where template_id = $1 and version = $2",
+];
+const DELETE: [&str; 5] = [
+    "delete from template_pins where template_id = $1",
+    "delete from template_files where template_id = $1",
+    "delete from template_versions where template_id = $1",
+    "delete from template_moves where template_id = $1",
+    "delete from templates where id = $1",
+];
+const HANDLE: &str = "select id, handle from accounts where id = $1";
+const GIVE: &str = "update templates set account_id = $1, updated_at = $2 where id = $3";
+const LEAVE: &str = "\
+    insert into template_moves (account_id, slug, template_id) values ($1, $2, $3) \
+    on conflict (account_id, slug) do update set template_id = excluded.template_id";
+/// Who gets a template back needs no way from there.
+const RETURN: &str = "delete from template_moves where account_id = $1 and slug = $2";
+
+pub(super) async fn change(
+    tx: &mut impl Tx,
+    change: &TemplateChange,
+) -> Result<Result<Changed, ChangeRefused>> {
+    let Some(id) = find(tx, &change.which, change.at).await? else {
+        return Ok(Err(ChangeRefused::Unknown));
+    };
+    lock_target(tx, &id).await?;
+    tx.lock(&format!("templates {}", change.account)).await?;
+    let found = tx.first(BY_ID, args![&id], read_template).await?;
+    let Some(template) = found.filter(|template| template.account == change.account) else {
+        return Ok(Err(ChangeRefused::Unknown));
+    };
+    let done = match &change.change {
+        Change::Unpublish(version) => {
+            of_version(tx, &id, *version, Some(UNPUBLISH), change).await?
+        }
+        Change::Deprecate(version, message) => {
+            deprecate(tx, (&id, *version), message.as_deref(), change.at).await?
+        }
+        Change::DeleteVersion(version) => of_version(tx, &id, *version, None, change).await?,
+        Change::Archive(reason) => {
+            tx.run(ARCHIVE, args![change.at, reason.as_deref(), &id]).await?;
+            Ok(())
+        }
+        Change::Unarchive => {
+            tx.run(UNARCHIVE, args![change.at, &id]).await?;
+            Ok(())
+        }
+        Change::Delete => delete(tx, &template, change.at).await?,
+    };
+    Ok(done.map(|()| Changed { template, at: change.at }))
+}
+
+/// Whether the version is published; `None` when it is not there.
+async fn is_published(tx: &mut impl Tx, id: &str, version: u32) -> Result<Option<bool>> {
+    let read = |cells: &dyn Cells| {
+        let columns = Columns::new(&cells, "template_versions", "template_id")?;
+        Ok(columns.maybe_time("unpublished_at")?.is_none())
+    };
+    tx.first(VERSION, args![id, version], read).await
+}
+
+/// Unpublishes a version, or deletes it when there is no text for that.
+async fn of_version(
+    tx: &mut impl Tx,
+    id: &str,
+    version: u32,
+    unpublish: Option<&'static str>,
+    change: &TemplateChange,
+) -> Result<Result<(), ChangeRefused>> {
+    match (is_published(tx, id, version).await?, unpublish) {
+        (None, _) => return Ok(Err(ChangeRefused::VersionUnknown)),
+        (Some(_), Some(text)) => {
+            tx.run(text, args![change.at, id, version]).await?;
+        }
+        (Some(true), None) => return Ok(Err(ChangeRefused::StillPublished)),
+        (Some(false), None) => {
+            for text in DELETE_VERSION {
+                tx.run(text, args![id, version]).await?;
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
+async fn deprecate(
+    tx: &mut impl Tx,
+    (id, version): (&str, u32),
+    message: Option<&str>,
+    at: Timestamp,
+) -> Result<Result<(), ChangeRefused>> {
+    if is_published(tx, id, version).await?.is_none() {
+        return Ok(Err(ChangeRefused::VersionUnknown));
+    }
+    tx.run(DEPRECATE, args![at, message, id, version]).await?;
+    Ok(Ok(()))
+}
+
+async fn delete(
+    tx: &mut impl Tx,
+    template: &Template,
+    at: Timestamp,
+) -> Result<Result<(), ChangeRefused>> {
+    let read = |cells: &dyn Cells| {
+        Columns::new(&cells, "template_versions", "template_id")?.text("template_id")
+    };
+    let is_published = tx.first(LIVE, args![&template.id], read).await?.is_some();
+    if is_published && template.archived_at.is_none() {
+        return Ok(Err(ChangeRefused::Live));
+    }
+    cancel_all(tx, &template.id, None, at).await?;
+    for text in DELETE {
+        tx.run(text, args![&template.id]).await?;
+    }
+    Ok(Ok(()))
+}
+
+pub(super) async fn offer(
+    tx: &mut impl Tx,
+    offer: &TemplateOffer,
+) -> Result<Result<Invitation, TemplateOfferRefused>> {
+    let Some(id) = find(tx, &offer.which, offer.at).await? else {
+        return Ok(Err(TemplateOfferRefused::Unknown));
+    };
+    lock_target(tx, &id).await?;
+    let found = tx.first(BY_ID, args![&id], read_template).await?;
+    let Some(template) = found.filter(|template| template.account == offer.account) else {
+        return Ok(Err(TemplateOfferRefused::Unknown));
+    };
+    let new = NewInvitation {
+        id: offer.invitation_id.clone(),
+        kind: InvitationKind::TemplateOwnership,
+        target_id: id,
+        target_label: format!("@{}/{}", template.handle, template.slug),
+        from: offer.account.clone(),
+        to: offer.to.clone(),
+        at: offer.at,
+    };
+    Ok(invitation_make(tx, &new).await?.map_err(TemplateOfferRefused::Invitation))
+}
+
+/// Gives a template to another account; it leads on from where it was. The inner error says in
+/// words why it cannot be given.
+pub(crate) async fn transfer(
+    tx: &mut impl Tx,
+    target: &str,
+    from: &AccountId,
+    to: &AccountId,
+    at: Timestamp,
+) -> Result<Result<(), String>> {
+    let (first, second) = if from < to { (from, to) } else { (to, from) };
+    tx.lock(&format!("templates {first}")).await?;
+    tx.lock(&format!("templates {second}")).await?;
+    let found = tx.first(BY_ID, args![target], read_template).await?;
+    let Some(template) = found.filter(|template| template.account == *from) else {
+        return Ok(Err("the template does not belong to whoever offered it any more".to_owned()));
+    };
+    let read = |cells: &dyn Cells| Columns::new(&cells, "accounts", "id")?.maybe_text("handle");
+    if tx.first(HANDLE, args![to], read).await?.flatten().is_none() {
+        return Ok(Err("a template needs an owner with a handle; claim one first".to_owned()));
+    }
+    let slug = &template.slug;
+    if tx.first(BY_SLUG, args![to, slug], read_template).await?.is_some() {
+        return Ok(Err(format!("the new owner has a template `{slug}` already")));
+    }
+    tx.run(GIVE, args![to, at, target]).await?;
+    tx.run(LEAVE, args![from, slug, target]).await?;
+    tx.run(RETURN, args![to, slug]).await?;
+    Ok(Ok(()))
+}

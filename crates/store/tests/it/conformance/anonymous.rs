@@ -1,0 +1,140 @@
+//! Callers without a key: a little credit each month, and one cap for all of them each day.
+
+use futures::future::join_all;
+use jurat_core::{
+    account::{AccountKind, AccountName},
+    id::AccountId,
+    ledger::{Balance, Hold},
+    round::{Ending, OpenRound},
+    time::Timestamp,
+};
+use jurat_store::{Behalf, Closed, Opened, Orphans, Store, Written};
+
+use crate::{
+    backend::Backend,
+    samples::{abandoned, account, at, claim, costing, round},
+};
+
+const DAY: i64 = 86_400_000_000;
+const CAP: i64 = 105;
+
+async fn admitted(store: &dyn Store, name: &str, micros: i64, at: Timestamp) -> AccountId {
+    let account = account(name);
+    let behalf = Behalf::Account(account.clone());
+    let done = store.sharing().anonymous_admit(&behalf, &account, &micros, &at, None).await;
+    assert_eq!(done.unwrap(), Written::Done(()));
+    account
+}
+
+async fn balance(store: &dyn Store, account: &AccountId) -> Balance {
+    store.account_get(account).await.unwrap().unwrap().balance
+}
+
+fn capped(open: OpenRound, micros: i64) -> OpenRound {
+    let hold = Hold { micros, is_limited: true, day_cap_micros: Some(CAP) };
+    OpenRound { hold: Some(hold), ..open }
+}
+
+pub(crate) async fn an_address_is_given_credit_once_a_month(backend: &Backend) {
+    let store = &*backend.store;
+    let may = Timestamp::from_micros(130 * DAY);
+    let anon = admitted(store, "anon1", 50, may).await;
+    let name = AccountName::Id(anon.clone());
+    let profile = store.sharing().profile_get(&Behalf::Platform, &name, &may).await.unwrap();
+    assert_eq!(profile.unwrap().kind, AccountKind::Anonymous);
+    assert_eq!(balance(store, &anon).await.available, 50);
+    admitted(store, "anon1", 50, Timestamp::from_micros(131 * DAY)).await;
+    assert_eq!(balance(store, &anon).await.available, 50);
+    let open = capped(round(&anon, 1), 30);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    let end = costing(&open, Ending::Closed, 20);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    // The next month makes it whole again, and no more than that.
+    admitted(store, "anon1", 50, Timestamp::from_micros(160 * DAY)).await;
+    let expected = Balance { granted: 70, available: 50, held: 0, spent: 20 };
+    assert_eq!(balance(store, &anon).await, expected);
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+pub(crate) async fn of_two_first_requests_at_once_one_brings_the_credit(backend: &Backend) {
+    let store = &*backend.store;
+    join_all((0..8).map(|_| admitted(store, "anon1", 50, at(5)))).await;
+    assert_eq!(balance(store, &account("anon1")).await.granted, 50);
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+pub(crate) async fn all_without_a_key_share_one_cap_a_day(backend: &Backend) {
+    let store = &*backend.store;
+    let mut opens = Vec::new();
+    for number in 0..40 {
+        let anon = admitted(store, &format!("anon{}", number % 4), 1_000, at(1)).await;
+        opens.push(capped(round(&anon, number), 10));
+    }
+    let outcomes = join_all(opens.iter().map(|open| store.round_open(open, None))).await;
+    let outcomes: Vec<Opened> = outcomes.into_iter().map(Result::unwrap).collect();
+    let opened: Vec<&OpenRound> = outcomes
+        .iter()
+        .zip(&opens)
+        .filter(|(outcome, _)| **outcome == Opened::Opened)
+        .map(|(_, open)| open)
+        .collect();
+    // Ten rounds of ten fit below 105, and never an eleventh.
+    assert_eq!(opened.len(), 10);
+    assert_eq!(outcomes.iter().filter(|it| **it == Opened::DaySpent).count(), 30);
+    // Nothing of those who were refused is left behind.
+    let held: i64 = join_all(
+        (0..4).map(|n| async move { balance(store, &account(&format!("anon{n}"))).await.held }),
+    )
+    .await
+    .iter()
+    .sum();
+    assert_eq!(held, 100);
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+    // What a round does not cost is there for others again: four cost 1 each, so 36 are free.
+    let ends = opened[..4].iter().map(|open| async move {
+        store.round_close(open, &costing(open, Ending::Closed, 1)).await.unwrap()
+    });
+    assert!(join_all(ends).await.iter().all(|it| *it == Closed::Closed));
+    let again = join_all((100..110).map(|number| async move {
+        let anon = account(&format!("anon{}", number % 4));
+        store.round_open(&capped(round(&anon, number), 10), None).await.unwrap()
+    }));
+    let fit = again.await.iter().filter(|it| **it == Opened::Opened).count();
+    // 60 reserved, 4 spent, 105 allowed.
+    assert_eq!(fit, 4);
+    // Whoever has a key is not counted.
+    let member = admitted(store, "member", 1_000, at(1)).await;
+    let hold = Hold { micros: 500, is_limited: true, day_cap_micros: None };
+    let keyed = OpenRound { hold: Some(hold), ..round(&member, 200) };
+    assert_eq!(store.round_open(&keyed, None).await.unwrap(), Opened::Opened);
+}
+
+pub(crate) async fn the_next_day_has_a_cap_of_its_own(backend: &Backend) {
+    let store = &*backend.store;
+    let anon = admitted(store, "anon1", 10_000, at(1)).await;
+    let first = capped(round(&anon, 1), 100);
+    assert_eq!(store.round_open(&first, None).await.unwrap(), Opened::Opened);
+    let second = capped(round(&anon, 2), 10);
+    assert_eq!(store.round_open(&second, None).await.unwrap(), Opened::DaySpent);
+    let opened_at = Timestamp::from_micros(first.opened_at.micros() + DAY);
+    let next = OpenRound { opened_at, ..capped(round(&anon, 3), 100) };
+    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
+    // What ends late gives back to the day that it began in.
+    store.round_close(&first, &costing(&first, Ending::Closed, 0)).await.unwrap();
+    assert_eq!(store.round_open(&second, None).await.unwrap(), Opened::Opened);
+    let later = OpenRound { opened_at, ..capped(round(&anon, 4), 10) };
+    assert_eq!(store.round_open(&later, None).await.unwrap(), Opened::DaySpent);
+}
+
+pub(crate) async fn a_round_that_its_node_left_gives_its_part_back(backend: &Backend) {
+    let store = &*backend.store;
+    let anon = admitted(store, "anon1", 1_000, at(1)).await;
+    let left = capped(abandoned(&anon, 1), 100);
+    assert_eq!(store.round_open(&left, None).await.unwrap(), Opened::Opened);
+    let claimed = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
+    assert_eq!(claimed[0].hold, left.hold);
+    let end = costing(&claimed[0], Ending::Expired, 0);
+    assert_eq!(store.round_close(&claimed[0], &end).await.unwrap(), Closed::Closed);
+    let next = capped(round(&anon, 2), 100);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
+}

@@ -1,0 +1,454 @@
+//! Templates: published once, seen while they are live, and never changed.
+
+use jurat_core::{
+    account::AccountName,
+    id::{AccountId, uuid},
+    team::Resolution,
+    template::{
+        Content, DesignChecks, Safety, SafetyStatus, Snapshot, Summary, TemplateVersion,
+        WhichTemplate,
+    },
+    time::Timestamp,
+    verifier::{VerifierVersion, Which},
+    workflow::VerifierRole,
+};
+use jurat_store::{
+    Behalf, Change, ChangeRefused, Changed, Deploy, Fork, ForkNotes, ForkedVerifier, Found,
+    HandleClaim, InvitationAnswer, PairAsked, Publish, PublishRefused, Published, Removal, Store,
+    TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, VerifierAsked,
+    VerifierGone, Written,
+};
+
+use super::verifiers::deployed;
+use crate::{
+    backend::Backend,
+    samples::{account, at, config, deploy},
+};
+
+const ALL: Behalf = Behalf::Platform;
+
+/// A user with a handle, a workflow with a file, and a verifier that it binds.
+struct Author {
+    account: AccountId,
+    workflow: String,
+    verifier: String,
+    number: u32,
+}
+
+async fn author(backend: &Backend, handle: &str, number: u32) -> Author {
+    let store = &*backend.store;
+    let account = account(handle);
+    store.account_ensure(&account, at(0)).await.unwrap();
+    let claim = HandleClaim { account: account.clone(), handle: handle.to_owned(), at: at(0) };
+    store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
+    let verifier = deployed(store, &deploy(&account, "cites", number)).await.verifier.id;
+    let workflow = uuid(at(i64::from(number)), 7);
+    let (a, w) = (&account, &workflow);
+    let sql = format!(
+        "insert into workflows (account_id, id, slug, name, description, outcome, tags, \
+         search_text, current_version, version_token, created_at, updated_at) \
+         values ('{a}', '{w}', 'report', 'Report', 'd', 'o', '[\"x\"]', '', 2, 't', 1, 1); \
+         insert into workflow_versions (account_id, workflow_id, version, name, description, \
+         outcome, tags, body, source, bindings, created_by, created_at) \
+         values ('{a}', '{w}', 2, 'Report', 'd', 'o', '[\"x\"]', 'the body', 'manual', '[]', '{a}', 1); \
+         insert into workflow_blobs (account_id, sha256, content, created_at) \
+         values ('{a}', 'ab', cast('hello' as {bytes}), 1); \
+         insert into workflow_files (account_id, workflow_id, version, path, sha256, size_bytes, \
+         is_executable, content_kind, purpose) values ('{a}', '{w}', 2, 'a.md', 'ab', 5, 0, 'text', ''), \
+         ('{a}', '{w}', 2, 'b.md', 'ab', 5, 1, 'text', ''); \
+         insert into workflow_bindings (account_id, workflow_id, name, verifier_id) \
+         values ('{a}', '{w}', 'cites', '{verifier}');",
+        bytes = if backend.is_postgres() { "bytea" } else { "blob" }
+    );
+    backend.tamper(&sql).await.unwrap();
+    Author { account, workflow, verifier, number }
+}
+
+fn summary() -> Summary {
+    Summary {
+        name: "Report".to_owned(),
+        description: "Makes a 50% report".to_owned(),
+        outcome: "o".to_owned(),
+        tags: vec!["x".to_owned()],
+        safety: Safety {
+            status: SafetyStatus::Clean,
+            advisory_run_id: None,
+            advisory_reasoning: None,
+        },
+        design: DesignChecks::not_checked("no judge"),
+    }
+}
+
+fn publication(author: &Author, number: u32) -> Publish {
+    let config = config(&format!("criterion {}", author.number));
+    let snapshot = Snapshot {
+        name: "cites".to_owned(),
+        verifier_id: author.verifier.clone(),
+        verifier_name: "cites".to_owned(),
+        description: "d".to_owned(),
+        version: 1,
+        config_hash: config.hash(),
+        config,
+    };
+    Publish {
+        account: author.account.clone(),
+        workflow_id: author.workflow.clone(),
+        workflow_version: 2,
+        slug: "report".to_owned(),
+        summary: summary(),
+        content: Content {
+            body: "the body".to_owned(),
+            release_notes: None,
+            workflow_version: 2,
+            snapshots: vec![snapshot],
+        },
+        notes: vec!["look".to_owned()],
+        new_id: uuid(at(i64::from(number)), u128::from(number)),
+        at: at(10),
+    }
+}
+
+async fn try_publish(store: &dyn Store, publish: &Publish) -> Written<Published, PublishRefused> {
+    store.sharing().template_publish(&ALL, publish, None).await.unwrap()
+}
+
+async fn published(store: &dyn Store, author: &Author, number: u32) -> Published {
+    done(try_publish(store, &publication(author, number)).await).unwrap()
+}
+
+fn named(handle: &str) -> WhichTemplate {
+    WhichTemplate::Named { handle: handle.to_owned(), slug: "report".to_owned() }
+}
+
+async fn seen(
+    store: &dyn Store,
+    which: &WhichTemplate,
+    version: Option<u32>,
+    viewer: Option<&AccountId>,
+) -> Option<TemplateVersion> {
+    let asked =
+        TemplateAsked { which: which.clone(), version, viewer: viewer.cloned(), now: at(20) };
+    store.sharing().template_get(&ALL, &asked).await.unwrap()
+}
+
+async fn owned(store: &dyn Store, caller: &AccountId, which: &Which) -> Option<VerifierVersion> {
+    let needs = VerifierRole::Owner;
+    let asked =
+        VerifierAsked { caller: caller.clone(), which: which.clone(), version: None, needs };
+    match store.sharing().verifier_get(&ALL, &asked).await.unwrap() {
+        Found::One(reached) => Some(reached.version),
+        Found::Nothing | Found::Ambiguous => None,
+    }
+}
+
+fn wanted(template: &str, version: u32, path: &str) -> TemplateFileAsked {
+    let (template, path) = (template.to_owned(), path.to_owned());
+    TemplateFileAsked { template, version, path, viewer: None }
+}
+
+async fn changed(
+    store: &dyn Store,
+    account: &AccountId,
+    change: Change,
+) -> Written<Changed, ChangeRefused> {
+    let change =
+        TemplateChange { account: account.clone(), which: named("ann"), change, at: at(30) };
+    store.sharing().template_change(&ALL, &change, None).await.unwrap()
+}
+
+fn done<T, R>(written: Written<T, R>) -> Option<T> {
+    if let Written::Done(result) = written { Some(result) } else { None }
+}
+
+fn is_done(written: &Written<Changed, ChangeRefused>) -> bool {
+    matches!(written, Written::Done(_))
+}
+
+pub(crate) async fn a_version_is_published_and_never_changes(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    let look = store.sharing().publishable(&ALL, &ann.account, "report").await.unwrap().unwrap();
+    assert_eq!((look.version, look.body.as_str()), (2, "the body"));
+    assert_eq!(look.bindings, [("cites".to_owned(), ann.verifier.clone(), None)]);
+    assert_eq!(
+        look.files.iter().map(|it| it.content.as_slice()).collect::<Vec<_>>(),
+        [b"hello", b"hello"]
+    );
+    let first = published(store, &ann, 9).await;
+    assert_eq!((first.version, first.template.publishing_handle.as_str()), (1, "ann"));
+    let second = published(store, &ann, 10).await;
+    assert_eq!((second.version, &second.template.id), (2, &first.template.id));
+    // The workflow goes, and the template stays.
+    let gone = format!("delete from workflows where id = '{}'", ann.workflow);
+    backend.tamper(&gone).await.unwrap();
+    let found = seen(store, &named("ann"), Some(1), None).await.unwrap();
+    assert_eq!(found.content, publication(&ann, 9).content);
+    assert_eq!(found.summary, summary());
+    assert_eq!(found.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["a.md", "b.md"]);
+    let file = store.sharing().template_file(&ALL, &wanted(&first.template.id, 1, "b.md")).await;
+    let (meta, bytes) = file.unwrap().unwrap();
+    assert_eq!((meta.is_executable, bytes.as_slice()), (true, &b"hello"[..]));
+    let newest = seen(store, &WhichTemplate::Id(first.template.id), None, None).await.unwrap();
+    assert_eq!(newest.release.version, 2);
+}
+
+pub(crate) async fn nothing_is_published_that_is_not_as_it_was_looked_at(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    let good = publication(&ann, 9);
+    let bob = account("bob");
+    store.account_ensure(&bob, at(0)).await.unwrap();
+    let mut gone = good.clone();
+    gone.content.snapshots[0].version = 2;
+    let mut other = good.clone();
+    other.content.snapshots[0].config_hash = "00".to_owned();
+    for (publish, refused) in [
+        (Publish { account: bob, ..good.clone() }, PublishRefused::HandleNotClaimed),
+        (Publish { workflow_id: "w".to_owned(), ..good.clone() }, PublishRefused::WorkflowUnknown),
+        (Publish { workflow_version: 1, ..good.clone() }, PublishRefused::WorkflowChanged),
+        (gone, PublishRefused::VerifierGone("cites".to_owned())),
+        (other, PublishRefused::VerifierGone("cites".to_owned())),
+    ] {
+        assert_eq!(try_publish(store, &publish).await, Written::Refused(refused));
+    }
+    assert_eq!(seen(store, &named("ann"), None, Some(&ann.account)).await, None);
+    published(store, &ann, 9).await;
+    assert!(is_done(&changed(store, &ann.account, Change::Archive(None)).await));
+    let refused = try_publish(store, &publication(&ann, 10)).await;
+    assert_eq!(refused, Written::Refused(PublishRefused::Archived));
+}
+
+pub(crate) async fn only_what_is_live_is_seen_by_others(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    let id = published(store, &ann, 9).await.template.id;
+    published(store, &ann, 10).await;
+    let (owner, which) = (&ann.account, named("ann"));
+    assert!(is_done(&changed(store, owner, Change::Unpublish(2)).await));
+    assert_eq!(seen(store, &which, Some(2), None).await, None);
+    assert_eq!(seen(store, &which, None, None).await.unwrap().release.version, 1);
+    assert_eq!(seen(store, &which, Some(2), Some(owner)).await.unwrap().release.version, 2);
+    let file = store.sharing().template_file(&ALL, &wanted(&id, 2, "a.md")).await.unwrap();
+    assert_eq!(file, None);
+    assert!(is_done(&changed(store, owner, Change::Archive(Some("old".to_owned()))).await));
+    assert_eq!(seen(store, &which, None, None).await, None);
+    assert!(seen(store, &which, None, Some(owner)).await.is_some());
+    assert!(is_done(&changed(store, owner, Change::Unarchive).await));
+    let why = Some("use another".to_owned());
+    assert!(is_done(&changed(store, owner, Change::Deprecate(1, why.clone())).await));
+    let found = seen(store, &which, None, Some(&account("bob"))).await.unwrap();
+    assert_eq!(found.release.deprecation_message, why);
+    let foreign = changed(store, &account("bob"), Change::Unarchive).await;
+    assert_eq!(foreign, Written::Refused(ChangeRefused::Unknown));
+}
+
+pub(crate) async fn a_template_is_found_where_it_was(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    published(store, &ann, 9).await;
+    let claim = HandleClaim { account: ann.account.clone(), handle: "anna".to_owned(), at: at(11) };
+    store.sharing().handle_rename(&ALL, &claim, None).await.unwrap();
+    let found = seen(store, &named("ann"), None, None).await.unwrap();
+    assert_eq!(
+        (found.template.handle.as_str(), found.template.publishing_handle.as_str()),
+        ("anna", "ann")
+    );
+    // It was published under the handle, so it leads on for ever, and nobody else gets it.
+    let far = Timestamp::from_micros(i64::MAX / 2);
+    let asked = TemplateAsked { which: named("ann"), version: None, viewer: None, now: far };
+    let late = store.sharing().template_get(&ALL, &asked).await.unwrap();
+    assert!(late.is_some());
+    let bob = account("bob");
+    store.account_ensure(&bob, at(0)).await.unwrap();
+    let claim = HandleClaim { account: bob, handle: "ann".to_owned(), at: far };
+    let refused = store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
+    assert!(matches!(refused, Written::Refused(_)));
+}
+
+pub(crate) async fn a_verifier_of_a_live_template_cannot_be_deleted(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    published(store, &ann, 9).await;
+    let removal = Removal {
+        account: ann.account.clone(),
+        which: Which::Id(ann.verifier.clone()),
+        at: at(40),
+    };
+    let refused = store.verifier_delete(&removal, None).await.unwrap();
+    assert_eq!(refused, VerifierGone::Serving(vec!["@ann/report@v1".to_owned()]));
+    assert!(owned(store, &ann.account, &removal.which).await.is_some());
+    assert!(is_done(&changed(store, &ann.account, Change::Unpublish(1)).await));
+    assert!(matches!(store.verifier_delete(&removal, None).await.unwrap(), VerifierGone::Gone(_)));
+}
+
+pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    let pair = async |version: Option<u32>| {
+        let pair = PairAsked { verifier: ann.verifier.clone(), version };
+        let found = store.sharing().published_verifier(&ALL, &pair).await;
+        found.unwrap().map(|found| found.version)
+    };
+    assert_eq!(pair(Some(1)).await, None);
+    published(store, &ann, 9).await;
+    assert_eq!((pair(Some(1)).await, pair(None).await), (Some(1), Some(1)));
+    let next =
+        Deploy { expected_token: Some("token-1".to_owned()), ..deploy(&ann.account, "cites", 2) };
+    deployed(store, &next).await;
+    // The current version is another one now, and not published.
+    assert_eq!((pair(Some(1)).await, pair(Some(2)).await, pair(None).await), (Some(1), None, None));
+    changed(store, &ann.account, Change::Archive(None)).await;
+    assert_eq!(pair(Some(1)).await, None);
+    changed(store, &ann.account, Change::Unarchive).await;
+    assert_eq!(pair(Some(1)).await, Some(1));
+    let removal = Removal {
+        account: ann.account.clone(),
+        which: Which::Id(ann.verifier.clone()),
+        at: at(40),
+    };
+    store.verifier_revoke(&removal, None).await.unwrap();
+    assert_eq!(pair(Some(1)).await, None);
+}
+
+fn forking(id: &str, by: &AccountId, number: u32) -> Fork {
+    Fork {
+        account: by.clone(),
+        template_id: id.to_owned(),
+        version: 1,
+        name: "Report".to_owned(),
+        slug: "report".to_owned(),
+        summary: summary(),
+        body: "another body".to_owned(),
+        verifiers: vec![ForkedVerifier {
+            binding: "cites".to_owned(),
+            name: "cites".to_owned(),
+            description: "d".to_owned(),
+            config: config("criterion 1"),
+            id: uuid(at(i64::from(number)), 1_000 + u128::from(number)),
+            token: format!("fork-{number}"),
+        }],
+        workflow_id: uuid(at(i64::from(number)), 2_000 + u128::from(number)),
+        workflow_token: "wt".to_owned(),
+        told: ForkNotes::default(),
+        at: at(50),
+    }
+}
+
+pub(crate) async fn a_fork_has_verifiers_and_names_of_its_own(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    let bob = author(backend, "bob", 2).await;
+    let id = published(store, &ann, 9).await.template.id;
+    for (number, slug, name) in [(1, "report-2", "cites-2"), (2, "report-3", "cites-3")] {
+        let fork = forking(&id, &bob.account, number);
+        let written = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
+        let forked = done(written).unwrap();
+        assert_eq!(forked.slug, slug);
+        let which = Which::Id(fork.verifiers[0].id.clone());
+        let own = owned(store, &bob.account, &which).await.unwrap();
+        assert_eq!((own.verifier.name.as_str(), own.config), (name, config("criterion 1")));
+        let look = store.sharing().publishable(&ALL, &bob.account, slug).await.unwrap().unwrap();
+        assert_eq!((look.body.as_str(), look.files.len()), ("another body", 2));
+        assert_eq!(look.bindings, [("cites".to_owned(), fork.verifiers[0].id.clone(), None)]);
+    }
+    changed(store, &ann.account, Change::Unpublish(1)).await;
+    let fork = forking(&id, &bob.account, 3);
+    let refused = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
+    assert!(matches!(refused, Written::Refused(_)));
+}
+
+pub(crate) async fn what_is_live_is_not_deleted(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    let owner = &ann.account;
+    published(store, &ann, 9).await;
+    published(store, &ann, 10).await;
+    let refused = |refused| Written::Refused(refused);
+    assert_eq!(changed(store, owner, Change::Delete).await, refused(ChangeRefused::Live));
+    let still = changed(store, owner, Change::DeleteVersion(1)).await;
+    assert_eq!(still, refused(ChangeRefused::StillPublished));
+    let absent = changed(store, owner, Change::DeleteVersion(3)).await;
+    assert_eq!(absent, refused(ChangeRefused::VersionUnknown));
+    changed(store, owner, Change::Unpublish(1)).await;
+    assert!(is_done(&changed(store, owner, Change::DeleteVersion(1)).await));
+    assert_eq!(seen(store, &named("ann"), Some(1), Some(owner)).await, None);
+    // The number of a version that is gone is never given again.
+    assert_eq!(published(store, &ann, 11).await.version, 3);
+    changed(store, owner, Change::Archive(None)).await;
+    assert!(is_done(&changed(store, owner, Change::Delete).await));
+    assert_eq!(seen(store, &named("ann"), None, Some(owner)).await, None);
+}
+
+pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
+    let older = published(store, &ann, 9).await.template.id;
+    let newer = published(store, &bob, 10).await.template.id;
+    let list = async |filter: TemplateFilter| {
+        let filter = TemplateFilter { limit: 10, ..filter };
+        let found = store.sharing().template_list(&ALL, &filter).await.unwrap();
+        found.into_iter().map(|line| line.template.id).collect::<Vec<_>>()
+    };
+    let all = TemplateFilter::default;
+    assert_eq!(list(all()).await, [newer.clone(), older.clone()]);
+    let behind = TemplateFilter { before: Some(newer.clone()), ..all() };
+    assert_eq!(list(behind).await, [older.clone()]);
+    for (text, count) in [("REPORT", 2), ("50%", 2), ("5_%", 0), ("poem", 0)] {
+        let filter = TemplateFilter { search: Some(text.to_owned()), ..all() };
+        assert_eq!(list(filter).await.len(), count, "{text}");
+    }
+    let viewer = Some(ann.account.clone());
+    let mine = TemplateFilter { viewer: viewer.clone(), is_mine: true, ..all() };
+    assert_eq!(list(mine.clone()).await, [older.clone()]);
+    changed(store, &ann.account, Change::Archive(None)).await;
+    assert_eq!(list(mine.clone()).await, [] as [String; 0]);
+    assert_eq!(list(TemplateFilter { with_archived: true, ..mine }).await, [older]);
+    let others = TemplateFilter { with_archived: true, ..all() };
+    assert_eq!(list(others).await, [newer]);
+}
+
+pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    let bob = account("bob");
+    store.account_ensure(&bob, at(0)).await.unwrap();
+    let id = published(store, &ann, 9).await.template.id;
+    let mut count = 0;
+    let mut give = async |from: &AccountId, to: &AccountId| {
+        count += 1;
+        let offer = TemplateOffer {
+            account: from.clone(),
+            which: WhichTemplate::Id(id.clone()),
+            to: AccountName::Id(to.clone()),
+            invitation_id: uuid(at(count), 9),
+            at: at(12),
+        };
+        let offered = store.sharing().template_offer(&ALL, &offer, None).await.unwrap();
+        let Written::Done(invitation) = offered else { return false };
+        let answer = InvitationAnswer {
+            id: invitation.id.clone(),
+            by: to.clone(),
+            resolution: Resolution::Accepted,
+            at: at(13),
+        };
+        let taken = store.sharing().invitation_answer(&ALL, &answer, None).await.unwrap();
+        let is_taken = matches!(taken, Written::Done(_));
+        if !is_taken {
+            let back =
+                InvitationAnswer { by: from.clone(), resolution: Resolution::Cancelled, ..answer };
+            store.sharing().invitation_answer(&ALL, &back, None).await.unwrap();
+        }
+        is_taken
+    };
+    // Whoever has no handle cannot have one.
+    assert!(!give(&ann.account, &bob).await);
+    let claim = HandleClaim { account: bob.clone(), handle: "bob".to_owned(), at: at(0) };
+    store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
+    assert!(!give(&bob, &ann.account).await);
+    assert!(give(&ann.account, &bob).await);
+    let found = seen(store, &named("ann"), None, None).await.unwrap();
+    assert_eq!((found.template.handle.as_str(), &found.template.account), ("bob", &bob));
+    assert_eq!(seen(store, &named("bob"), None, None).await, Some(found));
+    assert!(give(&bob, &ann.account).await);
+    assert_eq!(seen(store, &named("bob"), None, None).await.unwrap().template.handle, "ann");
+}

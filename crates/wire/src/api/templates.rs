@@ -1,0 +1,20 @@
+//! Templates as requests and replies have them.
+
+mod reply;
+mod request;
+
+pub use self::{
+    reply::{
+        ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion, FileBody,
+        FileEnvelope, ForkedTemplate, MOST_OVER_MCP, PublishedTemplate, SafetyCheckBody,
+        ScreenRunBody, SearchReply, TemplateBody, TemplateSummary, UnarchivedTemplate,
+        UnpublishedVersion, body_of, deleted_version, deprecated, envelope, forked, listed,
+        markdown, published, run_of, searched, shown,
+    },
+    request::{
+        ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
+        PublishTemplateRequest, SearchOrder, SearchTemplatesRequest, TransferTemplateRequest,
+        decode_archive, decode_deprecate, decode_fork, decode_publish, decode_search,
+        decode_transfer, reference,
+    },
+};

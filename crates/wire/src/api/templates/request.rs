@@ -1,0 +1,221 @@
+//! Requests about templates.
+
+use jurat_core::{
+    code::Code,
+    template::{MOST_HITS, TemplateRef},
+};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{
+    api::fields::{Fields, short},
+    problem::Problem,
+};
+
+const NOTES_CHARS: usize = 4_000;
+const NAME_CHARS: usize = 200;
+const QUERY_CHARS: usize = 500;
+
+/// A workflow to publish.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublishTemplateRequest {
+    /// The id of a workflow of the caller, or its slug.
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
+    pub workflow_id: Option<String>,
+    /// The same under its other name; one of both must be there.
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
+    pub skill_id: Option<String>,
+    /// What is new in this version.
+    #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
+    pub release_notes: Option<String>,
+}
+
+/// What to look for.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchTemplatesRequest {
+    #[schema(pattern = r"\S", max_length = 500)]
+    pub query: String,
+    /// `all`, or `mine` for those of the caller.
+    #[schema(pattern = "^(all|mine)$")]
+    pub filter: Option<String>,
+    /// How many to return; 10 when left out.
+    #[schema(minimum = 1, maximum = 10)]
+    pub limit: Option<u32>,
+}
+
+/// A template to fork.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkTemplateRequest {
+    /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
+    pub identifier: String,
+    /// The version to fork; the newest when left out.
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
+    pub version: Option<u32>,
+    /// The name of the fork; that of the template when left out.
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
+    pub name: Option<String>,
+}
+
+/// Why a version should not be used any more.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeprecateVersionRequest {
+    #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
+    pub message: Option<String>,
+}
+
+/// Why a template is archived.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArchiveTemplateRequest {
+    #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
+    pub archive_reason: Option<String>,
+}
+
+/// Somebody who is offered a workflow or a template.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferTemplateRequest {
+    /// An e-mail address, a handle, or the id of an account.
+    #[schema(min_length = 1, pattern = r"\S")]
+    pub new_owner_user_id_or_email: String,
+}
+
+pub fn decode_transfer(body: &Value) -> Result<&str, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    fields.refuse_others(&["new_owner_user_id_or_email"])?;
+    fields.required_text("new_owner_user_id_or_email")
+}
+
+/// What a search is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchOrder {
+    pub query: String,
+    pub is_mine: bool,
+    pub limit: usize,
+}
+
+/// A template as an address or a field names it, with the version that stands beside it. What has
+/// not the form of a reference names none.
+pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Problem> {
+    let absent = || Problem::new(Code::NotFound, format!("there is no template `{}`", short(text)));
+    let wanted = TemplateRef::parse(text).ok_or_else(absent)?;
+    match (wanted.version, version) {
+        (Some(one), Some(other)) if one != other => {
+            let detail = format!("`version` is {other}, and `{}` pins {one}", short(text));
+            Err(Problem::new(Code::ValidationError, detail).at("version"))
+        }
+        (pinned, beside) => Ok(TemplateRef { version: pinned.or(beside), ..wanted }),
+    }
+}
+
+/// The workflow, and what is new.
+pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    fields.refuse_others(&["workflow_id", "skill_id", "release_notes"])?;
+    let old = bounded(&fields, "workflow_id", NAME_CHARS)?;
+    let new = bounded(&fields, "skill_id", NAME_CHARS)?;
+    let workflow = match (old, new) {
+        (Some(old), Some(new)) if old != new => {
+            return Err(fields.wrong("skill_id", "and `workflow_id` name different workflows"));
+        }
+        (Some(it), _) | (None, Some(it)) => it,
+        (None, None) => return Err(fields.wrong("workflow_id", "is required")),
+    };
+    if workflow.trim().is_empty() {
+        let name = if old.is_some() { "workflow_id" } else { "skill_id" };
+        return Err(fields.wrong(name, "must not be blank"));
+    }
+    let notes = bounded(&fields, "release_notes", NOTES_CHARS)?;
+    Ok((workflow.to_owned(), notes.map(str::to_owned)))
+}
+
+pub fn decode_search(body: &Value) -> Result<SearchOrder, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    fields.refuse_others(&["query", "filter", "limit"])?;
+    let query = fields.required_text("query")?;
+    if QUERY_CHARS < query.chars().count() {
+        return Err(too_long(&fields, "query", QUERY_CHARS));
+    }
+    let is_mine = match fields.text("filter")? {
+        None | Some("all") => false,
+        Some("mine") => true,
+        Some(_) => return Err(fields.wrong("filter", "must be all or mine")),
+    };
+    let most = u64::try_from(MOST_HITS).unwrap_or(u64::MAX);
+    let limit = fields.whole("limit", 1, most)?.and_then(|limit| usize::try_from(limit).ok());
+    Ok(SearchOrder { query: query.to_owned(), is_mine, limit: limit.unwrap_or(MOST_HITS) })
+}
+
+/// The template, and the name of the fork.
+pub fn decode_fork(body: &Value) -> Result<(TemplateRef, Option<String>), Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    fields.refuse_others(&["identifier", "version", "name"])?;
+    let identifier = fields.required_text("identifier")?;
+    let version = fields.whole("version", 1, u64::from(u32::MAX))?;
+    let version = version.and_then(|version| u32::try_from(version).ok());
+    let name = bounded(&fields, "name", NAME_CHARS)?;
+    if name.is_some_and(|name| name.trim().is_empty()) {
+        return Err(fields.wrong("name", "must not be blank"));
+    }
+    Ok((reference(identifier, version)?, name.map(str::to_owned)))
+}
+
+pub fn decode_deprecate(body: &Value) -> Result<Option<String>, Problem> {
+    one(body, "message")
+}
+
+pub fn decode_archive(body: &Value) -> Result<Option<String>, Problem> {
+    one(body, "archive_reason")
+}
+
+fn one(body: &Value, name: &str) -> Result<Option<String>, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    fields.refuse_others(&[name])?;
+    let text = bounded(&fields, name, NOTES_CHARS)?;
+    Ok(text.filter(|text| !text.trim().is_empty()).map(str::to_owned))
+}
+
+fn bounded<'a>(fields: &Fields<'a>, name: &str, most: usize) -> Result<Option<&'a str>, Problem> {
+    let text = fields.text(name)?;
+    if text.is_some_and(|text| most < text.chars().count()) {
+        return Err(too_long(fields, name, most));
+    }
+    if text.is_some_and(|text| text.contains('\0')) {
+        return Err(fields.wrong(name, "holds a character that no text has"));
+    }
+    Ok(text)
+}
+
+fn too_long(fields: &Fields<'_>, name: &str, most: usize) -> Problem {
+    fields.wrong(name, &format!("must have at most {most} characters"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_workflow_is_named_under_either_name() {
+        let read = |body: Value| decode_publish(&body).map(|(workflow, _)| workflow);
+        assert_eq!(read(json!({ "workflow_id": "a" })).unwrap(), "a");
+        assert_eq!(read(json!({ "skill_id": "a", "workflow_id": null })).unwrap(), "a");
+        assert_eq!(read(json!({ "skill_id": "a", "workflow_id": "a" })).unwrap(), "a");
+        for (body, field) in [
+            (json!({}), "workflow_id"),
+            (json!({ "skill_id": "a", "workflow_id": "b" }), "skill_id"),
+            (json!({ "skill_id": " " }), "skill_id"),
+            (json!({ "workflow": "a" }), "workflow"),
+        ] {
+            assert_eq!(read(body).unwrap_err().field.as_deref(), Some(field));
+        }
+    }
+}
