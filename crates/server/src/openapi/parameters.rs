@@ -36,7 +36,6 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                     "The id of a workflow, its slug or its name; `@` and a version pins one.",
                     "incident-postmortem",
                 ),
-                "version" => ("A version.", "1"),
                 "ref" => (
                     "The id of a verifier, or its name; `@` and a version pins one. `system:` and a name runs one of the platform.",
                     "claims-cite-source",
