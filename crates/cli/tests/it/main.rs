@@ -22,3 +22,4 @@ mod settings;
 mod telemetry;
 mod verifier_life;
 mod verifiers;
+mod workflows;

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod people;
+pub mod workflows;
 
 use serde_json::Value;
 use utoipa::ToSchema;
