@@ -201,15 +201,10 @@ impl Client {
             Some(url::Host::Domain(name)) => name == "localhost",
             None => false,
         };
-        let key = match &config.key {
-            Some(given) => Some(given.clone()),
-            None => {
-                let state = State::existing(&config.state_dir);
-                match state.login_for(url) {
-                    None if is_local => kept_key(&state)?,
-                    found => found,
-                }
-            }
+        let state = State::existing(&config.state_dir);
+        let key = match config.key.clone().or_else(|| state.login_for(url)) {
+            None if is_local => kept_key(&state)?,
+            found => found,
         };
         let key = key.context("there is no key for this server; set the variable JURAT_KEY")?;
         Ok(Self::http(url, &key)?)

@@ -44,6 +44,7 @@ pub(crate) use self::{
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
     verifier_runs::run_request,
     verifiers::{cursor_of, listed, listing, measured},
+    workflows::{envelopes, hit_list, lineage_of, offered, saved, single, wanted_hits},
 };
 use crate::{
     auth, encode, layers,

@@ -7,12 +7,14 @@
 mod call;
 mod consensus;
 mod hosts;
+mod people;
 mod render;
 mod schema;
 mod surface;
 mod tools;
 mod verifiers;
 mod watch;
+mod workflows;
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! The table of tools. A tool is one entry, and does what the operation of the same name does.
 
+mod people;
+
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
@@ -21,17 +23,17 @@ use jurat_wire::{
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
-use super::{call::Call, consensus, render, schema, verifiers};
+use super::{call::Call, consensus, render, schema, verifiers, workflows};
 
 /// A tool: what clients are told of it, and what it does.
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    title: &'static str,
-    text: &'static str,
-    effect: Effect,
+    pub(super) title: &'static str,
+    pub(super) text: &'static str,
+    pub(super) effect: Effect,
     /// From the types that describe the same body of the API.
-    input: fn() -> JsonObject,
-    output: fn() -> JsonObject,
+    pub(super) input: fn() -> JsonObject,
+    pub(super) output: fn() -> JsonObject,
     pub(super) run: for<'a> fn(Call<'a>) -> BoxFuture<'a, Result<Value, Problem>>,
     /// The result in a sentence, in words of ours only.
     pub(super) summary: fn(&Value) -> String,
@@ -41,12 +43,14 @@ pub(super) struct Entry {
 
 /// What a tool does to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
+pub(super) enum Effect {
     /// Has others do work, and keeps a record of it.
     Asks,
     Reads,
     /// Adds something, and changes nothing that is there.
     Adds,
+    /// Changes something, and can change it back.
+    Changes,
     /// Ends something for ever.
     Ends,
 }
@@ -58,6 +62,8 @@ pub(super) enum Author {
     Judges,
     /// The account itself.
     Caller,
+    /// The account itself, or somebody who shares something with it.
+    Others,
 }
 
 static ALL: &[Entry] = &[
@@ -108,13 +114,13 @@ static ALL: &[Entry] = &[
     Entry {
         name: "list_verifiers",
         title: "List verifiers",
-        text: "Lists the active verifiers of the account by name, a page at a time.",
+        text: "Lists the active verifiers that the account owns or reaches through workflows of others, by name, a page at a time.",
         effect: Effect::Reads,
         input: schema::input::<ListVerifiersArguments>,
         output: schema::output::<Page<'static, ListedVerifier<'static>>>,
         run: verifiers::list,
         summary: render::listed,
-        author: Author::Caller,
+        author: Author::Others,
     },
     Entry {
         name: "get_verifier",
@@ -125,7 +131,7 @@ static ALL: &[Entry] = &[
         output: schema::output::<VerifierBody<'static>>,
         run: verifiers::get,
         summary: render::shown,
-        author: Author::Caller,
+        author: Author::Others,
     },
     Entry {
         name: "run_verifier",
@@ -162,13 +168,18 @@ static ALL: &[Entry] = &[
     },
 ];
 
+/// Every tool, in the order in which clients see them.
+fn all() -> impl Iterator<Item = &'static Entry> {
+    ALL.iter().chain(workflows::ENTRIES).chain(people::ALL)
+}
+
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+    all().find(|entry| entry.name == name)
 }
 
 /// What clients are told, made once.
 pub(super) fn listed() -> &'static [Tool] {
-    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| ALL.iter().map(Entry::told).collect());
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| all().map(Entry::told).collect());
     &TOOLS
 }
 
@@ -188,6 +199,9 @@ impl Effect {
             Self::Asks => hints.read_only(false).destructive(false).open_world(true),
             Self::Reads => hints.read_only(true).open_world(false),
             Self::Adds => hints.read_only(false).destructive(false).open_world(false),
+            Self::Changes => {
+                hints.read_only(false).destructive(false).idempotent(true).open_world(false)
+            }
             Self::Ends => {
                 hints.read_only(false).destructive(true).idempotent(true).open_world(false)
             }
