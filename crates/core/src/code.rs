@@ -144,7 +144,7 @@ impl Code {
             Self::NotFound => "Check the address and the identifier.",
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
             Self::Conflict => {
-                "Read the current state, then choose another name or remove the old one."
+                "Read the current state, which contradicts the request, and change the request to fit it."
             }
             Self::BudgetExhausted => {
                 "Ask the operator for credit, who grants it with `jurat admin grant`; `jurat usage` shows what is left."
