@@ -25,6 +25,9 @@ use crate::stores::Stores;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// As many as the smallest store has, so that every store shows the same number.
+const FIRST_PAGE: &str = "/v1/verifiers?limit=10";
+
 #[derive(Debug, Parser)]
 #[command(about = "Measures runs of a verifier beside its judge, and lists of many verifiers.")]
 struct Arguments {
@@ -102,7 +105,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         println!("{}", json!({ "store": store, "runs": runs, "lists": lists, "shows": shows }));
     } else {
         for runs in &runs {
-            println!("Runs, {} clients, {store}:\n", runs.plan.connections);
+            println!("Runs, clients: {}, {store}:\n", runs.plan.connections);
             println!("{}\n", report::to_table(runs));
         }
         println!("The first page of the list, {store}:\n\n{}\n", report::to_table(&lists));
@@ -175,7 +178,7 @@ async fn measure_lists(
             })
         };
         let first = verifiers::name(0);
-        let list = read("/v1/verifiers", Vary::Nothing, &first)?;
+        let list = read(FIRST_PAGE, Vary::Nothing, &first)?;
         lists.push(subject(&name, &server, None, list));
         let vary = Vary::Path { below: u64::from(*count) };
         let show = read("/v1/verifiers/bench-", vary, "\"criterion\"")?;

@@ -239,3 +239,39 @@ pub(super) fn verdicts_prune(tx: &Connection, pruning: Pruning) -> Result<u64> {
     let many = execute(tx, verdicts_gone!(verdicts_many!(), ""), params![most, left])?;
     Ok(u64::from(old).saturating_add(u64::try_from(many).unwrap_or(u64::MAX)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::setup;
+
+    /// How SQLite finds the rows: one line for each table that it reads.
+    fn plan(text: &str) -> Vec<String> {
+        let connection = setup::open_memory().unwrap();
+        let mut statement = connection.prepare(&format!("explain query plan {text}")).unwrap();
+        let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
+        let reads = |line: &String| line.starts_with("SEARCH ") || line.starts_with("SCAN ");
+        lines.map(Result::unwrap).filter(reads).collect()
+    }
+
+    #[test]
+    fn a_list_and_a_verifier_read_no_verifiers_that_they_do_not_show() {
+        let active = "SEARCH verifiers USING INDEX verifiers_active (account_id=? AND name>?)";
+        assert_eq!(plan(sql::VERIFIER_LIST), [active]);
+        let by_name = "SEARCH verifiers USING INDEX verifiers_by_name (account_id=? AND name=?)";
+        let version = "SEARCH verifier_versions USING INDEX sqlite_autoindex_verifier_versions_1 \
+            (account_id=? AND verifier_id=? AND version=?)";
+        assert_eq!(plan(sql::VERSION_BY_NAME), [by_name, version]);
+    }
+
+    #[test]
+    fn old_verdicts_are_found_by_their_age() {
+        let found = plan(verdicts_gone!(verdicts_old!(), ""));
+        let old = "SEARCH known_verdicts USING INDEX known_verdicts_by_age (created_at<?)";
+        assert!(found.contains(&old.to_owned()), "{found:?}");
+        assert!(!found.iter().any(|line| line.contains("SCAN known_verdicts")), "{found:?}");
+        let found = plan(verdicts_gone!(verdicts_many!(), ""));
+        let by_age = "USING INDEX known_verdicts_by_age";
+        assert!(found.iter().any(|line| line.contains(by_age)), "{found:?}");
+    }
+}
