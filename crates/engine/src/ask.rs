@@ -219,8 +219,8 @@ fn failed_call(error: &CallError, timeout_ms: u64) -> Answer {
         CallError::Disconnected(_) => FailureCode::Disconnected,
         CallError::TooLarge { .. } => FailureCode::TooLarge,
         CallError::Encoded { .. } => FailureCode::EncodedReply,
-        CallError::Redirect { location } => {
-            tracing::warn!(location, "an executor answered with a redirect");
+        CallError::Redirect { host } => {
+            tracing::warn!(host, "an executor answered with a redirect");
             FailureCode::Redirect
         }
         CallError::Tls(_) => FailureCode::Internal,

@@ -266,4 +266,3 @@ fn host_of(headers: &HeaderMap) -> String {
     let host = address.as_ref().and_then(Uri::host).unwrap_or_default();
     host.chars().take(200).collect()
 }
-

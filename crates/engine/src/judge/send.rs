@@ -242,8 +242,8 @@ impl std::fmt::Debug for Cause<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             TryFailed::Busy => f.write_str("busy"),
-            TryFailed::Call(CallError::Redirect { location }) => {
-                write!(f, "a redirect to {location}")
+            TryFailed::Call(CallError::Redirect { host }) => {
+                write!(f, "a redirect to `{host}`")
             }
             TryFailed::Call(error) => write!(f, "{error}"),
             TryFailed::Status { reply, .. } => write!(f, "{}", reply.status),

@@ -27,7 +27,7 @@ async fn app(fake: &FakeProvider) -> TestApp {
 fn cases() -> Value {
     let case = |number: u32| {
         let inputs = json!({ "response": format!("It rains {number}."), "source": "Rain." });
-        json!({ "id": number.to_string(), "inputs": inputs, "passed": number % 2 == 0 })
+        json!({ "id": number.to_string(), "inputs": inputs, "passed": number.is_multiple_of(2) })
     };
     json!({ "cases": (0..6).map(case).collect::<Vec<_>>() })
 }
