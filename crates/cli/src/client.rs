@@ -20,7 +20,7 @@ use self::{
 };
 use crate::{
     config::{Config, StoreChosen},
-    failure::Failure,
+    failure::{Failure, RETRY_AFTER},
     node,
     output::Output,
     patience::patiently,
@@ -150,6 +150,16 @@ impl Reply {
         Ok(Self { bytes, value, date: None, is_problem: !status.is_success() })
     }
 
+    /// A problem tells when to try again, which stands in a header.
+    fn with_retry(mut self, seconds: Option<u64>) -> Self {
+        if let (true, Some(seconds), Some(body)) =
+            (self.is_problem, seconds, self.value.as_object_mut())
+        {
+            body.insert(RETRY_AFTER.to_owned(), seconds.into());
+        }
+        self
+    }
+
     /// The body, unless it is a problem.
     pub(crate) fn well(self) -> Result<Self, Failure> {
         if self.is_problem { Err(Failure::Refused(self.value)) } else { Ok(self) }
@@ -267,7 +277,8 @@ impl Client {
     pub(crate) async fn send(&self, call: Call) -> Result<Reply, ClientError> {
         let mut arriving = self.begin(call, "application/json").await?;
         let bytes = arriving.rest().await?;
-        Ok(Reply { date: arriving.date, ..Reply::new(arriving.status, bytes)? })
+        let reply = Reply::new(arriving.status, bytes)?.with_retry(arriving.retry_after);
+        Ok(Reply { date: arriving.date, ..reply })
     }
 
     /// Sends a request and shows its events on the way to the reply, which is the event `last`.
@@ -280,7 +291,7 @@ impl Client {
         let mut arriving = self.begin(call, "text/event-stream").await?;
         if !arriving.is_events {
             let bytes = arriving.rest().await?;
-            return Reply::new(arriving.status, bytes);
+            return Ok(Reply::new(arriving.status, bytes)?.with_retry(arriving.retry_after));
         }
         let mut reader = EventReader::default();
         while let Some(chunk) = arriving.next().await? {
