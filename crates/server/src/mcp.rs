@@ -10,6 +10,7 @@ mod hosts;
 mod render;
 mod schema;
 mod surface;
+mod templates;
 mod tools;
 mod verifiers;
 mod watch;

@@ -21,17 +21,17 @@ use jurat_wire::{
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
-use super::{call::Call, consensus, render, schema, verifiers};
+use super::{call::Call, consensus, render, schema, templates, verifiers};
 
 /// A tool: what clients are told of it, and what it does.
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    title: &'static str,
-    text: &'static str,
-    effect: Effect,
+    pub(super) title: &'static str,
+    pub(super) text: &'static str,
+    pub(super) effect: Effect,
     /// From the types that describe the same body of the API.
-    input: fn() -> JsonObject,
-    output: fn() -> JsonObject,
+    pub(super) input: fn() -> JsonObject,
+    pub(super) output: fn() -> JsonObject,
     pub(super) run: for<'a> fn(Call<'a>) -> BoxFuture<'a, Result<Value, Problem>>,
     /// The result in a sentence, in words of ours only.
     pub(super) summary: fn(&Value) -> String,
@@ -41,7 +41,7 @@ pub(super) struct Entry {
 
 /// What a tool does to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
+pub(super) enum Effect {
     /// Has others do work, and keeps a record of it.
     Asks,
     Reads,
@@ -58,6 +58,8 @@ pub(super) enum Author {
     Judges,
     /// The account itself.
     Caller,
+    /// Whoever published something.
+    Others,
 }
 
 static ALL: &[Entry] = &[
@@ -162,13 +164,18 @@ static ALL: &[Entry] = &[
     },
 ];
 
+/// Every tool, of all tables.
+fn all() -> impl Iterator<Item = &'static Entry> {
+    ALL.iter().chain(templates::ALL)
+}
+
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+    all().find(|entry| entry.name == name)
 }
 
 /// What clients are told, made once.
 pub(super) fn listed() -> &'static [Tool] {
-    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| ALL.iter().map(Entry::told).collect());
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| all().map(Entry::told).collect());
     &TOOLS
 }
 
