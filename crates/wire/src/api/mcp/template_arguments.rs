@@ -63,6 +63,7 @@ pub struct TemplateVersionArguments {
     /// The id of a template, or `@handle/slug`.
     #[schema(pattern = r"\S")]
     pub template_id: String,
+    /// The number of the version.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: u32,
 }
@@ -74,8 +75,10 @@ pub struct DeprecateArguments {
     /// The id of a template, or `@handle/slug`.
     #[schema(pattern = r"\S")]
     pub template_id: String,
+    /// The number of the version.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: u32,
+    /// What to tell those who use it.
     pub message: Option<String>,
 }
 
@@ -86,6 +89,7 @@ pub struct ArchiveArguments {
     /// The id of a template, or `@handle/slug`.
     #[schema(pattern = r"\S")]
     pub template_id: String,
+    /// Why.
     pub archive_reason: Option<String>,
 }
 
@@ -108,6 +112,7 @@ pub struct GetTemplateFileArguments {
     /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
     #[schema(pattern = r"\S")]
     pub identifier: String,
+    /// The path of the file.
     #[schema(pattern = r"\S")]
     pub path: String,
     /// The newest when left out.
