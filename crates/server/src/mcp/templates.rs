@@ -80,6 +80,7 @@ pub(super) static ALL: &[Entry] = &[
     entry!(("transfer_template_ownership", "Hand a template over", "Offers a template to somebody, who may accept it."), Adds, tool::TransferTemplateArguments => InvitationSent<'static>, transfer, done),
 ];
 
+#[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
 fn wrong(error: EngineError) -> Problem {
     engine_problem(&error)
 }
