@@ -6,14 +6,16 @@ mod shared;
 use jurat_core::{
     caller::{Caller, Scope},
     run::Provenance,
+    verifier::InputError,
     workflow::{
-        Reached, Whose, WorkflowRef, WorkflowWhich,
+        Reached, Whose, WorkflowRef,
+        file::{ALL_FILES_BYTES, MOST_FILES},
         search::{self, Texts},
     },
 };
 use jurat_store::{
     Behalf, FileRead, FilesAsked, Found, Lineage, WorkflowAsked, WorkflowQuery, WorkflowRefused,
-    WorkflowView,
+    WorkflowView, WrongField,
 };
 
 pub use self::{
@@ -163,27 +165,22 @@ impl Engine {
         let id = given.workflow_id.as_deref();
         // What begins with `@` names a template, which everybody sees.
         let named = given.workflow_ref.as_deref().filter(|text| !text.starts_with('@'));
-        let mut checked = given.clone();
-        for (field, text) in [("workflow_id", id), ("workflow_ref", named)] {
-            let Some(text) = text else { continue };
+        let mut checked = Provenance { workflow_id: None, ..given.clone() };
+        for text in [id, named].into_iter().flatten() {
             let short: String = text.chars().take(80).collect();
-            let missing = || EngineError::NotFound { what: "workflow", id: short.clone() };
-            let mut reference = WorkflowRef::parse(text).map_err(|_| missing())?;
-            if field == "workflow_id" && !matches!(reference.which, WorkflowWhich::Id(_)) {
-                return Err(missing());
-            }
+            let missing = |_| EngineError::NotFound { what: "workflow", id: short };
+            let mut reference = WorkflowRef::parse(text).map_err(missing)?;
             reference.version = reference.version.or(given.workflow_version);
             let asked = asked(caller, &reference);
             let found = self.inner.store.sharing().workflow_find(&behalf(caller), &asked).await?;
-            let workflow = one(found, &reference)?.workflow;
-            if checked.workflow_id.as_ref().is_some_and(|id| !id.eq_ignore_ascii_case(&workflow.id))
-            {
+            let found = one(found, &reference)?.workflow.id;
+            if checked.workflow_id.as_ref().is_some_and(|id| *id != found) {
                 return Err(EngineError::Invalid {
                     field: "workflow_ref",
                     reason: "names another workflow than `workflow_id`; leave one out".to_owned(),
                 });
             }
-            checked.workflow_id = Some(workflow.id);
+            checked.workflow_id = Some(found);
         }
         Ok(checked)
     }
@@ -237,12 +234,7 @@ fn whole(reference: &WorkflowRef) -> Result<(), EngineError> {
 
 /// Why the store changed nothing, for a workflow that was named so.
 fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
-    let conflict = |problem: String| EngineError::Conflict(problem);
     let token = |problem: String, current| EngineError::SaveToken { problem, current };
-    let invalid = |field: &str, problem: &str| {
-        let (field, problem) = (field.to_owned(), problem.to_owned());
-        EngineError::Input(jurat_core::verifier::InputError { field, problem })
-    };
     match refused {
         WorkflowRefused::NotFound => {
             EngineError::NotFound { what: "workflow", id: named.to_owned() }
@@ -269,46 +261,47 @@ fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
             None,
         ),
         WorkflowRefused::Archived => {
-            conflict(format!("the workflow `{named}` is archived; unarchive it first"))
+            EngineError::Conflict(format!("the workflow `{named}` is archived; unarchive it first"))
         }
-        WorkflowRefused::VersionIsCurrent => conflict(format!(
+        WorkflowRefused::VersionIsCurrent => EngineError::Conflict(format!(
             "this is the current version of `{named}`; save another one first, or delete the workflow"
         )),
-        WorkflowRefused::TooManyGrants => {
-            conflict("the workflow has as many grants as it can have; revoke some first".to_owned())
-        }
+        WorkflowRefused::TooManyGrants => EngineError::Conflict(
+            "the workflow has as many grants as it can have; revoke some first".to_owned(),
+        ),
         WorkflowRefused::OwnerStays => EngineError::OwnerStays,
-        WorkflowRefused::NameMissing => invalid("name", "is required"),
-        WorkflowRefused::DescriptionMissing => invalid("description", "is required"),
+        WorkflowRefused::GranteeUnknown => EngineError::UserNotFound,
         WorkflowRefused::BindingsAreOwners => {
             EngineError::Denied("only the owner of a workflow decides which verifiers it names")
         }
-        WorkflowRefused::BindingUnknown { place } => invalid(
+        WorkflowRefused::Field(wrong) => EngineError::Input(wrong_field(&wrong)),
+    }
+}
+
+/// The field of a request that the store could not take.
+fn wrong_field(wrong: &WrongField) -> InputError {
+    let input = |field: &str, problem: String| InputError { field: field.to_owned(), problem };
+    match wrong {
+        WrongField::NameMissing => input("name", "is required".to_owned()),
+        WrongField::DescriptionMissing => input("description", "is required".to_owned()),
+        WrongField::BindingUnknown { place } => input(
             &format!("verifiers.{place}.verifier_id"),
-            "names no active verifier, or no version, of the workflow's owner",
+            "names no active verifier, or no version, of the workflow's owner".to_owned(),
         ),
-        WorkflowRefused::ContentUnknown { path } => invalid(
+        WrongField::ContentUnknown { path } => input(
             "files",
-            &format!("has `{path}` with a `sha256` that is not known; send its content"),
+            format!("has `{path}` with a `sha256` that is not known; send its content"),
         ),
-        WorkflowRefused::PathUnknown { path } => {
-            invalid("delete_paths", &format!("has `{path}`, and there is no such file"))
+        WrongField::PathUnknown { path } => {
+            input("delete_paths", format!("has `{path}`, and there is no such file"))
         }
-        WorkflowRefused::TooManyFiles => invalid(
-            "files",
-            &format!("would be more than {}", jurat_core::workflow::file::MOST_FILES),
-        ),
-        WorkflowRefused::FilesTooLarge => invalid(
-            "files",
-            &format!(
-                "would have more than {} bytes together",
-                jurat_core::workflow::file::ALL_FILES_BYTES
-            ),
-        ),
-        WorkflowRefused::GranteeUnknown => EngineError::UserNotFound,
-        WorkflowRefused::GranteeIsOwner => invalid(
+        WrongField::TooManyFiles => input("files", format!("would be more than {MOST_FILES}")),
+        WrongField::FilesTooLarge => {
+            input("files", format!("would have more than {ALL_FILES_BYTES} bytes together"))
+        }
+        WrongField::GranteeIsOwner => input(
             "grantee_email_or_at_team_handle",
-            "is the owner of the workflow, who may do everything",
+            "is the owner of the workflow, who may do everything".to_owned(),
         ),
     }
 }

@@ -46,6 +46,7 @@ pub(crate) use self::{
     templates::{checked_body, forked, published},
     verifier_runs::run_request,
     verifiers::{cursor_of, listed, listing, measured},
+    workflows::{envelopes, hit_list, lineage_of, offered, saved, single, wanted_hits},
 };
 use crate::{
     auth, encode, layers,

@@ -14,6 +14,7 @@ mod templates;
 mod tools;
 mod verifiers;
 mod watch;
+mod workflows;
 
 use std::sync::Arc;
 

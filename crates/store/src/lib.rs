@@ -78,7 +78,7 @@ pub use self::{
         FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
         OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
         WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
-        Workflows,
+        Workflows, WrongField,
     },
 };
 

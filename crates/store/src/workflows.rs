@@ -314,12 +314,30 @@ pub enum WorkflowRefused {
     TokenUnexpected,
     /// It is put away.
     Archived,
+    /// Only the owner decides which verifiers it names.
+    BindingsAreOwners,
+    /// The current version can be replaced, not deleted.
+    VersionIsCurrent,
+    /// Nobody that the caller may know of has the name.
+    GranteeUnknown,
+    /// Nobody gives more than they have.
+    RoleAboveOwn {
+        has: Role,
+    },
+    TooManyGrants,
+    /// Who owns a workflow gives it away instead.
+    OwnerStays,
+    /// Something that was given cannot be.
+    Field(WrongField),
+}
+
+/// What was given and cannot be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WrongField {
     /// A new workflow needs a name.
     NameMissing,
     /// A new workflow needs a description.
     DescriptionMissing,
-    /// Only the owner decides which verifiers it names.
-    BindingsAreOwners,
     /// The binding at this place names no active verifier of the owner.
     BindingUnknown {
         place: usize,
@@ -334,18 +352,7 @@ pub enum WorkflowRefused {
     },
     TooManyFiles,
     FilesTooLarge,
-    /// The current version can be replaced, not deleted.
-    VersionIsCurrent,
-    /// Nobody that the caller may know of has the name.
-    GranteeUnknown,
     GranteeIsOwner,
-    /// Nobody gives more than they have.
-    RoleAboveOwn {
-        has: Role,
-    },
-    TooManyGrants,
-    /// Who owns a workflow gives it away instead.
-    OwnerStays,
 }
 
 /// Continues with what was found, or ends the operation with why not.

@@ -21,3 +21,4 @@ mod settings;
 mod telemetry;
 mod verifier_life;
 mod verifiers;
+mod workflows;

@@ -22,11 +22,9 @@ pub fn read(body: &str) -> Result<Option<Value>, ChecksError> {
     let Some(text) = block(body)? else { return Ok(None) };
     let read = strict::parse(text.as_bytes());
     let document = read.map_err(|error| ChecksError::Unreadable(error.to_string()))?;
-    // The policy's own name may stand beside its parameters.
-    let params = match document {
-        Value::Array(checks) => serde_json::json!({ "checks": checks }),
-        other => other,
-    };
+    // A list alone is short for the object around it.
+    let params =
+        if document.is_array() { serde_json::json!({ "checks": document }) } else { document };
     let has_checks = params.get("checks").is_some_and(Value::is_array);
     if has_checks { Ok(Some(params)) } else { Err(ChecksError::Form) }
 }

@@ -64,6 +64,8 @@ pub enum WorkflowWhich {
 pub struct WorkflowRef {
     pub which: WorkflowWhich,
     pub version: Option<u32>,
+    /// The name as it was given, for messages.
+    pub given: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,16 +91,14 @@ impl WorkflowRef {
         } else {
             Slug::of_name(name).map(WorkflowWhich::Slug)
         };
-        which.map(|which| Self { which, version }).ok_or(WorkflowRefError::Form)
+        let given = name.to_owned();
+        which.map(|which| Self { which, version, given }).ok_or(WorkflowRefError::Form)
     }
 }
 
 impl fmt::Display for WorkflowRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.which {
-            WorkflowWhich::Id(id) => f.write_str(id)?,
-            WorkflowWhich::Slug(slug) => f.write_str(slug.as_str())?,
-        }
+        f.write_str(&self.given)?;
         match self.version {
             Some(version) => write!(f, "@{version}"),
             None => Ok(()),
@@ -143,8 +143,10 @@ mod tests {
     #[test]
     fn references_name_an_id_or_a_slug_and_may_pin_a_version() {
         let read = |text: &str| WorkflowRef::parse(text).map(|it| it.to_string());
-        assert_eq!(read(&ID.to_uppercase()).as_deref(), Ok(ID));
-        assert_eq!(read("My Report").as_deref(), Ok("my-report"));
+        let which = |text: &str| WorkflowRef::parse(text).unwrap().which;
+        assert_eq!(which(&ID.to_uppercase()), WorkflowWhich::Id(ID.to_owned()));
+        assert_eq!(which("My Report"), which("my-report"));
+        assert_eq!(read("My Report").as_deref(), Ok("My Report"));
         assert_eq!(read("report@3").as_deref(), Ok("report@3"));
         assert_eq!(read("report@v3").as_deref(), Ok("report@3"));
         for text in ["", "!", "@2", &"a".repeat(129)] {

@@ -82,8 +82,7 @@ impl Engine {
         let texts = version.files.iter().filter(|file| file.kind == ContentKind::Text);
         let paths: Vec<String> = texts.map(|file| file.path.clone()).collect();
         if !paths.is_empty() {
-            let pinned =
-                WorkflowRef { version: Some(version.version), which: wanted.which.clone() };
+            let pinned = WorkflowRef { version: Some(version.version), ..wanted.clone() };
             for file in self.workflow_files_found(caller, &pinned, paths).await? {
                 let text = String::from_utf8_lossy(&file.content).into_owned();
                 parts.push((file.entry.path, text));

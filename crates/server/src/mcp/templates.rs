@@ -51,7 +51,7 @@ macro_rules! entry {
             output: schema::output::<$output>,
             run: RUN,
             summary: $summary,
-            author: Author::Others,
+            author: Author::Published,
         }
     }};
 }

@@ -21,7 +21,7 @@ use jurat_wire::{
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
-use super::{call::Call, consensus, render, schema, templates, verifiers};
+use super::{call::Call, consensus, render, schema, templates, verifiers, workflows};
 
 /// A tool: what clients are told of it, and what it does.
 pub(super) struct Entry {
@@ -47,6 +47,8 @@ pub(super) enum Effect {
     Reads,
     /// Adds something, and changes nothing that is there.
     Adds,
+    /// Changes something, and can change it back.
+    Changes,
     /// Ends something for ever.
     Ends,
 }
@@ -58,8 +60,10 @@ pub(super) enum Author {
     Judges,
     /// The account itself.
     Caller,
-    /// Whoever published something.
+    /// The account itself, or somebody who shares something with it.
     Others,
+    /// Whoever published something.
+    Published,
 }
 
 static ALL: &[Entry] = &[
@@ -110,13 +114,13 @@ static ALL: &[Entry] = &[
     Entry {
         name: "list_verifiers",
         title: "List verifiers",
-        text: "Lists the active verifiers of the account by name, a page at a time.",
+        text: "Lists the active verifiers that the account owns or reaches through workflows of others, by name, a page at a time.",
         effect: Effect::Reads,
         input: schema::input::<ListVerifiersArguments>,
         output: schema::output::<Page<'static, ListedVerifier<'static>>>,
         run: verifiers::list,
         summary: render::listed,
-        author: Author::Caller,
+        author: Author::Others,
     },
     Entry {
         name: "get_verifier",
@@ -127,7 +131,7 @@ static ALL: &[Entry] = &[
         output: schema::output::<VerifierBody<'static>>,
         run: verifiers::get,
         summary: render::shown,
-        author: Author::Caller,
+        author: Author::Others,
     },
     Entry {
         name: "run_verifier",
@@ -166,7 +170,7 @@ static ALL: &[Entry] = &[
 
 /// Every tool, of all tables.
 fn all() -> impl Iterator<Item = &'static Entry> {
-    ALL.iter().chain(templates::ALL)
+    ALL.iter().chain(workflows::ENTRIES).chain(templates::ALL)
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
@@ -195,6 +199,9 @@ impl Effect {
             Self::Asks => hints.read_only(false).destructive(false).open_world(true),
             Self::Reads => hints.read_only(true).open_world(false),
             Self::Adds => hints.read_only(false).destructive(false).open_world(false),
+            Self::Changes => {
+                hints.read_only(false).destructive(false).idempotent(true).open_world(false)
+            }
             Self::Ends => {
                 hints.read_only(false).destructive(true).idempotent(true).open_world(false)
             }

@@ -109,7 +109,7 @@ pub(super) fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer
 }
 
 /// What was done. Without an idempotency key nothing was done before.
-fn now<T>(done: Result<Done<T>, EngineError>) -> Result<T, Problem> {
+pub(super) fn now<T>(done: Result<Done<T>, EngineError>) -> Result<T, Problem> {
     match done {
         Ok(Done::Now(result)) => Ok(result),
         Ok(Done::Before(_)) => {

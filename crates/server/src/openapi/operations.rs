@@ -6,6 +6,7 @@ mod logins;
 mod people;
 mod templates;
 mod verifiers;
+mod workflows;
 
 use jurat_core::{caller::Scope, code::Code};
 use jurat_wire::{
@@ -45,6 +46,7 @@ pub(super) const KEYS: &str = "keys";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
 pub(super) const PEOPLE: &str = "people";
+pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const TEMPLATES: &str = "templates";
 pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
@@ -57,6 +59,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (EXECUTORS, "Register the services that do the work."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
+    (WORKFLOWS, "Save runbooks that name their verifiers, and share both."),
     (
         TEMPLATES,
         "Publish workflows with their checks for everybody, and read, search and fork them.",
@@ -116,6 +119,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         _ => {
             return verifiers::describe(route)
                 .or_else(|| people::describe(route))
+                .or_else(|| workflows::describe(route))
                 .or_else(|| templates::describe(route))
                 .or_else(|| logins::describe(route));
         }

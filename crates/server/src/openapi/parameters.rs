@@ -5,12 +5,13 @@ use jurat_core::{
     job::Kind,
     round::State,
     run::{Purpose, RunVerdict},
+    workflow::Whose,
 };
 use serde_json::json;
 use utoipa::openapi::{
     Required,
     path::{Parameter, ParameterBuilder, ParameterIn},
-    schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type},
+    schema::{ArrayBuilder, KnownFormat, ObjectBuilder, SchemaFormat, Type},
 };
 
 use crate::{
@@ -31,6 +32,10 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                     "@ann/report",
                 ),
                 _ if path.starts_with("/v1/api-keys") => ("The id of a key, or its name.", "app"),
+                "ref" if !path.starts_with("/v1/verifiers") => (
+                    "The id of a workflow, its slug or its name; `@` and a version pins one.",
+                    "incident-postmortem",
+                ),
                 "ref" => (
                     "The id of a verifier, or its name; `@` and a version pins one. `system:` and a name runs one of the platform.",
                     "claims-cite-source",
@@ -216,6 +221,36 @@ pub(super) fn of_runs() -> [Parameter; 5] {
         query("purpose", "Only runs that are for this.", string().enum_values(Some(purposes))),
         query("since", "Only runs that began then or later.", moment()),
         query("until", "Only runs that began before.", moment()),
+    ]
+}
+
+/// The filters of a list of workflows.
+pub(super) fn of_workflows() -> [Parameter; 4] {
+    let whose = Whose::ALL.iter().map(|whose| whose.as_str());
+    let boolean = ObjectBuilder::new().schema_type(Type::Boolean);
+    let text = "Only those in whose name, slug, tags, description or outcome this stands.";
+    [
+        query("filter", "Whose workflows.", string().enum_values(Some(whose))),
+        query("tag", "Only those with this tag.", string()),
+        query("search", text, string()),
+        query("include_archived", "The caller's own that are put away too.", boolean),
+    ]
+}
+
+/// Which files, and how.
+pub(super) fn of_files() -> [Parameter; 4] {
+    let paths = ParameterBuilder::new()
+        .name("paths")
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some("Several files, the parameter once for each; up to 100."))
+        .schema(Some(ArrayBuilder::new().items(string())))
+        .build();
+    [
+        query("path", "One file.", string()),
+        paths,
+        query("format", "`raw` for the bytes.", string().enum_values(Some(["json", "raw"]))),
+        query("sha256", "The digest that the content must have.", string()),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod people;
 mod templates;
+mod workflows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -279,6 +280,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(called_off().await);
     played.extend(registry().await);
     played.extend(people::people().await);
+    played.extend(workflows::workflows().await);
     played.extend(templates::templates().await);
     played.extend(people::logins().await);
     let all: BTreeSet<String> = operations(&document())

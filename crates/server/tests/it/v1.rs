@@ -10,3 +10,4 @@ mod rounds;
 mod sessions;
 pub(crate) mod templates;
 pub(crate) mod verifiers;
+mod workflows;

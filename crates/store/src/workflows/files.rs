@@ -11,7 +11,7 @@ use jurat_core::{
 };
 
 use super::{
-    FileRead, FilesAsked, Found, WorkflowRefused,
+    FileRead, FilesAsked, Found, WorkflowRefused, WrongField,
     reach::seen,
     rows::{file_columns, read_file},
     tried,
@@ -99,7 +99,8 @@ pub(super) async fn kept(
             FileContent::Known(sha256) => known(tx, target, owner, sha256).await?,
         };
         let before = old.iter().find(|before| before.path == file.path);
-        let unknown = || WorkflowRefused::ContentUnknown { path: file.path.clone() };
+        let unknown =
+            || WorkflowRefused::Field(WrongField::ContentUnknown { path: file.path.clone() });
         let entry = tried!(entry.ok_or_else(unknown));
         kept.entries.push(FileEntry {
             path: file.path.clone(),
@@ -144,10 +145,14 @@ async fn known(
 /// Whether the files of a version are not too many and not too large together.
 pub(super) fn within_bounds(files: &[FileEntry]) -> Result<(), WorkflowRefused> {
     if files.len() > MOST_FILES {
-        return Err(WorkflowRefused::TooManyFiles);
+        return Err(WorkflowRefused::Field(WrongField::TooManyFiles));
     }
     let bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
-    if bytes > ALL_FILES_BYTES { Err(WorkflowRefused::FilesTooLarge) } else { Ok(()) }
+    if bytes > ALL_FILES_BYTES {
+        Err(WorkflowRefused::Field(WrongField::FilesTooLarge))
+    } else {
+        Ok(())
+    }
 }
 
 /// Writes the files of a version before their contents: PostgreSQL lets those who share a workflow

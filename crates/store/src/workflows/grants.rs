@@ -9,7 +9,7 @@ use jurat_core::{
 
 use super::{
     Found, GrantOrder, Granting, Left, RevokeOrder, Revoking, WorkflowAsked, WorkflowChange,
-    WorkflowRefused,
+    WorkflowRefused, WrongField,
     reach::{self, held, principals},
     tried,
 };
@@ -95,7 +95,7 @@ pub(super) async fn grant(
     let found = known(tx, &order.caller, &order.grantee, order.at).await?;
     let grantee = tried!(found.ok_or(WorkflowRefused::GranteeUnknown)).account;
     if grantee == reached.workflow.account {
-        return Ok(Err(WorkflowRefused::GranteeIsOwner));
+        return Ok(Err(WorkflowRefused::Field(WrongField::GranteeIsOwner)));
     }
     let before = floor_of(tx, &reached, &grantee).await?;
     if before.is_none() && MOST_GRANTS <= count(tx, &reached).await? {

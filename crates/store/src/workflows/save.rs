@@ -9,7 +9,8 @@ use jurat_core::{
 };
 
 use super::{
-    FilesPatch, Kept, SaveTarget, Saved, WorkflowAsked, WorkflowRefused, WorkflowSave, files,
+    FilesPatch, Kept, SaveTarget, Saved, WorkflowAsked, WorkflowRefused, WorkflowSave, WrongField,
+    files,
     reach::{self, may},
     read::{self, bindings_of, files_seen},
     rows::{bindings_text, search_text},
@@ -201,8 +202,11 @@ fn first(save: &WorkflowSave, slug: &Slug) -> Result<Workflow, WorkflowRefused> 
         account: save.caller.clone(),
         id: save.new_id.clone(),
         slug: slug.as_str().to_owned(),
-        name: save.name.clone().ok_or(WorkflowRefused::NameMissing)?,
-        description: save.description.clone().ok_or(WorkflowRefused::DescriptionMissing)?,
+        name: save.name.clone().ok_or(WorkflowRefused::Field(WrongField::NameMissing))?,
+        description: save
+            .description
+            .clone()
+            .ok_or(WorkflowRefused::Field(WrongField::DescriptionMissing))?,
         outcome: save.outcome.clone().unwrap_or_default(),
         tags: save.tags.clone().unwrap_or_default(),
         current_version: 1,
@@ -232,7 +236,9 @@ async fn bound(
     let mut bindings = Vec::with_capacity(new.len());
     for (place, new) in new.iter().enumerate() {
         let found = resolved(tx, &save.caller, new).await?;
-        bindings.push(tried!(found.ok_or(WorkflowRefused::BindingUnknown { place })));
+        bindings.push(tried!(
+            found.ok_or(WorkflowRefused::Field(WrongField::BindingUnknown { place }))
+        ));
     }
     bindings.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(Ok(bindings))
@@ -292,7 +298,7 @@ fn patched(
 ) -> Result<Vec<FileEntry>, WorkflowRefused> {
     let has = |path: &String| old.iter().any(|file| file.path == *path);
     if let Some(path) = delete.iter().find(|path| !has(path)) {
-        return Err(WorkflowRefused::PathUnknown { path: path.clone() });
+        return Err(WorkflowRefused::Field(WrongField::PathUnknown { path: path.clone() }));
     }
     let is_replaced = |file: &FileEntry| new.iter().any(|other| other.path == file.path);
     let stays = |file: &&FileEntry| !delete.contains(&file.path) && !is_replaced(file);
@@ -392,14 +398,14 @@ pub(crate) async fn add_new(
 ) -> Result<Result<Workflow, WorkflowRefused>> {
     reach::lock(tx, &workflow.account).await?;
     let Some(slug) = Slug::of_name(&workflow.slug) else {
-        return Ok(Err(WorkflowRefused::NameMissing));
+        return Ok(Err(WorkflowRefused::Field(WrongField::NameMissing)));
     };
     for number in 2..MOST_NUMBERS {
         if reach::own_by_slug(tx, &workflow.account, &workflow.slug).await?.is_none() {
             tried!(write(tx, &workflow, content).await?);
             return Ok(Ok(workflow));
         }
-        workflow.slug = slug.numbered(number).as_str().to_owned();
+        slug.numbered(number).as_str().clone_into(&mut workflow.slug);
     }
     Err(StoreError::conflict("all numbers of a slug are taken"))
 }

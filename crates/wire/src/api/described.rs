@@ -31,6 +31,7 @@ use super::{
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
+    workflows::{self, SearchWorkflowsRequest},
 };
 use crate::problem::Problem;
 
@@ -95,6 +96,7 @@ fn cases() -> Vec<Case> {
     cases.extend(of_the_registry());
     cases.extend(of_templates());
     cases.extend(of_tools());
+    cases.extend(of_workflows());
     cases
 }
 
@@ -205,6 +207,11 @@ fn of_the_registry() -> [Case; 2] {
         case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy, &[]),
         case::<RunVerifierRequest>(|it| verifier_runs::decode_run(it).map(drop), run, &[]),
     ]
+}
+
+fn of_workflows() -> [Case; 1] {
+    let search = |it: &Value| workflows::decode_search(it).map(drop);
+    [case::<SearchWorkflowsRequest>(search, json!({ "query": "a" }), &[])]
 }
 
 fn of_tools() -> [Case; 4] {

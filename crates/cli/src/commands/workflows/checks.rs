@@ -257,10 +257,7 @@ fn inputs(
 }
 
 fn as_text(value: &Value) -> Value {
-    match value {
-        Value::String(text) => json!(text),
-        other => json!(other.to_string()),
-    }
+    if value.is_string() { value.clone() } else { json!(value.to_string()) }
 }
 
 fn report(out: Output, plan: &Plan, verdicts: &[Verdict]) -> anyhow::Result<()> {

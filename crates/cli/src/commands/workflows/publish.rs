@@ -105,12 +105,11 @@ async fn patch(
 ) -> anyhow::Result<u8> {
     let reply = context
         .with_client(async |client| {
-            let token = match token {
-                Some(token) => json!(token),
-                None => {
-                    let found = client.send(Call::get(path(ROUTE, &[workflow]))).await?.well()?;
-                    found.value["version_token"].clone()
-                }
+            let token = if let Some(token) = token {
+                json!(token)
+            } else {
+                let found = client.send(Call::get(path(ROUTE, &[workflow]))).await?.well()?;
+                found.value["version_token"].clone()
             };
             body["expected_version_token"] = token;
             let call = Call::patch(path(ROUTE, &[workflow, "files"]), body);

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{ERAS, MODERN, ask, call, messages, result};
 
-const OWNER: &[Scope] = &[Scope::VerifiersRead, Scope::VerifiersWrite, Scope::VerifiersRun];
+const OWNER: &[Scope] =
+    &[Scope::VerifiersRead, Scope::VerifiersWrite, Scope::VerifiersRun, Scope::WorkflowsWrite];
 const SIX: [&str; 6] = [
     "deploy_verifier",
     "list_verifiers",
@@ -85,12 +86,15 @@ async fn a_verifier_lives_by_its_tools_and_the_api_says_the_same() {
 }
 
 async fn run(alice: &TestCaller<'_>, era: &str, name: &str) {
+    let body = json!({ "name": format!("weather {name} {era}"), "description": "d", "body": "b" });
+    let saved = done(alice, era, "save_skill", &body).await;
+    let skill = saved["structuredContent"]["skill_id"].clone();
     for (answer, passed, word) in
         [("It rains. Source: the window.", true, "PASS"), ("It rains.", false, "FAIL")]
     {
         let arguments = json!({
             "verifier_id": name, "inputs": { "answer": answer }, "version": 1,
-            "skill_id": "weather", "run_id": "monday", "replicas": 1, "fresh": true,
+            "skill_id": skill, "run_id": "monday", "replicas": 1, "fresh": true,
             "judges": ["builtin/rules"],
         });
         let ran = done(alice, era, "run_verifier", &arguments).await;
@@ -98,7 +102,7 @@ async fn run(alice: &TestCaller<'_>, era: &str, name: &str) {
         assert!(text.starts_with(word) && text.contains("untrusted"), "{text}");
         let ran = &ran["structuredContent"];
         assert_eq!((&ran["status"], &ran["passed"]), (&json!("success"), &json!(passed)));
-        assert_eq!((&ran["skill_id"], &ran["run_id"]), (&json!("weather"), &json!("monday")));
+        assert_eq!((&ran["skill_id"], &ran["run_id"]), (&skill, &json!("monday")));
         let id = ran["verifier_run_id"].as_str().unwrap();
         let mut told = alice.get(&format!("/v1/verifier-runs/{id}")).await.json();
         // Runs by tools always have an owner.

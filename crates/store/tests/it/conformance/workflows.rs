@@ -13,7 +13,7 @@ use jurat_core::{
 use jurat_store::{
     Behalf, Deploy, Deployed, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Opened,
     Removal, RevokeOrder, SaveTarget, Saved, Store, VerifierGone, WorkflowAsked, WorkflowChange,
-    WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Written,
+    WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Written, WrongField,
 };
 
 use crate::{
@@ -230,7 +230,7 @@ pub(crate) async fn a_save_needs_the_token_of_the_current_version(backend: &Back
     };
     assert_eq!(refused(store, &with("any", 1)).await, WorkflowRefused::TokenUnexpected);
     let nameless = WorkflowSave { name: None, ..draft(&alice, "report", 1) };
-    assert_eq!(refused(store, &nameless).await, WorkflowRefused::NameMissing);
+    assert_eq!(refused(store, &nameless).await, WorkflowRefused::Field(WrongField::NameMissing));
     saved(store, &draft(&alice, "report", 1)).await;
     let current = "token-1".to_owned();
     let missing = refused(store, &draft(&alice, "Report", 2)).await;
@@ -286,7 +286,10 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
     let files = Some(vec![known("never kept")]);
     let unknown = next(WorkflowSave { files, ..draft(&alice, "report", 5) }, &fourth);
     let path = "e.txt".to_owned();
-    assert_eq!(refused(store, &unknown).await, WorkflowRefused::ContentUnknown { path });
+    assert_eq!(
+        refused(store, &unknown).await,
+        WorkflowRefused::Field(WrongField::ContentUnknown { path })
+    );
     let files = Some(Vec::new());
     let cleared = next(WorkflowSave { files, ..draft(&alice, "report", 5) }, &fourth);
     assert_eq!(paths(&saved(store, &cleared).await), Vec::<&str>::new());
@@ -349,7 +352,7 @@ pub(crate) async fn an_editor_changes_files_and_not_bindings(backend: &Backend) 
         ..text("a.txt", "")
     };
     let below = WorkflowSave { files: Some(vec![known("secret")]), ..by_bob.clone() };
-    let unknown = WorkflowRefused::ContentUnknown { path: "a.txt".to_owned() };
+    let unknown = WorkflowRefused::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
     assert_eq!(refused(store, &below).await, unknown);
     let files = Some(vec![known("open"), text("b.txt", "mine")]);
     let third = saved(store, &WorkflowSave { files, bindings, ..by_bob }).await;
@@ -380,7 +383,7 @@ pub(crate) async fn nobody_grants_more_than_they_have(backend: &Backend) {
     };
     assert_eq!((granted.role, granted.floor), (Role::Admin, 1));
     let owner = grant(store, &order(&bob, &alice, Role::View)).await;
-    assert_eq!(owner, Written::Refused(WorkflowRefused::GranteeIsOwner));
+    assert_eq!(owner, Written::Refused(WorkflowRefused::Field(WrongField::GranteeIsOwner)));
     let nobody = grant(store, &order(&bob, &account("nobody"), Role::View)).await;
     assert_eq!(nobody, Written::Refused(WorkflowRefused::GranteeUnknown));
     let reds = team(backend, "reds").await;
@@ -459,7 +462,7 @@ pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
     // Its content is gone with it.
     let known = NewFile { content: FileContent::Known(digest(b"kept once")), ..text("a.txt", "") };
     let other = WorkflowSave { files: Some(vec![known]), ..draft(&alice, "other", 3) };
-    let unknown = WorkflowRefused::ContentUnknown { path: "a.txt".to_owned() };
+    let unknown = WorkflowRefused::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
     assert_eq!(refused(store, &other).await, unknown);
     let gone = sharing.workflow_delete(&behalf(&alice), &change(&alice, id(&first)), None).await;
     assert!(matches!(gone.unwrap(), Written::Done(_)));
@@ -500,7 +503,10 @@ pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Back
     let bad = [binding("a", "unknown"), binding("a", &format!("{}@2", made.id))];
     for bad in bad {
         let save = WorkflowSave { bindings: Some(vec![bad]), ..draft(&alice, "report", 1) };
-        assert_eq!(refused(store, &save).await, WorkflowRefused::BindingUnknown { place: 0 });
+        assert_eq!(
+            refused(store, &save).await,
+            WorkflowRefused::Field(WrongField::BindingUnknown { place: 0 })
+        );
     }
     let bindings = Some(vec![binding("main", "cites@1")]);
     let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;

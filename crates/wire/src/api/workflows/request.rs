@@ -26,15 +26,17 @@ pub struct SaveWorkflowRequest {
     #[schema(max_length = 1024)]
     pub description: Option<String>,
     /// Markdown, with front matter where there is some.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 524288)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 524_288)]
     pub body: String,
     /// The current `version_token`; null or left out when the workflow is new, required afterwards.
     pub expected_version_token: Option<String>,
     /// What is measurably better when the workflow was followed.
     #[schema(max_length = 1024)]
     pub outcome: Option<String>,
+    /// Words to find it by.
     #[schema(max_items = 32)]
     pub tags: Option<Vec<String>>,
+    /// How the version came to be.
     pub source: Option<words::WorkflowSource>,
     /// The verifiers that it depends on: left out they stay, empty they are cleared, and a list is
     /// all of them. Only the owner changes them.
@@ -93,17 +95,22 @@ pub struct FileRequest {
 #[derive(Debug, ToSchema)]
 pub struct PatchWorkflowFilesRequest {
     /// The current `version_token`.
+    #[schema(pattern = r"\S")]
     pub expected_version_token: String,
+    /// Put beside the body, in the place of those with the same path.
     #[schema(max_items = 200)]
     pub files: Option<Vec<FileRequest>>,
+    /// Removed from beside the body.
     #[schema(max_items = 200)]
     pub delete_paths: Option<Vec<String>>,
+    /// How the version came to be.
     pub source: Option<words::WorkflowSource>,
 }
 
 /// What to search for.
 #[derive(Debug, ToSchema)]
 pub struct SearchWorkflowsRequest {
+    /// The words.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
     pub query: String,
     /// Whose workflows: `all` when left out.

@@ -278,19 +278,31 @@ async fn verifiers_of_the_platform_are_run_by_everybody_and_named_by_their_alias
 #[tokio::test]
 async fn where_a_run_comes_from_is_kept_under_both_names() {
     let app = TestApp::new().await;
-    let alice = owner(&app).await;
+    let alice = app
+        .caller(
+            "alice",
+            &[
+                Scope::VerifiersRead,
+                Scope::VerifiersWrite,
+                Scope::VerifiersRun,
+                Scope::WorkflowsWrite,
+            ],
+        )
+        .await;
     deploy(&alice, &sourced()).await;
+    let body = json!({ "name": "r", "description": "d", "body": "b" });
+    let workflow = alice.post("/v1/workflows", &body).await.json()["id"].clone();
     let inputs = json!({ "answer": "x" });
     for body in [
-        json!({ "inputs": inputs, "workflow_id": "w", "workflow_version": 3, "workflow_ref": "r", "run_id": "ci-7" }),
-        json!({ "inputs": inputs, "skill_id": "w", "skill_version": 3, "skill_ref": "r", "run_id": "ci-7" }),
+        json!({ "inputs": inputs, "workflow_id": workflow, "workflow_version": 1, "workflow_ref": "r", "run_id": "ci-7" }),
+        json!({ "inputs": inputs, "skill_id": workflow, "skill_version": 1, "skill_ref": "r", "run_id": "ci-7" }),
     ] {
         let run = alice.post(AT, &body).await.json();
         for (name, value) in [
-            ("workflow_id", json!("w")),
-            ("skill_id", json!("w")),
-            ("workflow_version", json!(3)),
-            ("skill_version", json!(3)),
+            ("workflow_id", workflow.clone()),
+            ("skill_id", workflow.clone()),
+            ("workflow_version", json!(1)),
+            ("skill_version", json!(1)),
             ("workflow_ref", json!("r")),
             ("skill_ref", json!("r")),
             ("run_id", json!("ci-7")),
@@ -299,7 +311,7 @@ async fn where_a_run_comes_from_is_kept_under_both_names() {
         }
     }
     let listed = alice.get(AT).await.json();
-    assert_eq!(listed["items"][0]["skill_id"], "w");
+    assert_eq!(listed["items"][0]["skill_id"], workflow);
     let plain = run(&alice, AT, "x").await;
     assert!(plain.get("workflow_id").is_none() && plain.get("run_id").is_none(), "{plain}");
 }
