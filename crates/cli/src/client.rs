@@ -50,7 +50,8 @@ pub(crate) enum ClientError {
 #[derive(Debug)]
 pub(crate) struct Client {
     transport: Transport,
-    key: HeaderValue,
+    /// Nothing for calls that send none.
+    key: Option<HeaderValue>,
 }
 
 /// What a command may use: a server, or the store itself.
@@ -198,7 +199,7 @@ impl Client {
             .map_err(|source| ClientError::Call { url: url.to_owned(), source })?;
         Ok(Self {
             transport: Transport::Http { client: Box::new(client), url: url.to_owned() },
-            key: bearer(key)?,
+            key: Some(bearer(key)?),
         })
     }
 
@@ -270,7 +271,12 @@ impl Client {
             },
         };
         let transport = Transport::InProcess(Box::new(InProcess::new(engine, lock)));
-        Ok(Self { transport, key: bearer(&key)? })
+        Ok(Self { transport, key: Some(bearer(&key)?) })
+    }
+
+    /// Sends no key from here on.
+    pub(crate) fn forget_key(&mut self) {
+        self.key = None;
     }
 
     /// Sends a request and returns the reply.
@@ -346,8 +352,10 @@ impl Client {
         let mut request = http::Request::builder()
             .method(call.method)
             .uri(self.transport.address(&call.path))
-            .header(header::AUTHORIZATION, self.key.clone())
             .header(header::ACCEPT, accept);
+        if let Some(key) = &self.key {
+            request = request.header(header::AUTHORIZATION, key.clone());
+        }
         for (name, value) in call.headers {
             request = request.header(name, value);
         }

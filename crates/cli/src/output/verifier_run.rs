@@ -13,12 +13,17 @@ const WIDEST_REASON: usize = 100;
 
 /// What `jurat verifiers run` prints: the first line is for scripts.
 pub(crate) fn result(out: Output, body: &Value) -> String {
-    let id = whole_text(&body["verifier_run_id"]);
+    let name = if body["verifier_run_id"].is_null() {
+        "anonymous_verifier_run_id"
+    } else {
+        "verifier_run_id"
+    };
+    let id = format!("{name}={}", whole_text(&body[name]));
     let (green, red) = (Style::new().green().bold(), Style::new().red().bold());
     let mut lines = match body["passed"].as_bool() {
-        Some(true) => vec![format!("{} verifier_run_id={id}", out.paint("PASS", &green))],
-        Some(false) => vec![format!("{} verifier_run_id={id}", out.paint("FAIL", &red))],
-        None => vec![error(out, body, &format!("verifier_run_id={id} "))],
+        Some(true) => vec![format!("{} {id}", out.paint("PASS", &green))],
+        Some(false) => vec![format!("{} {id}", out.paint("FAIL", &red))],
+        None => vec![error(out, body, &format!("{id} "))],
     };
     lines.extend(reasoning(body));
     if judges(body).len() > 1 {
