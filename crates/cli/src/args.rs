@@ -22,7 +22,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::settings::{Given, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR, STORE, topic};
 
 pub(crate) use self::{
-    account::{Admin, Grant},
+    account::{Admin, Grant, Transfers},
     backup::{Backup, BackupCommand, Restore},
     config::ConfigCommand,
     doctor::Doctor,

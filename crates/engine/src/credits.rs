@@ -79,6 +79,18 @@ impl Engine {
         Ok(self.inner.store.credit_transfers(caller.account(), before, limit).await?)
     }
 
+    /// The same of any account, for the operator.
+    pub async fn account_transfers(
+        &self,
+        caller: &Caller,
+        id: &str,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Transfer>, EngineError> {
+        let account = self.account_show(caller, id).await?.account;
+        Ok(self.inner.store.credit_transfers(&account, before, limit).await?)
+    }
+
     /// All accounts by identifier.
     pub async fn account_list(
         &self,

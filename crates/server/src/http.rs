@@ -431,6 +431,7 @@ fn operation_routes() -> Vec<Route> {
         route("GET", "/v1/me/transfers", "transfer_list", get(me::transfers)),
         route("GET", "/v1/accounts", "account_list", get(accounts::list)),
         route("GET", "/v1/accounts/{id}", "account_show", get(accounts::show)),
+        route("GET", "/v1/accounts/{id}/transfers", "account_transfers", get(accounts::transfers)),
         route("POST", "/v1/accounts/{id}/grants", "credit_grant", post(accounts::grant)),
         route("POST", "/v1/accounts/{id}/suspend", "account_suspend", post(accounts::suspend)),
         route("POST", "/v1/accounts/{id}/resume", "account_resume", post(accounts::resume)),

@@ -26,9 +26,20 @@ pub(crate) enum Admin {
     /// Lists the accounts with their credit
     #[command(after_help = "Examples:\n  jurat admin accounts\n  jurat admin accounts --json")]
     Accounts(ListArgs),
-    /// Lists how the credit of your account moved, newest first
-    #[command(after_help = "Examples:\n  jurat admin transfers --limit 20")]
-    Transfers(ListArgs),
+    /// Lists how the credit of an account moved, newest first
+    #[command(
+        after_help = "Examples:\n  jurat admin transfers --limit 20\n  jurat admin transfers --account acct_teamA"
+    )]
+    Transfers(Transfers),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Transfers {
+    /// Account, such as `acct_teamA`; by default your own
+    #[arg(long, value_name = "ACCOUNT")]
+    pub(crate) account: Option<String>,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Context, items, keys::scopes, rounds::to_the_second};
 use crate::{
-    args::{Admin, Grant, ListArgs},
+    args::{Admin, Grant, ListArgs, Transfers},
     client::{Call, path, query},
     failure::Failure,
     output::{
@@ -39,7 +39,7 @@ pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
     let reply = context.send(Call::get("/v1/me/usage".to_owned())).await?;
     let body = &reply.value;
     context.out.reply(&reply, |_| {
-        let dollars = |name: &str| format!("${}", said(&body[name]));
+        let dollars = |name: &str| dollars(&said(&body[name]));
         let rounds = counted(body["charged_rounds"].as_u64().unwrap_or(0), "round");
         let since = to_the_second(&body["period_start"]).unwrap_or_default();
         fields(&[
@@ -51,6 +51,14 @@ pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
         ])
     })?;
     Ok(0)
+}
+
+/// The sign stands before the currency.
+fn dollars(amount: &str) -> String {
+    match amount.strip_prefix('-') {
+        Some(amount) => format!("-${amount}"),
+        None => format!("${amount}"),
+    }
 }
 
 pub(super) async fn admin(context: &Context, command: Admin) -> anyhow::Result<u8> {
@@ -81,12 +89,12 @@ async fn grant(context: &Context, args: &Grant) -> anyhow::Result<()> {
         .with("idempotency-key", args.idempotency_key.as_deref());
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
-        let available = said(&reply.value["available_usd"]);
+        let available = dollars(&said(&reply.value["available_usd"]));
         let done = match args.amount.strip_prefix('-') {
             Some(amount) => format!("took ${amount} back from"),
             None => format!("granted ${} to", args.amount),
         };
-        format!("{done} {}, which has ${available} available", args.account)
+        format!("{done} {}, which has {available} available", args.account)
     })?;
     Ok(())
 }
@@ -122,8 +130,12 @@ async fn accounts(context: &Context, args: ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn transfers(context: &Context, args: ListArgs) -> anyhow::Result<()> {
-    let reply = context.send(Call::get(query("/v1/me/transfers", &page(args)))).await?;
+async fn transfers(context: &Context, args: Transfers) -> anyhow::Result<()> {
+    let route = match &args.account {
+        Some(account) => path(ACCOUNTS, &[account, "transfers"]),
+        None => "/v1/me/transfers".to_owned(),
+    };
+    let reply = context.send(Call::get(query(&route, &page(args.list)))).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&json!(to_the_second(&item["at"]))),

@@ -40,7 +40,7 @@ pub struct Allowance {
 /// What a key has used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
-    #[error("the key may send {} requests a minute", .0.per_minute)]
+    #[error("the key may send {} a minute", requests(.0.per_minute))]
     Rate(Allowance),
     #[error("as many rounds of the key are under way as it may have, which is {0}")]
     Rounds(usize),
@@ -224,6 +224,10 @@ impl Drop for KeyRound {
             }
         }
     }
+}
+
+fn requests(count: u32) -> String {
+    if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
 }
 
 /// Whole seconds, at least one: who comes back earlier is refused again.

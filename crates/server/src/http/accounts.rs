@@ -34,6 +34,20 @@ pub(super) async fn show(
     Ok(encode::ok(&credits::account(&state)))
 }
 
+/// The lines of the ledger of one account.
+pub(super) async fn transfers(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(id): PathText,
+    query: ListQuery,
+) -> Answer {
+    query.only(&[])?;
+    let (before, limit) = (query.cursor.as_deref(), query.with_one_more());
+    let mut found = engine.account_transfers(&caller, &id, before, limit).await?;
+    let next = query.cut(&mut found, |line| line.id.clone());
+    Ok(encode::ok(&Page::new(found.iter().map(credits::transfer), next.as_deref())))
+}
+
 pub(super) async fn grant(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,

@@ -102,6 +102,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "me_show" => credits::me_show(),
         "usage_show" => credits::usage_show(),
         "transfer_list" => credits::transfer_list(),
+        "account_transfers" => credits::account_transfers(),
         "account_list" => credits::account_list(),
         "account_show" => credits::account_show(),
         "credit_grant" => credits::credit_grant(),

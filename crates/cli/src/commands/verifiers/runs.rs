@@ -1,11 +1,13 @@
 //! `jurat verifiers runs`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::{Context, Pages, RUNS_ROUTE, items, to_the_second};
+use super::{Context, Pages, ROUTE, RUNS_ROUTE, items, to_the_second};
 use crate::{
     args::{ListRuns, Runs, RunsCommand},
-    client::{Call, path},
+    client::{Call, Client, path, query},
     output::{
         Format, Output,
         table::{cell, table, word},
@@ -46,11 +48,17 @@ async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
     if args.jsonl {
         return export(context, pages).await;
     }
-    let body = context.with_client(async |client| pages.read(client, args.all).await).await?;
+    let is_table = context.out.format == Format::Text && !is_named;
+    let read = async |client: &Client| {
+        let body = pages.read(client, args.all).await?;
+        let names = if is_table { names(client).await } else { BTreeMap::new() };
+        anyhow::Ok((body, names))
+    };
+    let (body, names) = context.with_client(read).await?;
     match context.out.format {
         Format::Json => context.out.data(&body.to_string())?,
         Format::Text => {
-            context.out.data(&runs_table(context.out, &body, is_named))?;
+            context.out.data(&runs_table(context.out, &body, (is_named, &names)))?;
         }
     }
     context.note_page(&body, "no such runs");
@@ -75,7 +83,21 @@ async fn export(context: &Context, mut pages: Pages) -> anyhow::Result<u8> {
     context.with_client(export).await
 }
 
-fn runs_table(out: Output, body: &Value, is_named: bool) -> String {
+/// What people call the verifiers, by their ids. One that is revoked or deleted has only its id.
+async fn names(client: &Client) -> BTreeMap<String, Value> {
+    let route = query(ROUTE, &[("limit", Some(WHOLE_PAGE.to_owned()))]);
+    let reply = client.send(Call::get(route)).await.ok().and_then(|reply| reply.well().ok());
+    let items = reply.as_ref().map(|reply| items(&reply.value)).unwrap_or_default();
+    let name =
+        |item: &Value| Some((item["verifier_id"].as_str()?.to_owned(), item["name"].clone()));
+    items.iter().filter_map(name).collect()
+}
+
+fn runs_table(
+    out: Output,
+    body: &Value,
+    (is_named, names): (bool, &BTreeMap<String, Value>),
+) -> String {
     let rows = items(body).iter().map(|item| {
         let mut row = vec![
             cell(&item["verifier_run_id"]),
@@ -87,7 +109,9 @@ fn runs_table(out: Output, body: &Value, is_named: bool) -> String {
             cell(&item["cost_usd"]),
         ];
         if !is_named {
-            row.insert(2, cell(&item["verifier_id"]));
+            let id = &item["verifier_id"];
+            let name = id.as_str().and_then(|id| names.get(id));
+            row.insert(2, cell(name.unwrap_or(id)));
         }
         row
     });

@@ -40,6 +40,19 @@ pub(super) fn transfer_list() -> Description {
         .refuses([Code::ValidationError])
 }
 
+pub(super) fn account_transfers() -> Description {
+    let text = "The lines of the ledger of an account, newest first. They never change.";
+    Description::new(CREDITS, "List what credit of an account moved", text)
+        .scope(Scope::Admin)
+        .with(parameters::of_list())
+        .answers::<Page<'_, TransferBody<'_>>>(
+            200,
+            "A page of lines.",
+            examples::of("transfer_list"),
+        )
+        .refuses([Code::ValidationError, Code::NotFound])
+}
+
 pub(super) fn account_list() -> Description {
     Description::new(CREDITS, "List accounts", "All accounts, by id, with their credit.")
         .scope(Scope::Admin)

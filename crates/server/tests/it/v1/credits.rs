@@ -271,6 +271,7 @@ async fn accounts_and_transfers_come_in_pages_that_lose_nothing() {
     for (list, member, expected) in [
         ("/v1/accounts", "id", &["acct_a", "acct_admin", "acct_b", "acct_c"][..]),
         ("/v1/me/transfers", "amount_usd", &["3.00", "2.00", "1.00"][..]),
+        ("/v1/accounts/acct_admin/transfers", "amount_usd", &["3.00", "2.00", "1.00"][..]),
     ] {
         let mut found = Vec::new();
         let mut path = format!("{list}?limit=2");
@@ -292,7 +293,7 @@ async fn only_an_admin_looks_after_accounts() {
     let app = TestApp::new().await;
     let own: Vec<Scope> = Scope::OWN.into();
     let team = app.caller("team", &own).await;
-    for path in ["/v1/accounts", "/v1/accounts/acct_team"] {
+    for path in ["/v1/accounts", "/v1/accounts/acct_team", "/v1/accounts/acct_team/transfers"] {
         assert_problem(&team.get(path).await, StatusCode::FORBIDDEN, "forbidden");
     }
     for path in ["grants", "suspend", "resume"] {
