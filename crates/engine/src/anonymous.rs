@@ -7,7 +7,7 @@ use jurat_core::{
     caller::{Caller, CallerKey, Credit, Scope},
     id::AccountId,
 };
-use jurat_store::{Behalf, Written};
+use jurat_store::{Behalf, Grant, Written};
 
 use crate::{Admitted, Engine, EngineError};
 
@@ -43,10 +43,15 @@ impl Engine {
         if caller.credit() != Credit::Anonymous {
             return Ok(());
         }
-        let (account, behalf) = (caller.account(), Behalf::Account(caller.account().clone()));
-        let (micros, at) = (self.inner.limits.anonymous_grant_micros, self.inner.clock.now());
-        let sharing = self.inner.store.sharing();
-        match sharing.anonymous_admit(&behalf, account, &micros, &at, None).await? {
+        let account = caller.account().clone();
+        let behalf = Behalf::Account(account.clone());
+        let monthly = Grant {
+            account,
+            micros: self.inner.limits.anonymous_grant_micros,
+            note: Some("without a key, for a month".to_owned()),
+            at: self.inner.clock.now(),
+        };
+        match self.inner.store.sharing().anonymous_admit(&behalf, &monthly, None).await? {
             Written::Done(()) | Written::Repeated => Ok(()),
         }
     }

@@ -26,6 +26,9 @@ pub struct Once {
 /// How a result that is known only after the write is answered.
 pub(crate) type Answering<T> = Arc<dyn Fn(&T) -> SavedAnswer + Send + Sync>;
 
+/// How a result of any type is answered; nothing for a type that is not meant.
+type AnsweringAny = Arc<dyn Fn(&dyn Any) -> Option<SavedAnswer> + Send + Sync>;
+
 /// What is answered to those who ask again.
 #[derive(Clone)]
 pub enum OnceAnswer {
@@ -45,7 +48,7 @@ pub enum OnceAnswer {
     /// Written down when it is known how the account stands.
     OfAccount(Answering<AccountState>),
     /// Written down when the write is done, whatever its result is; nothing for another type.
-    OfResult(Arc<dyn Fn(&dyn Any) -> Option<SavedAnswer> + Send + Sync>),
+    OfResult(AnsweringAny),
 }
 
 impl OnceAnswer {

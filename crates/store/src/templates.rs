@@ -22,7 +22,7 @@ pub(crate) use self::{
     publish::verifier_lock,
     read::{SERVING, read_serving},
 };
-use crate::{InvitationRefused, WorkflowRefused, both::operations};
+use crate::{Grant, InvitationRefused, WorkflowRefused, both::operations};
 
 operations! {
     /// Templates, and what callers without a key may do with them.
@@ -51,7 +51,7 @@ operations! {
         fn template_offer(offer: &TemplateOffer) -> Invitation, or TemplateOfferRefused = change::offer;
         /// Lets a network address act: makes its account, and gives it the credit of the month if
         /// it has not had it.
-        fn anonymous_admit(account: &AccountId, micros: &i64, at: &Timestamp)
+        fn anonymous_admit(monthly: &Grant)
             -> (), or std::convert::Infallible = anonymous::admit;
     }
 }

@@ -79,8 +79,11 @@ pub(super) fn transfer_team_ownership(call: Call<'_>) -> Answer<'_> {
     offer(call, InvitationKind::TeamOwnership, "new_owner_user_identifier")
 }
 
-fn offer<'a>(call: Call<'a>, kind: InvitationKind, whom: &'static str) -> Answer<'a> {
-    let Call { engine, caller, arguments, .. } = call;
+fn offer<'a>(
+    Call { engine, caller, arguments, .. }: Call<'a>,
+    kind: InvitationKind,
+    whom: &'static str,
+) -> Answer<'a> {
     async move {
         let (team, user) = take::pair(arguments, ("team_id", whom))?;
         let made = engine.team_invite(caller, team, (kind, user), None).await;

@@ -2,8 +2,6 @@
 
 use std::convert::Infallible;
 
-use jurat_core::{id::AccountId, time::Timestamp};
-
 use crate::{
     Grant, Result,
     both::{Arg, Tx, args},
@@ -17,12 +15,8 @@ const ACCOUNT: &str = "\
 const MONTH: &str = "\
     insert into anonymous_grants (account_id, month) values ($1, $2) on conflict do nothing";
 
-pub(super) async fn admit(
-    tx: &mut impl Tx,
-    account: &AccountId,
-    micros: &i64,
-    at: &Timestamp,
-) -> Result<Result<(), Infallible>> {
+pub(super) async fn admit(tx: &mut impl Tx, monthly: &Grant) -> Result<Result<(), Infallible>> {
+    let Grant { account, micros, note, at } = monthly;
     let (month, _) = at.month();
     if tx.run(MONTH, args![account, month]).await? == 0 {
         return Ok(Ok(()));
@@ -36,7 +30,7 @@ pub(super) async fn admit(
     let grant = Grant {
         account: account.clone(),
         micros: micros.saturating_sub(available).max(0),
-        note: Some("without a key, for a month".to_owned()),
+        note: note.clone(),
         at: *at,
     };
     post(tx, &Posting::of_grant(&grant)).await?;

@@ -8,7 +8,7 @@ use jurat_core::{
     round::{Ending, OpenRound},
     time::Timestamp,
 };
-use jurat_store::{Behalf, Closed, Opened, Orphans, Store, Written};
+use jurat_store::{Behalf, Closed, Grant, Opened, Orphans, Store, Written};
 
 use crate::{
     backend::Backend,
@@ -21,7 +21,8 @@ const CAP: i64 = 105;
 async fn admitted(store: &dyn Store, name: &str, micros: i64, at: Timestamp) -> AccountId {
     let account = account(name);
     let behalf = Behalf::Account(account.clone());
-    let done = store.sharing().anonymous_admit(&behalf, &account, &micros, &at, None).await;
+    let monthly = Grant { account: account.clone(), micros, note: None, at };
+    let done = store.sharing().anonymous_admit(&behalf, &monthly, None).await;
     assert_eq!(done.unwrap(), Written::Done(()));
     account
 }

@@ -201,7 +201,7 @@ pub(crate) async fn nothing_is_published_that_is_not_as_it_was_looked_at(backend
     let mut gone = good.clone();
     gone.content.snapshots[0].version = 2;
     let mut other = good.clone();
-    other.content.snapshots[0].config_hash = "00".to_owned();
+    "00".clone_into(&mut other.content.snapshots[0].config_hash);
     for (publish, refused) in [
         (Publish { account: bob, ..good.clone() }, PublishRefused::HandleNotClaimed),
         (Publish { workflow_id: "w".to_owned(), ..good.clone() }, PublishRefused::WorkflowUnknown),
@@ -392,14 +392,14 @@ pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
     let all = TemplateFilter::default;
     assert_eq!(list(all()).await, [newer.clone(), older.clone()]);
     let behind = TemplateFilter { before: Some(newer.clone()), ..all() };
-    assert_eq!(list(behind).await, [older.clone()]);
+    assert_eq!(list(behind).await, std::slice::from_ref(&older));
     for (text, count) in [("REPORT", 2), ("50%", 2), ("5_%", 0), ("poem", 0)] {
         let filter = TemplateFilter { search: Some(text.to_owned()), ..all() };
         assert_eq!(list(filter).await.len(), count, "{text}");
     }
     let viewer = Some(ann.account.clone());
     let mine = TemplateFilter { viewer: viewer.clone(), is_mine: true, ..all() };
-    assert_eq!(list(mine.clone()).await, [older.clone()]);
+    assert_eq!(list(mine.clone()).await, std::slice::from_ref(&older));
     changed(store, &ann.account, Change::Archive(None)).await;
     assert_eq!(list(mine.clone()).await, [] as [String; 0]);
     assert_eq!(list(TemplateFilter { with_archived: true, ..mine }).await, [older]);
