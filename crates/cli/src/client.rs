@@ -20,7 +20,7 @@ use self::{
 };
 use crate::{
     config::{Config, StoreChosen},
-    failure::Failure,
+    failure::{Failure, RETRY_AFTER},
     node,
     output::Output,
     patience::patiently,
@@ -151,6 +151,16 @@ impl Reply {
         Ok(Self { bytes, value, date: None, is_problem: !status.is_success() })
     }
 
+    /// A problem tells when to try again, which stands in a header.
+    fn with_retry(mut self, seconds: Option<u64>) -> Self {
+        if let (true, Some(seconds), Some(body)) =
+            (self.is_problem, seconds, self.value.as_object_mut())
+        {
+            body.insert(RETRY_AFTER.to_owned(), seconds.into());
+        }
+        self
+    }
+
     /// The body, unless it is a problem.
     pub(crate) fn well(self) -> Result<Self, Failure> {
         if self.is_problem { Err(Failure::Refused(self.value)) } else { Ok(self) }
@@ -202,15 +212,10 @@ impl Client {
             Some(url::Host::Domain(name)) => name == "localhost",
             None => false,
         };
-        let key = match &config.key {
-            Some(given) => Some(given.clone()),
-            None => {
-                let state = State::existing(&config.state_dir);
-                match state.login_for(url) {
-                    None if is_local => kept_key(&state)?,
-                    found => found,
-                }
-            }
+        let state = State::existing(&config.state_dir);
+        let key = match config.key.clone().or_else(|| state.login_for(url)) {
+            None if is_local => kept_key(&state)?,
+            found => found,
         };
         let key = key.context("there is no key for this server; set the variable JURAT_KEY")?;
         Ok(Self::http(url, &key)?)
@@ -278,7 +283,8 @@ impl Client {
     pub(crate) async fn send(&self, call: Call) -> Result<Reply, ClientError> {
         let mut arriving = self.begin(call, "application/json").await?;
         let bytes = arriving.rest().await?;
-        Ok(Reply { date: arriving.date, ..Reply::new(arriving.status, bytes)? })
+        let reply = Reply::new(arriving.status, bytes)?.with_retry(arriving.retry_after);
+        Ok(Reply { date: arriving.date, ..reply })
     }
 
     /// Sends a request and shows its events on the way to the reply, which is the event `last`.
@@ -291,7 +297,7 @@ impl Client {
         let mut arriving = self.begin(call, "text/event-stream").await?;
         if !arriving.is_events {
             let bytes = arriving.rest().await?;
-            return Reply::new(arriving.status, bytes);
+            return Ok(Reply::new(arriving.status, bytes)?.with_retry(arriving.retry_after));
         }
         let mut reader = EventReader::default();
         while let Some(chunk) = arriving.next().await? {

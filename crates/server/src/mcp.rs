@@ -7,6 +7,7 @@
 mod call;
 mod consensus;
 mod hosts;
+mod people;
 mod render;
 mod schema;
 mod surface;

@@ -17,7 +17,7 @@ pub(super) async fn run(context: &Context, command: Auth) -> anyhow::Result<u8> 
         Auth::Login(args) => ask(context, "login", &args.email).await?,
         Auth::RegisterVerify(args) => verify(context, "register", &args).await?,
         Auth::LoginVerify(args) => verify(context, "login", &args).await?,
-        Auth::Logout => logout(context).await?,
+        Auth::Logout => logout(context)?,
         Auth::CreateKey(args) => return keys::run(context, Keys::Create(args)).await,
         Auth::ListKeys(args) => return keys::run(context, Keys::List(args)).await,
         Auth::RevokeKey(args) => return keys::run(context, Keys::Revoke(args)).await,
@@ -58,8 +58,8 @@ async fn verify(context: &Context, kind: &str, args: &MailCode) -> anyhow::Resul
     Ok(())
 }
 
-/// The key is revoked with itself gone first: a file that stays would hold a key that opens nothing.
-async fn logout(context: &Context) -> anyhow::Result<()> {
+/// A key does not revoke itself, so this is left to another one.
+fn logout(context: &Context) -> anyhow::Result<()> {
     let state = State::existing(&context.config.state_dir);
     let was_in = state.login().is_some();
     state.forget_login()?;

@@ -63,12 +63,12 @@ pub(super) async fn teams(context: &Context, command: Teams) -> anyhow::Result<u
 }
 
 /// The word of a choice.
-fn chosen(choice: impl ValueEnum) -> Option<String> {
+fn chosen(choice: &impl ValueEnum) -> Option<String> {
     choice.to_possible_value().map(|value| value.get_name().to_owned())
 }
 
 async fn list_teams(context: &Context, filter: TeamFilter) -> anyhow::Result<()> {
-    let address = query(TEAMS, &[("filter", chosen(filter))]);
+    let address = query(TEAMS, &[("filter", chosen(&filter))]);
     let reply = context.send(Call::get(address)).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
@@ -143,8 +143,8 @@ pub(super) async fn invitations(context: &Context, command: Invitations) -> anyh
 
 async fn list_invitations(context: &Context, args: ListInvitations) -> anyhow::Result<()> {
     let parameters = [
-        ("filter", chosen(args.filter)),
-        ("state", chosen(args.state)),
+        ("filter", chosen(&args.filter)),
+        ("state", chosen(&args.state)),
         ("limit", args.list.limit.map(|limit| limit.to_string())),
         ("cursor", args.list.cursor),
     ];

@@ -14,6 +14,7 @@ mod keys;
 mod log_canary;
 mod mcp;
 mod measure;
+mod people;
 mod postgres;
 mod redact;
 mod scripted;

@@ -120,3 +120,14 @@ pub(super) fn deleted(body: &Value) -> String {
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
+
+/// How many items a list has.
+pub(super) fn counted(body: &Value) -> String {
+    let items = body["items"].as_array().map_or(0, Vec::len);
+    format!("{items} found.")
+}
+
+/// The reply says the rest.
+pub(super) fn done(_: &Value) -> String {
+    "Done.".to_owned()
+}

@@ -1,5 +1,7 @@
 //! The table of tools. A tool is one entry, and does what the operation of the same name does.
 
+mod people;
+
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
@@ -168,9 +170,9 @@ static ALL: &[Entry] = &[
     },
 ];
 
-/// Every tool, of all tables.
+/// Every tool, in the order in which clients see them.
 fn all() -> impl Iterator<Item = &'static Entry> {
-    ALL.iter().chain(workflows::ENTRIES).chain(templates::ALL)
+    ALL.iter().chain(workflows::ENTRIES).chain(templates::ALL).chain(people::ALL)
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {

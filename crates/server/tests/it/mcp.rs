@@ -2,6 +2,7 @@
 
 mod access;
 mod messages;
+mod people;
 mod tools;
 mod verifiers;
 

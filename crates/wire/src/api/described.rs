@@ -20,6 +20,10 @@ use super::{
         self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
         RevokeVerifierArguments,
     },
+    mcp::people::{
+        self as tools, InvitationArguments, ListKeysArguments, ListTeamsArguments, NoArguments,
+        TeamArguments, TeamMemberArguments, TransferTeamArguments,
+    },
     people::{self, HandleRequest},
     sessions::{self, AddSessionRequest},
     teams::{self, AddMemberRequest, TransferTeamRequest},
@@ -93,6 +97,8 @@ fn cases() -> Vec<Case> {
         ),
     ];
     cases.extend(own_resources());
+    cases.extend(of_people());
+    cases.extend(of_people_tools());
     cases.extend(of_the_registry());
     cases.extend(of_templates());
     cases.extend(of_tools());
@@ -132,6 +138,16 @@ fn own_resources() -> Vec<Case> {
             json!({ "families": ["a"] }),
             &[],
         ),
+        case::<RotateKeyRequest>(
+            |it| keys::decode_rotate(it).map(drop),
+            json!({ "grace_seconds": 1 }),
+            &[],
+        ),
+    ]
+}
+
+fn of_people() -> Vec<Case> {
+    vec![
         case::<CodeRequest>(|it| logins::decode_code(it).map(drop), json!({ "email": "a" }), &[]),
         case::<VerifyCodeRequest>(
             |it| logins::decode_verify(it).map(drop),
@@ -163,11 +179,38 @@ fn own_resources() -> Vec<Case> {
             json!({ "new_owner_user_identifier": "a" }),
             &[],
         ),
-        case::<RotateKeyRequest>(
-            |it| keys::decode_rotate(it).map(drop),
-            json!({ "grace_seconds": 1 }),
+    ]
+}
+
+fn of_people_tools() -> Vec<Case> {
+    vec![
+        case::<NoArguments>(tools::nothing, json!({}), &[]),
+        case::<ListTeamsArguments>(
+            |it| tools::maybe(it, "filter").map(drop),
+            json!({ "filter": "all" }),
             &[],
         ),
+        case::<TeamArguments>(
+            |it| tools::one(it, "team_id").map(drop),
+            json!({ "team_id": "a" }),
+            &[],
+        ),
+        case::<TeamMemberArguments>(
+            |it| tools::pair(it, ("team_id", "user_identifier")).map(drop),
+            json!({ "team_id": "a", "user_identifier": "b" }),
+            &[],
+        ),
+        case::<TransferTeamArguments>(
+            |it| tools::pair(it, ("team_id", "new_owner_user_identifier")).map(drop),
+            json!({ "team_id": "a", "new_owner_user_identifier": "b" }),
+            &[],
+        ),
+        case::<InvitationArguments>(
+            |it| tools::one(it, "invitation_id").map(drop),
+            json!({ "invitation_id": "a" }),
+            &[],
+        ),
+        case::<ListKeysArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
     ]
 }
 

@@ -130,6 +130,13 @@ pub struct KeyPage {
     pub next_cursor: Option<String>,
 }
 
+/// A key that opens nothing any more, for tools.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RevokedKey<'a> {
+    pub id: &'a str,
+    pub revoked: bool,
+}
+
 impl CreatedKey {
     pub fn new(key: &Key, clear: Option<&ApiKey>, replaces: Option<String>) -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! Messages of the Model Context Protocol as far as HTTP must know them: the envelope of JSON-RPC.
 
 pub mod arguments;
+pub mod people;
 pub mod template_arguments;
 pub mod workflows;
 

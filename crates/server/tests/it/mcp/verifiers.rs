@@ -31,7 +31,12 @@ fn sourced(name: &str) -> Value {
 }
 
 /// Calls a tool that does what it is asked, and holds its result against its schema.
-async fn done(caller: &TestCaller<'_>, era: &str, tool: &str, arguments: &Value) -> Value {
+pub(super) async fn done(
+    caller: &TestCaller<'_>,
+    era: &str,
+    tool: &str,
+    arguments: &Value,
+) -> Value {
     let listed = result(&ask(caller, era, "tools/list", json!({})).await);
     let tools = listed["tools"].as_array().unwrap();
     let described = tools.iter().find(|it| it["name"] == tool).unwrap();

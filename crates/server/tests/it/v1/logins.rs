@@ -149,6 +149,7 @@ async fn an_invitation_finds_the_account_that_is_made_for_its_address() {
     let listed = bob.get("/v1/invitations").await.json();
     assert_eq!(listed["items"][0]["id"], offer["invitation_id"]);
     let path = format!("/v1/invitations/{}/accept", text(&offer["invitation_id"]));
+    app.clock.advance_ms(1_000);
     assert_eq!(bob.post(&path, &json!({})).await.status, StatusCode::OK);
     let members = bob.get("/v1/teams/crew/members").await.json();
     assert_eq!(members["items"][1]["email"], "bob@example.com");

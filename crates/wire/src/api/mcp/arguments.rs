@@ -78,9 +78,15 @@ pub fn payload(arguments: &Value) -> Result<&Value, Problem> {
 
 pub fn page(arguments: &Value) -> Result<PageOrder, Problem> {
     let fields = known(arguments, &["limit", "cursor"])?;
+    let (limit, cursor) = page_of(&fields)?;
+    Ok(PageOrder { limit, cursor })
+}
+
+/// `limit` and `cursor` among other arguments.
+pub fn page_of(fields: &Fields<'_>) -> Result<(u32, Option<String>), Problem> {
     let limit = fields.whole("limit", 1, u64::from(LARGEST_PAGE))?;
     let limit = limit.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(USUAL_PAGE);
-    Ok(PageOrder { limit, cursor: fields.text("cursor")?.map(str::to_owned) })
+    Ok((limit, fields.text("cursor")?.map(str::to_owned)))
 }
 
 /// A verifier, and the version that is asked for beside it.
@@ -104,7 +110,7 @@ pub fn run(arguments: &Value) -> Result<(&str, Value), Problem> {
 }
 
 /// Models that misspell an argument are told so.
-fn known<'a>(arguments: &'a Value, names: &[&str]) -> Result<Fields<'a>, Problem> {
+pub(super) fn known<'a>(arguments: &'a Value, names: &[&str]) -> Result<Fields<'a>, Problem> {
     let fields = Fields::of_body(arguments, Code::ValidationError)?;
     fields.refuse_others(names)?;
     Ok(fields)

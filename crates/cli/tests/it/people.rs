@@ -1,0 +1,78 @@
+//! Accounts of people, in processes of their own.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use jurat_testkit::mail::{FakeSmtp, code_in};
+
+use crate::home::{Home, Ran};
+
+const OPEN: (&str, &str) = ("JURAT_ACCOUNTS_REGISTRATION", "open");
+const EMAIL: &str = "ann@example.com";
+
+fn run(home: &Home, args: &[&str]) -> Ran {
+    home.command(args).env(OPEN.0, OPEN.1).output().unwrap().into()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn somebody_registers_takes_a_handle_and_makes_a_team() {
+    let home = Home::new();
+    let closed = home.run(&["auth", "register", EMAIL]);
+    assert_eq!(closed.code, 1);
+    assert!(closed.err.contains("makes no accounts"), "{}", closed.err);
+    let asked = run(&home, &["auth", "register", EMAIL]).ok();
+    assert!(asked.err.contains("jurat auth register-verify"), "{}", asked.err);
+    let mails: Vec<_> = fs::read_dir(home.state().join("mail")).unwrap().collect();
+    let [Ok(mail)] = &mails[..] else { panic!("{mails:?}") };
+    assert_eq!(mode(&mail.path()), 0o600);
+    let code = code_in(&fs::read_to_string(mail.path()).unwrap());
+    let wrong = run(&home, &["auth", "register-verify", EMAIL, "00000000"]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.err.contains("the code is not right"), "{}", wrong.err);
+    run(&home, &["auth", "register-verify", EMAIL, &code]).ok();
+    assert_eq!(mode(&home.state().join("login.key")), 0o600);
+
+    let me = home.run(&["me", "show", "--json"]).ok().json();
+    assert_eq!(me["email"], EMAIL, "commands speak for who logged in");
+    home.run(&["me", "claim-handle", "ann"]).ok();
+    let shown = home.run(&["whoami"]).ok();
+    assert!(shown.out.contains("@ann") && shown.out.contains(EMAIL), "{}", shown.out);
+    home.run(&["teams", "create", "crew"]).ok();
+    let teams = home.run(&["teams", "list", "--filter", "mine", "--json"]).ok().json();
+    assert_eq!(teams["items"][0]["handle"], "crew");
+    let invited = home.run(&["teams", "add-member", "crew", "bob@example.com"]).ok();
+    assert!(invited.out.contains("jurat invitations accept"), "{}", invited.out);
+    let sent = home.run(&["invitations", "list", "--filter", "sent", "--json"]).ok().json();
+    let id = sent["items"][0]["id"].as_str().unwrap();
+    home.run(&["invitations", "cancel", id]).ok();
+    let own = home.run(&["teams", "leave", "crew"]);
+    assert!(own.code == 1 && own.err.contains("cannot leave"), "{}", own.err);
+    home.run(&["teams", "delete", "crew", "--yes"]).ok();
+
+    home.run(&["auth", "logout"]).ok();
+    let admin = home.run(&["whoami", "--json"]).ok().json();
+    assert_eq!(admin["id"], "acct_admin");
+}
+
+#[tokio::test]
+async fn mail_goes_to_the_server_that_is_named() {
+    let smtp = FakeSmtp::start().await;
+    let home = Home::new();
+    let mut command = home.command(&["auth", "register", EMAIL]);
+    command.env(OPEN.0, OPEN.1).env("JURAT_MAIL_SMTP_URL", smtp.url());
+    command.env("JURAT_MAIL_FROM", "Jurat <jurat@example.org>");
+    let running = tokio::task::spawn_blocking(move || Ran::from(command.output().unwrap()));
+    let (mail, ran) = tokio::join!(smtp.next(), running);
+    ran.unwrap().ok();
+    for text in ["MAIL FROM:<jurat@example.org>", "RCPT TO:<ann@example.com>", "Subject: Your code"]
+    {
+        assert!(mail.contains(text), "{text}: {mail}");
+    }
+    assert_eq!(code_in(&mail).len(), 8);
+    let half = home.command(&["whoami"]).env("JURAT_MAIL_SMTP_URL", smtp.url()).output();
+    let half = Ran::from(half.unwrap());
+    assert!(half.code == 2 && half.err.contains("mail.from"), "{} {}", half.code, half.err);
+}

@@ -1,0 +1,53 @@
+//! The tools for handles, teams, invitations and keys.
+
+use jurat_core::caller::Scope;
+use jurat_testkit::app::{TestApp, TestCaller};
+use serde_json::{Value, json};
+
+use super::{MODERN, call, verifiers::done};
+
+async fn did(caller: &TestCaller<'_>, tool: &str, arguments: Value) -> Value {
+    done(caller, MODERN, tool, &arguments).await["structuredContent"].clone()
+}
+
+#[tokio::test]
+async fn people_work_together_by_tools() {
+    let app = TestApp::new().await;
+    let ann = app.caller("ann", &Scope::OWN).await;
+    let bob = app.caller("bob", &Scope::OWN).await;
+    did(&ann, "claim_handle", json!({ "handle": "ann" })).await;
+    did(&bob, "claim_handle", json!({ "handle": "bob" })).await;
+    did(&ann, "rename_handle", json!({ "handle": "anna" })).await;
+    did(&ann, "create_team", json!({ "handle": "crew" })).await;
+    let joining = json!({ "team_id": "crew", "user_identifier": "@bob" });
+    let offer = did(&ann, "add_team_member", joining.clone()).await;
+    let listed = did(&bob, "list_invitations", json!({ "limit": 1 })).await;
+    assert_eq!(listed["items"][0]["id"], offer["invitation_id"]);
+    let id = json!({ "invitation_id": offer["invitation_id"] });
+    did(&bob, "accept_invitation", id.clone()).await;
+    let members = did(&bob, "list_team_members", json!({ "team_id": "crew" })).await;
+    assert_eq!(members["items"].as_array().unwrap().len(), 2);
+    did(&ann, "remove_team_member", joining).await;
+    let owning = json!({ "team_id": "crew", "new_owner_user_identifier": "@bob" });
+    for (who, tool) in [(&ann, "cancel_invitation"), (&bob, "decline_invitation")] {
+        let offer = did(&ann, "transfer_team_ownership", owning.clone()).await;
+        did(who, tool, json!({ "invitation_id": offer["invitation_id"] })).await;
+    }
+    assert_eq!(did(&ann, "list_teams", json!({})).await["items"][0]["role"], "owner");
+    did(&ann, "delete_team", json!({ "team_id": "crew" })).await;
+    let again = call(&bob, MODERN, "accept_invitation", &id).await;
+    assert_eq!(again["structuredContent"]["code"], "invitation_already_resolved", "{again}");
+}
+
+#[tokio::test]
+async fn keys_and_credit_are_there_by_tools() {
+    let app = TestApp::new().await;
+    let ann = app.caller("ann", &Scope::OWN).await;
+    let made = did(&ann, "mint_api_key", json!({ "name": "laptop" })).await;
+    assert!(made["key"].as_str().unwrap().starts_with("jrt_live_"));
+    let listed = did(&ann, "list_api_keys", json!({ "limit": 1 })).await;
+    assert!(listed["next_cursor"].is_string(), "{listed}");
+    let revoked = did(&ann, "revoke_api_key", json!({ "key_id": made["id"] })).await;
+    assert_eq!(revoked["revoked"], true);
+    assert_eq!(did(&ann, "get_usage", json!({})).await["tier"], "metered");
+}
