@@ -402,6 +402,8 @@ async fn accounts(story: &mut Story) {
     let own = json!({ "amount_usd": "5.00", "note": "for tests" });
     story.app.admin().post("/v1/accounts/acct_admin/grants", &own).await;
     story.play("GET", "/v1/me/transfers", "/v1/me/transfers", &Value::Null).await;
+    let path = "/v1/accounts/{id}/transfers";
+    story.play("GET", path, "/v1/accounts/acct_admin/transfers", &Value::Null).await;
 }
 
 #[tokio::test]
