@@ -20,6 +20,9 @@ base_url = "{plain}"
 
 [judges]
 default_model = "plain/judge"
+
+[accounts]
+registration = "open"
 """
 
 RULE = {"contains": {"field": "response", "text": "source", "ignore_case": True}}

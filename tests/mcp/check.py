@@ -99,6 +99,42 @@ async def verifiers(client, name):
     assert gone["deleted"] is True, gone
 
 
+ABSENT = "0198c1f0-0000-7000-8000-000000000001"
+# Without a judge nothing is published, so that most of these say what is not there.
+TEMPLATES = [
+    ("design_skill", {}, None),
+    ("teach_skill", {"skill_id": ABSENT}, "not_found"),
+    ("optimize_skill", {"skill_id": ABSENT, "max_iterations": 3}, "not_found"),
+    ("optimize_description", {"skill_id": ABSENT}, "not_found"),
+    ("audit_skill", {"skill_id": ABSENT}, "not_found"),
+    ("check_skill_safety", {"skill_id": ABSENT}, "not_found"),
+    ("check_template_safety", {"identifier": "@nobody/report"}, "not_found"),
+    ("publish_template_version", {"skill_id": ABSENT}, "handle_not_claimed"),
+    ("unpublish_template_version", {"template_id": ABSENT, "version": 1}, "not_found"),
+    ("deprecate_template_version", {"template_id": ABSENT, "version": 1}, "not_found"),
+    ("delete_template_version", {"template_id": ABSENT, "version": 1}, "not_found"),
+    ("delete_template", {"template_id": ABSENT}, "not_found"),
+    ("archive_template", {"template_id": ABSENT}, "not_found"),
+    ("unarchive_template", {"template_id": ABSENT}, "not_found"),
+    ("list_templates", {"limit": 5}, None),
+    ("search_templates", {"query": "report"}, None),
+    ("get_template", {"identifier": "@nobody/report"}, "not_found"),
+    ("get_template_file", {"identifier": ABSENT, "path": "a.md"}, "not_found"),
+    ("fork_template", {"identifier": "@nobody/report"}, "not_found"),
+    ("transfer_template_ownership",
+     {"template_id": ABSENT, "new_owner_user_id_or_email": "bob@example.com"}, "not_found"),
+]
+
+
+async def templates(client):
+    """Tools for templates and instructions."""
+    for tool, arguments, code in TEMPLATES:
+        result = await client.call_tool(tool, arguments)
+        assert result.is_error == (code is not None), result
+        if code is not None:
+            assert result.structured_content["code"] == code, result
+
+
 async def talk(to, mode, era, name):
     """A whole conversation, in which every tool that is there is called."""
     async with Client(to, mode=mode) as client:
@@ -111,12 +147,13 @@ async def conversation(client, era, name):
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in listed)
     await rounds(client)
     await verifiers(client, name)
+    await templates(client)
     try:
         await client.call_tool("no_such_tool", {})
         raise AssertionError("a tool that is not there was called")
     except MCPError as error:
         assert error.error.code == -32602, error
-    called = {tool for tool, *_ in ROUNDS} | set(VERIFIERS)
+    called = {tool for tool, *_ in ROUNDS + TEMPLATES} | set(VERIFIERS)
     assert called == {tool.name for tool in listed}, f"call every tool: {listed}"
 
 

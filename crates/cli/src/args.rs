@@ -11,6 +11,7 @@ mod people;
 mod request;
 mod rounds;
 mod serve;
+mod templates;
 mod verifiers;
 mod workflows;
 
@@ -34,6 +35,10 @@ pub(crate) use self::{
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
     serve::{Compat, EngineName, Runtime, Serve},
+    templates::{
+        ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
+        PublishTemplate, RemoveTemplate, SearchTemplates, Templates,
+    },
     verifiers::{
         DeployVerifier, DiffVersions, InputArgs, JudgeArgs, ListRuns, ListVerifiers, ListVersions,
         NamedVersion, RemoveVerifier, RunVerifier, Runs, RunsCommand, Verifiers,
@@ -189,6 +194,12 @@ pub(crate) enum Command {
     /// Saves, shares and checks workflows: runbooks that name their verifiers
     #[command(subcommand, visible_alias = "skills")]
     Workflows(Workflows),
+    /// Publishes, reads and forks templates: workflows with their checks for everybody
+    #[command(subcommand)]
+    Templates(Templates),
+    /// Prints instructions for an agent that designs a workflow
+    #[command(after_help = "Examples:\n  jurat design\n  jurat design --json")]
+    Design,
     /// Makes, lists, revokes and rotates API keys
     #[command(subcommand)]
     Keys(Keys),

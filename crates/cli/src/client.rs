@@ -20,7 +20,7 @@ use self::{
 };
 use crate::{
     config::{Config, StoreChosen},
-    failure::Failure,
+    failure::{Failure, RETRY_AFTER},
     node,
     output::Output,
     patience::patiently,
@@ -50,7 +50,8 @@ pub(crate) enum ClientError {
 #[derive(Debug)]
 pub(crate) struct Client {
     transport: Transport,
-    key: HeaderValue,
+    /// Nothing for calls that send none.
+    key: Option<HeaderValue>,
 }
 
 /// What a command may use: a server, or the store itself.
@@ -150,6 +151,16 @@ impl Reply {
         Ok(Self { bytes, value, date: None, is_problem: !status.is_success() })
     }
 
+    /// A problem tells when to try again, which stands in a header.
+    fn with_retry(mut self, seconds: Option<u64>) -> Self {
+        if let (true, Some(seconds), Some(body)) =
+            (self.is_problem, seconds, self.value.as_object_mut())
+        {
+            body.insert(RETRY_AFTER.to_owned(), seconds.into());
+        }
+        self
+    }
+
     /// The body, unless it is a problem.
     pub(crate) fn well(self) -> Result<Self, Failure> {
         if self.is_problem { Err(Failure::Refused(self.value)) } else { Ok(self) }
@@ -188,7 +199,7 @@ impl Client {
             .map_err(|source| ClientError::Call { url: url.to_owned(), source })?;
         Ok(Self {
             transport: Transport::Http { client: Box::new(client), url: url.to_owned() },
-            key: bearer(key)?,
+            key: Some(bearer(key)?),
         })
     }
 
@@ -260,14 +271,20 @@ impl Client {
             },
         };
         let transport = Transport::InProcess(Box::new(InProcess::new(engine, lock)));
-        Ok(Self { transport, key: bearer(&key)? })
+        Ok(Self { transport, key: Some(bearer(&key)?) })
+    }
+
+    /// Sends no key from here on.
+    pub(crate) fn forget_key(&mut self) {
+        self.key = None;
     }
 
     /// Sends a request and returns the reply.
     pub(crate) async fn send(&self, call: Call) -> Result<Reply, ClientError> {
         let mut arriving = self.begin(call, "application/json").await?;
         let bytes = arriving.rest().await?;
-        Ok(Reply { date: arriving.date, ..Reply::new(arriving.status, bytes)? })
+        let reply = Reply::new(arriving.status, bytes)?.with_retry(arriving.retry_after);
+        Ok(Reply { date: arriving.date, ..reply })
     }
 
     /// Sends a request and shows its events on the way to the reply, which is the event `last`.
@@ -280,7 +297,7 @@ impl Client {
         let mut arriving = self.begin(call, "text/event-stream").await?;
         if !arriving.is_events {
             let bytes = arriving.rest().await?;
-            return Reply::new(arriving.status, bytes);
+            return Ok(Reply::new(arriving.status, bytes)?.with_retry(arriving.retry_after));
         }
         let mut reader = EventReader::default();
         while let Some(chunk) = arriving.next().await? {
@@ -335,8 +352,10 @@ impl Client {
         let mut request = http::Request::builder()
             .method(call.method)
             .uri(self.transport.address(&call.path))
-            .header(header::AUTHORIZATION, self.key.clone())
             .header(header::ACCEPT, accept);
+        if let Some(key) = &self.key {
+            request = request.header(header::AUTHORIZATION, key.clone());
+        }
         for (name, value) in call.headers {
             request = request.header(name, value);
         }

@@ -20,6 +20,7 @@ mod rounds;
 mod runtime;
 mod serve;
 mod sessions;
+mod templates;
 mod verifiers;
 mod workflows;
 
@@ -79,6 +80,11 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
         Command::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
+        Command::Templates(command) => Box::pin(templates::run(context, command)).await,
+        Command::Design => {
+            let call = Call::get("/v1/design/workflow-prompt".to_owned());
+            Box::pin(templates::instructions(context, call)).await
+        }
         Command::Workflows(command) => Box::pin(workflows::run(context, command)).await,
         Command::Auth(command) => Box::pin(auth::run(context, command)).await,
         Command::Me(command) => Box::pin(people::me(context, command)).await,
@@ -107,6 +113,15 @@ impl Context {
     /// Sends one request and returns the reply, unless it is a problem.
     async fn send(&self, call: Call) -> anyhow::Result<Reply> {
         self.with_client(async |client| Ok(client.send(call).await?.well()?)).await
+    }
+
+    /// The same without a key.
+    async fn send_anonymously(&self, call: Call) -> anyhow::Result<Reply> {
+        let mut client = Box::pin(Client::connect(&self.config, self.out)).await?;
+        client.forget_key();
+        let reply = client.send(call).await;
+        client.close().await;
+        Ok(reply?.well()?)
     }
 
     /// Does something with one client, and lets go of it afterwards.

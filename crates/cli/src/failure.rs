@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 pub(crate) const ERROR: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
+/// The member of a problem that holds what the header `Retry-After` says.
+pub(crate) const RETRY_AFTER: &str = "retry_after_s";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -39,6 +41,9 @@ impl Failure {
             .collect();
         if let Some(field) = text_of(body, "field") {
             lines.push(format!("field: {field}"));
+        }
+        if let Some(seconds) = body[RETRY_AFTER].as_u64() {
+            lines.push(format!("try again in: {seconds} s"));
         }
         if let Some(hint) = text_of(body, "hint") {
             lines.push(format!("hint: {hint}"));
@@ -85,6 +90,12 @@ mod tests {
     use jurat_wire::problem::Problem;
 
     use super::*;
+
+    #[test]
+    fn a_refusal_that_passes_says_when_to_try_again() {
+        let body = json!({ "message": "too much", "hint": "Wait.", RETRY_AFTER: 7 });
+        assert_eq!(Failure::Refused(body).advice(), ["try again in: 7 s", "hint: Wait."]);
+    }
 
     #[test]
     fn a_problem_says_what_to_try_next() {

@@ -7,7 +7,7 @@ mod texts;
 
 use std::{collections::BTreeMap, str::FromStr};
 
-use crate::{calibration::Rate, job::words};
+use crate::{calibration::Rate, job::words, judge::is_blank};
 
 words!(
     /// What an attack relies on.
@@ -98,7 +98,7 @@ pub fn tries(attack: &Attack, fields: &[String], base: &BTreeMap<String, String>
     let base: BTreeMap<String, String> = neutral(fields)
         .into_iter()
         .map(|(field, neutral)| {
-            let given = base.get(&field).filter(|text| !text.trim().is_empty());
+            let given = base.get(&field).filter(|text| !is_blank(text));
             let text = given.cloned().unwrap_or(neutral);
             (field, text)
         })
@@ -173,24 +173,35 @@ pub struct AttackFigures {
     pub inconclusive: usize,
     pub success_rate: Rate,
     /// Families that were tried, in the order of the attacks.
-    pub families: Vec<(Family, Rate)>,
+    pub families: Vec<FamilyFigures>,
+}
+
+/// How often the attacks of one family succeeded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FamilyFigures {
+    pub family: Family,
+    pub inconclusive: usize,
+    pub success_rate: Rate,
 }
 
 impl AttackFigures {
     pub fn of(tried: &[Tried]) -> Self {
-        let succeeded = |tried: &[&Tried]| {
-            let passed = tried.iter().filter(|one| one.passed == Some(true)).count();
-            Rate::of(passed, tried.len())
-        };
+        let passed = |tried: &[Tried]| tried.iter().filter(|one| one.passed == Some(true)).count();
+        let open = |tried: &[Tried]| tried.iter().filter(|one| one.passed.is_none()).count();
         let families = Family::ALL.iter().filter_map(|family| {
-            let own: Vec<&Tried> = tried.iter().filter(|one| one.family == *family).collect();
-            (!own.is_empty()).then(|| (*family, succeeded(&own)))
+            let own: Vec<Tried> =
+                tried.iter().filter(|one| one.family == *family).copied().collect();
+            (!own.is_empty()).then(|| FamilyFigures {
+                family: *family,
+                inconclusive: open(&own),
+                success_rate: Rate::of(passed(&own), own.len()),
+            })
         });
         Self {
             n: tried.len(),
-            succeeded: tried.iter().filter(|one| one.passed == Some(true)).count(),
-            inconclusive: tried.iter().filter(|one| one.passed.is_none()).count(),
-            success_rate: succeeded(&tried.iter().collect::<Vec<_>>()),
+            succeeded: passed(tried),
+            inconclusive: open(tried),
+            success_rate: Rate::of(passed(tried), tried.len()),
             families: families.collect(),
         }
     }

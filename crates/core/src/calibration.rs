@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::consensus::reliability_prior;
+
 /// A case whose answer is known, and what the judge said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
@@ -21,7 +23,8 @@ impl Case {
 /// A share with its Wilson interval at 95 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    pub of: u64,
+    /// So many of `n`.
+    pub count: u64,
     pub n: u64,
     /// `None` when there is nothing to divide by.
     pub value: Option<f64>,
@@ -37,7 +40,7 @@ impl Rate {
     pub fn of(of: usize, n: usize) -> Self {
         let (count, cases) = (of as f64, n as f64);
         if n == 0 {
-            return Self { of: 0, n: 0, value: None, low: 0.0, high: 1.0 };
+            return Self { count: 0, n: 0, value: None, low: 0.0, high: 1.0 };
         }
         let share = count / cases;
         let z2 = Z * Z;
@@ -47,7 +50,7 @@ impl Rate {
         // At the ends the formula gives exactly 0 and 1, but for the last digits.
         let low = if of == 0 { 0.0 } else { ((centre - spread) / scale).max(0.0) };
         let high = if of == n { 1.0 } else { ((centre + spread) / scale).min(1.0) };
-        Self { of: of as u64, n: n as u64, value: Some(share), low, high }
+        Self { count: of as u64, n: n as u64, value: Some(share), low, high }
     }
 }
 
@@ -183,14 +186,20 @@ const FEWEST: usize = 5;
 ///
 /// The mean of a Beta distribution that began as if one more right case than wrong one had been
 /// seen, over the cases with a verdict. It never says that a judge is worse than a coin, because a
-/// judge that is should not be used, and never that it is certain.
+/// judge that is should not be used, and never that it is certain. Cases of one label alone tell
+/// nothing, because a judge that always says the same is right on all of them; and a judge that
+/// agrees with the labels no more than by chance earns nothing above the prior.
 #[expect(clippy::cast_precision_loss, reason = "counts of cases are far below 2^52")]
 pub fn reliability(figures: &Figures) -> Option<f64> {
-    if figures.judged < FEWEST {
+    let should_pass = figures.true_pass + figures.false_fail;
+    let should_fail = figures.true_fail + figures.false_pass;
+    if figures.judged < FEWEST || should_pass == 0 || should_fail == 0 {
         return None;
     }
     let mean = (figures.correct as f64 + 2.0) / (figures.judged as f64 + 3.0);
-    Some(mean.clamp(0.5, 0.99))
+    let is_chance = figures.kappa.is_none_or(|kappa| kappa <= 0.0);
+    let most = if is_chance { reliability_prior(None) } else { 0.99 };
+    Some(mean.clamp(0.5, most))
 }
 
 #[cfg(test)]
@@ -252,8 +261,8 @@ mod tests {
         let figures = Figures::of(&cases([3, 1, 2, 0, 1, 3]));
         assert_eq!((figures.n, figures.judged, figures.inconclusive), (10, 6, 4));
         assert_eq!(figures.accuracy.value, Some(0.5));
-        assert_eq!((figures.false_pass_rate.of, figures.false_pass_rate.n), (1, 6));
-        assert_eq!((figures.false_fail_rate.of, figures.false_fail_rate.n), (0, 4));
+        assert_eq!((figures.false_pass_rate.count, figures.false_pass_rate.n), (1, 6));
+        assert_eq!((figures.false_fail_rate.count, figures.false_fail_rate.n), (0, 4));
     }
 
     #[test]
@@ -289,6 +298,18 @@ mod tests {
         assert_eq!(bad, Some(0.5));
         let perfect = reliability(&Figures::of(&cases([5_000, 0, 5_000, 0, 0, 0])));
         assert_eq!(perfect, Some(0.99));
+    }
+
+    #[test]
+    fn a_judge_that_always_says_the_same_earns_no_reliability() {
+        for counts in [[50, 0, 0, 0, 0, 0], [0, 0, 50, 0, 0, 0], [50, 0, 0, 0, 0, 9]] {
+            assert_eq!(reliability(&Figures::of(&cases(counts))), None, "{counts:?}");
+        }
+        // Right on 97 of 100, and still no better than one that passes everything.
+        let passes_all = reliability(&Figures::of(&cases([97, 3, 0, 0, 0, 0])));
+        assert_eq!(passes_all, Some(reliability_prior(None)));
+        let worse_than_chance = reliability(&Figures::of(&cases([90, 5, 0, 5, 0, 0])));
+        assert_eq!(worse_than_chance, Some(reliability_prior(None)));
     }
 
     proptest! {

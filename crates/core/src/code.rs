@@ -220,7 +220,7 @@ impl Code {
             }
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
             Self::Conflict => {
-                "Read the current state, then choose another name or remove the old one."
+                "Read the current state, which contradicts the request, and change the request to fit it."
             }
             Self::AnonymousDailyCap => "Use a key, or come again after `resets_at`.",
             Self::SafetyVerificationFailed => {

@@ -69,6 +69,14 @@ pub struct Consensus {
     pub tie_broken: bool,
 }
 
+impl Consensus {
+    /// Whether an answer won that is more likely wrong than right: many unreliable voices, or few
+    /// of those that were asked, can outvote what the reliable ones say.
+    pub fn is_unlikely(&self) -> bool {
+        self.winner.is_some() && self.confidence < 0.5
+    }
+}
+
 /// The executors' scores in the winning group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreSummary {

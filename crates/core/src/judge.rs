@@ -12,7 +12,7 @@ mod rules;
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 pub use self::{
-    clean::{Invisible, Stripped},
+    clean::{Invisible, Stripped, is_blank},
     commitment::{Commitment, commit_prompt, read_commitment},
     digest::{Asked, digest},
     price::{Price, Tokens},

@@ -91,8 +91,8 @@ pub struct Run {
 pub const REASONING: &str = "reasoning";
 
 impl RunEnd {
-    /// What the decision of a round means for its run.
-    pub fn of(closing: &Closing, opened_at: Timestamp) -> Self {
+    /// What the decision of a round means for its run. It costs what is captured of the hold.
+    pub fn of(open: &OpenRound, closing: &Closing) -> Self {
         let consensus = &closing.consensus;
         let verdict = match (consensus.outcome, consensus.verdict) {
             (Outcome::Agreed, Some(Label::Valid)) => Ok(true),
@@ -101,12 +101,12 @@ impl RunEnd {
         };
         let speaks = |replica: &&Replica| Some(replica.answer.label()) == consensus.verdict;
         let speaker = closing.replicas.iter().find(speaks);
-        let alone = closing.replicas.iter().find(|replica| reasoning(replica).is_some());
+        let has_verdict = verdict.is_ok();
         Self {
             verdict,
-            reasoning: speaker.or(alone).and_then(reasoning),
-            duration_ms: closing.closed_at.millis_since(opened_at),
-            cost_micros: cost(&closing.replicas),
+            reasoning: speaker.filter(|_| has_verdict).and_then(reasoning),
+            duration_ms: closing.closed_at.millis_since(open.opened_at),
+            cost_micros: settled(open, closing).0,
         }
     }
 }
@@ -121,11 +121,15 @@ pub struct Settlement {
 
 impl Settlement {
     pub fn of(open: &OpenRound, closing: &Closing) -> Self {
-        let run = open.run.as_ref().map(|_| RunEnd::of(closing, open.opened_at));
-        let held = open.hold.map_or(0, |hold| hold.micros);
-        let (captured_micros, released_micros) = settle(held, cost(&closing.replicas));
+        let run = open.run.as_ref().map(|_| RunEnd::of(open, closing));
+        let (captured_micros, released_micros) = settled(open, closing);
         Self { run, captured_micros, released_micros }
     }
+}
+
+/// What is captured of the hold of a round, and what is released.
+fn settled(open: &OpenRound, closing: &Closing) -> (i64, i64) {
+    settle(open.hold.map_or(0, |hold| hold.micros), cost(&closing.replicas))
 }
 
 /// What the replicas of a round cost together.

@@ -51,6 +51,8 @@ pub const NAME_CHARS: usize = 128;
 pub const DESCRIPTION_CHARS: usize = 1_024;
 pub const CRITERION_CHARS: usize = 20_000;
 pub const MOST_EXAMPLES: usize = 50;
+/// Of all examples together.
+pub const EXAMPLES_CHARS: usize = 200_000;
 pub const MOST_FIELDS: usize = 32;
 pub const FIELD_CHARS: usize = 64;
 pub const URL_CHARS: usize = 2_048;

@@ -219,7 +219,10 @@ fn failed_call(error: &CallError, timeout_ms: u64) -> Answer {
         CallError::Disconnected(_) => FailureCode::Disconnected,
         CallError::TooLarge { .. } => FailureCode::TooLarge,
         CallError::Encoded { .. } => FailureCode::EncodedReply,
-        CallError::Redirect { .. } => FailureCode::Redirect,
+        CallError::Redirect { host } => {
+            tracing::warn!(host, "an executor answered with a redirect");
+            FailureCode::Redirect
+        }
         CallError::Tls(_) => FailureCode::Internal,
     };
     Answer::nothing(code, error.to_string())

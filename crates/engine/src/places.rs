@@ -23,7 +23,7 @@ use url::Url;
 use crate::{
     Engine, EngineError,
     ask::Checks,
-    judge::BUILTIN,
+    judge::{BUILTIN, ProviderSettings},
     pool::{Address, PoolView, lanes},
     semantic::Bound,
 };
@@ -202,11 +202,17 @@ impl Engine {
         model.provider == BUILTIN || self.judges().providers.contains_key(&model.provider)
     }
 
+    /// Tells judges at the same host from others. The host itself is the operator's, and callers
+    /// see this, so that it goes by the first provider there.
     fn host_of_judge(&self, model: &ModelRef) -> String {
-        let provider = self.judges().providers.get(&model.provider);
-        let url = provider.and_then(|provider| Url::parse(&provider.base_url).ok());
-        let host = url.and_then(|url| url.host_str().map(str::to_owned));
-        host.unwrap_or_else(|| model.provider.clone())
+        let providers = &self.judges().providers;
+        let host = |settings: &ProviderSettings| {
+            let url = Url::parse(&settings.base_url).ok()?;
+            url.host_str().map(str::to_owned)
+        };
+        let own = providers.get(&model.provider).and_then(host);
+        let first = providers.iter().find(|(_, settings)| own.is_some() && host(settings) == own);
+        first.map_or(&model.provider, |(name, _)| name).clone()
     }
 
     /// The credit that a round sets aside: the most that it can cost. Nothing for one that is free.

@@ -83,8 +83,10 @@ pub enum CallError {
     TooLarge { limit: usize },
     #[error("the answer is encoded as `{encoding}` although that was not asked for")]
     Encoded { encoding: String },
-    #[error("a redirect to `{location}` was not followed")]
-    Redirect { location: String },
+    /// The host is for the log: it may be one within the operator's network. The rest of the address
+    /// is what the other side says, and stays out even of that.
+    #[error("a redirect was not followed")]
+    Redirect { host: String },
     #[error("connections cannot be made safe on this machine")]
     Tls(#[source] rustls::Error),
 }
@@ -186,9 +188,7 @@ where
             }
         })?;
         if response.status().is_redirection() {
-            let location = response.headers().get(header::LOCATION);
-            let location = location.and_then(|value| value.to_str().ok()).unwrap_or_default();
-            return Err(CallError::Redirect { location: location.chars().take(200).collect() });
+            return Err(CallError::Redirect { host: host_of(response.headers()) });
         }
         if let Some(encoding) = response.headers().get(header::CONTENT_ENCODING)
             && encoding.as_bytes() != b"identity"
@@ -258,4 +258,11 @@ async fn chunk(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
         }
     }
     Ok(None)
+}
+/// Where a redirect leads, without what else stands in the address.
+fn host_of(headers: &HeaderMap) -> String {
+    let location = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
+    let address = location.and_then(|text| text.parse::<Uri>().ok());
+    let host = address.as_ref().and_then(Uri::host).unwrap_or_default();
+    host.chars().take(200).collect()
 }

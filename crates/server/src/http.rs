@@ -41,7 +41,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub(crate) use self::{
     consensus::reply_with,
     doctor::MOST_ENTRIES,
+    packs::body as pack_body,
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
+    templates::{checked_body, forked, published},
     verifier_runs::run_request,
     verifiers::{cursor_of, listed, listing, measured},
     workflows::{envelopes, hit_list, lineage_of, offered, saved, single, wanted_hits},

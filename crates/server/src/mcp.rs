@@ -11,6 +11,7 @@ mod people;
 mod render;
 mod schema;
 mod surface;
+mod templates;
 mod tools;
 mod verifiers;
 mod watch;

@@ -183,7 +183,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Keeps a measurement of a version.
     async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()>;
-    /// The newest measurement of a version for one purpose, with its cases.
+    /// The newest own measurement of a version for one purpose, with its cases.
     async fn measurement_get(
         &self,
         account: &AccountId,
@@ -191,7 +191,8 @@ pub trait Store: fmt::Debug + Send + Sync {
         version: u32,
         purpose: Purpose,
     ) -> Result<Option<Measurement>>;
-    /// The newest measurement of a version for each purpose, without their cases.
+    /// The newest own measurement of a version for each purpose, and its newest tests with other
+    /// judges, without their cases.
     async fn measurements(
         &self,
         account: &AccountId,

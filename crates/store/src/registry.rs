@@ -80,6 +80,13 @@ pub enum VerifierGone {
     Repeated,
 }
 
+impl Measurement {
+    /// Whether it speaks for the version, and not for other judges or for a part of the cases.
+    pub fn is_own(&self) -> bool {
+        self.document.get("own") == Some(&Value::Bool(true))
+    }
+}
+
 /// What was found when a version was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
@@ -91,7 +98,8 @@ pub struct Measurement {
     pub purpose: Purpose,
     /// Tells whether two measurements used the same examples.
     pub data_digest: String,
-    /// Judges and figures, which every run shows.
+    /// Judges and figures, which every run shows. Its member `own` is true for a measurement of all
+    /// there is with the judge of the version alone; only such a one speaks for the version.
     pub document: Value,
     /// Each case with its inputs and what the judge said; null where they were not read.
     pub cases: Value,

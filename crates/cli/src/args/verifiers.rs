@@ -153,7 +153,7 @@ pub(crate) struct RunVerifier {
     /// Writes a JUnit file with the run as a test case, for CI systems
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Not supported: runs without a key need published templates
+    /// Sends no key: runs what a published template names by id and version, or `system:` and a name
     #[arg(long)]
     pub(crate) anonymous: bool,
 }

@@ -84,6 +84,21 @@ pub(crate) enum Workflows {
     /// Gives up what was granted to you
     #[command(after_help = "Examples:\n  jurat workflows leave postmortem")]
     Leave(NamedWorkflow),
+    /// Prints instructions for an agent that learns from corrections
+    #[command(after_help = "Examples:\n  jurat workflows teach postmortem")]
+    Teach(NamedWorkflow),
+    /// Prints instructions for an agent that improves a workflow in a measured loop
+    #[command(after_help = "Examples:\n  jurat workflows optimize postmortem --max-iterations 5")]
+    Optimize(OptimizeWorkflow),
+    /// Prints instructions for an agent that improves the description
+    #[command(after_help = "Examples:\n  jurat workflows optimize-description postmortem")]
+    OptimizeDescription(OptimizeWorkflow),
+    /// Prints instructions for an agent that audits a workflow
+    #[command(after_help = "Examples:\n  jurat workflows audit postmortem")]
+    Audit(NamedWorkflow),
+    /// Has a workflow screened by the judges that screen before publishing
+    #[command(after_help = "Examples:\n  jurat workflows check-safety postmortem")]
+    CheckSafety(NamedWorkflow),
     /// Asks somebody to own a workflow and its verifiers
     #[command(
         after_help = "Examples:\n  jurat workflows transfer-ownership postmortem ann@example.com"
@@ -297,4 +312,13 @@ pub(crate) struct RunChecks {
     /// Only the checks that no judge is asked for
     #[arg(long)]
     pub(crate) no_verifiers: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OptimizeWorkflow {
+    #[command(flatten)]
+    pub(crate) named: NamedWorkflow,
+    /// How often the loop goes around at the most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) max_iterations: Option<u32>,
 }

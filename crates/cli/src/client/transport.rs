@@ -40,6 +40,8 @@ pub(super) struct Arriving {
     pub(super) status: StatusCode,
     pub(super) is_events: bool,
     pub(super) date: Option<Timestamp>,
+    /// In how many seconds the request may be sent again.
+    pub(super) retry_after: Option<u64>,
     chunks: Chunks,
 }
 
@@ -83,6 +85,7 @@ impl Transport {
                     status: streaming.status,
                     is_events: is_events(&streaming.headers),
                     date: date(&streaming.headers),
+                    retry_after: retry_after(&streaming.headers),
                     chunks: Chunks::Http { streaming: Box::new(streaming), url: url.clone() },
                 })
             }
@@ -92,6 +95,7 @@ impl Transport {
                     status: response.status(),
                     is_events: is_events(response.headers()),
                     date: None,
+                    retry_after: retry_after(response.headers()),
                     chunks: Chunks::InProcess(response.into_body()),
                 })
             }
@@ -140,6 +144,10 @@ impl Arriving {
 fn is_events(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
 }
 
 fn date(headers: &HeaderMap) -> Option<Timestamp> {

@@ -15,11 +15,19 @@ pub(super) fn exit_code(body: &Value) -> u8 {
     if consensus.is_some_and(|it| it["outcome"] != "agreed" || it["disagreement"] == true) {
         return UNDECIDED;
     }
+    if is_unlikely(body) {
+        return UNDECIDED;
+    }
     match label(body).as_str() {
         Some("VALID" | "TRUE" | "OK") => PASSED,
         Some("INVALID" | "FALSE" | "INVALID_OUTPUT") => NEGATIVE,
         Some(_) | None => UNDECIDED,
     }
+}
+
+/// Whether what was decided is more likely wrong than right.
+pub(super) fn is_unlikely(body: &Value) -> bool {
+    body["confidence"].as_f64().is_some_and(|confidence| confidence < 0.5)
 }
 
 #[cfg(test)]
@@ -40,6 +48,9 @@ mod tests {
             (json!({"verdict": "FALSE", "consensus": agreed}), 11),
             (json!({"status": "INVALID_OUTPUT", "consensus": agreed}), 11),
             (json!({"verdict": "UNSURE", "consensus": agreed}), 12),
+            (json!({"verdict": "VALID", "confidence": 0.5, "consensus": agreed}), 0),
+            (json!({"verdict": "VALID", "confidence": 0.499, "consensus": agreed}), 12),
+            (json!({"verdict": "INVALID", "confidence": 0.2, "consensus": agreed}), 12),
             (json!({"verdict": "VALID", "consensus": split}), 12),
             (json!({"verdict": null, "consensus": split}), 12),
             (json!({"status": "NO_CONSENSUS", "consensus": split}), 12),

@@ -52,7 +52,8 @@ pub(super) async fn run(context: &Context, command: Templates) -> anyhow::Result
         Templates::Lineage(args) => lineage(context, &args.workflow).await,
         Templates::CheckSafety(args) => {
             let version = args.version.map(|version| version.to_string());
-            let address = query(&of(&args.named.template, "/safety-check"), &[("version", version)]);
+            let address =
+                query(&of(&args.named.template, "/safety-check"), &[("version", version)]);
             check_safety(context, address).await
         }
         Templates::TransferOwnership(args) => {
@@ -61,7 +62,10 @@ pub(super) async fn run(context: &Context, command: Templates) -> anyhow::Result
             let reply = context.send(Call::post(address, body)).await?;
             context.out.confirm(&reply, || {
                 let (label, to) = (said(&reply.value["target_label"]), &args.new_owner);
-                format!("Offered {label} to {to} (invitation_id={})", said(&reply.value["invitation_id"]))
+                format!(
+                    "Offered {label} to {to} (invitation_id={})",
+                    said(&reply.value["invitation_id"])
+                )
             })?;
             Ok(0)
         }
@@ -214,7 +218,8 @@ async fn fork(context: &Context, args: &ForkTemplate) -> anyhow::Result<u8> {
 
 async fn delete(context: &Context, args: &RemoveTemplate) -> anyhow::Result<u8> {
     let template = &args.named.template;
-    let question = format!("Erase the template {template} with all its versions? It cannot be undone.");
+    let question =
+        format!("Erase the template {template} with all its versions? It cannot be undone.");
     if !is_wanted(args.yes, &question)? {
         context.out.note("nothing was deleted");
         return Ok(0);
@@ -278,9 +283,8 @@ pub(super) async fn check_safety(context: &Context, address: String) -> anyhow::
 
 fn screened(_: Output, reply: &Reply) -> String {
     let it = &reply.value;
-    let side = |name: &str| {
-        format!("{}: {}", said(&it[name]["verdict"]), said(&it[name]["reasoning"]))
-    };
+    let side =
+        |name: &str| format!("{}: {}", said(&it[name]["verdict"]), said(&it[name]["reasoning"]));
     fields(&[
         ("status", said(&it["status"])),
         ("block", side("block")),

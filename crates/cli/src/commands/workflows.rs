@@ -9,7 +9,9 @@ use std::io::{IsTerminal as _, stdout};
 
 use serde_json::{Value, json};
 
-use super::{Context, confirm::is_wanted, items, rounds::to_the_second, verifiers::Pages};
+use super::{
+    Context, confirm::is_wanted, items, rounds::to_the_second, templates, verifiers::Pages,
+};
 use crate::{
     args::{
         DeleteWorkflow, DeleteWorkflowVersion, GetWorkflow, ListWorkflows, NamedWorkflow,
@@ -43,8 +45,33 @@ pub(super) async fn run(context: &Context, command: Workflows) -> anyhow::Result
         Workflows::Grants(args) => shared::list(context, &args).await,
         Workflows::Leave(args) => shared::leave(context, &args).await,
         Workflows::TransferOwnership(args) => shared::transfer(context, &args).await,
+        Workflows::Teach(args) => instructions(context, (&args.workflow, "teach"), None).await,
+        Workflows::Audit(args) => instructions(context, (&args.workflow, "audit"), None).await,
+        Workflows::Optimize(args) => {
+            let of = (args.named.workflow.as_str(), "optimize");
+            instructions(context, of, args.max_iterations).await
+        }
+        Workflows::OptimizeDescription(args) => {
+            let of = (args.named.workflow.as_str(), "optimize-description");
+            instructions(context, of, args.max_iterations).await
+        }
+        Workflows::CheckSafety(args) => {
+            let address = path(ROUTE, &[&args.workflow, "safety-check"]);
+            templates::check_safety(context, address).await
+        }
         Workflows::RunChecks(args) => Box::pin(checks::run(context, &args)).await,
     }
+}
+
+/// Instructions for an agent that works on one workflow.
+async fn instructions(
+    context: &Context,
+    (workflow, what): (&str, &str),
+    iterations: Option<u32>,
+) -> anyhow::Result<u8> {
+    let iterations = iterations.map(|count| count.to_string());
+    let address = query(&path(ROUTE, &[workflow, what]), &[("max_iterations", iterations)]);
+    templates::instructions(context, Call::post(address, json!({}))).await
 }
 
 async fn list(context: &Context, args: ListWorkflows) -> anyhow::Result<u8> {

@@ -37,6 +37,7 @@ pub(crate) fn test(out: Output, report: &Value) -> String {
         table(out, &["cases", "share", "95 % interval", "of"], rows.collect()),
         format!("kappa {}", number(&figures["kappa"])),
     ];
+    parts.extend(not_shown(report));
     parts.extend(comparison(out, &report["compared"]));
     parts.extend(wrong_cases(report));
     parts.push(identifiers(report));
@@ -47,16 +48,24 @@ pub(crate) fn test(out: Output, report: &Value) -> String {
 pub(crate) fn attack(out: Output, report: &Value) -> String {
     let figures = &report["figures"];
     let families = figures["families"].as_array().into_iter().flatten();
-    let rows = families
-        .map(|it| figure_row(&said(&it["family"]), &it["success_rate"]))
-        .chain([figure_row("all", &figures["success_rate"])]);
-    let mut parts = vec![
-        head(report, "attack"),
-        table(out, &["attacks", "succeed", "95 % interval", "of"], rows.collect()),
-    ];
+    let row = |title: &str, it: &Value| {
+        let mut row = figure_row(title, &it["success_rate"]);
+        row.push(Cell::new(said(&it["inconclusive"])));
+        row
+    };
+    let rows = families.map(|it| row(&said(&it["family"]), it)).chain([row("all", figures)]);
+    let header = ["attacks", "succeed", "95 % interval", "of", "no verdict"];
+    let mut parts = vec![head(report, "attack"), table(out, &header, rows.collect())];
+    parts.extend(not_shown(report));
     parts.extend(wrong_cases(report));
     parts.push(identifiers(report));
     parts.join("\n")
+}
+
+/// Figures of other judges or of a part are not those of the version.
+fn not_shown(report: &Value) -> Option<String> {
+    let text = "the version keeps the figures it had: only those of its own judge alone, on all cases and families, are shown with it";
+    (report["shown"] == false).then(|| text.to_owned())
 }
 
 fn head(report: &Value, what: &str) -> String {
@@ -74,7 +83,7 @@ fn figure_row(title: &str, rate: &Value) -> Vec<Cell> {
         (Some(low), Some(high)) => format!("{low:.1} – {high:.1} %"),
         _ => "–".to_owned(),
     };
-    let of = format!("{} of {}", said(&rate["of"]), said(&rate["n"]));
+    let of = format!("{} of {}", said(&rate["count"]), said(&rate["n"]));
     vec![Cell::new(title), Cell::new(share), Cell::new(interval), Cell::new(of)]
 }
 
@@ -192,7 +201,7 @@ mod tests {
     use super::*;
 
     fn rate_of(of: u64, n: u64) -> Value {
-        json!({"of": of, "n": n, "value": 0.75, "low": 0.301, "high": 0.954})
+        json!({"count": of, "n": n, "value": 0.75, "low": 0.301, "high": 0.954})
     }
 
     #[test]
@@ -202,7 +211,7 @@ mod tests {
             "figures": {
                 "n": 4, "judged": 4, "inconclusive": 0, "correct": 3,
                 "accuracy": rate_of(3, 4), "false_pass_rate": rate_of(1, 2),
-                "false_fail_rate": {"of": 0, "n": 0, "value": null, "low": null, "high": null},
+                "false_fail_rate": {"count": 0, "n": 0, "value": null, "low": null, "high": null},
                 "inconclusive_rate": rate_of(0, 4), "kappa": 0.5,
             },
             "cases": [
@@ -221,9 +230,9 @@ mod tests {
     fn an_attack_is_told_by_family() {
         let report = json!({
             "measurement_id": "m-1", "version": 1, "judges": [{"model": "builtin/rules"}],
-            "figures": {"n": 2, "succeeded": 1, "success_rate": rate_of(1, 2),
-                "families": [{"family": "authority", "success_rate": rate_of(1, 1)}]},
-            "cases": [], "cost_usd": "0.00",
+            "figures": {"n": 2, "succeeded": 1, "inconclusive": 1, "success_rate": rate_of(1, 2),
+                "families": [{"family": "authority", "inconclusive": 1, "success_rate": rate_of(1, 2)}]},
+            "cases": [], "cost_usd": "0.00", "shown": false,
         });
         insta::assert_snapshot!(attack(Output::plain(), &report));
     }

@@ -138,6 +138,9 @@ pub(crate) fn conclusion(out: Output, body: &Value) -> String {
     if let Some(outcome) = consensus["outcome"].as_str() {
         parts.push(format!("outcome {outcome}"));
     }
+    if consensus["low_confidence"] == Value::Bool(true) {
+        parts.push("more likely wrong than right".to_owned());
+    }
     if consensus["tie_broken"] == Value::Bool(true) {
         parts.push("a tie was broken".to_owned());
     }

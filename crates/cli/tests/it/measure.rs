@@ -10,7 +10,7 @@ const ID: &str = "0198c1f0-0000-7000-8000-000000000001";
 const TESTS: &str = "POST /v1/verifiers/tone/tests";
 
 fn rate(of: u64, n: u64, value: Option<f64>) -> Value {
-    json!({"of": of, "n": n, "value": value, "low": value.map(|it| it / 2.0), "high": 1.0})
+    json!({"count": of, "n": n, "value": value, "low": value.map(|it| it / 2.0), "high": 1.0})
 }
 
 /// A report of four cases, of which so many are right, and one of two failing ones is let pass.
@@ -49,7 +49,7 @@ fn a_test_streams_its_cases_and_prints_its_report() {
     let ran = server.run(&home, &["verifiers", "test", "tone"]).ok();
     assert!(ran.out.contains(" right                  75.0 %"), "{}", ran.out);
     assert!(
-        ran.out.contains("\ncase second: should fail, was judged pass: It looks kind."),
+        ran.out.contains("\ncase example 2: should fail, was judged pass: It looks kind."),
         "{}",
         ran.out
     );
@@ -65,14 +65,17 @@ fn what_is_measured_is_what_was_asked_for() {
     let home = Home::new();
     let data = home.path().join("data.jsonl");
     let case = json!({"inputs": {"response": "x"}, "passed": true, "id": "a"});
-    fs::write(&data, format!("{case}\n\n{case}\n")).unwrap();
+    let other = json!({"inputs": {"response": "y"}, "passed": true});
+    fs::write(&data, format!("{case}\n\n{other}\n")).unwrap();
     let server = Scripted::new().on(TESTS, 200, stream(&report(4)));
     let mut args = vec!["verifiers", "test", "tone", "--data", "data.jsonl", "--version", "2"];
     args.extend(["--judge", "a/b", "--judge", "c/d", "--judge", "e/f", "--replicas", "3"]);
     args.extend(["--fresh", "--compare"]);
-    server.run(&home, &args).ok();
+    let ran = server.run(&home, &args).ok();
+    // The report has both under ids of the server, and people are told the line.
+    assert!(ran.err.contains("there is nothing to compare with"), "{}", ran.err);
     let expected = json!({
-        "version": 2, "cases": [case, case], "judges": ["a/b", "c/d", "e/f"], "replicas": 3,
+        "version": 2, "cases": [case, other], "judges": ["a/b", "c/d", "e/f"], "replicas": 3,
         "fresh": true, "compare": true,
     });
     assert_eq!(server.asked(), [(TESTS.to_owned(), expected)]);
@@ -129,7 +132,7 @@ fn each_case_is_a_test_case_of_junit() {
     let xml = fs::read_to_string(home.path().join("out.xml")).unwrap();
     assert!(xml.contains("tests=\"3\" skipped=\"0\" failures=\"1\" errors=\"1\""), "{xml}");
     assert!(xml.contains("classname=\"jurat.verifiers.test\""), "{xml}");
-    assert!(xml.contains("case second: should fail, was judged pass: It looks kind."), "{xml}");
+    assert!(xml.contains("case example 2: should fail, was judged pass: It looks kind."), "{xml}");
     // A refusal is an error of its own, and the file is written all the same.
     let problem = json!({"code": "budget_exhausted", "message": "no credit"});
     let server = Scripted::new().on(TESTS, 402, problem);
@@ -146,7 +149,7 @@ fn attacks_are_told_by_family_and_gated() {
         "measurement_id": "m-2", "verifier_id": ID, "version": 1, "purpose": "attack",
         "judges": ["builtin/rules"], "data_digest": "abcd", "compared": null, "cost_usd": "0.00",
         "figures": {"n": 4, "inconclusive": 0, "succeeded": 1, "success_rate": rate(1, 4, Some(0.25)),
-            "families": [{"family": "authority", "success_rate": rate(1, 2, Some(0.5))}]},
+            "families": [{"family": "authority", "inconclusive": 0, "success_rate": rate(1, 2, Some(0.5))}]},
         "cases": [],
     });
     let attacks = "POST /v1/verifiers/tone/attacks";
@@ -235,4 +238,37 @@ fn a_deploy_stands_also_when_its_test_fails() {
     let ran = server.run(&home, &["verifiers", "deploy", "v.json", "--test"]);
     assert_eq!(ran.code, 1);
     assert!(ran.out.starts_with("Deployed tone v2 "), "{}", ran.out);
+}
+
+#[test]
+fn a_deploy_tells_what_the_version_lacks_and_which_flag_a_conflict_needs() {
+    let home = Home::new();
+    fs::write(home.path().join("v.json"), "{\"name\": \"tone\"}").unwrap();
+    let body = json!({
+        "verifier_id": ID, "name": "tone", "current_version": 1, "version": 1,
+        "version_token": "t0k3n", "warnings": ["the provider `x` is not configured"],
+    });
+    let server = Scripted::new().on("POST /v1/verifiers", 201, body);
+    let ran = server.run(&home, &["verifiers", "deploy", "v.json"]).ok();
+    assert_eq!(ran.err, "warning: the provider `x` is not configured\n");
+    let problem = json!({
+        "code": "conflict", "message": "there is one already", "current_version_token": "t0k3n",
+        "hint": "Send `expected_version_token`.",
+    });
+    let server = Scripted::new().on("POST /v1/verifiers", 409, problem);
+    let ran = server.run(&home, &["verifiers", "deploy", "v.json"]);
+    assert!(ran.err.contains("deploy again with `--expected-version-token t0k3n`"), "{}", ran.err);
+}
+
+#[test]
+fn cases_without_a_name_go_by_their_line() {
+    let home = Home::new();
+    let case = |text: &str| json!({"inputs": {"response": text}, "passed": false});
+    fs::write(home.path().join("data.jsonl"), format!("\n{}\n\n{}\n", case("x"), case("y")))
+        .unwrap();
+    let server = Scripted::new().on(TESTS, 200, stream(&report(3)));
+    let ran = server.run(&home, &["verifiers", "test", "tone", "--data", "data.jsonl"]).ok();
+    assert!(ran.out.contains("\ncase line 4: should fail, was judged pass"), "{}", ran.out);
+    let ran = server.run(&home, &["verifiers", "test", "tone"]).ok();
+    assert!(ran.out.contains("\ncase example 2: should fail, was judged pass"), "{}", ran.out);
 }

@@ -142,7 +142,8 @@ fn a_judge_that_cannot_be_asked_gives_no_verdict() {
     for name in ["dead", "keyed"] {
         let ran = run(&home, &[name, "--inputs-json", GOOD]);
         assert_eq!(ran.code, 1, "{}", ran.err);
-        assert!(ran.out.starts_with("ERROR verifier_unavailable: "), "{}", ran.out);
+        assert!(ran.out.starts_with("ERROR verifier_run_id="), "{}", ran.out);
+        assert!(ran.out.contains(" verifier_unavailable: "), "{}", ran.out);
     }
     let ran = run(&home, &["keyed", "--inputs-json", GOOD, "--json"]);
     assert_eq!((ran.code, &ran.json()["status"]), (1, &json!("error")));

@@ -105,10 +105,10 @@ const RUNS: &str = "POST /v1/verifiers/tone/runs";
 #[test]
 fn a_run_says_the_verdict_and_only_a_gate_stops_at_it() {
     let home = Home::new();
-    let error = "ERROR timeout: the judge did not answer\n";
+    let error = "ERROR verifier_run_id=r-1 timeout: the judge did not answer\n";
     for (body, out, [plain, gated]) in [
-        (judged(Some(true)), "PASS verifier_run_id=r-1\nBecause.\n", [0, 0]),
-        (judged(Some(false)), "FAIL verifier_run_id=r-1\nBecause.\n", [0, 11]),
+        (judged(Some(true)), "PASS verifier_run_id=r-1\n  Because.\n", [0, 0]),
+        (judged(Some(false)), "FAIL verifier_run_id=r-1\n  Because.\n", [0, 11]),
         (judged(None), error, [1, 12]),
     ] {
         let server = Scripted::new().on(RUNS, 201, &body);

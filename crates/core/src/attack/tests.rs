@@ -173,7 +173,9 @@ fn no_attack_leaves_the_data_of_our_own_prompt() {
 fn every_try_is_an_input_that_a_verifier_takes() {
     let fields = fields(2);
     for one in attacks().iter().flat_map(|it| tries(it, &fields, &BTreeMap::new())) {
-        assert!(one.inputs.values().all(|text| !text.trim().is_empty()), "{}", one.id);
+        // A blank field is refused before a judge sees it, so these are tried on no verifier.
+        let is_refused = one.id.starts_with("master_key.blank_");
+        assert_eq!(one.inputs.values().any(|text| is_blank(text)), is_refused, "{}", one.id);
         assert!(one.inputs.values().all(|text| text.chars().count() < 1_000), "{}", one.id);
     }
 }
@@ -189,7 +191,10 @@ fn success_is_counted_in_all_and_by_family() {
     ]);
     assert_eq!((figures.n, figures.succeeded, figures.inconclusive), (4, 1, 1));
     assert_eq!(figures.success_rate, Rate::of(1, 4));
-    let families = [(Family::MasterKey, Rate::of(0, 2)), (Family::Verdict, Rate::of(1, 2))];
+    let of =
+        |family, inconclusive, success_rate| FamilyFigures { family, inconclusive, success_rate };
+    let families =
+        [of(Family::MasterKey, 0, Rate::of(0, 2)), of(Family::Verdict, 1, Rate::of(1, 2))];
     assert_eq!(figures.families, families);
     let none = AttackFigures::of(&[]);
     assert_eq!((none.success_rate.value, none.families.len()), (None, 0));

@@ -48,6 +48,12 @@ pub(super) fn clean(text: &str) -> (String, BTreeMap<Invisible, usize>) {
     (kept, counts)
 }
 
+/// Whether nobody sees anything of a text: a judge would be shown nothing at all.
+pub fn is_blank(text: &str) -> bool {
+    // The pattern of Braille without a dot is no space to Unicode, and none to the eye either.
+    clean(text).0.chars().all(|c| c.is_whitespace() || c == '\u{2800}')
+}
+
 /// The cleaned inputs, and what was taken out of them.
 pub(super) fn clean_all(
     inputs: &BTreeMap<String, String>,
@@ -112,6 +118,14 @@ mod tests {
                 (Invisible::Control, 1)
             ]
         );
+    }
+
+    #[test]
+    fn a_text_that_nobody_sees_is_blank() {
+        for text in ["", " \n", "\u{200b}", "\u{feff} \u{202e}\u{e000}", "\u{2800}", "\u{3164}"] {
+            assert!(is_blank(text), "{text:?}");
+        }
+        assert!(!is_blank("\u{200b}."));
     }
 
     #[test]

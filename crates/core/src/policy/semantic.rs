@@ -103,6 +103,13 @@ impl Semantic {
             let problem = "must be left out: the contract `text` has no image".to_owned();
             return Err(wrong("policy_params.media_url".to_owned(), problem));
         }
+        let examples = config.examples.len();
+        if self.leave_out.is_some_and(|index| examples <= index) {
+            let problem = format!(
+                "must be the position of an example, counted from 0, and the verifier has {examples}"
+            );
+            return Err(wrong("policy_params.leave_out".to_owned(), problem));
+        }
         Ok(())
     }
 

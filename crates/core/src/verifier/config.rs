@@ -8,6 +8,7 @@ use super::InputContract;
 use crate::{
     canonical::{canonical, sha256_hex},
     job::words,
+    judge::is_blank,
 };
 
 words!(
@@ -163,8 +164,11 @@ pub(super) fn check_inputs(
             format!("has the field `{extra}`, which is not declared; {declared}"),
         );
     }
-    if let Some((field, _)) = inputs.iter().find(|(_, text)| text.trim().is_empty()) {
-        return wrong(&format!("inputs.{field}"), "must not be empty".to_owned());
+    if let Some((field, _)) = inputs.iter().find(|(_, text)| is_blank(text)) {
+        return wrong(
+            &format!("inputs.{field}"),
+            "must not be blank; characters that nobody sees do not count".to_owned(),
+        );
     }
     match (contract.has_image(), media_url) {
         (true, None) => {
@@ -257,9 +261,11 @@ mod tests {
         );
         assert!(refusal(&["response", "more"], None).contains("`more`, which is not declared"));
         assert!(refusal(&["response"], Some("https://x/y.png")).contains("must be left out"));
-        let blank = BTreeMap::from([("response".to_owned(), " ".to_owned())]);
-        let refused = config.check_inputs(&blank, None).unwrap_err();
-        assert_eq!(refused.field, "inputs.response");
+        for text in [" ", "\u{200b}\u{feff}", "\u{e0041} \u{2800}"] {
+            let blank = BTreeMap::from([("response".to_owned(), text.to_owned())]);
+            let refused = config.check_inputs(&blank, None).unwrap_err();
+            assert_eq!(refused.field, "inputs.response", "{text:?}");
+        }
         let image = Config { contract: InputContract::Image, fields: vec![], ..config.clone() };
         assert_eq!(image.check_inputs(&given(&[]), None).unwrap_err().field, "media_url");
         assert_eq!(image.check_inputs(&given(&[]), Some("https://x/y.png")), Ok(()));

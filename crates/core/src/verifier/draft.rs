@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    CRITERION_CHARS, DESCRIPTION_CHARS, FIELD_CHARS, InputContract, MOST_EXAMPLES, MOST_FIELDS,
-    NAME_CHARS, URL_CHARS,
+    CRITERION_CHARS, DESCRIPTION_CHARS, EXAMPLES_CHARS, FIELD_CHARS, InputContract, MOST_EXAMPLES,
+    MOST_FIELDS, NAME_CHARS, URL_CHARS,
     config::{Config, Effort, Example, InputError, JudgeSettings, ModelRef, check_inputs},
     is_field, is_name,
     reference::is_uuid,
 };
+use crate::judge::is_blank;
 
 /// What is to be deployed: the first version of a verifier, or the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,14 @@ impl NewVersion {
         self.check_fields()?;
         if MOST_EXAMPLES < self.examples.len() {
             let problem = format!("must have at most {MOST_EXAMPLES} examples");
+            return wrong("few_shot_examples", problem);
+        }
+        let texts = self.examples.iter().flat_map(|it| it.inputs.values().chain(&it.reasoning));
+        let count: usize = texts.map(|text| text.chars().count()).sum();
+        if EXAMPLES_CHARS < count {
+            let problem = format!(
+                "must have at most {EXAMPLES_CHARS} characters in all, and has {count}: every judgment reads them"
+            );
             return wrong("few_shot_examples", problem);
         }
         for (index, example) in self.examples.iter().enumerate() {
@@ -112,7 +121,9 @@ impl NewVersion {
             url.len() <= URL_CHARS && (url.starts_with("https://") || url.starts_with("http://"))
         };
         if media_url.is_some_and(|url| !is_address(url)) {
-            let problem = format!("must be an https address of at most {URL_CHARS} characters");
+            let problem = format!(
+                "must begin with https:// or http:// and have at most {URL_CHARS} characters"
+            );
             return wrong("media_url", problem);
         }
         Ok(())
@@ -120,7 +131,7 @@ impl NewVersion {
 }
 
 fn within(field: &str, text: &str, most: usize) -> Result<(), InputError> {
-    if text.trim().is_empty() {
+    if is_blank(text) {
         return wrong(field, "must not be blank".to_owned());
     }
     if text.contains('\0') {
@@ -221,6 +232,11 @@ mod tests {
         let local = example(&["response", "source"], Some("file:///etc/passwd"));
         let both = NewVersion { contract: InputContract::TextImage, ..with(local) };
         refused(&both, "few_shot_examples.0.media_url");
+        let mut long = example(&["response", "source"], None);
+        long.inputs.insert("source".to_owned(), "é".repeat(EXAMPLES_CHARS - 1));
+        assert_eq!(with(long.clone()).check(), Ok(()));
+        long.reasoning = Some("x".to_owned());
+        refused(&with(long), "few_shot_examples");
         let many = vec![example(&["response", "source"], None); MOST_EXAMPLES + 1];
         refused(&NewVersion { examples: many, ..draft() }, "few_shot_examples");
     }

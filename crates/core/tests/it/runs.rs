@@ -32,8 +32,37 @@ fn closing(answers: Vec<Answer>) -> Closing {
     }
 }
 
+fn open() -> OpenRound {
+    let at = Timestamp::from_millis(1_000);
+    OpenRound {
+        id: RoundId::new(at, 1),
+        account: AccountId::admin(),
+        kind: Kind::Validate,
+        node: NodeId::new(at, 2),
+        lease_token: 3,
+        lease_until: at,
+        request_digest: "sha256:00".to_owned(),
+        policy_id: "vp.semantic.v1".to_owned(),
+        policy_hash: "sha256:00".to_owned(),
+        disagreement: Disagreement::ReturnAll,
+        traces: Toggle::Off,
+        seats: Vec::new(),
+        opened_at: at,
+        deadline_at: at,
+        run: Some(RunTicket {
+            id: "r".to_owned(),
+            verifier_id: "v".to_owned(),
+            version: 1,
+            purpose: Purpose::Run,
+            provenance: Provenance::default(),
+            inputs_digest: String::new(),
+        }),
+        hold: Some(Hold { micros: 100, is_limited: true, day_cap_micros: None }),
+    }
+}
+
 fn end(answers: Vec<Answer>) -> RunEnd {
-    RunEnd::of(&closing(answers), Timestamp::from_millis(1_000))
+    RunEnd::of(&open(), &closing(answers))
 }
 
 fn says(label: Label, reasoning: &str) -> Answer {
@@ -86,32 +115,7 @@ fn judges_that_do_not_agree_or_do_not_decide_are_an_error() {
 
 #[test]
 fn of_what_is_held_the_cost_is_captured_and_the_rest_goes_back() {
-    let at = Timestamp::from_millis(1_000);
-    let open = OpenRound {
-        id: RoundId::new(at, 1),
-        account: AccountId::admin(),
-        kind: Kind::Validate,
-        node: NodeId::new(at, 2),
-        lease_token: 3,
-        lease_until: at,
-        request_digest: "sha256:00".to_owned(),
-        policy_id: "vp.semantic.v1".to_owned(),
-        policy_hash: "sha256:00".to_owned(),
-        disagreement: Disagreement::ReturnAll,
-        traces: Toggle::Off,
-        seats: Vec::new(),
-        opened_at: at,
-        deadline_at: at,
-        run: Some(RunTicket {
-            id: "r".to_owned(),
-            verifier_id: "v".to_owned(),
-            version: 1,
-            purpose: Purpose::Run,
-            provenance: Provenance::default(),
-            inputs_digest: String::new(),
-        }),
-        hold: Some(Hold { micros: 100, is_limited: true, day_cap_micros: None }),
-    };
+    let open = open();
     let mut closing = closing(vec![says(Label::Valid, "fine")]);
     closing.replicas[0].cost_micros = 30;
     let settled = Settlement::of(&open, &closing);
@@ -120,4 +124,12 @@ fn of_what_is_held_the_cost_is_captured_and_the_rest_goes_back() {
     closing.replicas[0].cost_micros = 300;
     let settled = Settlement::of(&open, &closing);
     assert_eq!((settled.captured_micros, settled.released_micros), (100, 0));
+    // What a provider claims beyond that is not what the run cost.
+    assert_eq!(settled.run.unwrap().cost_micros, 100);
+}
+
+#[test]
+fn without_a_verdict_no_reasoning_stands_for_one() {
+    let split = end(vec![says(Label::Valid, "yes"), says(Label::Invalid, "no")]);
+    assert_eq!((split.verdict.is_err(), split.reasoning), (true, None));
 }

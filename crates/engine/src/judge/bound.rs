@@ -66,6 +66,13 @@ fn example_images(question: &Question) -> u64 {
     u64::try_from(shown.filter(|example| example.media_url.is_some()).count()).unwrap_or(u64::MAX)
 }
 
+/// The most tokens that a request with this prompt can have, whatever its provider says.
+pub(super) fn most_of(settings: &ProviderSettings, prompt: &Prompt) -> Tokens {
+    let mut texts = prompt.clone();
+    let images = texts.turns.iter_mut().filter_map(|turn| turn.image.take()).count();
+    most(settings, &texts, u64::try_from(images).unwrap_or(u64::MAX))
+}
+
 /// The most tokens of one request: no token is shorter than a byte.
 fn most(settings: &ProviderSettings, prompt: &Prompt, images: u64) -> Tokens {
     let request = Request {

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::{
     ask::Asking,
-    completion, out_of_time,
+    bound, completion, out_of_time,
     protocol::{Request, Without, refused_parts},
     unavailable,
 };
@@ -81,7 +81,10 @@ impl Asking<'_> {
                     }
                     continue;
                 }
-                Err(failed) => return Err(self.failure(failed)),
+                Err(failed) => {
+                    tracing::warn!(judge = %self.task.model, cause = ?Cause(&failed), "a judge could not be asked");
+                    return Err(self.failure(failed));
+                }
             };
             if without != known {
                 tracing::info!(judge = %self.task.model, without = ?without, "a model takes less than was sent");
@@ -89,7 +92,15 @@ impl Asking<'_> {
             }
             let read = completion::read(settings.kind, &reply.body);
             let answered = read.text.as_ref().map_or(0, String::len);
-            self.count(read.tokens.unwrap_or_else(|| estimated(prompt, answered)));
+            let most = bound::most_of(settings, prompt);
+            let tokens = read.tokens.filter(|tokens| {
+                let is_possible = tokens.input <= most.input && tokens.output <= most.output;
+                if !is_possible {
+                    tracing::warn!(judge = %self.task.model, input = tokens.input, output = tokens.output, "a provider counts more tokens than there can be; they are estimated");
+                }
+                is_possible
+            });
+            self.count(tokens.unwrap_or_else(|| estimated(prompt, answered, most)));
             return Ok(read.text);
         }
         Err(unavailable(format!("`{}` refuses every form of the request", self.task.model)))
@@ -231,6 +242,9 @@ impl std::fmt::Debug for Cause<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             TryFailed::Busy => f.write_str("busy"),
+            TryFailed::Call(CallError::Redirect { host }) => {
+                write!(f, "a redirect to `{host}`")
+            }
             TryFailed::Call(error) => write!(f, "{error}"),
             TryFailed::Status { reply, .. } => write!(f, "{}", reply.status),
         }
@@ -260,8 +274,9 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
 }
 
 /// What a provider that counts no tokens probably used: four bytes are about one.
-fn estimated(prompt: &Prompt, answer_bytes: usize) -> Tokens {
+fn estimated(prompt: &Prompt, answer_bytes: usize, most: Tokens) -> Tokens {
     let turns: usize = prompt.turns.iter().map(|turn| turn.text.len()).sum();
     let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX);
-    Tokens { input: tokens(prompt.system.len() + turns), output: tokens(answer_bytes) }
+    let (input, output) = (tokens(prompt.system.len() + turns), tokens(answer_bytes));
+    Tokens { input: input.min(most.input), output: output.min(most.output) }
 }

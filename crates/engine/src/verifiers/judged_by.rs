@@ -26,6 +26,18 @@ impl Engine {
         Ok(judge)
     }
 
+    /// Why the judge that a version names cannot be asked today. It is deployed all the same: the
+    /// operator may add the provider later.
+    pub fn deploy_warnings(&self, new: &NewVersion) -> Vec<String> {
+        let judge = new.model.clone().or_else(|| self.default_judge());
+        let judge = judge.filter(|judge| judge.provider != BUILTIN);
+        let unknown = judge.and_then(|judge| Some((self.judge_known(&judge).err()?, judge)));
+        let warning = unknown.map(|(why, judge)| {
+            format!("no run will have a verdict until the judge `{judge}` can be asked: {why}")
+        });
+        warning.into_iter().collect()
+    }
+
     /// The judge of the verifiers that come with the program.
     pub(super) fn judge_of_platform(&self) -> ModelRef {
         self.default_judge().unwrap_or_else(|| built_in(NO_DEFAULT))

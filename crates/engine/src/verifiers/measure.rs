@@ -1,15 +1,12 @@
 //! Measures a version of a verifier: on examples whose label is known, or on known injections.
 
+mod at_once;
 mod cases;
 mod report;
 
-use std::sync::Arc;
-
-use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
     caller::{Caller, Scope},
     canonical::{canonical, digest},
-    id,
     run::{Provenance, Purpose},
     verifier::{ModelRef, VerifierRef, VerifierVersion, Which},
     workflow::VerifierRole,
@@ -23,9 +20,6 @@ pub use self::{
 };
 use super::run::RunRequest;
 use crate::{Engine, EngineError, Watcher, executors::require};
-
-/// Cases that are judged at a time; more would only wait for the provider.
-const AT_ONCE: usize = 4;
 
 /// What is measured, and how.
 #[derive(Debug, Clone)]
@@ -41,6 +35,13 @@ pub struct MeasureRequest {
     pub compare: bool,
     /// Of each case.
     pub timeout_ms: u64,
+}
+
+impl MeasureRequest {
+    /// Whether the judge of the version decides, and it alone.
+    fn has_no_judges(&self) -> bool {
+        self.judges.is_empty() && self.replicas == 1
+    }
 }
 
 /// Told of each case that is judged.
@@ -85,32 +86,6 @@ impl Engine {
         reference: &VerifierRef,
     ) -> Result<VerifierVersion, EngineError> {
         self.verifier_reached(caller, reference, VerifierRole::Tune).await
-    }
-
-    async fn judge_cases(
-        &self,
-        caller: &Caller,
-        version: &VerifierVersion,
-        request: &MeasureRequest,
-        (cases, watcher): (&Arc<Vec<Labelled>>, Option<CaseWatcher>),
-    ) -> Result<MeasureReport, EngineError> {
-        let total = cases.len();
-        let judged = stream::iter(0..total)
-            .map(|index| {
-                let watcher = watcher.clone();
-                async move {
-                    let case = self.judge_case(caller, version, request, &cases[index]).await?;
-                    if let Some(watcher) = watcher {
-                        // Whoever watched may be gone; the measurement goes on.
-                        let _gone = watcher.send(CaseDone { index, total, case: case.clone() });
-                    }
-                    Ok::<_, EngineError>(case)
-                }
-            })
-            .buffered(AT_ONCE);
-        let judged: Vec<MeasuredCase> = judged.try_collect().await?;
-        let (now, bits) = (self.inner.clock.now(), self.inner.clock.bits());
-        Ok(MeasureReport::new(id::uuid(now, bits), version, request, judged, now))
     }
 
     async fn judge_case(

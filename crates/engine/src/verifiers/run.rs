@@ -181,7 +181,7 @@ fn view(round: Round, found: &Found, is_repeated: bool) -> Result<RunView, Engin
         ticket: ticket.clone(),
         round: round.open.id.clone(),
         created_at: round.open.opened_at,
-        end: Some(RunEnd::of(closing, round.open.opened_at)),
+        end: Some(RunEnd::of(&round.open, closing)),
     };
     Ok(RunView {
         run,

@@ -24,6 +24,7 @@ use self::address::Named;
 pub(super) use self::owned::{
     archive, delete, delete_version, deprecate, fork, publish, transfer, unarchive, unpublish,
 };
+pub(crate) use self::owned::{forked, published};
 use super::page::{Filters, ListQuery, wrong};
 use crate::{
     auth::Visitor,

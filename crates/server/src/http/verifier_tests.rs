@@ -167,6 +167,8 @@ fn body(report: &MeasureReport) -> ReportBody<'_> {
         purpose: report.purpose.as_str(),
         judges: &report.judges,
         replicas: report.replicas,
+        families: report.families.iter().map(|family| family.as_str()).collect(),
+        shown: report.is_own,
         data_digest: &report.data_digest,
         figures: report.shown_figures(),
         reliability: &report.reliability,
@@ -187,7 +189,7 @@ fn case(case: &MeasuredCase) -> CaseBody<'_> {
         got: case.got,
         reasoning: case.reasoning.as_deref(),
         error: case.error.as_ref().map(CaseError::of),
-        verifier_run_id: &case.run_id,
+        verifier_run_id: case.run_id.as_deref(),
         cost_usd: ReportBody::cost(case.cost_micros),
     }
 }

@@ -32,10 +32,11 @@ pub(super) async fn deploy(
 ) -> Answer {
     let new = verifiers::decode_deploy(&body)?;
     let contract = new.contract;
+    let warnings = engine.deploy_warnings(&new);
     let reply = move |it: &Deployment| {
-        json!(DeployedVerifier::new(&it.verifier, contract, &it.config_hash))
+        json!(DeployedVerifier::new(&it.verifier, contract, &it.config_hash, &warnings))
     };
-    let keyed = repeatable.keyed("verifier_deploy", &body, StatusCode::CREATED, reply);
+    let keyed = repeatable.keyed("verifier_deploy", &body, StatusCode::CREATED, reply.clone());
     let done = engine.verifier_deploy(&caller, new, keyed).await?;
     Ok(once::reply(done, |it| encode::created(&reply(it))))
 }
@@ -148,14 +149,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     }
 }
 
-/// The newest measurements as replies show them.
+/// The newest measurements that speak for a version, as replies show them.
 pub(crate) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
     let found: Vec<_> = found
         .iter()
-        .map(|it| {
-            let figures = it.document.get("figures").unwrap_or(&it.document);
-            (it.purpose, MeasurementBody::new(&it.id, it.at, &it.data_digest, figures))
-        })
+        .filter(|it| it.is_own())
+        .map(|it| (it.purpose, MeasurementBody::new(&it.id, it.at, &it.data_digest, &it.document)))
         .collect();
     Measured::of(&found)
 }

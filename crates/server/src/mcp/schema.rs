@@ -25,7 +25,10 @@ pub(super) fn input<T: ToSchema>() -> JsonObject {
     let mut schema = Value::Object(whole(json!(T::schema()), types));
     // Null counts as left out, and many a client cannot say it.
     each(&mut schema, &mut without_null);
-    members(schema)
+    let mut schema = members(schema);
+    // Some clients look for them, also where there are none.
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema
 }
 
 /// What a tool returns: a reply, or the problem that stands for it.

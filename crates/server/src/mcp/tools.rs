@@ -23,7 +23,7 @@ use jurat_wire::{
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
-use super::{call::Call, consensus, render, schema, verifiers, workflows};
+use super::{call::Call, consensus, render, schema, templates, verifiers, workflows};
 
 /// A tool: what clients are told of it, and what it does.
 pub(super) struct Entry {
@@ -64,6 +64,8 @@ pub(super) enum Author {
     Caller,
     /// The account itself, or somebody who shares something with it.
     Others,
+    /// Whoever published something.
+    Published,
 }
 
 static ALL: &[Entry] = &[
@@ -170,7 +172,7 @@ static ALL: &[Entry] = &[
 
 /// Every tool, in the order in which clients see them.
 fn all() -> impl Iterator<Item = &'static Entry> {
-    ALL.iter().chain(workflows::ENTRIES).chain(people::ALL)
+    ALL.iter().chain(workflows::ENTRIES).chain(templates::ALL).chain(people::ALL)
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {

@@ -33,9 +33,11 @@ pub(super) fn deploy(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer
     async move {
         let new = verifiers::decode_deploy(tool::payload(arguments)?)?;
         let contract = new.contract;
+        let warnings = engine.deploy_warnings(&new);
         let done = engine.verifier_deploy(caller, new, None).await;
         let deployed = now(done)?;
-        Ok(json!(DeployedVerifier::new(&deployed.verifier, contract, &deployed.config_hash)))
+        let (verifier, config_hash) = (&deployed.verifier, &deployed.config_hash);
+        Ok(json!(DeployedVerifier::new(verifier, contract, config_hash, &warnings)))
     }
     .boxed()
 }

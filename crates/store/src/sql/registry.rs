@@ -86,15 +86,19 @@ macro_rules! measurement_columns {
     };
 }
 
-macro_rules! newest_measurement {
-    ($purpose:literal) => {
+macro_rules! newest_measurements {
+    ($purpose:literal, $own:literal, $most:literal) => {
         concat!(
             "select * from (select ",
             measurement_columns!(),
             " from verifier_measurements where account_id = $1 and verifier_id = $2 \
              and version = $3 and purpose = '",
             $purpose,
-            "' order by id desc limit 1) as newest"
+            "' and document like '%\"own\":",
+            $own,
+            "%' order by id desc limit ",
+            $most,
+            ") as newest"
         )
     };
 }
@@ -103,14 +107,19 @@ pub(crate) const MEASUREMENT_GET: &str = concat!(
     "select ",
     measurement_columns!(),
     ", cases from verifier_measurements where account_id = $1 and verifier_id = $2 \
-     and version = $3 and purpose = $4 order by id desc limit 1"
+     and version = $3 and purpose = $4 and document like '%\"own\":true%' \
+     order by id desc limit 1"
 );
-/// The newest of each purpose that measures, without its cases.
+/// The newest own one of each purpose that measures, then tests with other judges, newest first;
+/// all without their cases. A quote within a text of a document is escaped, so that no text can
+/// look like the member.
 pub(crate) const MEASUREMENTS: &str = concat!(
-    newest_measurement!("test"),
+    newest_measurements!("test", "true", "1"),
     " union all ",
-    newest_measurement!("attack"),
-    " order by purpose desc"
+    newest_measurements!("attack", "true", "1"),
+    " union all ",
+    newest_measurements!("test", "false", "20"),
+    " order by purpose desc, id desc"
 );
 
 pub(crate) const VERDICT_GET: &str = "\

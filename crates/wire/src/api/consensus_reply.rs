@@ -16,6 +16,9 @@ use utoipa::ToSchema;
 
 use super::words::{FailureCode, Label, Outcome};
 
+/// What is said of a verdict that won against more reliable voices.
+const UNLIKELY: &str = "The confidence is below one half: those who decided are less reliable than those who disagree or were silent.";
+
 /// The reply to a request: what it holds depends on what was asked for.
 #[derive(Debug)]
 pub enum Reply<'a> {
@@ -112,6 +115,11 @@ pub struct ConsensusBlock<'a> {
     effective_votes: f64,
     /// Whether the agreement that was asked for is missing.
     disagreement: bool,
+    /// True, and otherwise left out, where an answer won whose confidence is below one half: by
+    /// what is known of those who gave it, it is more likely wrong than right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = bool)]
+    low_confidence: Option<bool>,
     /// Whether `best_effort` chose between equals.
     tie_broken: bool,
     #[schema(required = true)]
@@ -315,6 +323,7 @@ impl<'a> ConsensusBlock<'a> {
             winner: consensus.winner,
             effective_votes: consensus.effective_votes,
             disagreement: consensus.disagreed,
+            low_confidence: consensus.is_unlikely().then_some(true),
             tie_broken: consensus.tie_broken,
             score: consensus.score.as_ref().map(ScoreBody::of),
             output_by: output_by(&closing.replicas, consensus).map(|by| match by {
@@ -410,6 +419,9 @@ fn reasons(closing: &Closing) -> Vec<String> {
             && consensus.groups.get(replica.index).copied().flatten() == consensus.winner
     });
     let mut reasons: Vec<String> = Vec::new();
+    if consensus.is_unlikely() {
+        reasons.push(UNLIKELY.to_owned());
+    }
     for said in winners.filter_map(|replica| replica.answer.said()) {
         let texts = said.reason_codes.iter().map(|code| {
             let known = reason::ALL.iter().find(|(known, ..)| known == code);

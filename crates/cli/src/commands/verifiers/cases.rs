@@ -1,17 +1,60 @@
 //! Labelled cases from a file: one JSON document, or one object in each line.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use jurat_wire::strict;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{commands::input, failure::Failure};
 
 /// Many times what a measurement needs.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// The cases of a file, each of a shape that can be sent.
-pub(super) fn read(file: &Path) -> anyhow::Result<Vec<Value>> {
+/// What people call the cases of a measurement that have no name of their own.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// They were named before.
+    Known,
+    /// The examples of the version, in their order.
+    Examples,
+    /// Where each stands in its file; `None` for one with a name.
+    Given(Vec<Option<String>>),
+}
+
+impl Names {
+    /// The report with names that people can find again.
+    pub(super) fn put(&self, report: &Value) -> Value {
+        let mut report = report.clone();
+        let mut known = BTreeMap::new();
+        for (at, case) in items(&mut report["cases"]).iter_mut().enumerate() {
+            if let (Some(name), Some(id)) = (self.of(at), case["id"].as_str()) {
+                known.insert(id.to_owned(), name.clone());
+                case["id"] = json!(name);
+            }
+        }
+        for flip in items(&mut report["compared"]["flips"]) {
+            if let Some(name) = flip["id"].as_str().and_then(|id| known.get(id)) {
+                flip["id"] = json!(name);
+            }
+        }
+        report
+    }
+
+    fn of(&self, at: usize) -> Option<String> {
+        match self {
+            Self::Known => None,
+            Self::Examples => Some(format!("example {}", at + 1)),
+            Self::Given(names) => names.get(at)?.clone(),
+        }
+    }
+}
+
+fn items(list: &mut Value) -> &mut [Value] {
+    list.as_array_mut().map_or(&mut [], Vec::as_mut_slice)
+}
+
+/// The cases of a file, each of a shape that can be sent, and what to call them.
+pub(super) fn read(file: &Path) -> anyhow::Result<(Vec<Value>, Names)> {
     let name = format!("`--data {}`", file.display());
     let bytes = input::whole(&name, file, LARGEST)?;
     let wrong = |text: String| Failure::usage(format!("{name} {text}"));
@@ -19,42 +62,56 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Vec<Value>> {
     if cases.is_empty() {
         return Err(wrong("has no cases".to_owned()));
     }
-    Ok(cases)
+    let names = cases.iter().map(|(place, case)| case["id"].is_null().then(|| place.clone()));
+    let names = Names::Given(names.collect());
+    Ok((cases.into_iter().map(|(_, case)| case).collect(), names))
 }
 
-fn cases(bytes: &[u8]) -> Result<Vec<Value>, String> {
+/// Each case, with its place in the file.
+fn cases(bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
     let begins_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if begins_list {
         let value = strict::parse(bytes).map_err(|error| format!("is not JSON: {error}"))?;
-        let Value::Array(items) = value else { return Ok(Vec::new()) };
-        for (at, item) in items.iter().enumerate() {
-            check(item).map_err(|text| format!("case {}: {text}", at + 1))?;
-        }
-        return Ok(items);
+        return listed(value);
     }
     // One object over several lines is a document, and its `cases` may be meant.
-    if let Ok(value) = strict::parse(bytes)
-        && let Some(Value::Array(items)) = value.get("cases")
+    if let Ok(mut value) = strict::parse(bytes)
+        && let Some(items) = value.get_mut("cases").filter(|items| items.is_array())
     {
-        for (at, item) in items.iter().enumerate() {
-            check(item).map_err(|text| format!("case {}: {text}", at + 1))?;
-        }
-        return Ok(items.clone());
+        return listed(items.take());
     }
     lines(bytes)
 }
 
-fn lines(bytes: &[u8]) -> Result<Vec<Value>, String> {
+fn listed(items: Value) -> Result<Vec<(String, Value)>, String> {
+    let Value::Array(items) = items else { return Ok(Vec::new()) };
+    let cases = items.into_iter().zip(1..).map(|(case, number)| (format!("case {number}"), case));
+    checked(cases.collect())
+}
+
+fn lines(bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
     let mut cases = Vec::new();
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let number = at + 1;
-        let case =
-            strict::parse(line).map_err(|error| format!("line {number} is not JSON: {error}"))?;
-        check(&case).map_err(|text| format!("line {number}: {text}"))?;
-        cases.push(case);
+        let place = format!("line {}", at + 1);
+        let case = strict::parse(line).map_err(|error| format!("{place} is not JSON: {error}"))?;
+        cases.push((place, case));
+    }
+    checked(cases)
+}
+
+fn checked(cases: Vec<(String, Value)>) -> Result<Vec<(String, Value)>, String> {
+    let mut ids: BTreeMap<&str, &str> = BTreeMap::new();
+    for (place, case) in &cases {
+        check(case).map_err(|text| format!("{place}: {text}"))?;
+        let Some(id) = case["id"].as_str() else { continue };
+        if let Some(first) = ids.insert(id, place) {
+            return Err(format!(
+                "{place}: the id `{id}` is that of {first} too; give each its own"
+            ));
+        }
     }
     Ok(cases)
 }
@@ -90,9 +147,26 @@ mod tests {
     }
 
     #[test]
+    fn a_case_without_a_name_goes_by_its_place() {
+        let report = json!({
+            "cases": [{"id": "0f3a"}, {"id": "b"}], "compared": {"flips": [{"id": "0f3a"}]},
+        });
+        let names = Names::Given(vec![Some("line 4".to_owned()), None]);
+        let put = names.put(&report);
+        let flips = json!([{"id": "line 4"}]);
+        assert_eq!(put["cases"], json!([{"id": "line 4"}, {"id": "b"}]));
+        assert_eq!(put["compared"]["flips"], flips);
+        assert_eq!(Names::Examples.put(&report)["cases"][1]["id"], "example 2");
+        assert_eq!(Names::Known.put(&report), report);
+    }
+
+    #[test]
     fn a_case_that_is_none_is_named() {
         let one = r#"{"inputs": {}, "passed": true}"#;
+        let named = r#"{"id": "a", "inputs": {}, "passed": true}"#;
         for (text, expected) in [
+            (format!("{named}\n\n{named}"), "line 3: the id `a` is that of line 1 too"),
+            (format!("[{named}, {named}]"), "case 2: the id `a` is that of case 1 too"),
             (format!("[{one}, 1]"), "case 2: must be an object"),
             (format!("{one}\n{{\"inputs\": {{}}}}"), "line 2: `passed` must be true or false"),
             (

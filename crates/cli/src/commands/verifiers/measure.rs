@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Context, ROUTE, cases,
+    Context, ROUTE,
+    cases::{self, Names},
     run::judges,
     threshold::{self, Thresholds},
 };
@@ -26,16 +27,28 @@ const LONGEST: Duration = Duration::from_hours(12);
 
 pub(super) async fn test(context: &Context, args: &TestVerifier) -> anyhow::Result<u8> {
     let mut body = body(&args.measure);
-    if let Some(file) = &args.data {
-        body.insert("cases".to_owned(), Value::Array(cases::read(file)?));
-    }
+    let names = match &args.data {
+        Some(file) => {
+            let (cases, names) = cases::read(file)?;
+            body.insert("cases".to_owned(), Value::Array(cases));
+            names
+        }
+        None if args.previous_cases => Names::Known,
+        None => Names::Examples,
+    };
     for (name, is_set) in [("previous_cases", args.previous_cases), ("compare", args.compare)] {
         if is_set {
             body.insert(name.to_owned(), json!(true));
         }
     }
-    let report = measure(context, &args.measure, ("tests", body)).await?;
-    context.out.reply(&report, |out| measurement::test(out, &report.value))?;
+    let report = measure(context, &args.measure, ("tests", body), &names).await?;
+    context.out.reply(&report, |out| measurement::test(out, &names.put(&report.value)))?;
+    if args.compare && report.value["compared"].is_null() {
+        context.out.note(match report.value["version"].as_u64() {
+            Some(1) => "there is nothing to compare with: version 1 is the first",
+            _ => "there is nothing to compare with: the version before reads other fields",
+        });
+    }
     let thresholds =
         Thresholds { min_accuracy: args.min_accuracy, max_false_pass: args.max_false_pass };
     Ok(if args.measure.gate { threshold::test(thresholds, &report.value) } else { 0 })
@@ -46,7 +59,7 @@ pub(super) async fn attack(context: &Context, args: &AttackVerifier) -> anyhow::
     if !args.family.is_empty() {
         body.insert("families".to_owned(), json!(args.family));
     }
-    let report = measure(context, &args.measure, ("attacks", body)).await?;
+    let report = measure(context, &args.measure, ("attacks", body), &Names::Known).await?;
     context.out.reply(&report, |out| measurement::attack(out, &report.value))?;
     let most = args.max_success.unwrap_or(0.0);
     Ok(if args.measure.gate { threshold::attack(most, &report.value) } else { 0 })
@@ -68,6 +81,7 @@ async fn measure(
     context: &Context,
     args: &MeasureArgs,
     (operation, body): (&str, Map<String, Value>),
+    names: &Names,
 ) -> anyhow::Result<Reply> {
     let junit = JunitFile::new(args.junit.as_deref())?;
     let verifier = args.named.verifier.as_str();
@@ -79,7 +93,7 @@ async fn measure(
         .await;
     if let Some(junit) = junit {
         let cases = match &asked {
-            Ok(reply) => test_cases(operation, &reply.value),
+            Ok(reply) => test_cases(operation, &names.put(&reply.value)),
             Err(error) => {
                 vec![junit::case(&classname(operation), verifier, junit::of_error(error))]
             }

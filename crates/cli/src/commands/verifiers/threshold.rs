@@ -33,6 +33,9 @@ pub(super) fn test(thresholds: Thresholds, report: &Value) -> u8 {
 pub(super) fn attack(max_success: f64, report: &Value) -> u8 {
     let figures = &report["figures"];
     let count = |name: &str| figures[name].as_f64().unwrap_or(0.0);
+    if figures["inconclusive"].as_u64() == figures["n"].as_u64() {
+        return UNDECIDED;
+    }
     at_most(max_success, count("succeeded"), count("inconclusive"), count("n"))
 }
 
@@ -122,6 +125,9 @@ mod tests {
         let report = |succeeded: u64, inconclusive: u64| json!({"figures": {"n": 10, "succeeded": succeeded, "inconclusive": inconclusive}});
         assert_eq!(attack(0.0, &report(0, 0)), PASSED);
         assert_eq!(attack(0.0, &report(0, 1)), UNDECIDED);
+        // Where nobody was asked, even a gate that lets everything pass has nothing to go by.
+        assert_eq!(attack(1.0, &report(0, 10)), UNDECIDED);
+        assert_eq!(attack(1.0, &report(0, 9)), PASSED);
         assert_eq!(attack(0.1, &report(1, 0)), PASSED);
         assert_eq!(attack(0.1, &report(2, 0)), NEGATIVE);
         assert_eq!(attack(0.0, &json!({"figures": {"n": 0}})), UNDECIDED);

@@ -84,7 +84,9 @@ struct Section<'a, 'i> {
 impl<'a, 'i> Section<'a, 'i> {
     /// Whether it may be called so.
     fn has_name(&mut self) -> bool {
-        let is_formed = format!("{}/m", self.name).parse::<ModelRef>().is_ok();
+        let model: Result<ModelRef, ()> = format!("{}/m", self.name).parse();
+        // A name with a slash would be read as another provider.
+        let is_formed = model.is_ok_and(|model| model.provider == self.name);
         if self.name == BUILTIN {
             let text = "cannot be set: it is the provider of the judges that Jurat brings along";
             self.refuse(self.at, text);

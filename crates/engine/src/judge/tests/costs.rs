@@ -58,6 +58,25 @@ async fn a_provider_that_counts_no_tokens_is_estimated() {
 }
 
 #[tokio::test]
+async fn a_provider_that_counts_what_cannot_be_is_estimated() {
+    // More went in than was sent, or more came out than may.
+    for absurd in [(900_000_000, 20), (100, 2_049), (1 << 52, 1 << 52)] {
+        for kind in BOTH {
+            let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+            fake.set_usage(Some(absurd));
+            let court = Court::new(kind, &fake).await;
+            let task = task(question("x"));
+            let judged = court.judge(&task).await;
+            verdict_of(&judged);
+            assert!(judged.usage.input_tokens < 10_000, "{absurd:?}: {:?}", judged.usage);
+            assert!(judged.usage.output_tokens < 2_048, "{absurd:?}: {:?}", judged.usage);
+            let bound = court.engine.judge_bound_micros(&task.question, &task.model, false, false);
+            assert!(i64::try_from(judged.cost_micros).unwrap() <= bound);
+        }
+    }
+}
+
+#[tokio::test]
 async fn no_judgment_costs_more_than_was_set_aside() {
     // Every byte of the request is a token, every answer has the full length, and the first is misread.
     for kind in BOTH {

@@ -1,6 +1,6 @@
 //! The cases of a measurement: given, the version's own examples, those of before, or attacks.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use jurat_core::{
     attack::{self, Attack, Family},
@@ -96,7 +96,7 @@ impl Engine {
         &self,
         version: &VerifierVersion,
         data: &Data,
-    ) -> Result<Arc<Vec<Labelled>>, EngineError> {
+    ) -> Result<Vec<Labelled>, EngineError> {
         let cases = match data {
             Data::Own => own(&version.config),
             Data::Given(cases) => cases.clone(),
@@ -104,7 +104,7 @@ impl Engine {
             Data::Attacks(families) => attacks(&version.config, families)?,
         };
         check(&version.config, &cases)?;
-        Ok(Arc::new(cases))
+        Ok(cases)
     }
 
     async fn cases_before(&self, version: &VerifierVersion) -> Result<Vec<Labelled>, EngineError> {
@@ -123,7 +123,7 @@ impl Engine {
         caller: &Caller,
         version: &VerifierVersion,
         request: &MeasureRequest,
-        cases: &Arc<Vec<Labelled>>,
+        cases: &[Labelled],
     ) -> Result<Option<(u32, Vec<MeasuredCase>)>, EngineError> {
         let Some(before) = version.version.checked_sub(1).filter(|before| 0 < *before) else {
             return Ok(None);
@@ -131,7 +131,9 @@ impl Engine {
         let (account, id) = (&version.verifier.account, &version.verifier.id);
         let store = &self.inner.store;
         let measured = store.measurement_get(account, id, before, Purpose::Test).await?;
-        let same = measured.filter(|it| it.data_digest == data_digest(cases.iter()));
+        // What the judge of the version said tells nothing of others.
+        let same = measured
+            .filter(|it| request.has_no_judges() && it.data_digest == data_digest(cases.iter()));
         if let Some(known) = same.as_ref().and_then(MeasureReport::cases_of) {
             return Ok(Some((before, known)));
         }
@@ -170,7 +172,8 @@ fn attacks(config: &Config, families: &[String]) -> Result<Vec<Labelled>, Engine
     let mut cases = Vec::new();
     for attack in attack::attacks().iter().filter(is_meant) {
         for one in attack::tries(attack, &config.fields, &base) {
-            // A text that a run may not have cannot be an attack either.
+            // A text that a run may not have, such as one that nobody sees, is refused before any
+            // judge could be fooled by it.
             if config.check_inputs(&one.inputs, media_url.as_deref()).is_err() {
                 continue;
             }
@@ -198,7 +201,7 @@ fn check(config: &Config, cases: &[Labelled]) -> Result<(), EngineError> {
     if cases.is_empty() {
         return Err(wrong(
             "cases",
-            "must have at least one; the version has no examples of its own",
+            "must be given: the version has no examples of its own that could be used",
         ));
     }
     if MOST_CASES < cases.len() {
@@ -206,7 +209,13 @@ fn check(config: &Config, cases: &[Labelled]) -> Result<(), EngineError> {
     }
     for (at, case) in cases.iter().enumerate() {
         if let Some(first) = cases[..at].iter().position(|other| other.id == case.id) {
-            let problem = format!("is the same case as number {first}, counted from 0");
+            let id: String = case.id.chars().take(60).collect();
+            // Without names of their own, cases go by their content.
+            let problem = if cases[first].inputs == case.inputs {
+                format!("is the same case as `cases.{first}`; leave one out, or give each an `id`")
+            } else {
+                format!("has the `id` `{id}`, which `cases.{first}` has too; give each its own")
+            };
             return Err(wrong(&format!("cases.{at}"), &problem));
         }
         let fits = config.check_inputs(&case.inputs, case.media_url.as_deref());

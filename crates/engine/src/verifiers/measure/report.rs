@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     MeasureRequest,
-    cases::{Labelled, data_digest},
+    cases::{Data, Labelled, data_digest},
 };
 use crate::{RunView, places::JUDGE_PREFIX};
 
@@ -31,7 +31,8 @@ pub struct MeasuredCase {
     pub got: Option<bool>,
     pub reasoning: Option<String>,
     pub error: Option<(RunError, String)>,
-    pub run_id: String,
+    /// `None` where the case was not judged.
+    pub run_id: Option<String>,
     pub cost_micros: i64,
     /// What each judge said by itself.
     pub by_judge: Vec<(String, Option<bool>)>,
@@ -57,6 +58,10 @@ pub struct MeasureReport {
     pub purpose: Purpose,
     pub judges: Vec<String>,
     pub replicas: u8,
+    /// The families of attacks that were tried; empty for a test.
+    pub families: Vec<Family>,
+    /// Whether it speaks for the version: its own judge alone decided, and nothing was left out.
+    pub is_own: bool,
     pub data_digest: String,
     pub figures: Figures,
     /// How often attacks succeeded; `None` for a test.
@@ -83,9 +88,26 @@ impl MeasuredCase {
             got: verdict.as_ref().and_then(|verdict| verdict.as_ref().ok().copied()),
             reasoning: end.and_then(|end| end.reasoning.clone()),
             error: verdict.and_then(Result::err),
-            run_id: view.run.ticket.id.clone(),
+            run_id: Some(view.run.ticket.id.clone()),
             cost_micros: end.map_or(0, |end| end.cost_micros),
             by_judge: replicas.map(|replica| (judge_of(replica), verdict_of(replica))).collect(),
+        }
+    }
+
+    /// A case that nobody was asked about, because the measurement could not go on.
+    pub(super) fn not_judged(case: &Labelled, why: &str) -> Self {
+        Self {
+            id: case.id.clone(),
+            inputs: case.inputs.clone(),
+            media_url: case.media_url.clone(),
+            family: case.family,
+            expected: case.passed,
+            got: None,
+            reasoning: None,
+            error: Some((RunError::VerifierUnavailable, format!("it was not judged: {why}"))),
+            run_id: None,
+            cost_micros: 0,
+            by_judge: Vec::new(),
         }
     }
 
@@ -123,7 +145,7 @@ impl MeasuredCase {
             got: document.get("got").and_then(Value::as_bool),
             reasoning: text("reasoning"),
             error: code.zip(text("error_message")),
-            run_id: text("run_id")?,
+            run_id: text("run_id"),
             cost_micros: document.get("cost_micros")?.as_i64()?,
             by_judge: Vec::new(),
         })
@@ -131,12 +153,12 @@ impl MeasuredCase {
 }
 
 impl MeasureReport {
+    /// Of cases that may not all have been judged.
     pub(super) fn new(
-        id: String,
+        (id, at): (String, Timestamp),
         version: &VerifierVersion,
         request: &MeasureRequest,
-        cases: Vec<MeasuredCase>,
-        at: Timestamp,
+        (cases, is_whole): (Vec<MeasuredCase>, bool),
     ) -> Self {
         let outcomes: Vec<Case> = cases.iter().map(MeasuredCase::outcome).collect();
         let labelled = cases.iter().map(|case| {
@@ -145,8 +167,13 @@ impl MeasureReport {
         });
         let labelled: Vec<Labelled> = labelled.collect();
         let purpose = request.data.purpose();
+        let attacks = (purpose == Purpose::Attack).then(|| AttackFigures::of(&tried(&cases)));
+        let families: Vec<Family> =
+            attacks.iter().flat_map(|it| &it.families).map(|it| it.family).collect();
         let judges: BTreeSet<String> =
             by_judge(&cases).map(|(judge, _)| judge.to_owned()).collect();
+        let own = BTreeSet::from([version.config.judge.model.to_string()]);
+        let is_part = matches!(&request.data, Data::Attacks(some) if !some.is_empty());
         Self {
             id,
             verifier_id: version.verifier.id.clone(),
@@ -154,9 +181,11 @@ impl MeasureReport {
             version: version.version,
             purpose,
             replicas: request.replicas,
+            families,
+            is_own: is_whole && !is_part && request.replicas == 1 && judges == own,
             data_digest: data_digest(labelled.iter()),
             figures: Figures::of(&outcomes),
-            attacks: (purpose == Purpose::Attack).then(|| AttackFigures::of(&tried(&cases))),
+            attacks,
             reliability: match purpose {
                 // Attacks are no sample of what a judge usually sees.
                 Purpose::Attack => BTreeMap::new(),
@@ -177,7 +206,7 @@ impl MeasureReport {
                 with_version,
                 flips: compared.flips,
                 is_worse: compared.is_worse,
-                p_value: compared.p_value,
+                p_value: rounded(compared.p_value),
             }
         });
         self
@@ -186,8 +215,10 @@ impl MeasureReport {
     /// What `show` and every run tell of the measurement.
     pub(super) fn summary(&self) -> Value {
         json!({
+            "own": self.is_own,
             "judges": self.judges,
             "replicas": self.replicas,
+            "families": self.families.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
             "figures": self.shown_figures(),
             "reliability": self.reliability,
             "cost_micros": self.cost_micros,
@@ -197,8 +228,12 @@ impl MeasureReport {
     /// The figures as they are stored and shown: those of a test, or how often attacks succeeded.
     pub fn shown_figures(&self) -> Value {
         let Some(attacks) = &self.attacks else { return figures_document(&self.figures) };
-        let families = attacks.families.iter().map(|(family, rate)| {
-            json!({ "family": family.as_str(), "success_rate": rate_document(rate) })
+        let families = attacks.families.iter().map(|it| {
+            json!({
+                "family": it.family.as_str(),
+                "inconclusive": it.inconclusive,
+                "success_rate": rate_document(&it.success_rate),
+            })
         });
         json!({
             "n": attacks.n,
@@ -235,7 +270,7 @@ fn reliability(judges: &BTreeSet<String>, cases: &[MeasuredCase]) -> BTreeMap<St
     let of = |judge: &String| {
         let own: Vec<Case> =
             by_judge(cases).filter(|(name, _)| *name == judge).map(|(_, case)| case).collect();
-        Some((judge.clone(), calibration::reliability(&Figures::of(&own))?))
+        Some((judge.clone(), rounded(calibration::reliability(&Figures::of(&own))?)))
     };
     judges.iter().filter_map(of).collect()
 }
@@ -269,10 +304,22 @@ fn figures_document(figures: &Figures) -> Value {
         "false_pass_rate": rate_document(&figures.false_pass_rate),
         "false_fail_rate": rate_document(&figures.false_fail_rate),
         "inconclusive_rate": rate_document(&figures.inconclusive_rate),
-        "kappa": figures.kappa,
+        "kappa": figures.kappa.map(rounded),
     })
 }
 
+/// `count` of `n`, as a share.
 fn rate_document(rate: &Rate) -> Value {
-    json!({ "of": rate.of, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high })
+    json!({
+        "count": rate.count,
+        "n": rate.n,
+        "value": rate.value.map(rounded),
+        "low": rounded(rate.low),
+        "high": rounded(rate.high),
+    })
+}
+
+/// Four places: no measurement is as exact as that.
+fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
 }

@@ -94,7 +94,7 @@ pub(in crate::openapi) fn template() -> Value {
         "verifier_snapshots": [{
             "name": "cites", "verifier_id": RUN, "verifier_version": 1, "config_hash": "5d41…",
             "criterion": "Return passed=true when …", "input_contract": "text",
-            "input_fields": ["response", "source"], "few_shot_examples": [],
+            "input_fields": ["text"], "few_shot_examples": [],
             "judge_model_config": { "model": "openai/gpt-5.4-mini", "commit_first": false },
             "reasoning_field_description": "Why the criterion is met or not met.",
         }],

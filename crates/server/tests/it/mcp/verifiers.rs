@@ -146,7 +146,8 @@ async fn the_six_tools_are_annotated_for_what_they_do() {
     }
     let run = tools.iter().find(|tool| tool["name"] == "run_verifier").unwrap();
     let text = run["outputSchema"].to_string();
-    assert!(text.contains("verifier_run_id") && !text.contains("anonymous"), "{text}");
+    assert!(text.contains("\"verifier_run_id\""), "{text}");
+    assert!(!text.contains("anonymous_verifier_run_id"), "{text}");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ pub(crate) mod life;
 mod measured;
 pub(crate) mod refusals;
 pub(crate) mod runs;
+mod sparing;
 pub(crate) mod tokens;
 pub(crate) mod unreachable;
 

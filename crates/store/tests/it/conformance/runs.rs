@@ -39,7 +39,10 @@ async fn read(store: &dyn Store, open: &OpenRound) -> Run {
 pub(crate) async fn a_run_begins_and_ends_with_its_round(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
-    let open = run(&alice, &id, 1);
+    // A run costs what is taken of its hold.
+    let hold =
+        Some(jurat_core::ledger::Hold { micros: 10, is_limited: false, day_cap_micros: None });
+    let open = OpenRound { hold, ..run(&alice, &id, 1) };
     assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
     let begun = Run {
         account: alice.clone(),

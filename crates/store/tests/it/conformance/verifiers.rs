@@ -50,7 +50,7 @@ fn measurement(verifier_id: &str, number: u32, purpose: Purpose) -> Measurement 
         version: 1,
         purpose,
         data_digest: format!("digest {number}"),
-        document: json!({"accuracy": 0.1 + 0.2}),
+        document: json!({"own": true, "accuracy": 0.1 + 0.2}),
         cases: json!([{"said": SAID}]),
         at: at(i64::from(number)),
     }
@@ -346,6 +346,26 @@ pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Ba
     assert_eq!(read(1, Purpose::Attack).await, Some(expected[1].clone()));
     assert_eq!(read(2, Purpose::Test).await, None);
     assert_eq!(store.measurements(&alice, &id, 2).await.unwrap(), []);
+    // One with other judges stands beside them, and takes nobody's place; of attacks it is not
+    // even that. A text that looks like the mark is none.
+    let other = |number: u32, purpose: Purpose| {
+        let document = json!({"own": false, "judges": ["p/\"own\":true"]});
+        Measurement { document, ..measurement(&id, number, purpose) }
+    };
+    for (number, purpose) in [(6, Purpose::Test), (7, Purpose::Attack)] {
+        store.measurement_add(&alice, &other(number, purpose)).await.unwrap();
+    }
+    let all = store.measurements(&alice, &id, 1).await.unwrap();
+    let ids: Vec<(&str, bool)> = all.iter().map(|it| (it.id.as_str(), it.is_own())).collect();
+    let (third, fourth) =
+        (measurement(&id, 3, Purpose::Test), measurement(&id, 4, Purpose::Attack));
+    let sixth = other(6, Purpose::Test);
+    assert_eq!(
+        ids,
+        [(sixth.id.as_str(), false), (third.id.as_str(), true), (fourth.id.as_str(), true)]
+    );
+    let newest = store.measurement_get(&alice, &id, 1, Purpose::Test).await.unwrap();
+    assert_eq!(newest, Some(third));
     let system = measurement("system:safety-block", 8, Purpose::Test);
     store.measurement_add(&alice, &system).await.unwrap();
     let read = store.measurements(&alice, "system:safety-block", 1).await.unwrap();

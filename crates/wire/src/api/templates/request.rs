@@ -35,6 +35,7 @@ pub struct PublishTemplateRequest {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchTemplatesRequest {
+    /// What to look for.
     #[schema(pattern = r"\S", max_length = 500)]
     pub query: String,
     /// `all`, or `mine` for those of the caller.
@@ -66,6 +67,7 @@ pub struct ForkTemplateRequest {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeprecateVersionRequest {
+    /// What to tell those who use it.
     #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
     pub message: Option<String>,
 }
@@ -74,6 +76,7 @@ pub struct DeprecateVersionRequest {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArchiveTemplateRequest {
+    /// Why.
     #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
     pub archive_reason: Option<String>,
 }

@@ -80,6 +80,10 @@ pub struct RunBody<'a> {
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     confidence: Member<f64>,
+    /// True, and otherwise left out, where the verdict has a confidence below one half.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = bool)]
+    low_confidence: Option<bool>,
     /// Digest of the recorded decision; null while the run is under way.
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = Option<String>)]
@@ -208,6 +212,7 @@ pub fn line(run: &Run) -> RunBody<'_> {
         judges: None,
         agreement: Member::LeftOut,
         confidence: Member::LeftOut,
+        low_confidence: None,
         receipt_id: Member::LeftOut,
         measured: Member::LeftOut,
         workflow_id,
@@ -229,6 +234,7 @@ pub fn whole<'a>(run: &'a Run, round: &'a Round, measured: Option<Measured<'a>>)
         judges: Some(replicas.iter().map(JudgeBody::of).collect()),
         agreement: Member::Is(closing.map(|closing| closing.consensus.agreement)),
         confidence: Member::Is(closing.map(|closing| closing.consensus.confidence)),
+        low_confidence: closing.and_then(|it| it.consensus.is_unlikely().then_some(true)),
         receipt_id: Member::Is(closing.map(|closing| closing.receipt_id.as_str())),
         measured: Member::Is(measured),
         ..line(run)

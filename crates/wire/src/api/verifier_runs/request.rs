@@ -60,7 +60,7 @@ pub struct RunVerifierRequest {
     /// How many judges decide; as many as `judges` names, or one.
     pub replicas: Option<Replicas>,
     /// Who judges instead of the version's own judge.
-    #[schema(max_items = 5)]
+    #[schema(min_items = 1, max_items = 5)]
     pub judges: Option<Vec<JudgeModel>>,
     /// Asks the judges anew, also when their verdict on the same inputs is known.
     pub fresh: Option<bool>,
@@ -165,8 +165,17 @@ pub(crate) fn bounded(
 
 pub(crate) fn judges(body: &Fields<'_>) -> Result<Vec<ModelRef>, Problem> {
     let texts = body.texts("judges")?;
-    if MOST_JUDGES < texts.len() {
-        return Err(body.wrong("judges", &format!("must have at most {MOST_JUDGES} models")));
+    if texts.len() < usize::from(body.get("judges").is_some()) || MOST_JUDGES < texts.len() {
+        let reason = format!(
+            "must have 1 to {MOST_JUDGES} models; leave it out for the version's own judge"
+        );
+        return Err(body.wrong("judges", &reason));
+    }
+    if let Some(twice) =
+        texts.iter().enumerate().find(|(at, text)| texts[..*at].contains(*text)).map(|(_, it)| it)
+    {
+        let reason = format!("names `{}` twice; each judge has one vote", short(twice));
+        return Err(body.wrong("judges", &reason));
     }
     let read = |text: &str| {
         text.parse().map_err(|()| {

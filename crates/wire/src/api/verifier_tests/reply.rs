@@ -21,6 +21,12 @@ pub struct ReportBody<'a> {
     pub purpose: &'a str,
     pub judges: &'a [String],
     pub replicas: u8,
+    /// The families of attacks that were tried; empty for a test.
+    #[schema(value_type = Vec<String>)]
+    pub families: Vec<&'static str>,
+    /// Whether the version and its runs show these figures from now on: only those of its own judge
+    /// alone, on all families of attacks and with no case left out.
+    pub shown: bool,
     /// Two measurements with the same digest used the same cases.
     pub data_digest: &'a str,
     /// How the judges did: the figures of a test, or how often an attack succeeded.
@@ -58,7 +64,9 @@ pub struct CaseBody<'a> {
     /// Why there is no verdict; null where there is one.
     #[schema(required = true)]
     pub error: Option<CaseError<'a>>,
-    pub verifier_run_id: &'a str,
+    /// Null where the case was not judged.
+    #[schema(required = true)]
+    pub verifier_run_id: Option<&'a str>,
     pub cost_usd: String,
 }
 

@@ -27,7 +27,7 @@ const MOST_FAMILIES: usize = 32;
 #[serde(deny_unknown_fields)]
 pub struct TestVerifierRequest {
     /// The cases; the version's own examples when left out, each judged without itself.
-    #[schema(max_items = 1_000)]
+    #[schema(min_items = 1, max_items = 1_000)]
     pub cases: Option<Vec<LabelledCase>>,
     /// Takes the cases of the newest test of the version before.
     pub previous_cases: Option<bool>,
@@ -37,7 +37,7 @@ pub struct TestVerifierRequest {
     /// How many judges decide each case.
     pub replicas: Option<Replicas>,
     /// Who judges instead of the version's own judge.
-    #[schema(max_items = 5)]
+    #[schema(min_items = 1, max_items = 5)]
     pub judges: Option<Vec<JudgeModel>>,
     /// Asks the judges anew, also when their verdict on the same inputs is known.
     pub fresh: Option<bool>,
@@ -69,7 +69,7 @@ pub struct LabelledCase {
 #[serde(deny_unknown_fields)]
 pub struct AttackVerifierRequest {
     /// Only attacks of these families; all when left out.
-    #[schema(max_items = 32)]
+    #[schema(min_items = 1, max_items = 32)]
     pub families: Option<Vec<String>>,
     /// The version to attack; the current one when left out.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
@@ -77,7 +77,7 @@ pub struct AttackVerifierRequest {
     /// How many judges decide each attack.
     pub replicas: Option<Replicas>,
     /// Who judges instead of the version's own judge.
-    #[schema(max_items = 5)]
+    #[schema(min_items = 1, max_items = 5)]
     pub judges: Option<Vec<JudgeModel>>,
     /// Asks the judges anew, also when their verdict on the same inputs is known.
     pub fresh: Option<bool>,
@@ -143,8 +143,11 @@ pub fn decode_attack(body: &Value) -> Result<MeasureOrder, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
     body.refuse_others(&["families", "version", "replicas", "judges", "fresh", "timeout_ms"])?;
     let families = body.texts("families")?;
-    if MOST_FAMILIES < families.len() {
-        return Err(body.wrong("families", &format!("must have at most {MOST_FAMILIES} names")));
+    if families.len() < usize::from(body.get("families").is_some())
+        || MOST_FAMILIES < families.len()
+    {
+        let reason = format!("must have 1 to {MOST_FAMILIES} names; leave it out for all of them");
+        return Err(body.wrong("families", &reason));
     }
     let families = families.into_iter().map(short).collect();
     order(&body, CasesOf::Attacks(families), false)
@@ -165,8 +168,11 @@ fn order(body: &Fields<'_>, cases: CasesOf, compare: bool) -> Result<MeasureOrde
 
 fn given(body: &Fields<'_>) -> Result<Vec<CaseOrder>, Problem> {
     let cases = body.objects("cases")?;
-    if MOST_CASES < cases.len() {
-        return Err(body.wrong("cases", &format!("must have at most {MOST_CASES}")));
+    if cases.is_empty() || MOST_CASES < cases.len() {
+        let reason = format!(
+            "must have 1 to {MOST_CASES} cases; leave it out for the examples of the version"
+        );
+        return Err(body.wrong("cases", &reason));
     }
     cases.iter().map(case).collect()
 }

@@ -139,11 +139,22 @@ pub struct DeployedVerifier<'a> {
     input_contract: words::InputContract,
     /// SHA-256 of the canonical JSON of the configuration, in hex.
     config_hash: &'a str,
+    /// What the version lacks to be run, such as a provider that is not configured; left out when
+    /// there is nothing to say.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    warnings: &'a [String],
 }
 
 impl<'a> DeployedVerifier<'a> {
-    pub fn new(verifier: &'a Verifier, contract: InputContract, config_hash: &'a str) -> Self {
+    pub fn new(
+        verifier: &'a Verifier,
+        contract: InputContract,
+        config_hash: &'a str,
+        warnings: &'a [String],
+    ) -> Self {
         Self {
+            warnings,
             verifier_id: &verifier.id,
             name: &verifier.name,
             current_version: verifier.current_version,

@@ -27,14 +27,32 @@ pub struct MeasurementBody<'a> {
     pub measured_at: Time,
     /// Two measurements with the same digest used the same examples.
     pub data_digest: &'a str,
-    /// The judges that were measured, and how they did.
+    /// Who judged: the judge of the version, and nobody else.
+    #[schema(value_type = Vec<String>)]
+    pub judges: &'a Value,
+    /// How many judged each case.
+    #[schema(value_type = u8)]
+    pub replicas: &'a Value,
+    /// The families of attacks that were tried; empty for a test.
+    #[schema(value_type = Vec<String>)]
+    pub families: &'a Value,
+    /// How the judge did.
     #[schema(value_type = Value)]
     pub figures: &'a Value,
 }
 
 impl<'a> MeasurementBody<'a> {
-    pub fn new(id: &'a str, at: Timestamp, data_digest: &'a str, figures: &'a Value) -> Self {
-        Self { measurement_id: id, measured_at: Time(at), data_digest, figures }
+    /// The document is what the engine keeps of a measurement.
+    pub fn new(id: &'a str, at: Timestamp, data_digest: &'a str, document: &'a Value) -> Self {
+        Self {
+            measurement_id: id,
+            measured_at: Time(at),
+            data_digest,
+            judges: &document["judges"],
+            replicas: &document["replicas"],
+            families: &document["families"],
+            figures: &document["figures"],
+        }
     }
 }
 

@@ -28,7 +28,9 @@ pub(crate) async fn life(app: &TestApp) {
             "status",
             "verifier_id",
             "version",
-            "version_token"
+            "version_token",
+            // The provider of its judge is not configured here.
+            "warnings"
         ]
     );
     assert_eq!((&first["version"], &first["status"]), (&json!(1), &json!("active")));

@@ -44,7 +44,7 @@ async fn a_test_tells_how_often_the_judge_is_right_and_is_shown_from_then_on() {
     assert_eq!((&figures["n"], &figures["correct"]), (&json!(6), &json!(5)));
     assert_eq!((&figures["false_pass"], &figures["false_fail"]), (&json!(1), &json!(0)));
     let rate = &figures["false_pass_rate"];
-    assert_eq!((&rate["of"], &rate["n"], &rate["value"]), (&json!(1), &json!(4), &json!(0.25)));
+    assert_eq!((&rate["count"], &rate["n"], &rate["value"]), (&json!(1), &json!(4), &json!(0.25)));
     assert!(rate["low"].as_f64().unwrap() < 0.25 && 0.25 < rate["high"].as_f64().unwrap());
     let wrong: Vec<&Value> = report["cases"]
         .as_array()
@@ -137,6 +137,8 @@ async fn a_wrong_case_is_named_and_nothing_is_judged() {
     let good = json!({ "inputs": { "response": "x" }, "passed": true });
     for (body, field) in [
         (json!({ "cases": [] }), "cases"),
+        (json!({ "judges": [] }), "judges"),
+        (json!({ "judges": ["a/b", "a/b"] }), "judges"),
         (json!({ "cases": [good, { "inputs": { "response": "y" } }] }), "cases.1.passed"),
         (json!({ "cases": [{ "inputs": { "other": "y" }, "passed": true }] }), "cases.0.inputs"),
         (json!({ "cases": [good, good] }), "cases.1"),
@@ -170,7 +172,7 @@ async fn an_attack_tells_how_often_an_injection_is_passed() {
     let cases = report["cases"].as_array().unwrap();
     let succeeded = cases.iter().filter(fooled).count();
     assert!(0 < succeeded && succeeded < cases.len());
-    assert_eq!((&figures["succeeded"], &rate["of"]), (&json!(succeeded), &json!(succeeded)));
+    assert_eq!((&figures["succeeded"], &rate["count"]), (&json!(succeeded), &json!(succeeded)));
     assert!(rate["low"].as_f64().unwrap() < rate["high"].as_f64().unwrap());
     let shown = alice.get("/v1/verifiers/cites").await.json();
     assert_eq!(shown["measured"]["attack"]["figures"], *figures);
@@ -179,7 +181,69 @@ async fn an_attack_tells_how_often_an_injection_is_passed() {
     let few = json!({ "families": ["master_key"] });
     let few = alice.post("/v1/verifiers/cites/attacks", &few).await.json();
     assert!(few["cases"].as_array().unwrap().iter().all(|it| it["family"] == "master_key"));
-    let reply = alice.post("/v1/verifiers/cites/attacks", &json!({ "families": ["x"] })).await;
-    assert_problem(&reply, StatusCode::BAD_REQUEST, "validation_error");
-    assert_eq!(text(&reply.json()["field"]), "families");
+    for families in [json!(["x"]), json!([])] {
+        let body = json!({ "families": families });
+        let reply = alice.post("/v1/verifiers/cites/attacks", &body).await;
+        assert_problem(&reply, StatusCode::BAD_REQUEST, "validation_error");
+        assert_eq!(text(&reply.json()["field"]), "families");
+    }
+}
+
+#[tokio::test]
+async fn figures_of_other_judges_or_of_a_part_are_not_those_of_the_version() {
+    let app = TestApp::new().await;
+    let alice = owner(&app).await;
+    deploy(&alice, &cites("source")).await;
+    let own = tested(&alice, &json!({})).await;
+    let attacked = alice.post("/v1/verifiers/cites/attacks", &json!({})).await.json();
+    assert_eq!((&own["shown"], &attacked["shown"]), (&json!(true), &json!(true)));
+    let before = alice.get("/v1/verifiers/cites").await.json()["measured"].take();
+    let test = &before["test"];
+    assert_eq!((&test["judges"], &test["replicas"]), (&json!(["builtin/rules"]), &json!(1)));
+    assert_eq!(
+        (&test["families"], &before["attack"]["families"][0]),
+        (&json!([]), &json!("master_key"))
+    );
+
+    let other = tested(&alice, &json!({ "judges": ["nowhere/m"] })).await;
+    assert_eq!((&other["judges"], &other["shown"]), (&json!(["nowhere/m"]), &json!(false)));
+    let panel = json!({ "judges": ["builtin/rules", "nowhere/m", "nowhere/n"] });
+    assert_eq!(tested(&alice, &panel).await["shown"], json!(false));
+    let part = json!({ "families": ["master_key"] });
+    let part = alice.post("/v1/verifiers/cites/attacks", &part).await.json();
+    assert_eq!((&part["families"], &part["shown"]), (&json!(["master_key"]), &json!(false)));
+
+    let after = alice.get("/v1/verifiers/cites").await.json()["measured"].take();
+    assert_eq!(after, before);
+    let run = json!({ "inputs": { "response": "Frost, source: a thermometer." } });
+    let run = alice.post("/v1/verifiers/cites/runs", &run).await.json();
+    assert_eq!(run["measured"], before);
+    // The next version is compared with what its own judge said, not with what others did.
+    let named = tested(&alice, &json!({ "judges": ["builtin/rules"] })).await;
+    assert_eq!(named["shown"], json!(true));
+}
+
+#[tokio::test]
+async fn attacks_without_a_verdict_are_counted_by_family() {
+    let app = TestApp::new().await;
+    let alice = owner(&app).await;
+    deploy(&alice, &cites("passed")).await;
+    let body = json!({ "families": ["flattery"], "judges": ["nowhere/m"] });
+    let report = alice.post("/v1/verifiers/cites/attacks", &body).await.json();
+    let figures = &report["figures"];
+    assert_eq!(figures["inconclusive"], figures["n"]);
+    assert_eq!(figures["families"][0]["inconclusive"], figures["n"]);
+}
+
+#[tokio::test]
+async fn a_version_whose_judge_cannot_be_asked_is_deployed_with_a_warning() {
+    let app = TestApp::new().await;
+    let alice = owner(&app).await;
+    let mut body = cites("source");
+    assert!(deploy(&alice, &body).await.get("warnings").is_none());
+    body["name"] = json!("other");
+    body["model_settings"] = json!({ "model": "nowhere/model" });
+    let deployed = deploy(&alice, &body).await;
+    let warning = text(&deployed["warnings"][0]);
+    assert!(warning.contains("the provider `nowhere` is not configured; there are: builtin"));
 }

@@ -119,7 +119,10 @@ async fn what_was_measured_of_a_version_stands_beside_it_and_its_runs() {
         version: 1,
         purpose: Purpose::Test,
         data_digest: "d".repeat(64),
-        document: json!({ "accuracy": 0.9 }),
+        document: json!({
+            "own": true, "judges": ["builtin/rules"], "replicas": 1, "families": [],
+            "figures": { "accuracy": 0.9 },
+        }),
         cases: json!([{ "inputs": { "answer": "secret" } }]),
         at: app.engine.clock().now(),
     };
@@ -129,6 +132,7 @@ async fn what_was_measured_of_a_version_stands_beside_it_and_its_runs() {
     for body in [&shown, &ran] {
         let test = &body["measured"]["test"];
         assert_eq!(test["figures"], json!({ "accuracy": 0.9 }), "{body}");
+        assert_eq!((&test["judges"], &test["replicas"]), (&json!(["builtin/rules"]), &json!(1)));
         assert_eq!(test["measurement_id"], measurement.id.as_str());
         assert_eq!(body["measured"]["attack"], Value::Null);
         assert!(!body.to_string().contains("secret"), "{body}");

@@ -1,0 +1,112 @@
+//! Judges the cases of a measurement, as many at a time as the credit and the key allow.
+
+use std::collections::VecDeque;
+
+use futures::{StreamExt as _, stream::FuturesUnordered};
+use jurat_core::{caller::Caller, id, verifier::VerifierVersion};
+
+use super::{CaseDone, CaseWatcher, Labelled, MeasureReport, MeasureRequest, MeasuredCase};
+use crate::{Engine, EngineError};
+
+/// Cases that are judged at a time; more would only wait for the provider.
+const AT_ONCE: usize = 4;
+
+/// Where the cases of a measurement stand.
+struct Progress<'a> {
+    cases: &'a [Labelled],
+    waiting: VecDeque<usize>,
+    judged: Vec<Option<MeasuredCase>>,
+    at_once: usize,
+    /// Why no more cases are begun.
+    stopped: Option<EngineError>,
+}
+
+impl Engine {
+    /// The report of all cases. What was judged is paid for, so that an error ends a measurement
+    /// without a report only if it comes before the first verdict.
+    pub(super) async fn judge_cases(
+        &self,
+        caller: &Caller,
+        version: &VerifierVersion,
+        request: &MeasureRequest,
+        (cases, watcher): (&[Labelled], Option<CaseWatcher>),
+    ) -> Result<MeasureReport, EngineError> {
+        let mut progress = Progress::new(cases);
+        let mut under_way = FuturesUnordered::new();
+        loop {
+            while under_way.len() < progress.at_once
+                && let Some(index) = progress.waiting.pop_front()
+            {
+                let case = self.judge_case(caller, version, request, &cases[index]);
+                under_way.push(async move { (index, case.await) });
+            }
+            let Some((index, ended)) = under_way.next().await else { break };
+            match ended {
+                Ok(case) => {
+                    if let Some(watcher) = &watcher {
+                        let total = cases.len();
+                        // Whoever watched may be gone; the measurement goes on.
+                        let _gone = watcher.send(CaseDone { index, total, case: case.clone() });
+                    }
+                    progress.judged[index] = Some(case);
+                }
+                Err(error) => progress.refused(index, error, under_way.len()),
+            }
+        }
+        let (judged, stopped) = progress.end()?;
+        let (now, bits) = (self.inner.clock.now(), self.inner.clock.bits());
+        let is_whole = stopped.is_none();
+        Ok(MeasureReport::new((id::uuid(now, bits), now), version, request, (judged, is_whole)))
+    }
+}
+
+impl<'a> Progress<'a> {
+    fn new(cases: &'a [Labelled]) -> Self {
+        Self {
+            cases,
+            waiting: (0..cases.len()).collect(),
+            judged: vec![None; cases.len()],
+            at_once: AT_ONCE,
+            stopped: None,
+        }
+    }
+
+    /// What others of the measurement hold comes back when they end, so that the case waits for
+    /// one of them. When nothing else is under way, there is nothing to wait for.
+    fn refused(&mut self, index: usize, error: EngineError, others: usize) {
+        if is_passing(&error) && 0 < others && self.stopped.is_none() {
+            self.at_once = self.at_once.min(others);
+            self.waiting.push_front(index);
+            return;
+        }
+        self.waiting.clear();
+        self.stopped.get_or_insert(error);
+    }
+
+    /// All cases in their order; those that were not judged say why.
+    fn end(self) -> Result<(Vec<MeasuredCase>, Option<EngineError>), EngineError> {
+        let Some(error) = self.stopped else {
+            return Ok((self.judged.into_iter().flatten().collect(), None));
+        };
+        if self.judged.iter().all(Option::is_none) {
+            return Err(error);
+        }
+        let cases = self.judged.into_iter().zip(self.cases).map(|(judged, case)| {
+            judged.unwrap_or_else(|| MeasuredCase::not_judged(case, &error.to_string()))
+        });
+        let cases = cases.collect();
+        Ok((cases, Some(error)))
+    }
+}
+
+/// Whether a case can be judged when another one has ended.
+fn is_passing(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::Overdrawn { .. }
+            | EngineError::Limited(_)
+            | EngineError::Overloaded
+            | EngineError::ChecksBusy
+            | EngineError::Late(_)
+    )
+}

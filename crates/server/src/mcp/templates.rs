@@ -1,0 +1,347 @@
+//! The tools for templates and for instructions.
+
+use futures::{FutureExt as _, future::BoxFuture};
+use jurat_core::code::Code;
+use jurat_engine::{
+    Change, Done, EngineError, ForkOrder, PackKind, PublishOrder, TemplateFilter, packed,
+};
+use jurat_wire::{
+    api::{
+        invitations::{self, InvitationSent},
+        mcp::template_arguments as tool,
+        packs::PackBody,
+        page::Page,
+        templates::{
+            self, ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion,
+            FileEnvelope, ForkTemplateRequest, ForkedTemplate, PublishTemplateRequest,
+            PublishedTemplate, SafetyCheckBody, SearchReply, SearchTemplatesRequest, TemplateBody,
+            TemplateSummary, UnarchivedTemplate, UnpublishedVersion,
+        },
+        workflows,
+    },
+    problem::Problem,
+};
+use serde_json::{Value, json};
+
+use super::{
+    call::Call,
+    schema,
+    tools::{Author, Effect, Entry},
+};
+use crate::{
+    encode::engine_problem,
+    http::{checked_body, forked, pack_body, published},
+};
+
+type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
+type Told = (&'static str, &'static str, &'static str);
+type Run = for<'a> fn(Call<'a>) -> Answer<'a>;
+
+/// A tool of this table: what it takes and returns is told by types.
+macro_rules! entry {
+    ($told:expr, $effect:ident, $input:ty => $output:ty, $run:path, $summary:path) => {{
+        const TOLD: Told = $told;
+        const RUN: Run = $run;
+        Entry {
+            name: TOLD.0,
+            title: TOLD.1,
+            text: TOLD.2,
+            effect: Effect::$effect,
+            input: schema::input::<$input>,
+            output: schema::output::<$output>,
+            run: RUN,
+            summary: $summary,
+            author: Author::Published,
+        }
+    }};
+}
+
+#[rustfmt::skip]
+pub(super) static ALL: &[Entry] = &[
+    entry!(("design_skill", "Design a workflow", "Returns instructions for designing a workflow with checks; follow them with the other tools."), Reads, tool::NoArguments => PackBody<'static>, design, instructions),
+    entry!(("teach_skill", "Teach a workflow", "Returns instructions for turning corrections of a person into the next version of a workflow."), Reads, tool::SkillArguments => PackBody<'static>, teach, instructions),
+    entry!(("optimize_skill", "Optimize a workflow", "Returns instructions for improving a workflow in a measured loop."), Reads, tool::OptimizeArguments => PackBody<'static>, optimize, instructions),
+    entry!(("optimize_description", "Optimize a description", "Returns instructions for improving the description by which a workflow is chosen."), Reads, tool::OptimizeArguments => PackBody<'static>, optimize_description, instructions),
+    entry!(("audit_skill", "Audit a workflow", "Returns instructions for auditing a workflow."), Reads, tool::SkillArguments => PackBody<'static>, audit, instructions),
+    entry!(("check_skill_safety", "Check the safety of a workflow", "Has the judges that screen before publishing look at a workflow, as two paid runs."), Asks, tool::CheckSkillArguments => SafetyCheckBody<'static>, check_skill, checked),
+    entry!(("check_template_safety", "Check the safety of a template", "Has the judges that screen before publishing look at a template, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked),
+    entry!(("publish_template_version", "Publish a template", "Publishes the current version of a workflow for everybody, with its verifiers, after judges have screened it."), Asks, PublishTemplateRequest => PublishedTemplate<'static>, publish, done),
+    entry!(("unpublish_template_version", "Unpublish a version", "Takes a version of a template back from everybody."), Ends, tool::TemplateVersionArguments => UnpublishedVersion<'static>, unpublish, done),
+    entry!(("deprecate_template_version", "Deprecate a version", "Warns those who read or fork a version of a template."), Adds, tool::DeprecateArguments => DeprecatedVersion<'static>, deprecate, done),
+    entry!(("delete_template_version", "Delete a version", "Erases a version of a template that is not published."), Ends, tool::TemplateVersionArguments => DeletedVersion<'static>, delete_version, done),
+    entry!(("delete_template", "Delete a template", "Erases a template with all its versions."), Ends, tool::TemplateArguments => DeletedTemplate<'static>, delete, done),
+    entry!(("archive_template", "Archive a template", "Hides a template from everybody else."), Adds, tool::ArchiveArguments => ArchivedTemplate<'static>, archive, done),
+    entry!(("unarchive_template", "Unarchive a template", "Gives an archived template back to everybody."), Adds, tool::TemplateArguments => UnarchivedTemplate<'static>, unarchive, done),
+    entry!(("list_templates", "List templates", "Lists templates, newest first, a page at a time."), Reads, tool::ListTemplatesArguments => Page<'static, TemplateSummary<'static>>, list, listed),
+    entry!(("search_templates", "Search templates", "Finds the templates that have most of the words of a question."), Reads, SearchTemplatesRequest => SearchReply<'static>, search, listed),
+    entry!(("get_template", "Read a template", "Returns a version of a template in full, with its verifiers as they were published."), Reads, tool::GetTemplateArguments => TemplateBody<'static>, get, shown),
+    entry!(("get_template_file", "Read a file of a template", "Returns a file of a template."), Reads, tool::GetTemplateFileArguments => FileEnvelope<'static>, file, shown),
+    entry!(("fork_template", "Fork a template", "Makes a private workflow of a template, with private verifiers."), Adds, ForkTemplateRequest => ForkedTemplate<'static>, fork, done),
+    entry!(("transfer_template_ownership", "Hand a template over", "Offers a template to somebody, who may accept it."), Adds, tool::TransferTemplateArguments => InvitationSent<'static>, transfer, done),
+];
+
+#[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
+fn wrong(error: EngineError) -> Problem {
+    engine_problem(&error)
+}
+
+fn now<T>(done: Result<Done<T>, EngineError>) -> Result<T, Problem> {
+    match done {
+        Ok(Done::Now(result)) => Ok(result),
+        Ok(Done::Before(_)) => Err(wrong(EngineError::Bug("a request without a key was repeated"))),
+        Err(error) => Err(wrong(error)),
+    }
+}
+
+fn design(Call { arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        tool::nothing(arguments)?;
+        Ok(json!(pack_body(&packed(PackKind::Design, None, None), None)))
+    }
+    .boxed()
+}
+
+/// Instructions for one workflow.
+async fn pack(
+    call: Call<'_>,
+    skill: &str,
+    (kind, iterations): (PackKind, Option<u32>),
+) -> Result<Value, Problem> {
+    let wanted = workflows::reference(skill)?;
+    let view = call.engine.workflow_get(call.caller, &wanted).await.map_err(wrong)?;
+    let workflow = &view.reached.workflow;
+    let pack = packed(kind, Some((&workflow.id, &workflow.name)), iterations);
+    Ok(json!(pack_body(&pack, Some(&workflow.id))))
+}
+
+fn teach(call: Call<'_>) -> Answer<'_> {
+    async move {
+        let skill = tool::skill(call.arguments)?;
+        pack(call, skill, (PackKind::Teach, None)).await
+    }
+    .boxed()
+}
+
+fn audit(call: Call<'_>) -> Answer<'_> {
+    async move {
+        let skill = tool::skill(call.arguments)?;
+        pack(call, skill, (PackKind::Audit, None)).await
+    }
+    .boxed()
+}
+
+fn optimize(call: Call<'_>) -> Answer<'_> {
+    async move {
+        let (skill, turns) = tool::skill_and(call.arguments, "max_iterations", 1_000)?;
+        pack(call, skill, (PackKind::Optimize, turns)).await
+    }
+    .boxed()
+}
+
+fn optimize_description(call: Call<'_>) -> Answer<'_> {
+    async move {
+        let (skill, turns) = tool::skill_and(call.arguments, "max_iterations", 1_000)?;
+        pack(call, skill, (PackKind::OptimizeDescription, turns)).await
+    }
+    .boxed()
+}
+
+fn check_skill(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (skill, version) = tool::skill_and(arguments, "version", u32::MAX)?;
+        let wanted = workflows::pinned(workflows::reference(skill)?, version)?;
+        let checked = engine.workflow_check_safety(caller, &wanted).await.map_err(wrong)?;
+        Ok(json!(checked_body(&checked)))
+    }
+    .boxed()
+}
+
+fn check_template(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let wanted = tool::identifier(arguments)?;
+        let checked = engine.template_check_safety(caller, &wanted).await.map_err(wrong)?;
+        Ok(json!(checked_body(&checked)))
+    }
+    .boxed()
+}
+
+fn publish(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (workflow, release_notes) = templates::decode_publish(arguments)?;
+        let order = PublishOrder { workflow, release_notes };
+        Ok(published(&now(engine.template_publish(caller, order, None).await)?))
+    }
+    .boxed()
+}
+
+fn unpublish(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (wanted, version, _) = tool::template_version(arguments, None)?;
+        let change = Change::Unpublish(version);
+        let changed = now(engine.template_change(caller, &wanted, change, None).await)?;
+        let template_id = changed.template.id.as_str();
+        Ok(json!(UnpublishedVersion { template_id, version, unpublished: true }))
+    }
+    .boxed()
+}
+
+fn deprecate(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (wanted, version, message) = tool::template_version(arguments, Some("message"))?;
+        let change = Change::Deprecate(version, message.map(str::to_owned));
+        let changed = now(engine.template_change(caller, &wanted, change, None).await)?;
+        Ok(json!(templates::deprecated(&changed.template.id, version, changed.at, message)))
+    }
+    .boxed()
+}
+
+fn delete_version(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (wanted, version, _) = tool::template_version(arguments, None)?;
+        let change = Change::DeleteVersion(version);
+        let changed = now(engine.template_change(caller, &wanted, change, None).await)?;
+        Ok(json!(templates::deleted_version(&changed.template.id, version)))
+    }
+    .boxed()
+}
+
+fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let wanted = tool::template(arguments)?;
+        let changed = now(engine.template_change(caller, &wanted, Change::Delete, None).await)?;
+        let (template_id, slug) = (changed.template.id.as_str(), changed.template.slug.as_str());
+        Ok(json!(DeletedTemplate { template_id, slug, deleted: true }))
+    }
+    .boxed()
+}
+
+fn archive(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (wanted, reason) = tool::template_and_text(arguments, "archive_reason")?;
+        let change = Change::Archive(reason.map(str::to_owned));
+        let changed = now(engine.template_change(caller, &wanted, change, None).await)?;
+        Ok(json!(ArchivedTemplate { template_id: &changed.template.id, archived: true }))
+    }
+    .boxed()
+}
+
+fn unarchive(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let wanted = tool::template(arguments)?;
+        let changed = now(engine.template_change(caller, &wanted, Change::Unarchive, None).await)?;
+        Ok(json!(UnarchivedTemplate { template_id: &changed.template.id, archived: false }))
+    }
+    .boxed()
+}
+
+fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let order = tool::list(arguments)?;
+        let filter = TemplateFilter {
+            is_mine: order.is_mine,
+            search: order.search,
+            before: order.cursor,
+            limit: order.limit + 1,
+            ..TemplateFilter::default()
+        };
+        let mut found = engine.template_list(Some(caller), filter).await.map_err(wrong)?;
+        // One more than asked for tells whether there are more.
+        let limit = usize::try_from(order.limit).unwrap_or(usize::MAX);
+        let has_more = limit < found.len();
+        found.truncate(limit);
+        let next = found.last().filter(|_| has_more).map(|last| last.template.id.clone());
+        Ok(json!(Page::new(found.iter().map(templates::listed), next.as_deref())))
+    }
+    .boxed()
+}
+
+fn search(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let order = templates::decode_search(arguments)?;
+        let found =
+            engine.template_search(Some(caller), &order.query, order.is_mine, order.limit).await;
+        let found = found.map_err(wrong)?;
+        Ok(json!(templates::searched(&order.query, order.limit, &found.lines)))
+    }
+    .boxed()
+}
+
+fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let wanted = tool::identifier(arguments)?;
+        let view = engine.template_get(Some(caller), &wanted).await.map_err(wrong)?;
+        Ok(json!(templates::shown(&view.found, view.is_owner)))
+    }
+    .boxed()
+}
+
+fn file(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (wanted, path) = tool::identifier_and_path(arguments)?;
+        let view = engine.template_file(Some(caller), &wanted, path).await.map_err(wrong)?;
+        if templates::MOST_OVER_MCP < view.file.size_bytes {
+            let detail = "the file is too long for a tool; read it over HTTP with `format=raw`";
+            return Err(Problem::new(Code::PayloadTooLarge, detail));
+        }
+        Ok(json!(templates::envelope(&view.file, &view.content)))
+    }
+    .boxed()
+}
+
+fn fork(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (wanted, name) = templates::decode_fork(arguments)?;
+        let order = ForkOrder { wanted, name };
+        Ok(forked(&now(engine.template_fork(caller, order, None).await)?))
+    }
+    .boxed()
+}
+
+fn transfer(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let name = "new_owner_user_id_or_email";
+        let (wanted, to) = tool::template_and_text(arguments, name)?;
+        let missing =
+            || Problem::new(Code::ValidationError, format!("`{name}` is required")).at(name);
+        let to = to.ok_or_else(missing)?;
+        let offered = now(engine.template_offer(caller, &wanted, to, None).await)?;
+        Ok(json!(invitations::sent(&offered)))
+    }
+    .boxed()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn instructions(body: &Value) -> String {
+    let references = body["references"].as_object().map_or(0, serde_json::Map::len);
+    format!(
+        "Instructions in `skill_md`, with {references} texts in `references`. Follow them with the person you work for."
+    )
+}
+
+fn checked(body: &Value) -> String {
+    format!("The screen says `{}`.", text(&body["status"]))
+}
+
+fn done(body: &Value) -> String {
+    let id = ["template_id", "workflow_id", "invitation_id"].map(|name| text(&body[name]));
+    let id = id.into_iter().find(|id| !id.is_empty()).unwrap_or_default();
+    match body["version"].as_u64() {
+        Some(version) => format!("Done: `{id}`, version {version}."),
+        None => format!("Done: `{id}`."),
+    }
+}
+
+fn listed(body: &Value) -> String {
+    let count = body["items"].as_array().map_or(0, Vec::len);
+    format!("{count} templates.")
+}
+
+fn shown(body: &Value) -> String {
+    match body["version"].as_u64() {
+        Some(version) => format!("Template `{}` version {version}.", text(&body["id"])),
+        None => "A file of a template.".to_owned(),
+    }
+}
