@@ -1,6 +1,10 @@
 //! Mail in tests: a box that keeps it, and a server that takes it over SMTP.
 
-use std::{net::SocketAddr, sync::Mutex, sync::PoisonError};
+use std::{
+    net::SocketAddr,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use jurat_guard::mail::{Mail, Mailer, Sending};
 use tokio::{
@@ -8,6 +12,9 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Notify, mpsc},
 };
+
+/// A busy machine may take long; a test that hangs ends here.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Keeps mail until a test reads it.
 #[derive(Debug, Default)]
@@ -25,8 +32,10 @@ impl Mailer for Outbox {
 }
 
 impl Outbox {
-    pub fn count(&self) -> usize {
-        self.mails.lock().unwrap_or_else(PoisonError::into_inner).len()
+    /// To whom mail came that nobody took.
+    pub fn addressees(&self) -> Vec<String> {
+        let mails = self.mails.lock().unwrap_or_else(PoisonError::into_inner);
+        mails.iter().map(|mail| mail.to.clone()).collect()
     }
 
     /// Waits for the next mail to the address and takes it, with all before it.
@@ -35,10 +44,11 @@ impl Outbox {
             let came = self.came.notified();
             let mut mails =
                 std::mem::take(&mut *self.mails.lock().unwrap_or_else(PoisonError::into_inner));
-            if let Some(at) = mails.iter().position(|mail| mail.to == address) {
+            if let Some(at) = mails.iter().position(|mail| mail.to.eq_ignore_ascii_case(address)) {
                 return mails.swap_remove(at);
             }
-            came.await;
+            // A mail that does not come fails the test that waits for it.
+            tokio::time::timeout(PATIENCE, came).await.unwrap();
         }
     }
 
