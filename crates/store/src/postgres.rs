@@ -24,7 +24,7 @@ use jurat_core::{
     time::Timestamp,
 };
 use sqlx::{
-    Connection as _, Executor as _, PgPool, Row as _,
+    Connection as _, Executor as _, PgConnection, PgPool, Row as _,
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions, PgRow},
 };
@@ -74,6 +74,8 @@ impl Postgres {
     /// Serves a database whose schema is the one this program needs. The role needs no right to
     /// change the schema. `options[search_path]` in the address chooses the schema.
     pub async fn connect(url: &str) -> Result<Self> {
+        // A pool tries until it is late, and then says no more than that.
+        PgConnection::connect_with(&options(url)?).await?.close().await?;
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(ACQUIRE_TIMEOUT)

@@ -8,7 +8,7 @@ const PUBLISH_EXAMPLES: &str = "\
 Examples:
   jurat workflows publish ./postmortem.md
   jurat workflows publish ./postmortem/ --expected-version-token 5d41402abc4b2a76
-  jurat workflows publish - --name postmortem --description 'Drafts one.' < body.md
+  cat body.md | jurat workflows publish - --name postmortem --description 'Drafts one.'
   jurat workflows publish ./postmortem.md --verifier cites=claims-cite-source@2
 
 FILE is a Markdown file, `-` for standard input, or a folder with a SKILL.md or WORKFLOW.md, whose
@@ -20,7 +20,7 @@ the version token that the one before printed.";
 const CHECKS_EXAMPLES: &str = "\
 Examples:
   jurat workflows run-checks ./postmortem.md --output ./draft.json
-  jurat workflows run-checks postmortem --output - --input source=\"$(cat log.txt)\" --json
+  jurat workflows run-checks postmortem --output - --input 'source=It rained.' --json
 
 The checks are the block ```checks of the body, with parameters of the policy vp.checks.v1, and the
 verifiers that the workflow names. A field of a verifier is filled by `--input`, by the member of

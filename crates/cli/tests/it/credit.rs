@@ -98,7 +98,8 @@ async fn an_account_that_is_suspended_has_nothing_done_that_costs() {
     assert_eq!(home.run(&["admin", "resume", "acct_team"]).ok().out, "resumed acct_team\n");
     run_with(&home, key, &RUN).ok();
     let who = home.run(&["whoami"]).ok().out;
-    assert!(who.starts_with("account  acct_admin\nkey      admin ("), "{who}");
+    assert!(who.starts_with("account  acct_admin\naddress  "), "{who}");
+    assert!(who.contains("\nkey      admin ("), "{who}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -175,7 +175,7 @@ fn inputs_come_as_json_from_a_file_or_one_by_one() {
         (&["--inputs-file", "none"], "`--inputs-file none` cannot be read: "),
         (&["--input", "novalue"], "write it like `response=It rains.`"),
         (&["--replicas", "2"], "possible values: 1, 3, 5"),
-        (&["--anonymous"], "runs without a key need published templates"),
+        (&["--anonymous"], "`--anonymous` takes the id of a verifier"),
     ] {
         let ran = server.run(&home, &[&["verifiers", "run", "tone"], args].concat());
         assert_eq!(ran.code, 2, "{}", ran.err);

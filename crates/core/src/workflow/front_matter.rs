@@ -1,13 +1,12 @@
 //! The front matter of a body: YAML between two lines of `---` at its beginning.
 
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// The most bytes of front matter that are read.
 const MOST_BYTES: usize = 16 * 1024;
 
 /// What a body says of itself. Members that are not known are passed over.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FrontMatter {
     pub name: Option<String>,
     pub description: Option<String>,
@@ -16,8 +15,7 @@ pub struct FrontMatter {
 }
 
 /// A list, or one text with commas.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tags {
     List(Vec<String>),
     Text(String),
@@ -52,11 +50,37 @@ pub fn read(body: &str) -> Result<FrontMatter, FrontMatterError> {
     if yaml.trim().is_empty() {
         return Ok(FrontMatter::default());
     }
-    serde_saphyr::from_str(yaml).map_err(|error| {
-        let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default();
-        FrontMatterError::Unreadable(line.chars().take(200).collect())
+    let members: Map<String, Value> =
+        serde_saphyr::from_str(yaml).map_err(|error| unreadable(&error.to_string()))?;
+    Ok(FrontMatter {
+        name: text(&members, "name")?,
+        description: text(&members, "description")?,
+        outcome: text(&members, "outcome")?,
+        tags: tags(&members)?,
     })
+}
+
+fn unreadable(error: &str) -> FrontMatterError {
+    let line = error.lines().next().unwrap_or_default();
+    FrontMatterError::Unreadable(line.chars().take(200).collect())
+}
+
+/// A text, where there is one.
+fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, FrontMatterError> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(unreadable(&format!("`{name}` is no text"))),
+    }
+}
+
+fn tags(members: &Map<String, Value>) -> Result<Option<Tags>, FrontMatterError> {
+    let Some(Value::Array(items)) = members.get("tags") else {
+        return Ok(text(members, "tags")?.map(Tags::Text));
+    };
+    let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
+    let texts: Option<Vec<String>> = texts.collect();
+    texts.map(|tags| Some(Tags::List(tags))).ok_or_else(|| unreadable("`tags` are no texts"))
 }
 
 /// The front matter and what comes behind it.
