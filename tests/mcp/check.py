@@ -135,6 +135,73 @@ async def templates(client):
             assert result.structured_content["code"] == code, result
 
 
+NOBODY = "nobody@example.com"
+# The admin of an installation has no handle and no team; most of these say what is not there.
+PEOPLE = [
+    ("claim_handle", {"handle": "No Handle"}, "handle_invalid"),
+    ("rename_handle", {"handle": "No Handle"}, "handle_invalid"),
+    ("create_team", {"handle": "No Handle"}, "handle_invalid"),
+    ("list_teams", {}, None),
+    ("delete_team", {"team_id": "@no-such-team"}, "not_found"),
+    ("list_team_members", {"team_id": "@no-such-team"}, "not_found"),
+    ("add_team_member", {"team_id": "@no-such-team", "user_identifier": NOBODY}, "not_found"),
+    ("remove_team_member", {"team_id": "@no-such-team", "user_identifier": NOBODY}, "not_found"),
+    ("transfer_team_ownership",
+     {"team_id": "@no-such-team", "new_owner_user_identifier": NOBODY}, "not_found"),
+    ("list_invitations", {}, None),
+    ("accept_invitation", {"invitation_id": ABSENT}, "not_found"),
+    ("decline_invitation", {"invitation_id": ABSENT}, "not_found"),
+    ("cancel_invitation", {"invitation_id": ABSENT}, "not_found"),
+    ("mint_api_key", {"name": "tools {name}"}, None),
+    ("list_api_keys", {"limit": 5}, None),
+    ("revoke_api_key", {"key_id": "tools {name}"}, None),
+    ("get_usage", {}, None),
+]
+
+
+def workflows(word, name):
+    """The life of a workflow, in the words of one era."""
+    which = {f"{word}_id": f"{word}-{name}"}
+    file = {"path": "notes.txt", "content": "Slowly."}
+    new = {
+        "name": f"{word}-{name}", "description": "Answers.", "outcome": "Answered.",
+        "body": "Answer.", "files": [file],
+    }
+    grantee = which | {"grantee_email_or_at_team_handle": NOBODY}
+    return [
+        (f"save_{word}", new, None),
+        (f"list_{word}s", {"limit": 5}, None),
+        (f"search_{word}s", {"query": "answers"}, None),
+        (f"get_{word}", which, None),
+        (f"get_{word}_file", which | {"path": "notes.txt"}, None),
+        (f"get_{word}_files", which | {"paths": ["notes.txt"]}, None),
+        (f"list_{word}_grants", which, None),
+        (f"grant_{word}", grantee | {"role": "view"}, "user_not_found"),
+        (f"revoke_{word}_grant", grantee, "user_not_found"),
+        (f"leave_shared_{word}", which, "workflow_ownership_must_transfer"),
+        # An address is invited whether or not it is known.
+        (f"transfer_{word}_ownership", which | {"new_owner_user_id_or_email": NOBODY}, None),
+        ("lookup_fork_lineage", which, None),
+        (f"delete_{word}_version", which | {"version": 1}, "conflict"),
+        (f"archive_{word}", which, None),
+        (f"unarchive_{word}", which, None),
+        (f"delete_{word}", which, None),
+    ]
+
+
+async def sharing(client, name):
+    """Tools for workflows and people; returns those that were called."""
+    called = set()
+    for tool, arguments, code in workflows("skill", name) + workflows("workflow", name) + PEOPLE:
+        given = {key: it.replace("{name}", name) if isinstance(it, str) else it
+                 for key, it in arguments.items()}
+        result = await client.call_tool(tool, given)
+        said = (result.structured_content or {}).get("code") if result.is_error else None
+        assert said == code, (tool, result)
+        called.add(tool)
+    return called
+
+
 async def talk(to, mode, era, name):
     """A whole conversation, in which every tool that is there is called."""
     async with Client(to, mode=mode) as client:
@@ -148,12 +215,13 @@ async def conversation(client, era, name):
     await rounds(client)
     await verifiers(client, name)
     await templates(client)
+    shared = await sharing(client, name)
     try:
         await client.call_tool("no_such_tool", {})
         raise AssertionError("a tool that is not there was called")
     except MCPError as error:
         assert error.error.code == -32602, error
-    called = {tool for tool, *_ in ROUNDS + TEMPLATES} | set(VERIFIERS)
+    called = {tool for tool, *_ in ROUNDS + TEMPLATES} | set(VERIFIERS) | shared
     assert called == {tool.name for tool in listed}, f"call every tool: {listed}"
 
 
