@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
 use super::pages::NOTICE;
 
@@ -29,10 +30,34 @@ fn add(text: &mut String, program: &Path, command: &mut Vec<String>) -> Result<(
     Ok(())
 }
 
-/// The OpenAPI document, as the program prints it.
+/// How deep the OpenAPI document is written line by line: each operation and each schema has one.
+const LINES_DEEP: usize = 3;
+
+/// The OpenAPI document that the program prints, with a line for each operation and each schema, so
+/// that a change shows where it is.
 pub(super) fn openapi(program: &Path) -> Result<String> {
     let text = ask(program, &["openapi".to_owned()])?;
-    Ok(format!("{}\n", text.trim_end()))
+    let document: Value = serde_json::from_str(&text).context("the document is not JSON")?;
+    let mut lines = String::new();
+    write_lines(&mut lines, &document, 0);
+    lines.push('\n');
+    Ok(lines)
+}
+
+fn write_lines(text: &mut String, value: &Value, depth: usize) {
+    let members = value.as_object().filter(|members| depth < LINES_DEEP && !members.is_empty());
+    let Some(members) = members else {
+        let _ = write!(text, "{value}");
+        return;
+    };
+    let (inner, outer) = ("  ".repeat(depth + 1), "  ".repeat(depth));
+    text.push('{');
+    for (index, (name, member)) in members.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let _ = write!(text, "{comma}\n{inner}{}: ", Value::from(name.as_str()));
+        write_lines(text, member, depth + 1);
+    }
+    let _ = write!(text, "\n{outer}}}");
 }
 
 fn help(program: &Path, command: &[String]) -> Result<String> {
