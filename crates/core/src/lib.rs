@@ -26,6 +26,7 @@ pub mod schema;
 pub mod select;
 pub mod session;
 pub mod strict;
+pub mod task;
 pub mod time;
 pub mod verifier;
 pub mod workflow;

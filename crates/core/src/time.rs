@@ -36,6 +36,7 @@ impl Timestamp {
     }
 
     /// Where the year that it lies in begins, in UTC.
+    #[must_use]
     pub fn year(self) -> Self {
         let (year, _) = civil(self.0.div_euclid(DAY));
         Self(first_day(year, 1) * DAY)
