@@ -310,7 +310,7 @@ fn walk(driven: &mut Driven, step: &Step) {
             let keys: Vec<(String, String)> = driven.salts.keys().cloned().collect();
             let Some(key) = keys.get(usize::from(*pick) % keys.len().max(1)) else { return };
             if matches!(step, Step::WrongReveal(_)) {
-                driven.salts.get_mut(key).unwrap().1 = "another".to_owned();
+                "another".clone_into(&mut driven.salts.get_mut(key).unwrap().1);
             }
             driven.reveal(&key.0, &key.1).ok();
         }
