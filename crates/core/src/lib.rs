@@ -30,6 +30,7 @@ pub mod session;
 pub mod strict;
 pub mod team;
 pub mod template;
+pub mod task;
 pub mod time;
 pub mod verifier;
 pub mod workflow;

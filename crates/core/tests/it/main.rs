@@ -11,3 +11,4 @@ mod properties;
 mod runs;
 mod schemas;
 mod select;
+mod tasks;
