@@ -22,6 +22,7 @@ mod metrics;
 mod packs;
 mod people;
 mod places;
+mod points;
 mod pool;
 mod pressure;
 mod probe;
@@ -71,6 +72,7 @@ pub use self::{
     logins::Accounts,
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     packs::{Pack, PackKind, packed},
+    points::{Passing, Points},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
@@ -112,6 +114,7 @@ pub struct Parts {
     pub limits: Limits,
     pub judges: Judges,
     pub accounts: Accounts,
+    pub points: Points,
 }
 
 impl fmt::Debug for Parts {
@@ -177,6 +180,7 @@ struct Inner {
     pool: PoolCache,
     keys: KeyCache,
     accounts: Accounts,
+    points: Points,
     doors: Doors,
     in_use: InUse,
     tasks: Tasks,
@@ -215,6 +219,7 @@ impl Engine {
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             accounts: parts.accounts,
+            points: parts.points,
             doors: Doors::new(),
             tasks: Tasks::default(),
             stopping: CancellationToken::new(),
