@@ -82,117 +82,49 @@ fn both_words_for_claimed_work_mean_the_same() {
     assert_eq!(open, decode_submit(&contract()).unwrap());
 }
 
+/// Where something is changed, to what, and what is said of it.
+const FAULTS: &str = r#"
+/protocol_version | " " | `protocol_version` must not be blank
+/task_id | "a b" | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`
+/task_type | null | `task_type` is required
+/inputs | null | `inputs` is required; use {} for none
+/output_schema | true | `output_schema` must be an object
+/budget | 1 | `budget` must be an object, not a number
+/budget/time_ms | "1" | `budget.time_ms` must be a whole number from 1 to 31536000000
+/budget/explore_cost_units | null | `budget.explore_cost_units` is required
+/budget/reuse_verify_time_ms | 120001 | `budget.reuse_verify_time_ms` contradicts `budget.time_ms`: it must not be more
+/budget/surplus | 1 | `budget.surplus` is not a known field; known are cost_units, explore_cost_units, finalize_cost_units, max_steps, mode, reuse_max_attempts, reuse_verify_cost_units, reuse_verify_time_ms, time_ms, verify_cost_units
+/assignment/mode | "PUSH" | `assignment.mode` must be CLAIM; `open` means the same
+/assignment/claim/lease_ms | 99 | `assignment.claim.lease_ms` must be a whole number from 100 to 86400000
+/assignment/claim/max_concurrency/verify | 0 | `assignment.claim.max_concurrency.verify` must be a whole number from 1 to 64
+/assignment/explore/stop/no_new_evidence_rounds | 0 | `assignment.explore.stop.no_new_evidence_rounds` must be a whole number from 1 to 64
+/acceptance/quorum_threshold | 0 | `acceptance.quorum_threshold` must be a whole number from 1 to 64
+/acceptance/vote/commit_reveal | false | `acceptance.vote.commit_reveal` must be true: votes are always committed before they are revealed
+/acceptance/verifier_policy/policy_hash | "sha256:placeholder" | `acceptance.verifier_policy.policy_hash` must be `sha256:` and 64 hex digits, or these alone; left out, it is computed
+/acceptance/aggregation | "MEDIAN" | `acceptance.aggregation` must be one of QUORUM, CONFIDENCE_WEIGHTED, REPUTATION_WEIGHTED, not `MEDIAN`
+/acceptance/settlement/implicit_weight | 1.1 | `acceptance.settlement.implicit_weight` must be a number from 0 to 1
+/acceptance/settlement/implicit_diminishing_returns/K | 0 | `acceptance.settlement.implicit_diminishing_returns.K` must be a whole number from 1 to 4294967295
+/acceptance/settlement/feedback/mode | "OPEN" | `acceptance.settlement.feedback.mode` must be CAPABILITY
+/acceptance/settlement/feedback/authority_pubkey | "ed25519:12" | `acceptance.settlement.feedback.authority_pubkey` must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody
+/task_mode | "CONTINUOUS" | `budget.mode` contradicts `task_mode`: CONTINUOUS needs EPOCH_RENEW
+/expiry_ms | -1 | `expiry_ms` must be a whole number from 1 to 253402300799999
+/evidence_policy/max_inline_media_bytes | 1 | `evidence_policy.max_inline_media_bytes` must be 0
+/evidence_policy/inline_mime_allowlist | ["text/plain"] | `evidence_policy.inline_mime_allowlist` must have application/json, text/plain, text/markdown, text/csv, and at most 32 in all
+"#;
+
 #[test]
 fn each_wrong_member_is_named() {
-    for (pointer, value, expected) in [
-        ("/protocol_version", json!(" "), "`protocol_version` must not be blank"),
-        (
-            "/task_id",
-            json!("a b"),
-            "`task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`",
-        ),
-        ("/task_type", json!(null), "`task_type` is required"),
-        ("/inputs", json!(null), "`inputs` is required; use {} for none"),
-        ("/output_schema", json!(true), "`output_schema` must be an object"),
-        ("/budget", json!(1), "`budget` must be an object, not a number"),
-        (
-            "/budget/time_ms",
-            json!("1"),
-            "`budget.time_ms` must be a whole number from 1 to 31536000000",
-        ),
-        ("/budget/explore_cost_units", json!(null), "`budget.explore_cost_units` is required"),
-        (
-            "/budget/reuse_verify_time_ms",
-            json!(120_001),
-            "`budget.reuse_verify_time_ms` contradicts `budget.time_ms`: it must not be more",
-        ),
-        (
-            "/budget/surplus",
-            json!(1),
-            "`budget.surplus` is not a known field; known are cost_units, explore_cost_units, finalize_cost_units, max_steps, mode, reuse_max_attempts, reuse_verify_cost_units, reuse_verify_time_ms, time_ms, verify_cost_units",
-        ),
-        (
-            "/assignment/mode",
-            json!("PUSH"),
-            "`assignment.mode` must be CLAIM; `open` means the same",
-        ),
-        (
-            "/assignment/claim/lease_ms",
-            json!(99),
-            "`assignment.claim.lease_ms` must be a whole number from 100 to 86400000",
-        ),
-        (
-            "/assignment/claim/max_concurrency/verify",
-            json!(0),
-            "`assignment.claim.max_concurrency.verify` must be a whole number from 1 to 64",
-        ),
-        (
-            "/assignment/explore/stop/no_new_evidence_rounds",
-            json!(0),
-            "`assignment.explore.stop.no_new_evidence_rounds` must be a whole number from 1 to 64",
-        ),
-        (
-            "/acceptance/quorum_threshold",
-            json!(0),
-            "`acceptance.quorum_threshold` must be a whole number from 1 to 64",
-        ),
-        (
-            "/acceptance/vote/commit_reveal",
-            json!(false),
-            "`acceptance.vote.commit_reveal` must be true: votes are always committed before they are revealed",
-        ),
-        (
-            "/acceptance/verifier_policy/policy_hash",
-            json!("sha256:placeholder"),
-            "`acceptance.verifier_policy.policy_hash` must be `sha256:` and 64 hex digits, or these alone; left out, it is computed",
-        ),
-        (
-            "/acceptance/aggregation",
-            json!("MEDIAN"),
-            "`acceptance.aggregation` must be one of QUORUM, CONFIDENCE_WEIGHTED, REPUTATION_WEIGHTED, not `MEDIAN`",
-        ),
-        (
-            "/acceptance/settlement/implicit_weight",
-            json!(1.1),
-            "`acceptance.settlement.implicit_weight` must be a number from 0 to 1",
-        ),
-        (
-            "/acceptance/settlement/implicit_diminishing_returns/K",
-            json!(0),
-            "`acceptance.settlement.implicit_diminishing_returns.K` must be a whole number from 1 to 4294967295",
-        ),
-        (
-            "/acceptance/settlement/feedback/mode",
-            json!("OPEN"),
-            "`acceptance.settlement.feedback.mode` must be CAPABILITY",
-        ),
-        (
-            "/acceptance/settlement/feedback/authority_pubkey",
-            json!("ed25519:12"),
-            "`acceptance.settlement.feedback.authority_pubkey` must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody",
-        ),
-        (
-            "/task_mode",
-            json!("CONTINUOUS"),
-            "`budget.mode` contradicts `task_mode`: CONTINUOUS needs EPOCH_RENEW",
-        ),
-        ("/expiry_ms", json!(-1), "`expiry_ms` must be a whole number from 1 to 253402300799999"),
-        (
-            "/evidence_policy/max_inline_media_bytes",
-            json!(1),
-            "`evidence_policy.max_inline_media_bytes` must be 0",
-        ),
-        (
-            "/evidence_policy/inline_mime_allowlist",
-            json!(["text/plain"]),
-            "`evidence_policy.inline_mime_allowlist` must have application/json, text/plain, text/markdown, text/csv, and at most 32 in all",
-        ),
-    ] {
-        let problem = refused(&with(pointer, value));
+    let mut tried = 0;
+    for line in FAULTS.trim().lines() {
+        let parts: Vec<&str> = line.splitn(3, " | ").collect();
+        let [pointer, value, expected] = parts[..] else { panic!("{line}") };
+        let problem = refused(&with(pointer, serde_json::from_str(value).unwrap()));
         assert_eq!(problem.detail, expected);
         let field = problem.field.unwrap();
         assert!(expected.starts_with(&format!("`{field}`")), "{field}");
+        tried += 1;
     }
+    assert_eq!(tried, 26);
 }
 
 #[test]
