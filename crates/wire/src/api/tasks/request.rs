@@ -83,7 +83,7 @@ fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
     }
     let mut seen = BTreeSet::new();
     for it in &names {
-        if !is_name(it) {
+        if !is_name(it) && !(name == "verifiers" && is_judge(it)) {
             let reason = format!("has `{}`, which is no name of an executor", short(it));
             return Err(fields.wrong(name, &reason));
         }
@@ -99,6 +99,20 @@ fn is_name(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(is_first)
         && text.chars().all(|symbol| is_first(symbol) || matches!(symbol, '.' | '-'))
+}
+
+/// `judge:provider/model`.
+fn is_judge(text: &str) -> bool {
+    let Some((provider, model)) = text.strip_prefix("judge:").and_then(|it| it.split_once('/'))
+    else {
+        return false;
+    };
+    let is_of_provider =
+        |symbol: u8| symbol.is_ascii_lowercase() || symbol.is_ascii_digit() || symbol == b'-';
+    (1..=64).contains(&provider.len())
+        && provider.bytes().all(is_of_provider)
+        && (1..=128).contains(&model.len())
+        && model.bytes().all(|symbol| symbol.is_ascii_graphic())
 }
 
 fn profile(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
