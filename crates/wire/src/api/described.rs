@@ -265,7 +265,7 @@ fn of_tasks() -> [Case; 3] {
     contract["assignment"]["explore"]["max_retries"] = json!(1);
     let order =
         json!({ "contract": contract, "executors": ["a"], "verifiers": ["b"], "profile": "c" });
-    let submit = |it: &Value| tasks::decode_submit(it).map(drop);
+    let submit = |it: &Value| tasks::decode_shape(it).map(drop);
     [
         case::<TaskContractBody>(submit, contract, &[]),
         case::<TaskOrder>(submit, order, &[]),

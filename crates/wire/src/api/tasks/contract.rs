@@ -62,7 +62,7 @@ pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskCon
     let task_mode = word(fields, faults, ("task_mode", &["ONE_SHOT", "CONTINUOUS"]));
     let expiry_ms = faults.whole(fields, "expiry_ms", 1..=LAST_MS);
     let evidence_policy = evidence_policy(fields, faults);
-    let contract = TaskContract {
+    Some(TaskContract {
         protocol_version: protocol_version?,
         task_id: task_id?,
         task_type: task_type?,
@@ -74,27 +74,7 @@ pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskCon
         task_mode: task_mode?,
         expiry_ms: expiry_ms?,
         evidence_policy: evidence_policy?,
-    };
-    contradictions(&contract, fields, faults);
-    Some(contract)
-}
-
-/// Where two members cannot both hold.
-fn contradictions(contract: &TaskContract, fields: &Fields<'_>, faults: &mut Faults) {
-    let Budget { time_ms, cost_units, reuse_verify_time_ms, reuse_verify_cost_units, .. } =
-        contract.budget;
-    if time_ms < reuse_verify_time_ms {
-        let reason = "contradicts `budget.time_ms`: it must not be more";
-        faults.add(fields.wrong("budget.reuse_verify_time_ms", reason));
-    }
-    if cost_units < reuse_verify_cost_units {
-        let reason = "contradicts `budget.cost_units`: it must not be more";
-        faults.add(fields.wrong("budget.reuse_verify_cost_units", reason));
-    }
-    if contract.task_mode == "CONTINUOUS" && contract.budget.mode != "EPOCH_RENEW" {
-        let reason = "contradicts `task_mode`: CONTINUOUS needs EPOCH_RENEW";
-        faults.add(fields.wrong("budget.mode", reason));
-    }
+    })
 }
 
 fn task_id(fields: &Fields<'_>) -> Result<String, crate::problem::Problem> {

@@ -14,8 +14,9 @@ use utoipa::ToSchema;
 use crate::api::{
     member::Member,
     time::Time,
-    words::{CandidateGap, CandidateStanding, ClaimRole, TaskState, VoteForfeit, VoteVerdict},
+    words::{CandidateGap, CandidateStanding, ClaimRole, TaskState, VoteForfeit},
 };
+use crate::executor::VerificationStatus;
 
 /// What is known of a task.
 #[derive(Debug, Clone, Copy)]
@@ -202,7 +203,7 @@ pub struct VoteBody<'a> {
     commitment: &'a str,
     /// Null until the vote is revealed, like the next three.
     #[schema(required = true)]
-    verdict: Option<VoteVerdict>,
+    verdict: Option<VerificationStatus>,
     #[schema(required = true, minimum = 0, maximum = 1)]
     score: Option<f64>,
     #[schema(required = true)]
@@ -326,7 +327,7 @@ fn vote<'a>(voter: &'a str, vote: &'a Vote) -> VoteBody<'a> {
         independence: &vote.independence,
         turn: vote.turn,
         commitment: &vote.commitment,
-        verdict: ballot.map(|it| VoteVerdict(it.status)),
+        verdict: ballot.map(|it| it.status.into()),
         score: ballot.map(|it| it.score),
         reason_codes: ballot.map(|it| it.reason_codes.as_slice()),
         verdict_digest: ballot.map(|it| it.verdict_digest.as_str()),
