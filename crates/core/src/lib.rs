@@ -29,6 +29,7 @@ pub mod select;
 pub mod session;
 pub mod strict;
 pub mod task;
+pub mod task_run;
 pub mod team;
 pub mod template;
 pub mod time;
