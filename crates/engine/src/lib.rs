@@ -33,6 +33,7 @@ mod rounds;
 mod semantic;
 mod sessions;
 mod signature;
+mod step;
 mod stop;
 mod tasks;
 mod teams;
@@ -77,6 +78,7 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
     templates::{
         FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
         ScreenVerdict, TemplateView,
