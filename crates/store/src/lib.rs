@@ -1,12 +1,14 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
 pub mod backup;
+mod agent_events;
 mod both;
 mod checkup;
 mod credit;
 mod error;
 mod invitations;
 mod key;
+mod knowledge;
 mod load;
 mod logins;
 mod migrations;
@@ -17,6 +19,7 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod tasks;
 mod teams;
 mod templates;
 mod verifiers;
@@ -43,6 +46,7 @@ use jurat_core::{
 };
 
 pub use self::{
+    agent_events::{AgentEventState, Direction, NewAgentEvent},
     both::{Behalf, Written},
     checkup::{Checkup, EndedPage, Record},
     credit::{Grant, Granted, Spending, Suspended, Suspension},
@@ -51,6 +55,7 @@ pub use self::{
         AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
     },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
+    knowledge::{Knowledge, KnowledgeDigests},
     load::{Connections, Load},
     logins::{
         CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
@@ -64,6 +69,11 @@ pub use self::{
         VerifierGone, VersionSummary,
     },
     sqlite::Sqlite,
+    tasks::{
+        AppendRefused, AppendedWith, Position, SubmitRefused, TaskAppend, TaskBallot,
+        TaskCandidate, TaskEvent, TaskEventsAsked, TaskFilter, TaskKey, TaskRecord, TaskSubmit,
+        TaskSubmitted, TaskSummary, TaskTake, Tasks,
+    },
     teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
     templates::{
         Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
@@ -89,6 +99,9 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub trait Store: fmt::Debug + Send + Sync {
     /// What people do with each other: accounts, workflows, templates.
     fn sharing(&self) -> &dyn Sharing;
+
+    /// Tasks and what belongs to them.
+    fn tasks(&self) -> &dyn TaskStore;
 
     /// Adds an executor and, where given, a session to it: both or nothing.
     async fn executor_add(
@@ -274,6 +287,11 @@ pub trait Sharing:
 }
 
 impl<S: People + Teams + Invitations + Logins + Templates + Verifiers + Workflows> Sharing for S {}
+
+/// The parts of the store that keep tasks, runs, and what is remembered of them.
+pub trait TaskStore: Tasks {}
+
+impl<S: Tasks> TaskStore for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

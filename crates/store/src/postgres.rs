@@ -33,7 +33,7 @@ use crate::{
     Added, Behalf, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage,
     Grant, Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page,
     Pruning, Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
-    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended,
+    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, TaskStore,
     Suspension, VerifierGone,
     error::Refusal,
     migrations,
@@ -149,6 +149,10 @@ fn options(url: &str) -> Result<PgConnectOptions> {
 #[async_trait]
 impl Store for Postgres {
     fn sharing(&self) -> &dyn Sharing {
+        self
+    }
+
+    fn tasks(&self) -> &dyn TaskStore {
         self
     }
 

@@ -31,7 +31,7 @@ use crate::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
-    SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, Suspension,
+    SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, Suspension, TaskStore,
     VerifierGone,
     rows::{
         Cells,
@@ -99,6 +99,10 @@ impl Sqlite {
 #[async_trait]
 impl Store for Sqlite {
     fn sharing(&self) -> &dyn Sharing {
+        self
+    }
+
+    fn tasks(&self) -> &dyn TaskStore {
         self
     }
 

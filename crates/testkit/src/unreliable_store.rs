@@ -22,7 +22,7 @@ use jurat_store::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
-    SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension,
+    SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension, TaskStore,
     VerifierGone,
 };
 
@@ -63,6 +63,10 @@ impl UnreliableStore {
 impl Store for UnreliableStore {
     fn sharing(&self) -> &dyn Sharing {
         self.inner.sharing()
+    }
+
+    fn tasks(&self) -> &dyn TaskStore {
+        self.inner.tasks()
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
