@@ -1,11 +1,12 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
-pub mod backup;
 mod agent_events;
+pub mod backup;
 mod both;
 mod checkup;
 mod credit;
 mod error;
+mod evidence;
 mod invitations;
 mod key;
 mod knowledge;
@@ -19,6 +20,7 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod task_runs;
 mod tasks;
 mod teams;
 mod templates;
@@ -46,16 +48,23 @@ use jurat_core::{
 };
 
 pub use self::{
-    agent_events::{AgentEventState, Direction, NewAgentEvent},
+    agent_events::{
+        AgentEvent, AgentEventAdd, AgentEventFilter, AgentEventOutcome, AgentEventTake,
+        AgentEvents, NewAgentEvent, NotHeld,
+    },
     both::{Behalf, Written},
     checkup::{Checkup, EndedPage, Record},
     credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
+    evidence::{EvidenceBlob, EvidenceCache, EvidenceFound, EvidencePruning},
     invitations::{
         AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
     },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
-    knowledge::{Knowledge, KnowledgeDigests},
+    knowledge::{
+        Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, KnowledgeOf,
+        KnowledgePage, KnowledgePosition, Learned, Remembered,
+    },
     load::{Connections, Load},
     logins::{
         CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
@@ -69,6 +78,12 @@ pub use self::{
         VerifierGone, VersionSummary,
     },
     sqlite::Sqlite,
+    task_runs::{
+        EventsFrom, HeldStep, NewRunEvent, NewStep, RunAdvance, RunEventsAsked, RunKey, RunNote,
+        RunRefused, RunSubmit, RunSubmitRefused, RunSubmitted, StepFinish, StepFinished, StepLease,
+        StepOutcome, StepRenewal, StepTake, TakenStep, TaskRun, TaskRunEvent, TaskRunFilter,
+        TaskRunStep, TaskRunSummary, TaskRuns,
+    },
     tasks::{
         AppendRefused, AppendedWith, Position, SubmitRefused, TaskAppend, TaskBallot,
         TaskCandidate, TaskEvent, TaskEventsAsked, TaskFilter, TaskKey, TaskRecord, TaskSubmit,
@@ -289,9 +304,9 @@ pub trait Sharing:
 impl<S: People + Teams + Invitations + Logins + Templates + Verifiers + Workflows> Sharing for S {}
 
 /// The parts of the store that keep tasks, runs, and what is remembered of them.
-pub trait TaskStore: Tasks {}
+pub trait TaskStore: Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents {}
 
-impl<S: Tasks> TaskStore for S {}
+impl<S: Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents> TaskStore for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

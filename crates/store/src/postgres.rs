@@ -33,8 +33,8 @@ use crate::{
     Added, Behalf, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage,
     Grant, Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page,
     Pruning, Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
-    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, TaskStore,
-    Suspension, VerifierGone,
+    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended,
+    Suspension, TaskStore, VerifierGone,
     error::Refusal,
     migrations,
     rows::{

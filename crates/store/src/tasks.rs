@@ -1,6 +1,6 @@
 //! Tasks under contracts: their state and their events, written together or not at all.
 
-mod read;
+pub(crate) mod read;
 mod rows;
 mod write;
 

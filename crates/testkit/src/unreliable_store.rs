@@ -22,8 +22,8 @@ use jurat_store::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
-    SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension, TaskStore,
-    VerifierGone,
+    SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension,
+    TaskStore, VerifierGone,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

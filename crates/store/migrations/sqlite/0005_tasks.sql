@@ -142,8 +142,10 @@ create table task_runs (
     spec_digest text not null,
     -- How many events there are.
     seq bigint not null,
-    -- How often its agents were asked anew.
-    iteration bigint not null,
+    -- What asking its agents once more has brought.
+    explored text not null,
+    -- When somebody must look at it, because all its steps are over.
+    due_at bigint,
     result text,
     error text,
     created_at bigint not null,
@@ -153,6 +155,8 @@ create table task_runs (
     primary key (account_id, id)
 );
 
+create index task_runs_due on task_runs (due_at) where due_at is not null;
+create index task_runs_open on task_runs (account_id) where finished_at is null;
 create index task_runs_by_age on task_runs (account_id, created_at, id);
 create index task_runs_by_status on task_runs (account_id, status, created_at, id);
 
@@ -237,3 +241,5 @@ create index agent_events_due on agent_events (next_at) where next_at is not nul
 create index agent_events_by_age on agent_events (account_id, created_at, id);
 create index agent_events_by_state on agent_events (account_id, state, created_at, id);
 create index agent_events_by_executor on agent_events (account_id, executor, created_at, id);
+create index agent_events_by_executor_and_state
+on agent_events (account_id, executor, state, created_at, id);

@@ -5,7 +5,6 @@ use jurat_core::{
     id::{AccountId, RoundId},
     task::{End, Event, Task},
 };
-use serde::Serialize;
 
 use super::{TaskBallot, TaskCandidate, TaskEvent, TaskKey, TaskRecord, TaskSummary};
 use crate::{
@@ -13,7 +12,7 @@ use crate::{
     rows::{
         Cells, Columns,
         documents::{InlineDocument, ReferenceDocument},
-        json,
+        event_texts, json,
     },
 };
 
@@ -95,9 +94,7 @@ pub(super) fn read_ballot(cells: &dyn Cells) -> Result<TaskBallot> {
 
 fn read_round<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<RoundId>> {
     let round = columns.maybe_text("round_id")?;
-    round
-        .map(|text| RoundId::parse(&text).map_err(|why| columns.bad("round_id", why)))
-        .transpose()
+    round.map(|text| RoundId::parse(&text).map_err(|why| columns.bad("round_id", why))).transpose()
 }
 
 /// Why a task ended without a decision.
@@ -110,16 +107,8 @@ pub(super) fn reason_of(task: &Task) -> Option<&str> {
     }
 }
 
-/// An event on its way into the database, which takes all of them apart at once.
-#[derive(Serialize)]
-struct EventText {
-    kind: &'static str,
-    body: String,
-}
-
 pub(super) fn events_text(events: &[Event]) -> Result<String> {
-    let text = |event: &Event| Ok(EventText { kind: event.name(), body: json(event)? });
-    json(&events.iter().map(text).collect::<Result<Vec<_>>>()?)
+    event_texts(events.iter().map(|event| Ok((event.name(), json(event)?))))
 }
 
 pub(super) fn inline_text(evidence: &Evidence) -> Result<String> {

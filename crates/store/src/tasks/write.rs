@@ -177,11 +177,7 @@ async fn add_events(
     tx.run(text, args).await.map(drop)
 }
 
-async fn add_candidate(
-    tx: &mut impl Tx,
-    key: &TaskKey,
-    candidate: &TaskCandidate,
-) -> Result<()> {
+async fn add_candidate(tx: &mut impl Tx, key: &TaskKey, candidate: &TaskCandidate) -> Result<()> {
     let args = args![
         &key.account,
         &key.id,
