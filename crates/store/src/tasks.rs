@@ -65,7 +65,7 @@ pub struct TaskRecord {
     pub state: Task,
     /// How many events there are.
     pub seq: u64,
-    /// When somebody must look at it; `None` when it is over.
+    /// When somebody must look at it; `None` when nothing more happens by itself.
     pub due_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

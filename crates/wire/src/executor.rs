@@ -1,5 +1,6 @@
 //! The executor contract: the JSON of `/health`, `/capabilities`, `/execute` and `/verify`.
 
+mod agent_event;
 mod contract;
 mod shape;
 mod verify;
@@ -10,6 +11,10 @@ use utoipa::ToSchema;
 
 use jurat_core::{candidate, canonical, executor, policy};
 
+pub use agent_event::{
+    AgentDecision, AgentEvent, AgentEventCallbackRequest, AgentEventCallbackResponse,
+    decode_agent_event, decode_agent_event_response,
+};
 pub use contract::{
     Acceptance, Assignment, BadPenalty, Budget, Claim, DiminishingReturns, EvidencePolicy, Explore,
     ExploreStop, Feedback, Finalize, JobContract, MaxConcurrency, Settlement, TaskContract, Verify,

@@ -15,7 +15,7 @@ create table tasks (
     state text not null,
     -- How many events there are.
     seq bigint not null,
-    -- When somebody must look at it; null when it is over.
+    -- When somebody must look at it; null when nothing more happens by itself.
     due_at bigint,
     created_at bigint not null,
     updated_at bigint not null,
@@ -26,7 +26,7 @@ create table tasks (
 );
 
 create index tasks_due on tasks (due_at) where due_at is not null;
-create index tasks_open on tasks (account_id) where due_at is not null;
+create index tasks_open on tasks (account_id) where ended_at is null;
 create index tasks_by_age on tasks (account_id, created_at, id);
 create index tasks_by_phase on tasks (account_id, phase, created_at, id);
 create index tasks_by_type on tasks (account_id, task_type, created_at, id);

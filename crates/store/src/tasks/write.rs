@@ -25,11 +25,11 @@ const ADD: &str = "\
 /// How many are open, as far as it matters.
 const OPEN: &str = "\
     select $1 as id, count(*) as times from (\
-        select 1 from tasks where account_id = $1 and due_at is not null limit $2) as open_tasks";
+        select 1 from tasks where account_id = $1 and ended_at is null limit $2) as open_tasks";
 
 const ADVANCE: &str = "\
     update tasks set phase = $1, state = $2, seq = $3, due_at = $4, updated_at = $5, \
-    ended_at = $6, reason = $7 where account_id = $8 and id = $9 and seq = $10";
+    ended_at = coalesce(ended_at, $6), reason = $7 where account_id = $8 and id = $9 and seq = $10";
 const SEQ: &str = "select id, seq from tasks where account_id = $1 and id = $2";
 
 const EVENTS_SQLITE: &str = "\
@@ -91,7 +91,7 @@ pub(super) async fn submit(
         number_of(&submit.events),
         submit.due_at,
         submit.at,
-        ended_at(state.phase.is_over(), submit.at),
+        state.is_over().then_some(submit.at),
         reason_of(state)
     ];
     if tx.run(ADD, args).await? == 0 {
@@ -131,7 +131,7 @@ pub(super) async fn append(
         append.expected_seq.saturating_add(number_of(&append.events)),
         append.due_at,
         append.at,
-        ended_at(state.phase.is_over(), append.at),
+        state.is_over().then_some(append.at),
         reason_of(state),
         &key.account,
         &key.id,
@@ -160,10 +160,6 @@ pub(super) async fn append(
 
 fn number_of(events: &[Event]) -> u64 {
     u64::try_from(events.len()).unwrap_or(u64::MAX)
-}
-
-fn ended_at(is_over: bool, at: Timestamp) -> Option<Timestamp> {
-    is_over.then_some(at)
 }
 
 async fn add_events(
