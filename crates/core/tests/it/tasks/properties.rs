@@ -120,12 +120,15 @@ struct Walk {
     driven: Driven,
     oracle: Oracle,
     read: usize,
+    /// What the events alone make.
+    replayed: Task,
 }
 
 impl Walk {
     fn new(terms: Terms) -> Self {
         let driven = Driven::new(terms.clone());
-        Self { driven, oracle: Oracle::new(terms), read: 0 }
+        let replayed = driven.replayed();
+        Self { driven, oracle: Oracle::new(terms), read: 0, replayed }
     }
 
     fn tell(&mut self, command: &Command) -> Result<Vec<Event>, Refusal> {
@@ -141,6 +144,7 @@ impl Walk {
     fn read_on(&mut self) {
         for (event, at) in &self.driven.events[self.read..] {
             self.oracle.read(event, *at);
+            self.replayed.apply(event, *at);
         }
         self.read = self.driven.events.len();
     }
@@ -333,7 +337,7 @@ impl Walk {
     /// What the state itself must show at any time.
     fn assert_kept(&self) {
         let task = &self.driven.task;
-        assert_eq!(self.driven.replayed(), *task, "the events make another task");
+        assert_eq!(self.replayed, *task, "the events make another task");
         let written = serde_json::to_string(task).unwrap();
         assert_eq!(serde_json::from_str::<Task>(&written).unwrap(), *task, "written otherwise");
         for proposal in &task.proposals {
@@ -377,12 +381,15 @@ proptest! {
     #[test]
     fn whatever_is_commanded_the_contract_is_kept(
         terms in any_terms(),
-        steps in prop::collection::vec(step(), 1..160),
+        steps in prop::collection::vec(step(), 1..120),
     ) {
         let mut walk = Walk::new(terms);
         for step in &steps {
+            let before = walk.read;
             walk.step(step);
-            walk.assert_kept();
+            if before != walk.read {
+                walk.assert_kept();
+            }
         }
         walk.assert_ends();
     }
