@@ -11,6 +11,7 @@ pub mod checkup;
 pub mod code;
 pub mod consensus;
 pub mod decision;
+pub mod evidence;
 pub mod executor;
 pub mod figure;
 pub mod id;
