@@ -26,6 +26,7 @@ use super::{
     },
     people::{self, HandleRequest},
     sessions::{self, AddSessionRequest},
+    tasks::{self, CancelTaskRequest, TaskContractBody, TaskOrder},
     teams::{self, AddMemberRequest, TransferTeamRequest},
     templates::{
         self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
@@ -37,7 +38,7 @@ use super::{
     verifiers::{self, DeployVerifierRequest},
     workflows::{self, SearchWorkflowsRequest},
 };
-use crate::problem::Problem;
+use crate::{executor::TaskContract, problem::Problem};
 
 thread_local! {
     /// The paths of all fields that decoders of this thread have looked at.
@@ -103,6 +104,7 @@ fn cases() -> Vec<Case> {
     cases.extend(of_templates());
     cases.extend(of_tools());
     cases.extend(of_workflows());
+    cases.extend(of_tasks());
     cases
 }
 
@@ -255,6 +257,24 @@ fn of_the_registry() -> [Case; 2] {
 fn of_workflows() -> [Case; 1] {
     let search = |it: &Value| workflows::decode_search(it).map(drop);
     [case::<SearchWorkflowsRequest>(search, json!({ "query": "a" }), &[])]
+}
+
+fn of_tasks() -> [Case; 3] {
+    let mut contract = json!(TaskContract::sample("a", 1));
+    contract["acceptance"]["da_quorum_threshold"] = json!(1);
+    contract["assignment"]["explore"]["max_retries"] = json!(1);
+    let order =
+        json!({ "contract": contract, "executors": ["a"], "verifiers": ["b"], "profile": "c" });
+    let submit = |it: &Value| tasks::decode_shape(it).map(drop);
+    [
+        case::<TaskContractBody>(submit, contract, &[]),
+        case::<TaskOrder>(submit, order, &[]),
+        case::<CancelTaskRequest>(
+            |it| tasks::decode_cancel(it).map(drop),
+            json!({ "reason": "a" }),
+            &[],
+        ),
+    ]
 }
 
 fn of_tools() -> [Case; 4] {
@@ -433,6 +453,8 @@ const WORDS: &[&str] = &[
     "low",
     "a/b/c",
     "Provider/model",
+    "judge:a/b",
+    "judge:a",
 ];
 
 /// Values of every kind, good and bad, for whatever field.
@@ -451,7 +473,7 @@ fn values() -> Vec<Value> {
         json!({ "numeric": { "tolerance": 0.1 } }), json!({ "numeric": { "tolerance": -1 } }),
         json!({ "buckets": [1, 2] }), json!({ "buckets": [] }), json!({ "a": 1, "b": 2 }),
         json!([{ "inputs": { "d": "x" }, "passed": true }]), json!([{ "inputs": { "d": "x" } }]),
-        json!([{ "inputs": { "d": 1 }, "passed": true }]), json!(["a/b"]), json!(["a/b", "a/b"]),
+        json!([{ "inputs": { "d": 1 }, "passed": true }]), json!(["a/b"]), json!(["a/b", "a/b"]), json!(["judge:a/b"]), json!(["judge:a"]),
         json!([{ "mime": "a", "content": "b" }]), json!([{ "mime": "a" }]),
         json!([{
             "uri": "a", "digest": "b", "size_bytes": 1, "mime": "c", "created_at": 2, "producer": "d",
@@ -540,6 +562,9 @@ fn what_is_not_known_is_refused_or_ignored_by_both() {
             "consensus.surplus",
             "session.surplus",
             "model_settings.surplus",
+            "budget.surplus",
+            "acceptance.surplus",
+            "contract.surplus",
         ] {
             let (parent, _) = path.rsplit_once('.').unwrap_or(("", path));
             if !parent.is_empty() && case.whole.get(parent).is_none_or(|it| !it.is_object()) {
