@@ -90,10 +90,10 @@ pub(crate) async fn run(app: &TestApp, order: StepOrder) -> StepDone {
 
 #[track_caller]
 pub(crate) fn verdict(done: &StepDone) -> &StepVerdict {
-    match &done.outcome {
-        StepOutcome::Verdict(verdict) => verdict,
-        other => panic!("no verdict: {other:?}"),
-    }
+    let StepOutcome::Verdict(verdict) = &done.outcome else {
+        panic!("no verdict: {:?}", done.outcome)
+    };
+    verdict
 }
 
 pub(crate) fn work(fake: &FakeExecutor) -> Vec<Call> {
@@ -180,7 +180,9 @@ async fn a_verifier_receives_what_the_kernel_of_wattswarm_sends() {
         },
     };
     let mut step = verify(contract(), by("s1"), candidate);
-    let StepWork::Verify { proposed_at, producer, .. } = &mut step.work else { unreachable!() };
+    let StepWork::Verify { proposed_at, producer, .. } = &mut step.work else {
+        panic!("it verifies")
+    };
     *proposed_at =
         Timestamp::from_micros(sent["output_ref"]["created_at"].as_i64().unwrap() * 1_000);
     *producer = text(&sent["output_ref"]["producer"]);
@@ -265,7 +267,7 @@ async fn other_answers_are_compared_where_the_policy_compares() {
     let policy = PolicyBinding::new("vp.crosscheck.v1", json!({}));
     let with = |by: StepBy, others: &[Value]| {
         let mut step = verify(under(&policy), by, candidate(json!({ "answer": "x" })));
-        let StepWork::Verify { others: known, .. } = &mut step.work else { unreachable!() };
+        let StepWork::Verify { others: known, .. } = &mut step.work else { panic!("it verifies") };
         let named =
             others.iter().enumerate().map(|(at, it)| (format!("cand-{}", at + 2), it.clone()));
         *known = named.collect();
@@ -276,7 +278,7 @@ async fn other_answers_are_compared_where_the_policy_compares() {
     assert_eq!(verdict(&agreeing).status, Status::Passed);
     let alone = run(&app, with(StepBy::Node, &[])).await;
     assert_eq!(verdict(&alone).status, Status::Inconclusive);
-    run(&app, with(by("s1"), &[same.clone()])).await;
+    run(&app, with(by("s1"), std::slice::from_ref(&same))).await;
     let sent = &work(&fake)[0].body["candidate"]["evidence_inline"];
     let tagged: Value = serde_json::from_str(sent[0]["content"].as_str().unwrap()).unwrap();
     assert_eq!(tagged, json!({ "kind": "candidate", "candidate_id": "cand-2", "output": same }));

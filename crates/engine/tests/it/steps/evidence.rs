@@ -31,7 +31,7 @@ fn referring(refs: &[Value]) -> Candidate {
 
 fn looking(by: StepBy, refs: &[Value]) -> StepOrder {
     let mut step = verify(contract(), by, referring(refs));
-    let StepWork::Verify { fetch_evidence, .. } = &mut step.work else { unreachable!() };
+    let StepWork::Verify { fetch_evidence, .. } = &mut step.work else { panic!("it verifies") };
     *fetch_evidence = true;
     step
 }
@@ -201,7 +201,7 @@ async fn a_policy_can_ask_for_evidence_in_a_round_without_a_task() {
     let reply = app.admin().post("/api/v3/validate", &body(&refs)).await.json();
     assert_eq!(reply["verdict"], "VALID", "{reply}");
     assert_eq!(web.asked().len(), 1, "the replicas of a round share what was fetched");
-    let refs = [web.reference("/nothing", b"a document")];
+    let refs = [web.reference("/nothing", b"another document")];
     let reply = app.admin().post("/api/v3/validate", &body(&refs)).await.json();
     assert_eq!(reply["consensus"]["verdicts"], json!(["RETRY", "RETRY", "RETRY"]), "{reply}");
     assert_eq!(reply["replicas"][0]["reason_codes"], json!([200]));
@@ -211,7 +211,7 @@ async fn a_policy_can_ask_for_evidence_in_a_round_without_a_task() {
 async fn what_an_executor_delegates_to_evidence_must_be_there_where_the_policy_asks() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let there = web.publish("/a", b"a document");
-    let gone = web.reference("/nothing", b"a document");
+    let gone = web.reference("/nothing", b"another document");
     let other = web.reference("/a", b"A document");
     let said =
         |reference: &Value| answers(json!({ "answer": "x" })).evidence_ref(reference.clone());
@@ -239,4 +239,31 @@ async fn an_executor_that_asks_for_the_evidence_itself_is_given_its_references()
     let sent = &super::work(&fake)[0].body;
     assert_eq!(sent["candidate"]["evidence_refs"], json!(refs));
     assert_eq!(sent["policy"]["policy_params"], json!({ "fetch_evidence": true }));
+}
+
+#[tokio::test]
+async fn what_was_seen_is_not_fetched_again_for_the_same_account_and_a_day() {
+    let (app, web) = (with_loopback().await, FakeDocuments::start().await);
+    app.caller("team", &[]).await;
+    let _fakes = app.executors([says_valid()]).await;
+    let refs = [web.publish("/a", b"a document")];
+    let step = || looking(by("s1"), &refs);
+    run(&app, step()).await;
+    web.put("/a", Document::Status(404));
+    let again = run(&app, step()).await;
+    assert_eq!((found(&again), web.asked().len()), (vec![Found::Seen], 1));
+
+    let team = jurat_core::id::AccountId::parse("acct_team").unwrap();
+    let caller = app.engine.caller_for(&team).await.unwrap();
+    let other = app.engine.step_run(&caller, step()).await.unwrap();
+    assert_eq!(found(&other), [Found::Unreachable], "another account has to see for itself");
+
+    let mut longer = refs[0].clone();
+    longer["size_bytes"] = json!(11);
+    let wrong = run(&app, looking(by("s1"), &[longer])).await;
+    assert_ne!(found(&wrong), [Found::Seen], "the size is held against what is kept");
+
+    app.clock.advance_ms(24 * 60 * 60 * 1_000);
+    let later = run(&app, step()).await;
+    assert_eq!(found(&later), [Found::Unreachable]);
 }

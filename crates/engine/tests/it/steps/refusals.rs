@@ -15,10 +15,10 @@ use super::{by, candidate, contract, propose, run, under, verify, work};
 
 #[track_caller]
 fn failure(done: &StepDone) -> (&'static str, &str) {
-    match &done.outcome {
-        StepOutcome::Failed { code, detail } => (code, detail),
-        other => panic!("it did not fail: {other:?}"),
-    }
+    let StepOutcome::Failed { code, detail } = &done.outcome else {
+        panic!("it did not fail: {:?}", done.outcome)
+    };
+    (code, detail)
 }
 
 #[tokio::test]
