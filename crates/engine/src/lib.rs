@@ -11,6 +11,7 @@ mod devices;
 mod doctor;
 mod error;
 pub mod evaluation;
+mod evidence;
 mod executors;
 mod fan_out;
 mod idempotency;
@@ -181,6 +182,8 @@ struct Inner {
     limits: Limits,
     bench: Bench,
     rounds: Arc<Semaphore>,
+    /// Places for fetching documents.
+    fetches: Semaphore,
     under_way: Arc<UnderWay>,
     pool: PoolCache,
     keys: KeyCache,
@@ -218,6 +221,7 @@ impl Engine {
             node_key: parts.node_key,
             secrets: parts.secrets,
             rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
+            fetches: Semaphore::new(evidence::FETCHES),
             under_way: Arc::default(),
             limits: parts.limits,
             bench: Bench::new(parts.judges),
