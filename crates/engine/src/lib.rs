@@ -2,6 +2,7 @@
 
 mod anonymous;
 mod ask;
+mod background;
 mod begun;
 mod checked;
 mod clock;
@@ -33,7 +34,7 @@ mod semantic;
 mod sessions;
 mod signature;
 mod stop;
-mod tasks;
+pub mod task;
 mod teams;
 mod templates;
 pub mod trace;
@@ -87,12 +88,12 @@ pub use self::{
     workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
 };
 use self::{
+    background::Background,
     judge::Bench,
     keys::{InUse, KeyCache},
     logins::Doors,
     pool::PoolCache,
     pressure::Pressure,
-    tasks::Tasks,
     under_way::UnderWay,
 };
 
@@ -177,7 +178,7 @@ struct Inner {
     accounts: Accounts,
     doors: Doors,
     in_use: InUse,
-    tasks: Tasks,
+    background: Background,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -214,7 +215,7 @@ impl Engine {
             keys: KeyCache::new(),
             accounts: parts.accounts,
             doors: Doors::new(),
-            tasks: Tasks::default(),
+            background: Background::default(),
             stopping: CancellationToken::new(),
         };
         Self { inner: Arc::new(inner) }
@@ -234,7 +235,7 @@ impl Engine {
 
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
-        self.inner.tasks.shutdown().await;
+        self.inner.background.shutdown().await;
         if let Err(error) = self.key_uses_write().await {
             tracing::warn!(error = %error, "could not note when keys were last used");
         }

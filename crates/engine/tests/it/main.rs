@@ -7,4 +7,5 @@ mod keys;
 mod overload;
 mod postgres;
 mod schema_bombs;
+mod simulation;
 mod unreliable_store;
