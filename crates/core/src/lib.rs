@@ -1,6 +1,7 @@
 //! The domain of Jurat. Pure: no I/O, no clock, no randomness, never `async`.
 
 pub mod account;
+pub mod agent_event;
 pub mod attack;
 pub mod authoring;
 pub mod calibration;
@@ -28,9 +29,10 @@ pub mod schema;
 pub mod select;
 pub mod session;
 pub mod strict;
+pub mod task;
+pub mod task_run;
 pub mod team;
 pub mod template;
-pub mod task;
 pub mod time;
 pub mod verifier;
 pub mod workflow;

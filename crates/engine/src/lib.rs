@@ -23,6 +23,7 @@ mod metrics;
 mod packs;
 mod people;
 mod places;
+mod points;
 mod pool;
 mod pressure;
 mod probe;
@@ -33,6 +34,7 @@ mod rounds;
 mod semantic;
 mod sessions;
 mod signature;
+mod step;
 mod stop;
 pub mod task;
 mod teams;
@@ -71,11 +73,13 @@ pub use self::{
     logins::Accounts,
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     packs::{Pack, PackKind, packed},
+    points::{Passing, Points},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
     templates::{
         FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
         ScreenVerdict, TemplateView,
@@ -111,6 +115,7 @@ pub struct Parts {
     pub limits: Limits,
     pub judges: Judges,
     pub accounts: Accounts,
+    pub points: Points,
 }
 
 impl fmt::Debug for Parts {
@@ -176,6 +181,7 @@ struct Inner {
     pool: PoolCache,
     keys: KeyCache,
     accounts: Accounts,
+    points: Points,
     doors: Doors,
     in_use: InUse,
     background: Background,
@@ -214,6 +220,7 @@ impl Engine {
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             accounts: parts.accounts,
+            points: parts.points,
             doors: Doors::new(),
             background: Background::default(),
             stopping: CancellationToken::new(),

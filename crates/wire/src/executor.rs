@@ -1,5 +1,6 @@
 //! The executor contract: the JSON of `/health`, `/capabilities`, `/execute` and `/verify`.
 
+mod agent_event;
 mod contract;
 mod shape;
 mod verify;
@@ -10,6 +11,10 @@ use utoipa::ToSchema;
 
 use jurat_core::{candidate, canonical, executor, policy};
 
+pub use agent_event::{
+    AgentDecision, AgentEvent, AgentEventCallbackRequest, AgentEventCallbackResponse,
+    decode_agent_event, decode_agent_event_response,
+};
 pub use contract::{
     Acceptance, Assignment, BadPenalty, Budget, Claim, DiminishingReturns, EvidencePolicy, Explore,
     ExploreStop, Feedback, Finalize, JobContract, MaxConcurrency, Settlement, TaskContract, Verify,
@@ -39,15 +44,16 @@ pub struct CapabilitiesResponse {
     pub policies: Vec<String>,
 }
 
+/// A kernel that passes a contract on as it was given has it as a JSON value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExecuteRequest {
+pub struct ExecuteRequest<C = TaskContract> {
     pub task_id: String,
     /// Makes the call idempotent: the same id gets the same answer.
     pub execution_id: String,
     pub task_type: String,
     pub inputs: Value,
     pub profile: String,
-    pub task_contract: TaskContract,
+    pub task_contract: C,
     pub stage: Stage,
     pub attempt_id: String,
     /// Earlier decisions on the same and on similar tasks, or null.
@@ -162,6 +168,11 @@ pub struct PolicyBinding {
 pub fn decode_execute_request(mut body: Value) -> Result<ExecuteRequest, ShapeError> {
     contract::complete(&mut body);
     shape::decode(body)
+}
+
+/// Reads a whole task contract, such as one that was checked when its task was submitted.
+pub fn read_task_contract(document: &Value) -> Result<TaskContract, ShapeError> {
+    TaskContract::deserialize(document).map_err(|error| ShapeError::new("body", error.to_string()))
 }
 
 pub fn decode_execute_response(body: Value) -> Result<ExecuteResponse, ShapeError> {

@@ -11,4 +11,5 @@ mod properties;
 mod runs;
 mod schemas;
 mod select;
+mod task_runs;
 mod tasks;

@@ -1,0 +1,67 @@
+//! A run of several agents: each does one step, which is a task, and what they say becomes one
+//! result.
+//!
+//! Everything here is pure: which step is tried again and when, what the steps come to, and whether
+//! they are asked once more.
+
+mod aggregate;
+mod next;
+mod spec;
+mod tie;
+
+use std::str::FromStr;
+
+pub use self::{
+    aggregate::{Bucket, BucketName, Candidate, Outcome, Said, aggregate},
+    next::{AfterRun, AfterStep, Explored, Signal, after_run, after_step},
+    spec::{
+        AgentSpec, AggregationSpec, ConfidenceFields, MissingReputation, NullPolicy, NullStep,
+        Reexplore, ReputationUnits, RetrySpec, RunSpec, SpecError, TiePolicy, TieStep, Unresolved,
+    },
+    tie::MayReexplore,
+};
+use crate::job::words;
+
+words!(
+    /// How far a run has come.
+    RunStatus {
+        /// Its steps wait for the word to begin.
+        Created => "CREATED",
+        Queued => "QUEUED",
+        Running => "RUNNING",
+        /// It is to end, and steps are still under way.
+        Cancelling => "CANCELLING",
+        Cancelled => "CANCELLED",
+        Finalized => "FINALIZED",
+        Failed => "FAILED",
+    }
+);
+
+impl RunStatus {
+    /// Whether nothing can happen any more, unless somebody asks for it to be tried again.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Finalized | Self::Failed)
+    }
+}
+
+words!(
+    /// How far a step of a run has come.
+    StepStatus {
+        Created => "CREATED",
+        Queued => "QUEUED",
+        /// A worker has it.
+        Leased => "LEASED",
+        Succeeded => "SUCCEEDED",
+        Failed => "FAILED",
+        /// It failed, and waits to be tried again.
+        RetryWait => "RETRY_WAIT",
+        Cancelled => "CANCELLED",
+    }
+);
+
+impl StepStatus {
+    /// Whether it waits for nobody and nothing.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}

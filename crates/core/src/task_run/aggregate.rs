@@ -1,0 +1,124 @@
+//! What the agents of a run say, taken together.
+
+use std::{collections::BTreeMap, str::FromStr};
+
+use serde_json::Value;
+
+use super::{AggregationSpec, Unresolved, tie};
+use crate::{canonical::canonical, job::words};
+
+words!(
+    /// What an agent may say: what is to be done, and what is so. Each is counted for itself.
+    BucketName {
+        Decision => "decision",
+        Answer => "answer",
+    }
+);
+
+/// What one agent said in the end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    pub agent_id: String,
+    pub weight: f64,
+    pub output: Value,
+}
+
+/// A value that somebody said, and who did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// As it was said first, in the order of the agents.
+    pub value: Value,
+    /// What makes two values the same.
+    pub key: String,
+    pub agents: Vec<String>,
+    pub weight: f64,
+}
+
+/// What the agents said of one thing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bucket {
+    pub name: BucketName,
+    /// The heaviest first.
+    pub candidates: Vec<Candidate>,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The value that won, and what decided a tie where there was one.
+    Value { value: Value, decided_by: Option<&'static str> },
+    /// There is none; what was tried did not help.
+    None(Unresolved),
+    /// The agents are to be asked once more.
+    Reexplore(Unresolved),
+}
+
+impl Outcome {
+    pub const fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Value { value, .. } => Some(value),
+            Self::None(_) | Self::Reexplore(_) => None,
+        }
+    }
+}
+
+/// Counts what was said. A thing of which nobody says anything is left out, as long as somebody
+/// says something of another.
+pub fn aggregate(
+    run_id: &str,
+    said: &[Said],
+    spec: &AggregationSpec,
+    may_reexplore: tie::MayReexplore,
+) -> Vec<Bucket> {
+    let mut buckets: Vec<Bucket> = BucketName::ALL
+        .iter()
+        .map(|name| {
+            let candidates = candidates(*name, said);
+            let count = tie::Count { run_id, name: *name, candidates: &candidates, said, spec };
+            let outcome = count.outcome(may_reexplore);
+            Bucket { name: *name, candidates, outcome }
+        })
+        .collect();
+    let is_silent = |bucket: &Bucket| bucket.candidates.is_empty();
+    if !buckets.iter().all(is_silent) {
+        buckets.retain(|bucket| !is_silent(bucket));
+    }
+    buckets
+}
+
+fn candidates(name: BucketName, said: &[Said]) -> Vec<Candidate> {
+    let mut order: Vec<String> = Vec::new();
+    let mut by_key: BTreeMap<String, Candidate> = BTreeMap::new();
+    for one in said {
+        let Some((key, value)) = one.output.get(name.as_str()).and_then(keyed) else { continue };
+        let entry = by_key.entry(key.clone()).or_insert_with(|| {
+            order.push(key.clone());
+            Candidate { value, key, agents: Vec::new(), weight: 0.0 }
+        });
+        entry.agents.push(one.agent_id.clone());
+        entry.weight += one.weight;
+    }
+    let mut candidates: Vec<Candidate> =
+        order.into_iter().filter_map(|key| by_key.remove(&key)).collect();
+    // The sort is stable: of equal weight, whoever said it first stands first.
+    candidates.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+    candidates
+}
+
+/// What makes a value the same as another, and the value as it is shown. Text is compared without
+/// case and without white space around it, and keeps both.
+fn keyed(value: &Value) -> Option<(String, Value)> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => {
+            let trimmed = text.trim();
+            let shown = Value::String(trimmed.to_owned());
+            (!trimmed.is_empty()).then(|| (trimmed.to_lowercase(), shown))
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            // A mark keeps the number 1 from the text "1".
+            let text = String::from_utf8_lossy(&canonical(value)).into_owned();
+            Some((format!("\u{0}{text}"), value.clone()))
+        }
+    }
+}

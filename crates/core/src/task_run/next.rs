@@ -1,0 +1,114 @@
+//! What follows from a step that ended, and from steps that all have.
+
+use std::collections::BTreeSet;
+
+use super::{
+    Bucket, BucketName, Outcome, Reexplore, RetrySpec, RunSpec, Said, Unresolved, aggregate,
+    tie::MayReexplore,
+};
+use crate::time::Timestamp;
+
+/// Nothing is tried again sooner.
+const SHORTEST_WAIT_MS: u64 = 200;
+
+/// What becomes of a step whose attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterStep {
+    Retry { at: Timestamp },
+    Failed,
+}
+
+/// A step that failed at an attempt, counted from 1. What would fail again is not tried again.
+pub fn after_step(retry: RetrySpec, attempt: u32, is_lasting: bool, now: Timestamp) -> AfterStep {
+    if is_lasting || retry.max_attempts <= attempt {
+        return AfterStep::Failed;
+    }
+    let doublings = attempt.saturating_sub(1).min(16);
+    let wait = retry.backoff_ms.saturating_mul(1 << doublings).max(SHORTEST_WAIT_MS);
+    AfterStep::Retry { at: now.plus_millis(wait) }
+}
+
+/// What asking once more has brought so far.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Explored {
+    /// How often the agents were asked once more.
+    pub iterations: u32,
+    /// How often in a row that brought no new evidence.
+    pub without_new_evidence: u32,
+    /// Digests of all evidence that was seen.
+    pub evidence: BTreeSet<String>,
+}
+
+impl Explored {
+    /// After the agents were asked once more, and gave this evidence.
+    #[must_use]
+    pub fn after(&self, evidence: &BTreeSet<String>) -> Self {
+        let has_new = !evidence.is_subset(&self.evidence);
+        let without = if has_new { 0 } else { self.without_new_evidence.saturating_add(1) };
+        Self {
+            iterations: self.iterations.saturating_add(1),
+            without_new_evidence: without,
+            evidence: self.evidence.union(evidence).cloned().collect(),
+        }
+    }
+
+    const fn allows(&self, reexplore: Reexplore) -> bool {
+        let is_stale = reexplore.require_new_evidence
+            && reexplore.no_new_evidence_rounds < self.without_new_evidence;
+        self.iterations < reexplore.max_iterations && !is_stale
+    }
+}
+
+/// What agents that are asked once more are told, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal {
+    pub iteration: u32,
+    pub unresolved: Vec<(BucketName, Unresolved)>,
+}
+
+impl Signal {
+    /// What they are asked for.
+    pub fn kind(&self) -> &'static str {
+        let is_empty = |(_, why): &(BucketName, Unresolved)| *why == Unresolved::Empty;
+        if self.unresolved.iter().all(is_empty) { "NEED_DECISION" } else { "NEED_MORE_EVIDENCE" }
+    }
+}
+
+/// What follows when every step of a run is over.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AfterRun {
+    Finalized {
+        buckets: Vec<Bucket>,
+    },
+    /// Nobody succeeded.
+    Failed,
+    Reexplore {
+        signal: Signal,
+        buckets: Vec<Bucket>,
+    },
+}
+
+/// What the steps of a run come to. `said` has those that succeeded, in the order of the agents.
+pub fn after_run(spec: &RunSpec, said: &[Said], explored: &Explored) -> AfterRun {
+    if said.is_empty() {
+        return AfterRun::Failed;
+    }
+    let aggregation = &spec.aggregation;
+    let may = MayReexplore {
+        for_ties: explored.allows(aggregation.tie.reexplore),
+        for_nulls: explored.allows(aggregation.null.reexplore),
+    };
+    let buckets = aggregate(&spec.run_id, said, aggregation, may);
+    let unresolved: Vec<(BucketName, Unresolved)> = buckets
+        .iter()
+        .filter_map(|bucket| match bucket.outcome {
+            Outcome::Reexplore(why) => Some((bucket.name, why)),
+            Outcome::Value { .. } | Outcome::None(_) => None,
+        })
+        .collect();
+    if unresolved.is_empty() {
+        return AfterRun::Finalized { buckets };
+    }
+    let signal = Signal { iteration: explored.iterations.saturating_add(1), unresolved };
+    AfterRun::Reexplore { signal, buckets }
+}

@@ -1,0 +1,129 @@
+//! Which of the values wins, and what becomes of those that none does.
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    AggregationSpec, BucketName, Candidate, MissingReputation, NullStep, Outcome, Said, TieStep,
+    Unresolved,
+};
+
+/// Whether the agents may be asked once more, by which policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MayReexplore {
+    pub for_ties: bool,
+    pub for_nulls: bool,
+}
+
+pub(super) struct Count<'a> {
+    pub(super) run_id: &'a str,
+    pub(super) name: BucketName,
+    /// The heaviest first.
+    pub(super) candidates: &'a [Candidate],
+    pub(super) said: &'a [Said],
+    pub(super) spec: &'a AggregationSpec,
+}
+
+impl Count<'_> {
+    pub(super) fn outcome(&self, may: MayReexplore) -> Outcome {
+        let Some(first) = self.candidates.first() else {
+            return self.null(Unresolved::Empty, may);
+        };
+        let leaders: Vec<&Candidate> =
+            self.candidates.iter().filter(|it| it.weight >= first.weight).collect();
+        let quorum = usize::try_from(self.spec.quorum.unwrap_or(0)).unwrap_or(usize::MAX);
+        let most = leaders.iter().map(|it| it.agents.len()).max().unwrap_or(0);
+        let why = if most < quorum {
+            Unresolved::QuorumNull
+        } else if let [only] = leaders.as_slice() {
+            return Outcome::Value { value: only.value.clone(), decided_by: None };
+        } else {
+            Unresolved::Tie
+        };
+        if self.spec.tie.enabled_on.contains(&why) {
+            for step in &self.spec.tie.chain {
+                if *step == TieStep::Reexplore && may.for_ties {
+                    return Outcome::Reexplore(why);
+                }
+                if let Some(winner) = self.decided(*step, &leaders) {
+                    let decided_by = Some(step.as_str());
+                    return Outcome::Value { value: winner.value.clone(), decided_by };
+                }
+            }
+        }
+        self.null(why, may)
+    }
+
+    fn null(&self, why: Unresolved, may: MayReexplore) -> Outcome {
+        let policy = &self.spec.null;
+        let begins_anew = policy
+            .chain
+            .iter()
+            .take_while(|step| **step != NullStep::FinalizeNull)
+            .next()
+            .is_some();
+        if policy.enabled_on.contains(&why) && begins_anew && may.for_nulls {
+            Outcome::Reexplore(why)
+        } else {
+            Outcome::None(why)
+        }
+    }
+
+    fn decided<'a>(&self, step: TieStep, leaders: &[&'a Candidate]) -> Option<&'a Candidate> {
+        match step {
+            TieStep::Reexplore => None,
+            TieStep::ConfidenceWeighted => heaviest(leaders, |agent| self.confidence(agent)),
+            TieStep::ReputationWeighted => heaviest(leaders, |agent| self.reputation(agent)),
+            TieStep::Stochastic => self.drawn(leaders),
+        }
+    }
+
+    /// How sure an agent says it is.
+    fn confidence(&self, agent: &str) -> f64 {
+        let fields = &self.spec.tie.confidence;
+        let own = match self.name {
+            BucketName::Decision => &fields.decision,
+            BucketName::Answer => &fields.answer,
+        };
+        let output = self.said.iter().find(|it| it.agent_id == agent).map(|it| &it.output);
+        let stated = output.and_then(|output| {
+            output.get(own).or_else(|| output.get(&fields.any)).and_then(serde_json::Value::as_f64)
+        });
+        stated.unwrap_or(fields.default).clamp(0.0, 1.0)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "units are small, and only compared")]
+    fn reputation(&self, agent: &str) -> f64 {
+        let reputation = &self.spec.tie.reputation;
+        match (reputation.units.get(agent), reputation.missing) {
+            (Some(units), _) => *units as f64,
+            (None, MissingReputation::Uniform) => 1.0,
+            (None, MissingReputation::Skip) => 0.0,
+        }
+    }
+
+    /// A draw that everybody can repeat: it depends on the run and on what there is to draw from.
+    fn drawn<'a>(&self, leaders: &[&'a Candidate]) -> Option<&'a Candidate> {
+        let mut sorted: Vec<&Candidate> = leaders.to_vec();
+        sorted.sort_by(|one, other| one.key.cmp(&other.key));
+        let keys: Vec<&str> = sorted.iter().map(|it| it.key.as_str()).collect();
+        let text = format!("{}:{}:{}", self.run_id, self.name, keys.join("|"));
+        let digest = Sha256::digest(text.as_bytes());
+        let head: [u8; 8] = digest.get(..8)?.try_into().ok()?;
+        let count = u64::try_from(sorted.len()).ok().filter(|count| *count > 0)?;
+        let index = usize::try_from(u64::from_be_bytes(head) % count).ok()?;
+        let key = &sorted.get(index)?.key;
+        leaders.iter().find(|it| it.key == *key).copied()
+    }
+}
+
+/// The one candidate whose agents weigh the most; none when there are several.
+fn heaviest<'a>(leaders: &[&'a Candidate], weight: impl Fn(&str) -> f64) -> Option<&'a Candidate> {
+    let total = |it: &Candidate| it.agents.iter().map(|agent| weight(agent)).sum::<f64>();
+    let mut weighed: Vec<(f64, &Candidate)> = leaders.iter().map(|it| (total(it), *it)).collect();
+    weighed.sort_by(|one, other| other.0.total_cmp(&one.0));
+    match weighed.as_slice() {
+        [first, second, ..] if first.0 > second.0 => Some(first.1),
+        [only] => Some(only.1),
+        _ => None,
+    }
+}

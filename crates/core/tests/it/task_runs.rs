@@ -1,0 +1,269 @@
+//! Runs of several agents: what they say becomes one result, and what cannot is asked once more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jurat_core::{
+    task_run::{
+        AfterRun, AfterStep, AgentSpec, AggregationSpec, Bucket, BucketName, Explored,
+        MayReexplore, MissingReputation, NullStep, Outcome, RetrySpec, RunSpec, Said, TieStep,
+        Unresolved, after_run, after_step, aggregate,
+    },
+    time::Timestamp,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn said(agent: &str, output: Value) -> Said {
+    Said { agent_id: agent.to_owned(), weight: 1.0, output }
+}
+
+fn answers(values: &[&str]) -> Vec<Said> {
+    let one = |(index, value): (usize, &&str)| said(&format!("a{index}"), json!({"answer": value}));
+    values.iter().enumerate().map(one).collect()
+}
+
+fn agent(id: &str) -> AgentSpec {
+    AgentSpec {
+        agent_id: id.to_owned(),
+        executor: "rt".to_owned(),
+        profile: "default".to_owned(),
+        prompt: "what is so?".to_owned(),
+        weight: 1.0,
+        priority: 0,
+        contract: json!({}),
+    }
+}
+
+fn spec(aggregation: AggregationSpec) -> RunSpec {
+    RunSpec {
+        run_id: "r1".to_owned(),
+        task_type: "swarm".to_owned(),
+        shared_inputs: json!({}),
+        agents: vec![agent("a0"), agent("a1"), agent("a2")],
+        contract: json!({}),
+        retry: RetrySpec::default(),
+        aggregation,
+    }
+}
+
+fn final_buckets(after: AfterRun) -> Vec<Bucket> {
+    let ended = match after {
+        AfterRun::Finalized { buckets } => Ok(buckets),
+        after @ (AfterRun::Failed | AfterRun::Reexplore { .. }) => Err(after),
+    };
+    ended.unwrap()
+}
+
+fn value(buckets: &[Bucket], name: BucketName) -> Option<&Value> {
+    buckets.iter().find(|bucket| bucket.name == name)?.outcome.value()
+}
+
+#[test]
+fn the_answer_of_most_wins_and_keeps_its_case() {
+    let said = answers(&["Paris", " paris ", "London"]);
+    let after = after_run(&spec(AggregationSpec::default()), &said, &Explored::default());
+    let buckets = final_buckets(after);
+    assert_eq!(value(&buckets, BucketName::Answer), Some(&json!("Paris")));
+    assert_eq!(buckets[0].candidates[0].agents, ["a0", "a1"]);
+}
+
+#[test]
+fn agents_that_say_only_an_answer_are_not_asked_again() {
+    let said = answers(&["yes", "yes", "yes"]);
+    let after = after_run(&spec(AggregationSpec::default()), &said, &Explored::default());
+    let buckets = final_buckets(after);
+    assert_eq!(buckets.len(), 1, "nobody spoke of a decision");
+}
+
+#[test]
+fn the_heavier_word_wins_over_the_more_frequent_one() {
+    let mut said = answers(&["no", "no", "yes"]);
+    said[2].weight = 3.0;
+    let buckets = aggregate("r1", &said, &AggregationSpec::default(), MayReexplore::default());
+    assert_eq!(value(&buckets, BucketName::Answer), Some(&json!("yes")));
+}
+
+#[test]
+fn a_quorum_counts_agents_and_not_their_weight() {
+    let mut said = answers(&["yes", "no"]);
+    said[0].weight = 100.0;
+    let aggregation = AggregationSpec { quorum: Some(2), ..AggregationSpec::default() };
+    let buckets = aggregate("r1", &said, &aggregation, MayReexplore::default());
+    assert_eq!(buckets[0].outcome, Outcome::None(Unresolved::QuorumNull));
+}
+
+#[test]
+fn a_number_is_not_the_text_that_looks_like_it() {
+    let said = [said("a", json!({"answer": 1})), said("b", json!({"answer": "1"}))];
+    let buckets = aggregate("r", &said, &AggregationSpec::default(), MayReexplore::default());
+    assert_eq!(buckets[0].candidates.len(), 2);
+}
+
+#[test]
+fn a_draw_is_the_same_for_everybody_who_makes_it() {
+    let said = answers(&["Yes", "No"]);
+    let drawn = |run: &str| {
+        let buckets = aggregate(run, &said, &AggregationSpec::default(), MayReexplore::default());
+        buckets[0].outcome.clone()
+    };
+    assert_eq!(drawn("r1"), drawn("r1"));
+    // The first eight bytes of SHA-256("r1:answer:no|yes"), as a number, are even or odd.
+    let digest = jurat_core::canonical::digest(b"r1:answer:no|yes");
+    let head = u64::from_str_radix(&digest.trim_start_matches("sha256:")[..16], 16).unwrap();
+    let expected = if head.is_multiple_of(2) { "No" } else { "Yes" };
+    let decided_by = Some("STOCHASTIC");
+    assert_eq!(drawn("r1"), Outcome::Value { value: json!(expected), decided_by });
+    let all: BTreeSet<String> =
+        (0..32).map(|run| drawn(&format!("r{run}")).value().unwrap().to_string()).collect();
+    assert_eq!(all.len(), 2, "runs differ in what they draw");
+}
+
+#[test]
+fn a_tie_is_decided_by_who_is_surer() {
+    let mut aggregation = AggregationSpec::default();
+    aggregation.tie.chain = vec![TieStep::ConfidenceWeighted, TieStep::Stochastic];
+    let sure = [
+        said("a", json!({"answer": "yes", "confidence": 0.4})),
+        said("b", json!({"answer": "no", "answer_confidence": 0.9, "confidence": 0.1})),
+    ];
+    let buckets = aggregate("r", &sure, &aggregation, MayReexplore::default());
+    let decided_by = Some("CONFIDENCE_WEIGHTED");
+    assert_eq!(buckets[0].outcome, Outcome::Value { value: json!("no"), decided_by });
+}
+
+#[test]
+fn a_tie_is_decided_by_whoever_has_the_better_name() {
+    let mut aggregation = AggregationSpec::default();
+    aggregation.tie.chain = vec![TieStep::ReputationWeighted];
+    aggregation.tie.reputation.units = BTreeMap::from([("a1".to_owned(), 5)]);
+    let said = answers(&["yes", "no"]);
+    let decided = |aggregation: &AggregationSpec| {
+        aggregate("r", &said, aggregation, MayReexplore::default())[0].outcome.clone()
+    };
+    let decided_by = Some("REPUTATION_WEIGHTED");
+    assert_eq!(decided(&aggregation), Outcome::Value { value: json!("no"), decided_by });
+    aggregation.tie.reputation.units.clear();
+    assert_eq!(decided(&aggregation), Outcome::None(Unresolved::Tie));
+    aggregation.tie.reputation.missing = MissingReputation::Uniform;
+    assert_eq!(decided(&aggregation), Outcome::None(Unresolved::Tie), "both have one unit");
+}
+
+#[test]
+fn a_tie_is_explored_once_more_and_then_drawn() {
+    let mut aggregation = AggregationSpec::default();
+    aggregation.tie.chain = vec![TieStep::Reexplore, TieStep::Stochastic];
+    let (spec, said) = (spec(aggregation), answers(&["yes", "no"]));
+    let first = after_run(&spec, &said, &Explored::default());
+    let AfterRun::Reexplore { signal, .. } = first else { panic!("{first:?}") };
+    assert_eq!((signal.iteration, signal.kind()), (1, "NEED_MORE_EVIDENCE"));
+    assert_eq!(signal.unresolved, [(BucketName::Answer, Unresolved::Tie)]);
+    let explored = Explored::default().after(&BTreeSet::new());
+    let buckets = final_buckets(after_run(&spec, &said, &explored));
+    assert!(value(&buckets, BucketName::Answer).is_some());
+}
+
+#[test]
+fn asking_again_ends_when_it_brings_no_new_evidence() {
+    let mut aggregation = AggregationSpec::default();
+    aggregation.tie.chain = vec![TieStep::Reexplore];
+    aggregation.tie.reexplore.max_iterations = 8;
+    aggregation.null.chain = vec![NullStep::FinalizeNull];
+    let (spec, said) = (spec(aggregation), answers(&["yes", "no"]));
+    let evidence = |digest: &str| BTreeSet::from([digest.to_owned()]);
+    let mut explored = Explored::default();
+    for digest in ["d1", "d2", "d2"] {
+        let after = after_run(&spec, &said, &explored);
+        assert!(matches!(after, AfterRun::Reexplore { .. }), "{digest}: {after:?}");
+        explored = explored.after(&evidence(digest));
+    }
+    assert_eq!(explored.without_new_evidence, 1);
+    explored = explored.after(&evidence("d1"));
+    let buckets = final_buckets(after_run(&spec, &said, &explored));
+    assert_eq!(buckets[0].outcome, Outcome::None(Unresolved::Tie));
+}
+
+#[test]
+fn silence_is_asked_about_once_and_then_accepted() {
+    let spec = spec(AggregationSpec::default());
+    let said = [said("a0", json!({"note": "I do not know"}))];
+    let first = after_run(&spec, &said, &Explored::default());
+    let AfterRun::Reexplore { signal, .. } = first else { panic!("{first:?}") };
+    assert_eq!(signal.kind(), "NEED_DECISION");
+    let explored = Explored::default().after(&BTreeSet::new());
+    let buckets = final_buckets(after_run(&spec, &said, &explored));
+    assert_eq!(buckets.len(), 2);
+    assert!(buckets.iter().all(|it| it.outcome == Outcome::None(Unresolved::Empty)));
+}
+
+#[test]
+fn a_run_in_which_nobody_succeeds_fails() {
+    let after = after_run(&spec(AggregationSpec::default()), &[], &Explored::default());
+    assert_eq!(after, AfterRun::Failed);
+}
+
+#[test]
+fn a_step_is_tried_again_after_twice_the_time() {
+    let now = Timestamp::from_millis(1_000);
+    let retry = RetrySpec { max_attempts: 3, backoff_ms: 500 };
+    let at = |millis| AfterStep::Retry { at: Timestamp::from_millis(millis) };
+    assert_eq!(after_step(retry, 1, false, now), at(1_500));
+    assert_eq!(after_step(retry, 2, false, now), at(2_000));
+    assert_eq!(after_step(retry, 3, false, now), AfterStep::Failed);
+    assert_eq!(after_step(retry, 1, true, now), AfterStep::Failed, "it would fail again");
+    let hasty = RetrySpec { max_attempts: 2, backoff_ms: 0 };
+    assert_eq!(after_step(hasty, 1, false, now), at(1_200));
+}
+
+#[test]
+fn what_is_wrong_with_a_run_is_named() {
+    let mut wrong = spec(AggregationSpec { quorum: Some(4), ..AggregationSpec::default() });
+    wrong.run_id = "a/b".to_owned();
+    wrong.agents[1].agent_id = "a0".to_owned();
+    wrong.agents[1].prompt = " ".to_owned();
+    wrong.agents[2].weight = f64::NAN;
+    wrong.retry.max_attempts = 0;
+    let fields: Vec<String> = wrong.check().into_iter().map(|error| error.field).collect();
+    assert_eq!(
+        fields,
+        [
+            "run_id",
+            "agents.1.agent_id",
+            "agents.1.prompt",
+            "agents.2.weight",
+            "retry.max_attempts",
+            "aggregation.quorum"
+        ]
+    );
+    assert_eq!(spec(AggregationSpec::default()).check(), []);
+    let mut empty = spec(AggregationSpec::default());
+    empty.agents.clear();
+    assert_eq!(empty.check()[0].field, "agents");
+}
+
+proptest! {
+    /// Who speaks first changes nothing of what wins.
+    #[test]
+    fn the_order_of_the_agents_does_not_decide(
+        values in proptest::collection::vec((0_u8..4, 0_u8..5), 1..9),
+        turn in 0_usize..8,
+    ) {
+        let said: Vec<Said> = values
+            .iter()
+            .enumerate()
+            .map(|(index, (value, weight))| Said {
+                agent_id: format!("a{index}"),
+                weight: f64::from(*weight),
+                output: json!({"answer": format!("v{value}")}),
+            })
+            .collect();
+        let mut turned = said.clone();
+        let len = turned.len();
+        turned.rotate_left(turn % len);
+        let spec = AggregationSpec::default();
+        let one = aggregate("r", &said, &spec, MayReexplore::default());
+        let other = aggregate("r", &turned, &spec, MayReexplore::default());
+        prop_assert_eq!(&one[0].outcome, &other[0].outcome);
+        let counted: usize = one[0].candidates.iter().map(|it| it.agents.len()).sum();
+        prop_assert_eq!(counted, said.len(), "everybody is counted once");
+    }
+}
