@@ -3,6 +3,7 @@
 mod agent_event;
 mod contract;
 mod shape;
+mod terms;
 mod verify;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ pub use contract::{
     Vote,
 };
 pub use shape::ShapeError;
+pub use terms::{USUAL_BACKOFF_MS, USUAL_REPEATS, USUAL_RETRIES};
 pub use verify::{VerificationStatus, VerifyRequest, VerifyResponse, verify_request_bytes};
 
 /// What `GET /health` says. Any 2xx means well; the body is for people.
