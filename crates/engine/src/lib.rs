@@ -54,7 +54,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::{
-    Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement, Offered,
+    Change, Changed, Deployment, FileRead, Forked, Granting, Learned, Left, Lineage, Measurement,
+    Offered, TaskCandidate, TaskEvent, TaskKey, Position as TaskPosition, TaskRecord, TaskSubmitted, TaskSummary,
     Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
     Upstream, VersionSummary, WorkflowView,
 };
@@ -79,6 +80,7 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    task::{Panel as TaskPanel, TaskDecision, TaskQuery},
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
     templates::{
         FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
@@ -98,6 +100,7 @@ use self::{
     logins::Doors,
     pool::PoolCache,
     pressure::Pressure,
+    task::{Followers, UnderWay as DrivenTasks},
     under_way::UnderWay,
 };
 
@@ -143,6 +146,10 @@ pub struct Limits {
     pub anonymous_grant_micros: i64,
     /// What all callers without a key may spend in a day together, in micro-credits.
     pub anonymous_day_micros: i64,
+    /// Tasks that this node drives at a time; more wait for their turn.
+    pub tasks: usize,
+    /// Tasks of an account that are not over; more are refused.
+    pub open_tasks: u32,
 }
 
 impl Default for Limits {
@@ -156,6 +163,8 @@ impl Default for Limits {
             lag: Some(Duration::from_millis(2)),
             anonymous_grant_micros: 100_000,
             anonymous_day_micros: 1_000_000,
+            tasks: 256,
+            open_tasks: 10_000,
         }
     }
 }
@@ -185,6 +194,9 @@ struct Inner {
     doors: Doors,
     in_use: InUse,
     background: Background,
+    /// The tasks that are driven on this node.
+    driven: DrivenTasks,
+    followers: Followers,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -200,6 +212,7 @@ impl fmt::Debug for Engine {
 impl Engine {
     pub fn new(parts: Parts) -> Self {
         let node = NodeId::new(parts.clock.now(), parts.clock.bits());
+        let stopping = CancellationToken::new();
         let metrics = Metrics::new(&parts.store.load(), parts.clock.now());
         let pressure = Pressure::new(metrics.writes());
         let inner = Inner {
@@ -223,7 +236,9 @@ impl Engine {
             points: parts.points,
             doors: Doors::new(),
             background: Background::default(),
-            stopping: CancellationToken::new(),
+            driven: DrivenTasks::until(stopping.clone()),
+            followers: Followers::default(),
+            stopping,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -242,6 +257,8 @@ impl Engine {
 
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
+        // Tasks are given up, so that others take them over at once.
+        self.stop_rounds();
         self.inner.background.shutdown().await;
         if let Err(error) = self.key_uses_write().await {
             tracing::warn!(error = %error, "could not note when keys were last used");

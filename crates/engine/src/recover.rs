@@ -63,6 +63,7 @@ impl Engine {
         });
         self.prune_again_and_again();
         self.watch_for_changes();
+        self.drive_tasks();
         Ok(())
     }
 

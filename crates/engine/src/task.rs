@@ -4,20 +4,29 @@
 //! is kept, the `Hands` are those who work for it, `drive` brings it forward, and `schedule` says when.
 
 mod answer;
+mod asks;
 mod call;
 mod cancel;
 mod choose;
 mod desk;
 mod draft;
 mod drive;
+mod followers;
 mod hands;
+mod keep;
+mod knowledge;
+mod operations;
+mod panel;
 mod schedule;
+mod submit;
 mod walk;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-use jurat_core::{id::AccountId, task::Task};
-use jurat_wire::executor::TaskContract;
+use jurat_core::task::Task;
+use serde_json::Value;
+
+pub use jurat_store::TaskKey;
 
 pub use self::{
     cancel::cancel,
@@ -25,33 +34,11 @@ pub use self::{
     desk::{Append, Appended, Candidacy, Desk, DeskError, Due, Remembered, Sealed},
     drive::{Driver, Left, Signals},
     hands::{Failure, Hands, Made, ProposeOrder, Verdict, VerifyOrder},
+    operations::{TaskDecision, TaskQuery},
+    panel::Panel,
     schedule::{Schedule, UnderWay},
 };
-
-/// Which task: its caller chose the name, and it is unique in the account.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TaskKey {
-    pub account: AccountId,
-    pub id: String,
-}
-
-impl fmt::Display for TaskKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.id)
-    }
-}
-
-/// Who may work for a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Panel {
-    /// Executors that propose.
-    pub executors: Vec<String>,
-    /// Executors that verify.
-    pub verifiers: Vec<String>,
-    pub profile: String,
-    /// Whether this node votes as well, because the others are too few for the quorum.
-    pub has_node: bool,
-}
+pub(crate) use self::followers::Followers;
 
 /// A task as the desk keeps it.
 #[derive(Debug, Clone)]
@@ -59,6 +46,6 @@ pub struct Filed {
     pub task: Task,
     /// How many events made it.
     pub seq: u64,
-    pub contract: Arc<TaskContract>,
+    pub contract: Arc<Value>,
     pub panel: Panel,
 }

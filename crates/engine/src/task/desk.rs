@@ -5,7 +5,7 @@ use std::future::Future;
 use jurat_core::{
     candidate::Candidate,
     id::RoundId,
-    task::{Ballot, Event, Task},
+    task::{Ballot, Event, Task, Weigher},
     time::Timestamp,
 };
 
@@ -74,6 +74,8 @@ pub struct Append {
     pub due_at: Option<Timestamp>,
     pub candidate: Option<Candidacy>,
     pub ballot: Option<Sealed>,
+    /// How often each voter is right, as far as that is known.
+    pub known: Weigher,
 }
 
 /// A candidate that comes with its event.

@@ -100,6 +100,7 @@ impl<'a> Draft<'a> {
             task: self.task,
             candidate: self.candidate,
             ballot: self.ballot,
+            known: self.known.clone(),
         };
         (append, self.starts)
     }

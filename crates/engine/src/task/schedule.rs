@@ -30,6 +30,11 @@ pub struct UnderWay {
 }
 
 impl UnderWay {
+    /// Ends when the token is cancelled.
+    pub fn until(stop: CancellationToken) -> Self {
+        Self { stop, ..Self::default() }
+    }
+
     /// Tells the driver of a task, if it is on this node, that somebody else wrote to it.
     pub fn tell(&self, key: &TaskKey) {
         if let Some(signals) = self.lock().get(key) {
@@ -191,4 +196,28 @@ fn millis(span: Duration) -> u64 {
 /// From now until then, in whole milliseconds and never too short.
 fn span(now: Timestamp, until: Timestamp) -> Duration {
     Duration::from_millis(until.millis_since(now) + 1)
+}
+
+/// How long a node sleeps at the most: others may have brought work to the same store.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+impl crate::Engine {
+    /// Drives the tasks of the store until this node ends.
+    pub(crate) fn drive_tasks(&self) {
+        let engine = self.clone();
+        let _driving = self.inner.background.spawn(async move {
+            let desk = super::keep::StoreDesk { engine: engine.clone() };
+            let hands = super::asks::StepHands { engine: engine.clone() };
+            let node = engine.inner.node.to_string();
+            let driver =
+                Driver { desk: &desk, hands: &hands, clock: &*engine.inner.clock, node: &node };
+            let schedule = Schedule {
+                driver: &driver,
+                under_way: &engine.inner.driven,
+                at_once: engine.inner.limits.tasks,
+                longest_sleep: LONGEST_SLEEP,
+            };
+            schedule.run().await;
+        });
+    }
 }

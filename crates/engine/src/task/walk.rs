@@ -38,7 +38,6 @@ pub(super) struct Walk<'a, D, H> {
     /// Whether others may have written since.
     is_stale: bool,
     workers: Vec<Worker>,
-    known: Weigher,
     calls: FuturesUnordered<BoxFuture<'a, Finished>>,
     /// The claims of the calls, and when each is to be renewed.
     held: BTreeMap<u64, Timestamp>,
@@ -59,7 +58,6 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             filed,
             is_stale: false,
             workers: Vec::new(),
-            known: Weigher::new(),
             calls: FuturesUnordered::new(),
             held: BTreeMap::new(),
             finished: Vec::new(),
@@ -185,7 +183,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             match finished.note(draft) {
                 Ok(()) => kept.push((finished, true)),
                 Err(refusal) => {
-                    tracing::debug!(task.id = %self.key, %refusal, "an answer came too late");
+                    tracing::debug!(task.id = %self.key.id, %refusal, "an answer came too late");
                     self.late.extend(finished.into_late());
                 }
             }
@@ -269,7 +267,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             }
             Ok(Appended::Stale) => self.is_stale = true,
             Err(error) => {
-                tracing::debug!(task.id = %self.key, error = %error, "written or not, nobody knows");
+                tracing::debug!(task.id = %self.key.id, error = %error, "written or not, nobody knows");
                 self.unsure.extend(starts);
                 self.is_stale = true;
             }

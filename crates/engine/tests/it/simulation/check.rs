@@ -54,7 +54,7 @@ pub(super) fn check(world: &World) -> Result<Report, String> {
     }
     for (key, kept) in &shelf.tasks {
         let asked = calls.iter().filter(|call| call.task == *key).count();
-        check_task(key, kept, asked).map_err(|wrong| format!("{key}: {wrong}"))?;
+        check_task(key, kept, asked).map_err(|wrong| format!("{}: {wrong}", key.id))?;
         let is_final = kept.events.iter().any(|(_, it)| matches!(it, Event::Finalized { .. }));
         let is_two = |it: &&(Timestamp, Event)| matches!(it.1, Event::Equivocated { .. });
         report.tasks += 1;

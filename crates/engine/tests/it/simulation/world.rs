@@ -20,8 +20,6 @@ use jurat_engine::{
         Driver, Filed, Panel, ProposeOrder, Schedule, TaskKey, UnderWay, VerifyOrder, cancel,
     },
 };
-use jurat_wire::executor::{JobContract, TaskContract};
-use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
@@ -141,7 +139,7 @@ impl World {
     pub(super) fn story(&self) -> String {
         let shelf = self.shelf.lock().unwrap();
         let line = |key: &TaskKey, at: &Timestamp, event: &Event| {
-            format!("{:>6} {key} {event:?}\n", at.millis_since(BEGINNING))
+            format!("{:>6} {} {event:?}\n", at.millis_since(BEGINNING), key.id)
         };
         let tasks = shelf.tasks.iter();
         tasks
@@ -164,7 +162,7 @@ impl World {
             filed: Filed {
                 task: Task::created(&key.id, order.terms, now),
                 seq: 1,
-                contract: Arc::new(contract(&key)),
+                contract: Arc::default(),
                 panel: Panel {
                     executors: Vec::new(),
                     verifiers: Vec::new(),
@@ -185,24 +183,6 @@ impl World {
         // The caller goes on until it is told how it ended.
         while cancel(&desk, &clock, &key, "enough").await.is_err() {}
     }
-}
-
-fn contract(key: &TaskKey) -> TaskContract {
-    TaskContract::for_job(JobContract {
-        task_id: key.id.clone(),
-        task_type: "swarm".to_owned(),
-        inputs: json!({}),
-        output_schema: json!({}),
-        timeout_ms: 1_000,
-        max_steps: 10,
-        policy: jurat_core::policy::PolicyBinding {
-            policy_id: "vp.schema_only.v1".to_owned(),
-            policy_version: "1".to_owned(),
-            policy_hash: String::new(),
-            policy_params: json!({}),
-        },
-        expiry_ms: 0,
-    })
 }
 
 /// The clock of a node, which goes a little wrong.
