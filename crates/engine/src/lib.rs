@@ -12,6 +12,7 @@ mod devices;
 mod doctor;
 mod error;
 pub mod evaluation;
+mod evidence;
 mod executors;
 mod fan_out;
 mod idempotency;
@@ -37,6 +38,7 @@ mod signature;
 mod step;
 mod stop;
 pub mod task;
+mod task_reads;
 mod teams;
 mod templates;
 pub mod trace;
@@ -54,10 +56,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::{
-    Change, Changed, Deployment, FileRead, Forked, Granting, Learned, Left, Lineage, Measurement,
-    Offered, TaskCandidate, TaskEvent, TaskKey, Position as TaskPosition, TaskRecord, TaskSubmitted, TaskSummary,
+    Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement, Offered,
     Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
     Upstream, VersionSummary, WorkflowView,
+};
+pub use jurat_store::{
+    Position as TaskPosition, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
 };
 
 pub use self::{
@@ -80,8 +84,9 @@ pub use self::{
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
-    task::{Panel as TaskPanel, TaskDecision, TaskQuery},
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
+    task::Panel as TaskPanel,
+    task_reads::{TaskDecision, TaskQuery},
     templates::{
         FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
         ScreenVerdict, TemplateView,
@@ -186,6 +191,8 @@ struct Inner {
     limits: Limits,
     bench: Bench,
     rounds: Arc<Semaphore>,
+    /// Places for fetching documents.
+    fetches: Semaphore,
     under_way: Arc<UnderWay>,
     pool: PoolCache,
     keys: KeyCache,
@@ -227,6 +234,7 @@ impl Engine {
             node_key: parts.node_key,
             secrets: parts.secrets,
             rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
+            fetches: Semaphore::new(evidence::FETCHES),
             under_way: Arc::default(),
             limits: parts.limits,
             bench: Bench::new(parts.judges),

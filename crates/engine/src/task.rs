@@ -34,7 +34,6 @@ pub use self::{
     desk::{Append, Appended, Candidacy, Desk, DeskError, Due, Remembered, Sealed},
     drive::{Driver, Left, Signals},
     hands::{Failure, Hands, Made, ProposeOrder, Verdict, VerifyOrder},
-    operations::{TaskDecision, TaskQuery},
     panel::Panel,
     schedule::{Schedule, UnderWay},
 };

@@ -1,5 +1,6 @@
 //! The engine under faults: nodes that stop, stores that fail, executors that come and go.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod crash;
 mod health;
@@ -8,4 +9,5 @@ mod overload;
 mod postgres;
 mod schema_bombs;
 mod simulation;
+mod steps;
 mod unreliable_store;
