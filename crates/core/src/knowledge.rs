@@ -93,7 +93,9 @@ mod tests {
     #[test]
     fn the_same_words_are_alike_and_others_are_not() {
         let first = words("Summarize the key risks of the plan");
-        assert!((first.similarity(&words("of the plan, THE key risks: summarize!")) - 1.0).abs() < 1e-9);
+        assert!(
+            (first.similarity(&words("of the plan, THE key risks: summarize!")) - 1.0).abs() < 1e-9
+        );
         let like = first.similarity(&words("Summarize the key risks of the merger"));
         assert!((0.8..1.0).contains(&like), "{like}");
         assert!(first.similarity(&words("Translate a poem")).abs() < 1e-9);

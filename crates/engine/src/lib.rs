@@ -64,6 +64,16 @@ pub use jurat_store::{
     Position as TaskPosition, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
 };
 
+use self::{
+    background::Background,
+    judge::Bench,
+    keys::{InUse, KeyCache},
+    logins::Doors,
+    pool::PoolCache,
+    pressure::Pressure,
+    task::{Followers, UnderWay as DrivenTasks},
+    under_way::UnderWay,
+};
 pub use self::{
     begun::Begun,
     clock::{Clock, SystemClock},
@@ -97,16 +107,6 @@ pub use self::{
         VersionList,
     },
     workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
-};
-use self::{
-    background::Background,
-    judge::Bench,
-    keys::{InUse, KeyCache},
-    logins::Doors,
-    pool::PoolCache,
-    pressure::Pressure,
-    task::{Followers, UnderWay as DrivenTasks},
-    under_way::UnderWay,
 };
 
 /// Finds the value of a named secret, such as an environment variable.

@@ -28,6 +28,7 @@ use serde_json::Value;
 
 pub use jurat_store::TaskKey;
 
+pub(crate) use self::followers::Followers;
 pub use self::{
     cancel::cancel,
     choose::Worker,
@@ -37,7 +38,6 @@ pub use self::{
     panel::Panel,
     schedule::{Schedule, UnderWay},
 };
-pub(crate) use self::followers::Followers;
 
 /// A task as the desk keeps it.
 #[derive(Debug, Clone)]

@@ -48,12 +48,12 @@ impl Hands for StepHands {
 
     async fn propose(&self, order: ProposeOrder) -> Result<Made, Failure> {
         let ProposeOrder { key, filed, executor, execution_id, within } = order;
-        let hits = self.engine.inner.store.tasks().knowledge_hits(
-            &Behalf::Account(key.account.clone()),
-            &knowledge::asked(&key.account, &filed.contract, (EXACT_HITS, knowledge::LOOKED_THROUGH)),
-        );
+        let behalf = Behalf::Account(key.account.clone());
+        let counts = (EXACT_HITS, knowledge::LOOKED_THROUGH);
+        let asked = knowledge::asked(&key.account, &filed.contract, counts);
+        let hits = self.engine.inner.store.tasks().knowledge_hits(&behalf, &asked).await;
         // Without what is remembered an executor can work as well.
-        let hits = hits.await.unwrap_or_default();
+        let hits = hits.unwrap_or_default();
         let refused: Vec<String> = filed.task.blacklist.iter().cloned().collect();
         let step = StepOrder {
             task_id: key.id.clone(),

@@ -13,10 +13,7 @@ use super::{Filed, TaskKey};
 
 /// Where tasks are kept. Each method is one transaction.
 pub trait Desk: Send + Sync {
-    fn load(
-        &self,
-        key: &TaskKey,
-    ) -> impl Future<Output = Result<Option<Filed>, DeskError>> + Send;
+    fn load(&self, key: &TaskKey) -> impl Future<Output = Result<Option<Filed>, DeskError>> + Send;
 
     /// Writes events and what came with them, if the task has as many as the writer knew of.
     ///

@@ -9,16 +9,11 @@ use super::{DeskError, Filed, TaskKey, Worker};
 /// Who does the work. A call that fails is no verdict: it says why, and that is all.
 pub trait Hands: Send + Sync {
     /// All of the panel, as they are now. An error says nothing about them.
-    fn workers(
-        &self,
-        filed: &Filed,
-    ) -> impl Future<Output = Result<Vec<Worker>, DeskError>> + Send;
+    fn workers(&self, filed: &Filed)
+    -> impl Future<Output = Result<Vec<Worker>, DeskError>> + Send;
 
     /// Lets an executor propose.
-    fn propose(
-        &self,
-        order: ProposeOrder,
-    ) -> impl Future<Output = Result<Made, Failure>> + Send;
+    fn propose(&self, order: ProposeOrder) -> impl Future<Output = Result<Made, Failure>> + Send;
 
     /// Lets an executor, or this node, verify.
     fn verify(&self, order: VerifyOrder) -> impl Future<Output = Result<Verdict, Failure>> + Send;

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use jurat_core::{
-    candidate::Candidate,
-    task::Event,
-    time::Timestamp,
-};
+use jurat_core::{candidate::Candidate, task::Event, time::Timestamp};
 use jurat_store::{
     AppendRefused, AppendedWith, Behalf, StoreError, TaskAppend, TaskBallot, TaskCandidate,
     TaskRecord, TaskTake, Written,
@@ -36,9 +32,7 @@ impl Desk for StoreDesk {
         let key = append.key.clone();
         let append = self.fill(append).await?;
         inner.points.pass("task_append_before");
-        let writing = async {
-            inner.store.tasks().task_append(&behalf(&key), &append, None).await
-        };
+        let writing = async { inner.store.tasks().task_append(&behalf(&key), &append, None).await };
         let written = inner.metrics.write("task_append", writing).await;
         inner.points.pass("task_append_after");
         match written.map_err(|error| trouble(&error))? {

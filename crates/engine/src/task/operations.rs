@@ -54,10 +54,10 @@ impl Engine {
             at: now,
             most_open: self.inner.limits.open_tasks,
         };
-        let tasks = self.inner.store.tasks();
+        let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
             .write_once(caller, keyed.as_ref(), async |once| {
-                let writing = tasks.task_submit(&behalf(caller), &submit, once);
+                let writing = tasks.task_submit(&behalf, &submit, once);
                 self.inner.metrics.write("task_submit", writing).await
             })
             .await?;

@@ -11,7 +11,11 @@ use jurat_guard::bounded::{RefusedPolicy, RefusedSchema};
 use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
 
 use super::Panel;
-use crate::{Engine, EngineError, places::JUDGE_PREFIX, pool::{PoolView, Standings}};
+use crate::{
+    Engine, EngineError,
+    places::JUDGE_PREFIX,
+    pool::{PoolView, Standings},
+};
 
 const USUAL_PROFILE: &str = "default";
 
@@ -76,9 +80,8 @@ impl Engine {
     ) -> Result<Panel, EngineError> {
         let profile = order.profile.clone().unwrap_or_else(|| USUAL_PROFILE.to_owned());
         for (field, names) in [("executors", &order.executors), ("verifiers", &order.verifiers)] {
-            let is_unknown = |name: &&String| {
-                !view.pool.executors.contains_key(*name) && !self.is_judge(name)
-            };
+            let is_unknown =
+                |name: &&String| !view.pool.executors.contains_key(*name) && !self.is_judge(name);
             if let Some(name) = names.iter().find(is_unknown) {
                 return Err(wrong_field(field, format!("names `{name}`, which is not registered")));
             }
@@ -100,8 +103,7 @@ impl Engine {
         } else {
             order.executors.clone()
         };
-        let able: Vec<String> =
-            asked.iter().filter(|it| declaring.both(it)).cloned().collect();
+        let able: Vec<String> = asked.iter().filter(|it| declaring.both(it)).cloned().collect();
         if able.is_empty() {
             return Err(declaring.refusal(&asked));
         }

@@ -188,7 +188,8 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 }
             }
         }
-        self.finished = kept.into_iter().map(|(it, is_noted)| Finished { is_noted, ..it }).collect();
+        self.finished =
+            kept.into_iter().map(|(it, is_noted)| Finished { is_noted, ..it }).collect();
     }
 
     fn renew(&mut self, draft: &mut Draft<'_>) {

@@ -77,7 +77,8 @@ impl Plan {
         let mut chance = Chance::new(seed.wrapping_mul(0x5851_F42D_4C95_7F2D) ^ 0x1405_7B7E);
         let weather = if seed.is_multiple_of(4) { Weather::Calm } else { Weather::Storm };
         let is_storm = weather == Weather::Storm;
-        let some = |chance: &mut Chance, most: u64| if is_storm { chance.between(0, most) } else { 0 };
+        let some =
+            |chance: &mut Chance, most: u64| if is_storm { chance.between(0, most) } else { 0 };
         let count = if is_storm { chance.between(1, 5) } else { chance.between(4, 6) };
         let executors = (0..count).map(|index| character(&mut chance, index, is_storm)).collect();
         let nodes = (0..chance.between(1, 3)).map(|_| mishaps(&mut chance, is_storm)).collect();

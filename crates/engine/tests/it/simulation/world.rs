@@ -16,9 +16,7 @@ use jurat_core::{
 };
 use jurat_engine::{
     Clock,
-    task::{
-        Driver, Filed, Panel, ProposeOrder, Schedule, TaskKey, UnderWay, VerifyOrder, cancel,
-    },
+    task::{Driver, Filed, Panel, ProposeOrder, Schedule, TaskKey, UnderWay, VerifyOrder, cancel},
 };
 use tokio::time::Instant;
 
