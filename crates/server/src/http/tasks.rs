@@ -38,9 +38,10 @@ pub(super) async fn submit(
     Json(body): Json,
 ) -> Answer {
     let submission = tasks::decode_submit(&body, engine.clock().now())?;
-    let keyed = repeatable.keyed("task_submit", &body, StatusCode::CREATED, |it: &TaskSubmitted| {
-        json!(tasks::body(view(&it.record)))
-    });
+    let keyed =
+        repeatable.keyed("task_submit", &body, StatusCode::CREATED, |it: &TaskSubmitted| {
+            json!(tasks::body(view(&it.record)))
+        });
     let done = engine.task_submit(&caller, submission, keyed).await?;
     Ok(once::reply(done, |it| {
         let body = tasks::body(view(&it.record));
