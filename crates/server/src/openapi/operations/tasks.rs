@@ -40,7 +40,7 @@ fn submit() -> Description {
     let text = "Takes a contract, alone or with who is to work on it, and drives the task to its end. The same `task_id` with the same contract is the task as it is; with another contract it is 409. Everything that is wrong with a contract is told at once, in `errors`.";
     Description::new(TASKS, "Submit a task", text)
         .scope(Scope::TasksWrite)
-        .takes::<SubmitTask>([("with a panel", examples::tasks::order())])
+        .takes::<SubmitTask>([("plain", examples::tasks::order())])
         .answers::<TaskBody<'_>>(201, "The task that was added.", examples::tasks::task())
         .answers::<TaskBody<'_>>(
             200,
