@@ -81,6 +81,7 @@ fn any_terms() -> impl Strategy<Value = Terms> {
             topk,
             propose_at_once: at_once,
             verify_at_once: at_once + 1,
+            max_finalizers: at_once,
             no_new_evidence_rounds: rounds,
             da_quorum: da_quorum.min(max_verifiers),
             aggregation: Aggregation::ALL[aggregation],
@@ -143,6 +144,10 @@ impl Walk {
     /// Lets the oracle see what it did not see yet.
     fn read_on(&mut self) {
         for (event, at) in &self.driven.events[self.read..] {
+            if let Event::VoteRevealed { candidate, voter, ballot } = event {
+                let (sealed, _) = &self.driven.sealed[&(candidate.clone(), voter.clone())];
+                assert_eq!(sealed, ballot, "another ballot than was committed");
+            }
             self.oracle.read(event, *at);
             self.replayed.apply(event, *at);
         }
@@ -345,7 +350,10 @@ impl Walk {
             assert_eq!(own.next(), None, "a proposer has a vote on its own candidate");
             let most = usize::try_from(task.terms.max_verifiers).unwrap();
             assert!(proposal.votes.len() <= most, "more votes than the contract allows");
+            assert!(proposal.repeats <= task.terms.max_repeats, "verified anew too often");
         }
+        assert!(task.retries <= task.terms.max_retries, "tried anew too often");
+        assert!(task.reuses <= task.terms.budget.reuse_max_attempts, "reused too often");
         let fresh = task.proposals.iter().filter(|it| it.source.is_none()).count();
         let most = usize::try_from(task.terms.topk).unwrap();
         assert!(fresh <= most, "more candidates than the contract allows");
