@@ -298,9 +298,15 @@ impl Walk {
             return self.finish(*token, claim, status, what);
         };
         match need {
-            Need::Proposals { without, .. } => self.take(Role::Propose, who, (None, &without)),
-            Need::Verdicts { candidate, without, .. } => {
-                self.take(Role::Verify, who, (Some(&candidate), &without));
+            Need::Proposals { count, mut without } => {
+                for _ in 0..count {
+                    without.extend(self.take(Role::Propose, who, (None, &without)));
+                }
+            }
+            Need::Verdicts { candidate, count, mut without, .. } => {
+                for _ in 0..count {
+                    without.extend(self.take(Role::Verify, who, (Some(&candidate), &without)));
+                }
             }
             Need::Reveals { candidate, voters } => {
                 assert!(!voters.is_empty());
@@ -308,22 +314,32 @@ impl Walk {
                 assert!(found.is_ok(), "a reveal that is asked for is refused: {found:?}");
                 self.read_on();
             }
-            Need::Final { candidate } => self.take(Role::Finalize, who, (Some(&candidate), &[])),
+            Need::Final { candidate } => {
+                self.take(Role::Finalize, who, (Some(&candidate), &[]));
+            }
         }
     }
 
-    fn take(&mut self, role: Role, who: u8, (candidate, without): (Option<&str>, &[String])) {
+    /// Claims for somebody who is free, or says that nobody is.
+    fn take(
+        &mut self,
+        role: Role,
+        who: u8,
+        (candidate, without): (Option<&str>, &[String]),
+    ) -> Option<String> {
         let mut picks = (0..6).map(|shift| who.wrapping_add(shift));
         let free = picks.find(|it| !without.contains(&format!("e{}", it % 6)));
         let Some(who) = free else {
             let (proposers, verifiers) = (role == Role::Propose, role == Role::Verify);
             self.driven.tick(proposers, verifiers);
-            return self.read_on();
+            self.read_on();
+            return None;
         };
         let claim = self.claim(role, who, candidate);
         let token = self.driven.task.last_token + 1;
         let found = self.tell(&Command::Claim { token, claim });
         assert!(found.is_ok(), "what is asked for is refused: {role} by e{}: {found:?}", who % 6);
+        Some(format!("e{}", who % 6))
     }
 
     fn finish(&mut self, token: u64, claim: &Claim, status: Status, what: u8) {
