@@ -79,10 +79,10 @@ impl Plan {
         let is_storm = weather == Weather::Storm;
         let some =
             |chance: &mut Chance, most: u64| if is_storm { chance.between(0, most) } else { 0 };
-        let count = if is_storm { chance.between(1, 5) } else { chance.between(4, 6) };
+        let count = if is_storm { chance.between(2, 6) } else { chance.between(4, 6) };
         let executors = (0..count).map(|index| character(&mut chance, index, is_storm)).collect();
         let nodes = (0..chance.between(1, 3)).map(|_| mishaps(&mut chance, is_storm)).collect();
-        let tasks = (0..chance.between(1, 3)).map(|_| order(&mut chance, is_storm)).collect();
+        let tasks = (0..chance.between(1, 3)).map(|_| order(&mut chance, is_storm, count)).collect();
         let outages = (0..some(&mut chance, 3)).map(|_| {
             let from = chance.between(0, 12_000);
             (from, from + chance.between(10, 3_000))
@@ -134,8 +134,9 @@ fn mishaps(chance: &mut Chance, is_storm: bool) -> Vec<Mishap> {
     (0..count).map(mishap).collect()
 }
 
-fn order(chance: &mut Chance, is_storm: bool) -> Order {
-    let quorum = u32::try_from(chance.between(1, 3)).unwrap();
+/// What a panel of so many can do.
+fn order(chance: &mut Chance, is_storm: bool, executors: u64) -> Order {
+    let quorum = u32::try_from(chance.between(1, 3.min(executors - 1))).unwrap();
     let more = u32::try_from(chance.between(0, 2)).unwrap();
     let small = |chance: &mut Chance, most| u32::try_from(chance.between(1, most)).unwrap();
     let at = chance.between(0, 2_000);
