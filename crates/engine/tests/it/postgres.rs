@@ -150,8 +150,11 @@ async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
     slow.release();
     let record = crate::tasks::ended(&two, "t1").await;
     assert_eq!(record.state.phase, Phase::Finalized, "{:?}", record.state);
-    let executions: std::collections::BTreeSet<String> =
-        slow.calls().iter().filter_map(|it| it.body["execution_id"].as_str().map(str::to_owned)).collect();
+    let executions: std::collections::BTreeSet<String> = slow
+        .calls()
+        .iter()
+        .filter_map(|it| it.body["execution_id"].as_str().map(str::to_owned))
+        .collect();
     assert_eq!(executions.len(), 1, "the same work was asked for under one name");
     // Whoever came late wrote nothing: one candidate, one final decision.
     let story = crate::tasks::events(&two, "t1").await;

@@ -35,7 +35,9 @@ async fn what_cannot_end_well_is_refused_with_its_field() {
             "output_schema".to_owned(),
         ),
         (
-            change(&|it| it.contract.acceptance.verifier_policy.policy_id = "vp.unknown".to_owned()),
+            change(&|it| {
+                it.contract.acceptance.verifier_policy.policy_id = "vp.unknown".to_owned()
+            }),
             format!("{policy}.policy_id"),
         ),
         (
