@@ -179,6 +179,20 @@ const NOTE: &str = "\
     update agent_events set state = $1, next_at = $2, decision = coalesce($3, decision), \
     last_error = $4, updated_at = $5 where account_id = $6 and id = $7 and attempts = $8";
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (ADD, ADD),
+    (GET, GET),
+    (ANY, ANY),
+    (OF_STATE, OF_STATE),
+    (OF_EXECUTOR, OF_EXECUTOR),
+    (OF_BOTH, OF_BOTH),
+    (NEXT, NEXT),
+    (NOTE, NOTE),
+    (take_due!(""), take_due!("for update skip locked")),
+];
+
 /// Adds an event, unless it is known already.
 pub(crate) async fn add(
     tx: &mut impl Tx,

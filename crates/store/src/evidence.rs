@@ -70,6 +70,10 @@ const PRUNE_MANY: &str = "\
             from evidence_blobs) as sized \
         where so_far > $1 limit $2)";
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[(GET, GET), (PUT, PUT), (PRUNE_OLD, PRUNE_OLD)];
+
 async fn get(tx: &mut impl Tx, account: &AccountId, digest: &str) -> Result<Option<EvidenceBlob>> {
     tx.first(GET, args![account, digest], read).await
 }

@@ -85,6 +85,25 @@ const BEGUN: &str = "\
     update task_runs set status = 'RUNNING', started_at = coalesce(started_at, $1), \
     updated_at = $1 where account_id = $2 and id = $3 and status = 'QUEUED'";
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (EXECUTORS, EXECUTORS),
+    (UNDER_WAY, UNDER_WAY),
+    (LEASE, LEASE),
+    (BEGUN, BEGUN),
+    (take_due!(""), take_due!("for update skip locked")),
+    (queued!(""), queued!("for update skip locked")),
+    (
+        queue_again!("RETRY_WAIT", "run_at", ""),
+        queue_again!("RETRY_WAIT", "run_at", "for update skip locked"),
+    ),
+    (
+        queue_again!("LEASED", "lease_until", ""),
+        queue_again!("LEASED", "lease_until", "for update skip locked"),
+    ),
+];
+
 /// How many steps come back into the queue at once.
 const AGAIN: u32 = 256;
 

@@ -75,6 +75,23 @@ pub(super) const LEFT: &str = "\
     select id from task_run_steps where account_id = $1 and run_id = $2 \
     and status in ('CREATED', 'QUEUED', 'RETRY_WAIT', 'LEASED') limit 1";
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (ADD, ADD),
+    (OPEN, OPEN),
+    (PUT_STEP, PUT_STEP),
+    (KICKOFF_STEPS, KICKOFF_STEPS),
+    (KICKOFF, KICKOFF),
+    (CANCEL_STEPS, CANCEL_STEPS),
+    (CANCEL, CANCEL),
+    (CANCELLED, CANCELLED),
+    (END_STEPS, END_STEPS),
+    (ADVANCE, ADVANCE),
+    (LEFT, LEFT),
+    (EVENTS_SQLITE, EVENTS_POSTGRES),
+];
+
 pub(super) async fn submit(
     tx: &mut impl Tx,
     submit: &RunSubmit,

@@ -65,6 +65,19 @@ macro_rules! take_due {
     };
 }
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (ADD, ADD),
+    (OPEN, OPEN),
+    (ADVANCE, ADVANCE),
+    (SEQ, SEQ),
+    (CANDIDATE, CANDIDATE),
+    (BALLOT, BALLOT),
+    (EVENTS_SQLITE, EVENTS_POSTGRES),
+    (take_due!(""), take_due!("for update skip locked")),
+];
+
 pub(super) async fn submit(
     tx: &mut impl Tx,
     submit: &TaskSubmit,

@@ -192,6 +192,14 @@ fn everything() -> AppendedWith {
     }
 }
 
+/// A task with a row in every table that belongs to tasks.
+pub(crate) async fn with_everything(store: &dyn Store, account: &AccountId) {
+    let record = submitted(store, &new_task(account, "t-1", 10)).await;
+    let events = vec![claimed(1, "one")];
+    let write = TaskAppend { with: everything(), ..after(&record, events, 20) };
+    assert_eq!(append(store, &write).await, Written::Done(()));
+}
+
 pub(crate) async fn a_task_reads_back_as_it_was_submitted(backend: &Backend) {
     let store = &*backend.store;
     let submit = new_task(&account("alice"), "t-1", 10);
