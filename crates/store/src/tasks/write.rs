@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use jurat_core::{task::Event, time::Timestamp};
+use jurat_core::{id::RoundId, task::Event, time::Timestamp};
 
 use super::{
     AppendRefused, SubmitRefused, TaskAppend, TaskBallot, TaskCandidate, TaskKey, TaskSubmit,
@@ -187,7 +187,7 @@ async fn add_candidate(tx: &mut impl Tx, key: &TaskKey, candidate: &TaskCandidat
         &candidate.id,
         &candidate.execution_id,
         &candidate.executor,
-        candidate.round.as_ref().map(|round| round.as_str()),
+        candidate.round.as_ref().map(RoundId::as_str),
         json(&candidate.output)?,
         inline_text(&candidate.evidence)?,
         refs_text(&candidate.evidence)?,
@@ -206,7 +206,7 @@ async fn add_ballot(tx: &mut impl Tx, key: &TaskKey, ballot: &TaskBallot) -> Res
         &ballot.voter,
         json(&ballot.ballot)?,
         &ballot.salt,
-        ballot.round.as_ref().map(|round| round.as_str()),
+        ballot.round.as_ref().map(RoundId::as_str),
         ballot.created_at
     ];
     tx.run(BALLOT, args).await.map(drop)
