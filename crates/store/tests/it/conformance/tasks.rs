@@ -400,7 +400,7 @@ pub(crate) async fn tasks_are_listed_by_every_filter_newest_first(backend: &Back
     for number in 0..12_i64 {
         let mut submit = new_task(&alice, &format!("t-{number:02}"), 100 + number / 2);
         if number % 3 == 0 {
-            submit.task_type = "other".to_owned();
+            "other".clone_into(&mut submit.task_type);
         }
         let record = submitted(store, &submit).await;
         if number % 2 == 0 {
