@@ -142,7 +142,7 @@ fn decided(found: &TaskDecision) -> Option<DecidedView<'_>> {
     let refs = candidate.evidence.refs.iter().map(|it| it.digest.as_str());
     Some(DecidedView {
         output: &candidate.output,
-        executor: &candidate.executor,
+        executor: found.executor.as_deref().unwrap_or(&candidate.executor),
         provider_family: found.declared.as_ref().map(|(family, _)| family.as_str()),
         model_id: found.declared.as_ref().map(|(_, model)| model.as_str()),
         evidence_digests: refs.collect(),

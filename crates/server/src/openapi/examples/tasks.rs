@@ -172,7 +172,7 @@ pub(in crate::openapi) fn decision() -> Value {
         "final_decision": null, "aggregation": "QUORUM", "quorum_threshold": 1, "approvals": 1,
         "rejections": 0, "agreement": 1.0, "confidence": 0.8, "votes": [vote()],
         "executor": "s1", "provider_family": "family-1", "model_id": "model-1",
-        "profile": "default", "evidence_digests": [],
+        "profile": "default", "source": null, "evidence_digests": [],
         "rounds": {
             "propose": "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS",
             "verify": { "s2": "rnd_01KHG5YN41MXBR5YWT0Q2YFEDS" },
