@@ -67,7 +67,8 @@ fn a_gate_tells_how_a_task_ended() {
     let late = home.run(&["task", "submit", &file]);
     assert_eq!(late.code, 2, "{}", late.err);
     assert!(late.err.contains("expiry_ms"), "{}", late.err);
-    let soon = home.run(&["task", "submit", &file, "--expires-in", "60"]).ok();
+    let soon =
+        home.run(&["task", "submit", &file, "--expires-in", "60", "--executor", "alpha"]).ok();
     assert_eq!(soon.out, "submitted task-2\n");
     home.run(&["task", "watch", "task-2", "--gate"]).ok();
 }
