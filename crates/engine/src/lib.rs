@@ -36,6 +36,7 @@ mod sessions;
 mod signature;
 mod step;
 mod stop;
+mod task_reads;
 mod tasks;
 mod teams;
 mod templates;
@@ -57,6 +58,9 @@ pub use jurat_store::{
     Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement, Offered,
     Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
     Upstream, VersionSummary, WorkflowView,
+};
+pub use jurat_store::{
+    Position as TaskPosition, TaskCandidate, TaskEvent, TaskRecord, TaskSummary,
 };
 
 pub use self::{
@@ -80,6 +84,7 @@ pub use self::{
     rounds::RoundQuery,
     signature::NodeKey,
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
+    task_reads::{TaskDecision, TaskQuery},
     templates::{
         FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
         ScreenVerdict, TemplateView,

@@ -2,3 +2,7 @@
 
 mod documents;
 mod driven;
+mod oracle;
+mod properties;
+mod script;
+mod stories;
