@@ -1,10 +1,10 @@
 //! Runs of several agents, and the queue of their steps.
 
-mod read;
+pub(crate) mod read;
 mod rows;
-mod steps;
-mod take;
-mod write;
+pub(crate) mod steps;
+pub(crate) mod take;
+pub(crate) mod write;
 
 use std::{collections::BTreeMap, convert::Infallible};
 

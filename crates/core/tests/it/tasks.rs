@@ -6,3 +6,4 @@ mod oracle;
 mod properties;
 mod script;
 mod stories;
+mod terms;

@@ -64,6 +64,19 @@ const NEXT_DUE: &str = "\
         union all select min(lease_until) as at from task_run_steps where status = 'LEASED' \
         union all select min(due_at) as at from task_runs where due_at is not null) as times";
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (GET, GET),
+    (ANY, ANY),
+    (OF_STATUS, OF_STATUS),
+    (STEPS, STEPS),
+    (COUNTS, COUNTS),
+    (AFTER, AFTER),
+    (BEFORE, BEFORE),
+    (NEXT_DUE, NEXT_DUE),
+];
+
 pub(super) async fn get(tx: &mut impl Tx, run: &RunKey) -> Result<Option<TaskRun>> {
     tx.first(GET, args![&run.account, &run.id], read_run).await
 }

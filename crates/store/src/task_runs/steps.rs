@@ -35,6 +35,17 @@ const NOTED: &str = "\
     returning id, status, seq";
 const DUE: &str = "update task_runs set due_at = $1 where account_id = $2 and id = $3";
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (RENEW, RENEW),
+    (STATUS, STATUS),
+    (FINISH, FINISH),
+    (NOT_AGAIN, NOT_AGAIN),
+    (NOTED, NOTED),
+    (DUE, DUE),
+];
+
 pub(super) async fn renew(
     tx: &mut impl Tx,
     renewal: &StepRenewal,

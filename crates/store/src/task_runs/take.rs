@@ -11,45 +11,29 @@ use super::{
 };
 use crate::{
     Result, StoreError,
-    both::{Tx, args},
+    both::{Tx, args, of_found},
     rows::{Cells, Columns},
     tasks::TaskTake,
 };
 
-macro_rules! take_due {
-    ($lock:literal) => {
-        concat!(
-            "with due as materialized (\
-                 select account_id, id from task_runs where due_at <= $1 \
-                 order by due_at limit $2 ",
-            $lock,
-            ") update task_runs set due_at = $3 from due \
-             where task_runs.account_id = due.account_id and task_runs.id = due.id \
-             returning task_runs.account_id, task_runs.id"
-        )
-    };
-}
+const TAKE_DUE: (&str, &str) = of_found!(
+    "update task_runs set due_at = $1",
+    "task_runs where due_at <= $2 order by due_at limit $3",
+    " returning account_id, id"
+);
 
-/// Steps that somebody had or that waited are in the queue again.
-macro_rules! queue_again {
-    ($status:literal, $time:literal, $lock:literal) => {
-        concat!(
-            "with due as materialized (\
-                 select account_id, run_id, id from task_run_steps where status = '",
-            $status,
-            "' and ",
-            $time,
-            " <= $1 order by ",
-            $time,
-            " limit $2 ",
-            $lock,
-            ") update task_run_steps set status = 'QUEUED', lease_token = null, \
-             lease_until = null, worker = null from due \
-             where task_run_steps.account_id = due.account_id \
-             and task_run_steps.run_id = due.run_id and task_run_steps.id = due.id"
-        )
-    };
-}
+/// Steps that waited, and steps that somebody had, are in the queue again.
+const WAITED: (&str, &str) = of_found!(
+    "update task_run_steps set status = 'QUEUED'",
+    "task_run_steps where status = 'RETRY_WAIT' and run_at <= $1 order by run_at limit $2",
+    ""
+);
+const LEFT: (&str, &str) = of_found!(
+    "update task_run_steps set status = 'QUEUED', lease_token = null, lease_until = null, \
+     worker = null",
+    "task_run_steps where status = 'LEASED' and lease_until <= $1 order by lease_until limit $2",
+    ""
+);
 
 /// Goes from one executor that has queued steps to the next, and reads no other step on the way.
 const EXECUTORS: &str = "\
@@ -69,11 +53,13 @@ macro_rules! queued {
         concat!(
             "select account_id, run_id, id, priority, run_at from task_run_steps \
              where executor = $1 and status = 'QUEUED' \
-             order by priority desc, run_at, account_id, run_id, id limit $2 ",
+             order by priority desc, run_at, account_id, run_id, id limit $2",
             $lock
         )
     };
 }
+
+const QUEUED: (&str, &str) = (queued!(""), queued!(" for update skip locked"));
 
 const LEASE: &str = concat!(
     "update task_run_steps set status = 'LEASED', lease_token = $1, lease_until = $2, \
@@ -84,6 +70,19 @@ const LEASE: &str = concat!(
 const BEGUN: &str = "\
     update task_runs set status = 'RUNNING', started_at = coalesce(started_at, $1), \
     updated_at = $1 where account_id = $2 and id = $3 and status = 'QUEUED'";
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (EXECUTORS, EXECUTORS),
+    (UNDER_WAY, UNDER_WAY),
+    (LEASE, LEASE),
+    (BEGUN, BEGUN),
+    TAKE_DUE,
+    QUEUED,
+    WAITED,
+    LEFT,
+];
 
 /// How many steps come back into the queue at once.
 const AGAIN: u32 = 256;
@@ -101,8 +100,8 @@ pub(super) async fn due(
     tx: &mut impl Tx,
     take: &TaskTake,
 ) -> Result<Result<Vec<RunKey>, Infallible>> {
-    let text = tx.own(take_due!(""), take_due!("for update skip locked"));
-    tx.all(text, args![take.now, take.limit, take.until], read_key).await.map(Ok)
+    let args = args![take.until, take.now, take.limit];
+    tx.all(tx.own(TAKE_DUE), args, read_key).await.map(Ok)
 }
 
 pub(super) async fn steps(
@@ -126,16 +125,8 @@ pub(super) async fn steps(
 }
 
 async fn queue_again(tx: &mut impl Tx, now: Timestamp) -> Result<()> {
-    let waited = tx.own(
-        queue_again!("RETRY_WAIT", "run_at", ""),
-        queue_again!("RETRY_WAIT", "run_at", "for update skip locked"),
-    );
-    let left = tx.own(
-        queue_again!("LEASED", "lease_until", ""),
-        queue_again!("LEASED", "lease_until", "for update skip locked"),
-    );
-    for text in [waited, left] {
-        tx.run(text, args![now, AGAIN]).await?;
+    for texts in [WAITED, LEFT] {
+        tx.run(tx.own(texts), args![now, AGAIN]).await?;
     }
     Ok(())
 }
@@ -153,7 +144,6 @@ async fn of_executor(tx: &mut impl Tx, take: &StepTake, executor: &str) -> Resul
     if free == 0 {
         return Ok(Vec::new());
     }
-    let text = tx.own(queued!(""), queued!("for update skip locked"));
     let read = |cells: &dyn Cells| {
         let columns = Columns::new(&cells, "task_run_steps", "id")?;
         let account = columns.id("account_id", jurat_core::id::AccountId::parse)?;
@@ -164,7 +154,7 @@ async fn of_executor(tx: &mut impl Tx, take: &StepTake, executor: &str) -> Resul
             id: columns.text("id")?,
         })
     };
-    tx.all(text, args![executor, free], read).await
+    tx.all(tx.own(QUEUED), args![executor, free], read).await
 }
 
 async fn lease(tx: &mut impl Tx, take: &StepTake, step: &Queued) -> Result<Option<TaskRunStep>> {

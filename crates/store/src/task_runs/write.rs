@@ -33,14 +33,16 @@ const PUT_STEP: &str = "\
     attempt = excluded.attempt, run_at = excluded.run_at, updated_at = excluded.updated_at, \
     lease_token = null, lease_until = null, worker = null, output = null, error = null";
 
-const EVENTS_SQLITE: &str = "\
+const EVENTS: (&str, &str) = (
+    "\
     insert into task_run_events (account_id, run_id, seq, kind, body, at) \
     select $1, $2, $3 + key + 1, json_extract(value, '$.kind'), json_extract(value, '$.body'), $4 \
-    from json_each($5)";
-const EVENTS_POSTGRES: &str = "\
+    from json_each($5)",
+    "\
     insert into task_run_events (account_id, run_id, seq, kind, body, at) \
     select $1, $2, $3 + place, event ->> 'kind', event ->> 'body', $4 \
-    from json_array_elements(cast($5 as json)) with ordinality as events (event, place)";
+    from json_array_elements(cast($5 as json)) with ordinality as events (event, place)",
+);
 
 const KICKOFF_STEPS: &str = "\
     update task_run_steps set status = 'QUEUED', run_at = $1, updated_at = $1 \
@@ -74,6 +76,23 @@ const ADVANCE: &str = "\
 pub(super) const LEFT: &str = "\
     select id from task_run_steps where account_id = $1 and run_id = $2 \
     and status in ('CREATED', 'QUEUED', 'RETRY_WAIT', 'LEASED') limit 1";
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (ADD, ADD),
+    (OPEN, OPEN),
+    (PUT_STEP, PUT_STEP),
+    (KICKOFF_STEPS, KICKOFF_STEPS),
+    (KICKOFF, KICKOFF),
+    (CANCEL_STEPS, CANCEL_STEPS),
+    (CANCEL, CANCEL),
+    (CANCELLED, CANCELLED),
+    (END_STEPS, END_STEPS),
+    (ADVANCE, ADVANCE),
+    (LEFT, LEFT),
+    EVENTS,
+];
 
 pub(super) async fn submit(
     tx: &mut impl Tx,
@@ -159,7 +178,7 @@ pub(super) async fn add_events(
     if events.is_empty() {
         return Ok(());
     }
-    let text = tx.own(EVENTS_SQLITE, EVENTS_POSTGRES);
+    let text = tx.own(EVENTS);
     let args = args![&key.account, &key.id, seq, at, events_text(events)?];
     tx.run(text, args).await.map(drop)
 }

@@ -1,8 +1,10 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
 pub(crate) mod access;
+pub(crate) mod agent_events;
 pub(crate) mod anonymous;
 pub(crate) mod checkup;
+pub(crate) mod evidence;
 pub(crate) mod installation;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
@@ -13,6 +15,7 @@ pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod runs;
 pub(crate) mod takeover;
+pub(crate) mod task_runs;
 pub(crate) mod tasks;
 pub(crate) mod teams;
 pub(crate) mod templates;
@@ -265,6 +268,37 @@ macro_rules! conformance {
             a_decision_is_found_by_those_who_ask_the_same,
             a_deprecated_decision_is_exported_and_not_used,
             what_is_remembered_is_exported_in_pages,
+        );
+        $crate::conformance::stories!(
+            $start,
+            task_runs,
+            a_run_goes_from_its_spec_to_its_result,
+            a_run_is_submitted_once,
+            steps_are_taken_by_priority_and_then_by_age,
+            an_executor_does_no_more_at_once_than_it_can,
+            no_step_is_given_out_twice,
+            a_late_worker_changes_nothing,
+            a_step_that_failed_waits_and_is_tried_again,
+            a_cancelled_run_ends_when_nobody_works_on_it,
+            agents_are_asked_once_more_and_a_late_word_of_before_is_lost,
+            a_refused_advance_leaves_nothing_behind,
+            events_of_a_run_are_read_both_ways,
+            runs_are_listed_newest_first_in_pages,
+            another_account_sees_no_task_runs,
+        );
+        $crate::conformance::stories!(
+            $start,
+            agent_events,
+            an_event_with_a_key_is_added_once,
+            an_event_is_sent_by_one_node_until_its_lease_ends,
+            the_word_of_a_late_sender_is_not_noted,
+            events_of_agents_are_listed_by_every_filter,
+        );
+        $crate::conformance::stories!(
+            $start,
+            evidence,
+            evidence_is_kept_for_its_account_alone,
+            evidence_that_is_too_old_or_too_much_goes,
         );
     };
 }

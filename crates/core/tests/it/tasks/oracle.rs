@@ -175,6 +175,7 @@ impl Oracle {
     }
 
     fn charged(&mut self, role: Role, is_reuse: bool) {
+        let budget = &self.terms.budget;
         let spent = &mut self.spent;
         match role {
             Role::Propose => spent.explore += 1,
@@ -183,7 +184,10 @@ impl Oracle {
         }
         spent.steps += u32::from(role != Role::Finalize);
         spent.reuse += u64::from(is_reuse);
-        let budget = &self.terms.budget;
+        if role == Role::Propose || is_reuse {
+            let steps = budget.max_steps.saturating_sub(spent.steps);
+            assert!(self.terms.quorum <= steps, "nothing is left to verify a candidate with");
+        }
         assert!(spent.steps <= budget.max_steps, "too many steps");
         assert!(spent.explore <= budget.explore, "exploring costs too much");
         assert!(spent.verify <= budget.verify, "verifying costs too much");

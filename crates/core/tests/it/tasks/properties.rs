@@ -81,6 +81,7 @@ fn any_terms() -> impl Strategy<Value = Terms> {
             topk,
             propose_at_once: at_once,
             verify_at_once: at_once + 1,
+            max_finalizers: at_once,
             no_new_evidence_rounds: rounds,
             da_quorum: da_quorum.min(max_verifiers),
             aggregation: Aggregation::ALL[aggregation],
@@ -143,6 +144,10 @@ impl Walk {
     /// Lets the oracle see what it did not see yet.
     fn read_on(&mut self) {
         for (event, at) in &self.driven.events[self.read..] {
+            if let Event::VoteRevealed { candidate, voter, ballot } = event {
+                let (sealed, _) = &self.driven.sealed[&(candidate.clone(), voter.clone())];
+                assert_eq!(sealed, ballot, "another ballot than was committed");
+            }
             self.oracle.read(event, *at);
             self.replayed.apply(event, *at);
         }
@@ -293,9 +298,15 @@ impl Walk {
             return self.finish(*token, claim, status, what);
         };
         match need {
-            Need::Proposals { without, .. } => self.take(Role::Propose, who, (None, &without)),
-            Need::Verdicts { candidate, without, .. } => {
-                self.take(Role::Verify, who, (Some(&candidate), &without));
+            Need::Proposals { count, mut without } => {
+                for _ in 0..count {
+                    without.extend(self.take(Role::Propose, who, (None, &without)));
+                }
+            }
+            Need::Verdicts { candidate, count, mut without, .. } => {
+                for _ in 0..count {
+                    without.extend(self.take(Role::Verify, who, (Some(&candidate), &without)));
+                }
             }
             Need::Reveals { candidate, voters } => {
                 assert!(!voters.is_empty());
@@ -303,22 +314,32 @@ impl Walk {
                 assert!(found.is_ok(), "a reveal that is asked for is refused: {found:?}");
                 self.read_on();
             }
-            Need::Final { candidate } => self.take(Role::Finalize, who, (Some(&candidate), &[])),
+            Need::Final { candidate } => {
+                self.take(Role::Finalize, who, (Some(&candidate), &[]));
+            }
         }
     }
 
-    fn take(&mut self, role: Role, who: u8, (candidate, without): (Option<&str>, &[String])) {
+    /// Claims for somebody who is free, or says that nobody is.
+    fn take(
+        &mut self,
+        role: Role,
+        who: u8,
+        (candidate, without): (Option<&str>, &[String]),
+    ) -> Option<String> {
         let mut picks = (0..6).map(|shift| who.wrapping_add(shift));
         let free = picks.find(|it| !without.contains(&format!("e{}", it % 6)));
         let Some(who) = free else {
             let (proposers, verifiers) = (role == Role::Propose, role == Role::Verify);
             self.driven.tick(proposers, verifiers);
-            return self.read_on();
+            self.read_on();
+            return None;
         };
         let claim = self.claim(role, who, candidate);
         let token = self.driven.task.last_token + 1;
         let found = self.tell(&Command::Claim { token, claim });
         assert!(found.is_ok(), "what is asked for is refused: {role} by e{}: {found:?}", who % 6);
+        Some(format!("e{}", who % 6))
     }
 
     fn finish(&mut self, token: u64, claim: &Claim, status: Status, what: u8) {
@@ -345,7 +366,10 @@ impl Walk {
             assert_eq!(own.next(), None, "a proposer has a vote on its own candidate");
             let most = usize::try_from(task.terms.max_verifiers).unwrap();
             assert!(proposal.votes.len() <= most, "more votes than the contract allows");
+            assert!(proposal.repeats <= task.terms.max_repeats, "verified anew too often");
         }
+        assert!(task.retries <= task.terms.max_retries, "tried anew too often");
+        assert!(task.reuses <= task.terms.budget.reuse_max_attempts, "reused too often");
         let fresh = task.proposals.iter().filter(|it| it.source.is_none()).count();
         let most = usize::try_from(task.terms.topk).unwrap();
         assert!(fresh <= most, "more candidates than the contract allows");
