@@ -149,7 +149,7 @@ fn decided(found: &TaskDecision) -> Option<DecidedView<'_>> {
         confidence: found.confidence,
         final_hash: found.final_hash.as_deref(),
         rounds: StepRounds {
-            propose: candidate.round.as_ref().map(|it| it.as_str()),
+            propose: candidate.round.as_ref().map(jurat_core::id::RoundId::as_str),
             verify: found.rounds.iter().map(|(voter, it)| (voter.as_str(), it.as_str())).collect(),
         },
     })
