@@ -8,5 +8,7 @@ mod keys;
 mod overload;
 mod postgres;
 mod schema_bombs;
+mod simulation;
 mod steps;
+mod tasks;
 mod unreliable_store;
