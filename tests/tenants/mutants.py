@@ -1,8 +1,15 @@
 """Removes one condition at a time that keeps tenants apart, and sees that a test fails.
 
-Works in a copy of the checkout under the target folder, which it leaves there for the next time. A
-mutant is a file and a text in it, which must be there exactly once: a mutant whose text is gone stops
-the script, so that the list stays true. The policies of PostgreSQL need `JURAT_TEST_POSTGRES`.
+A mutant is a file, a text that must be there exactly once, and what stands there instead: a mutant
+whose text is gone stops the script, so that the list stays true. Works in copies of the checkout under
+the target folder, which it leaves there for the next time.
+
+Most mutants are in SQL. To build them all at once, the copy of the store marks each with a comment in
+its statement, and makes the change where statements are prepared, for the one that the environment
+names. The others are made in the source and built one by one. In the copy of the store the test kit
+has nothing but its PostgreSQL, so that no server is built.
+
+The policies of PostgreSQL need `JURAT_TEST_POSTGRES`.
 """
 
 import argparse
@@ -16,11 +23,72 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from mutants_faults import FAULTS
-from mutants_list import POLICIES, QUERIES
+from mutants_list import MIGRATION, POLICIES, QUERIES, STORE
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What nextest says with its exit code.
 FAILED_TESTS, NO_TESTS = 100, 4
+KIT = "crates/testkit/"
+# What the store needs of the test kit.
+SMALL_KIT = {
+    KIT + "Cargo.toml": """[package]
+name = "jurat-testkit"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+jurat-store.workspace = true
+sqlx.workspace = true
+url.workspace = true
+""",
+    KIT + "src/lib.rs": "pub mod postgres;\n",
+}
+# The mark of the mutant that is wanted stays, to find its place; all others go.
+SWITCH = """
+pub(crate) fn mutated(text: &str) -> String {
+    let named = |name| std::env::var(name).unwrap_or_default();
+    let (old, new) = (named("MUTANT_OLD"), named("MUTANT_NEW"));
+    if old.is_empty() {
+        return text.to_owned();
+    }
+    let mark = old.find("/*m").map(|at| &old[at..]);
+    let (mut kept, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("/*m") {
+        let end = rest[at..].find("*/").map_or(rest.len(), |length| at + length + 2);
+        kept.push_str(&rest[..at]);
+        kept.push_str(if Some(&rest[at..end]) == mark { &rest[at..end] } else { "" });
+        rest = &rest[end..];
+    }
+    kept.push_str(rest);
+    kept.replace(&old, &new)
+}
+"""
+
+
+def core(mutant):
+    """The words that differ: where they begin within the text, the old ones, and the new ones."""
+    old, new = (re.split(r"(\s+)", text) for text in (mutant.old, mutant.new))
+    begin = 0
+    while begin < min(len(old), len(new)) and old[begin] == new[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(old), len(new)) - begin and old[-1 - end] == new[-1 - end]:
+        end += 1
+    inner = lambda words: "".join(words[begin:len(words) - end])
+    return len("".join(old[:begin])), inner(old), inner(new)
+
+
+def is_switched(mutant):
+    """Whether it is within one text of SQL, so that it can be made while the tests run."""
+    _, old, new = core(mutant)
+    # Statements name their parameters, or ask for what is null.
+    is_sql = re.search(r"\$\d|null", mutant.old + mutant.new) and not re.search(r'["{};|&]|::', old + new)
+    return mutant.file == MIGRATION or (mutant.file.startswith(STORE) and bool(is_sql))
+
+
+def plain(text):
+    """A text of the source as it is when the program runs."""
+    return re.sub(r"\\\n\s*", "", text)
 
 
 def tracked():
@@ -30,26 +98,58 @@ def tracked():
     return [name for name in listed.splitlines() if (ROOT / name).is_file()]
 
 
-def copy(scratch):
+def with_marks(contents, mutants):
+    """Marks the mutants in the statements, and changes how statements are prepared."""
+    places = {}
+    for number, mutant in enumerate(mutants):
+        if is_switched(mutant) and mutant.file != MIGRATION:
+            begin, old, _ = core(mutant)
+            at = contents[mutant.file].decode().index(mutant.old) + begin + len(old)
+            places.setdefault(mutant.file, []).append((at, f"/*m{number}*/"))
+    for file, marks in places.items():
+        text = contents[file].decode()
+        for at, mark in sorted(marks, reverse=True):
+            text = text[:at] + mark + text[at:]
+        contents[file] = text.encode()
+    for name in [it for it in contents if it.startswith(STORE) and it.endswith(".rs")]:
+        text = contents[name].decode()
+        text = re.sub(r"prepare_cached\((\w+)\)", r"prepare_cached(&crate::mutated(\1))", text)
+        contents[name] = text.encode()
+    migrate = STORE + "postgres/migrate.rs"
+    given = b"AssertSqlSafe(crate::mutated(migration.postgres))"
+    assert b"raw_sql(migration.postgres)" in contents[migrate]
+    contents[migrate] = contents[migrate].replace(b"raw_sql(migration.postgres)", b"raw_sql(" + given + b")")
+    contents[STORE + "lib.rs"] += SWITCH.encode()
+
+
+def copy(scratch, package, mutants):
     """Brings the copy up to date. What is the same stays as it is, and is not built again."""
-    names = set(tracked())
-    for name in names:
-        source, target = ROOT / name, scratch / name
-        content = source.read_bytes()
+    names = tracked()
+    if package == "jurat-store":
+        names = [name for name in names if not name.startswith(KIT) or name == KIT + "src/postgres.rs"]
+    contents = {name: (ROOT / name).read_bytes() for name in names}
+    if package == "jurat-store":
+        contents |= {name: text.encode() for name, text in SMALL_KIT.items()}
+        with_marks(contents, mutants)
+        # Cargo takes out of it what is not needed.
+        if (scratch / "Cargo.lock").is_file():
+            contents.pop("Cargo.lock")
+    for name, content in contents.items():
+        target = scratch / name
         if not target.is_file() or target.read_bytes() != content:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-            target.chmod(source.stat().st_mode)
     for left in scratch.rglob("*"):
-        if left.is_file() and str(left.relative_to(scratch)) not in names:
+        name = str(left.relative_to(scratch))
+        if left.is_file() and name not in contents and name != "Cargo.lock":
             left.unlink()
 
 
-def run(scratch, target, package, tests):
+def run(scratch, target, mutant, more):
     """The exit code of the tests, and what they said."""
-    words = ["cargo", "nextest", "run", "--locked", "--profile", "ci", "--fail-fast"]
-    words += ["--package", package, "--test", "it", "-E", tests]
-    env = os.environ | {"CARGO_TARGET_DIR": str(target), "CARGO_TERM_COLOR": "never"}
+    words = ["cargo", "nextest", "run", "--offline", "--profile", "ci", "--fail-fast"]
+    words += ["--package", mutant.package, "--test", "it", "-E", mutant.tests]
+    env = os.environ | {"CARGO_TARGET_DIR": str(target), "CARGO_TERM_COLOR": "never"} | more
     done = subprocess.run(words, cwd=scratch, env=env, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
@@ -68,23 +168,39 @@ def check(mutants):
         raise SystemExit("two mutants have the same name")
 
 
-def try_one(scratch, target, mutant):
+def try_one(scratch, target, mutant, number):
     """Whether it was noticed, and by which test."""
-    path = scratch / mutant.file
-    text = path.read_text()
-    path.write_text(text.replace(mutant.old, mutant.new))
-    try:
-        code, said = run(scratch, target, mutant.package, mutant.tests)
-    finally:
-        path.write_text(text)
+    if is_switched(mutant):
+        _, old, new = core(mutant)
+        mark = f"/*m{number}*/"
+        given = (mutant.old, mutant.new) if mutant.file == MIGRATION else (plain(old) + mark, plain(new))
+        code, said = run(scratch, target, mutant, {"MUTANT_OLD": given[0], "MUTANT_NEW": given[1]})
+    else:
+        code, said = built(scratch, target, mutant)
     if code == FAILED_TESTS:
-        found = re.search(r"(?:FAIL|TIMEOUT|SIG\w+) \[[^]]*\].*?(\S+::\S+)", said)
+        found = re.search(r"(?:FAIL|TIMEOUT|SIG\w+) \[[^]]*\].* (\S+::\S+)$", said, re.MULTILINE)
         return True, found[1] if found else "a test"
     if code == 0:
         return False, "SURVIVED"
     # Such a mutant proves nothing, and is not taken for one that was noticed.
     why = "NO TEST WAS CHOSEN" if code == NO_TESTS else "DOES NOT BUILD"
     return False, why + "\n" + said[-2000:]
+
+
+def built(scratch, target, mutant):
+    """Makes the change in the source of the copy, for as long as it is built and tried."""
+    path = scratch / mutant.file
+    text = path.read_text()
+    old = mutant.old
+    if text.count(old) != 1:
+        # A mark of another mutant stands within it.
+        marked = r"(?:/\*m\d+\*/)?".join(re.escape(letter) for letter in old)
+        old = re.search(marked, text)[0]
+    path.write_text(text.replace(old, mutant.new))
+    try:
+        return run(scratch, target, mutant, {})
+    finally:
+        path.write_text(text)
 
 
 def main():
@@ -95,26 +211,31 @@ def main():
     args = parser.parse_args()
     everything = [*QUERIES, *POLICIES, *FAULTS]
     check(everything)
-    wanted = [it for it in everything if not args.names or any(name in it.name for name in args.names)]
+    is_wanted = lambda it: not args.names or any(name in it.name for name in args.names)
+    wanted = [(number, it) for number, it in enumerate(everything) if is_wanted(it)]
     if args.list:
-        print("\n".join(f"{it.name:44} {it.file}" for it in wanted))
+        print("\n".join(f"{it.name:50} {'' if is_switched(it) else 'built':6} {it.file}" for _, it in wanted))
         return
     if not wanted:
         raise SystemExit("no mutant has such a name")
     target = pathlib.Path(args.target).resolve()
-    scratch = target / "mutants"
-    scratch.mkdir(parents=True, exist_ok=True)
-    copy(scratch)
-    for package, tests in sorted({(it.package, it.tests) for it in wanted}):
-        code, said = run(scratch, target, package, tests)
-        if code != 0:
-            raise SystemExit(f"{package} fails without any mutant: {tests}\n{said[-4000:]}")
-    survivors = []
-    for number, mutant in enumerate(wanted, 1):
+    scratch = {it.package: target / "mutants" / it.package for _, it in wanted}
+    for package, folder in scratch.items():
+        copy(folder, package, everything)
+    survivors, sound = [], set()
+    # Those that need no build come first, and those of one folder after each other.
+    wanted.sort(key=lambda it: (it[1].package == "jurat-server", not is_switched(it[1])))
+    for count, (number, mutant) in enumerate(wanted, 1):
+        folder = scratch[mutant.package]
+        if mutant.tests not in sound:
+            code, said = run(folder, target, mutant, {})
+            if code != 0:
+                raise SystemExit(f"these fail without any mutant: {mutant.tests}\n{said[-4000:]}")
+            sound.add(mutant.tests)
         begun = time.monotonic()
-        is_caught, by = try_one(scratch, target, mutant)
+        is_caught, by = try_one(folder, target, mutant, number)
         taken = time.monotonic() - begun
-        print(f"{number:3} {taken:4.0f} s  {mutant.name:50} {by}", flush=True)
+        print(f"{count:3} {taken:4.0f} s  {mutant.name:50} {by}", flush=True)
         if not is_caught:
             survivors.append(mutant.name)
     print(f"{len(wanted)} mutants, {len(wanted) - len(survivors)} caught")

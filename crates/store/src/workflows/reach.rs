@@ -85,12 +85,7 @@ macro_rules! seen_version {
                 $table,
                 ".workflow_id = workflows.id"
             ),
-            concat!(
-                "and ",
-                $table,
-                ".version = $3 and reached.floor_version <= $3 ",
-                $rest
-            )
+            concat!("and ", $table, ".version = $3 and reached.floor_version <= $3 ", $rest)
         )
     };
 }
