@@ -16,6 +16,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -26,8 +27,8 @@ from mutants_faults import FAULTS
 from mutants_list import MIGRATION, POLICIES, QUERIES, STORE
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What nextest says with its exit code.
-FAILED_TESTS, NO_TESTS = 100, 4
+# How many seconds the tests of one mutant may take.
+PATIENCE = 300
 KIT = "crates/testkit/"
 # What the store needs of the test kit.
 SMALL_KIT = {
@@ -145,13 +146,41 @@ def copy(scratch, package, mutants):
             left.unlink()
 
 
-def run(scratch, target, mutant, more):
-    """The exit code of the tests, and what they said."""
-    words = ["cargo", "nextest", "run", "--offline", "--profile", "ci", "--fail-fast"]
-    words += ["--package", mutant.package, "--test", "it", "-E", mutant.tests]
-    env = os.environ | {"CARGO_TARGET_DIR": str(target), "CARGO_TERM_COLOR": "never"} | more
+def build(scratch, target, package):
+    """The program of the tests, or nothing and why there is none."""
+    words = ["cargo", "test", "--offline", "--no-run", "--package", package, "--test", "it"]
+    env = os.environ | {"CARGO_TARGET_DIR": str(target), "CARGO_TERM_COLOR": "never"}
     done = subprocess.run(words, cwd=scratch, env=env, capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr
+    found = re.search(r"Executable .*\((.*)\)$", done.stderr, re.MULTILINE)
+    if done.returncode != 0 or not found:
+        return None, done.stderr
+    return scratch / found[1], ""
+
+
+def run(program, mutant, more):
+    """The tests that failed."""
+    folder = ROOT / "crates" / mutant.package.removeprefix("jurat-")
+    listed = subprocess.run([program, "--list"], cwd=folder, capture_output=True, text=True, check=True)
+    names = re.findall(r"^(.*): test$", listed.stdout, re.MULTILINE)
+    names = [name for name in names if re.search(mutant.tests, name)]
+    if not names:
+        raise SystemExit(f"{mutant.name}: there is no test like {mutant.tests}")
+    words = [program, "--exact", *names]
+    try:
+        done = subprocess.run(
+            words, cwd=folder, env=os.environ | more, capture_output=True, text=True, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        return ["no end"]
+    failed = re.findall(r"^test (\S+) ... FAILED$", done.stdout, re.MULTILINE)
+    return failed or (["a test that ended them all"] if done.returncode else [])
+
+
+def keep(program, folder):
+    """A copy of the program, which later builds do not replace."""
+    kept = folder.with_name(folder.name + "-it")
+    shutil.copy2(program, kept)
+    return kept
 
 
 def check(mutants):
@@ -168,23 +197,21 @@ def check(mutants):
         raise SystemExit("two mutants have the same name")
 
 
-def try_one(scratch, target, mutant, number):
+def try_one(scratch, target, program, mutant, number):
     """Whether it was noticed, and by which test."""
     if is_switched(mutant):
         _, old, new = core(mutant)
         mark = f"/*m{number}*/"
         given = (mutant.old, mutant.new) if mutant.file == MIGRATION else (plain(old) + mark, plain(new))
-        code, said = run(scratch, target, mutant, {"MUTANT_OLD": given[0], "MUTANT_NEW": given[1]})
+        failed = run(program, mutant, {"MUTANT_OLD": given[0], "MUTANT_NEW": given[1]})
     else:
-        code, said = built(scratch, target, mutant)
-    if code == FAILED_TESTS:
-        found = re.search(r"(?:FAIL|TIMEOUT|SIG\w+) \[[^]]*\].* (\S+::\S+)$", said, re.MULTILINE)
-        return True, found[1] if found else "a test"
-    if code == 0:
+        failed, why = built(scratch, target, mutant)
+        if failed is None:
+            # Such a mutant proves nothing, and is not taken for one that was noticed.
+            return False, "DOES NOT BUILD\n" + why[-2000:]
+    if not failed:
         return False, "SURVIVED"
-    # Such a mutant proves nothing, and is not taken for one that was noticed.
-    why = "NO TEST WAS CHOSEN" if code == NO_TESTS else "DOES NOT BUILD"
-    return False, why + "\n" + said[-2000:]
+    return True, failed[0] + (f" and {len(failed) - 1} more" if len(failed) > 1 else "")
 
 
 def built(scratch, target, mutant):
@@ -198,7 +225,8 @@ def built(scratch, target, mutant):
         old = re.search(marked, text)[0]
     path.write_text(text.replace(old, mutant.new))
     try:
-        return run(scratch, target, mutant, {})
+        program, why = build(scratch, target, mutant.package)
+        return (run(program, mutant, {}) if program else None), why
     finally:
         path.write_text(text)
 
@@ -222,18 +250,24 @@ def main():
     scratch = {it.package: target / "mutants" / it.package for _, it in wanted}
     for package, folder in scratch.items():
         copy(folder, package, everything)
-    survivors, sound = [], set()
+    survivors, sound, programs = [], set(), {}
     # Those that need no build come first, and those of one folder after each other.
     wanted.sort(key=lambda it: (it[1].package == "jurat-server", not is_switched(it[1])))
     for count, (number, mutant) in enumerate(wanted, 1):
         folder = scratch[mutant.package]
+        if mutant.package not in programs:
+            program, why = build(folder, target, mutant.package)
+            if not program:
+                raise SystemExit(f"{mutant.package} does not build:\n{why[-4000:]}")
+            programs[mutant.package] = keep(program, folder)
+        program = programs[mutant.package]
         if mutant.tests not in sound:
-            code, said = run(folder, target, mutant, {})
-            if code != 0:
-                raise SystemExit(f"these fail without any mutant: {mutant.tests}\n{said[-4000:]}")
+            failed = run(program, mutant, {})
+            if failed:
+                raise SystemExit(f"these fail without any mutant: {failed}")
             sound.add(mutant.tests)
         begun = time.monotonic()
-        is_caught, by = try_one(folder, target, mutant, number)
+        is_caught, by = try_one(folder, target, program, mutant, number)
         taken = time.monotonic() - begun
         print(f"{count:3} {taken:4.0f} s  {mutant.name:50} {by}", flush=True)
         if not is_caught:

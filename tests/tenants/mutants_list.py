@@ -17,6 +17,7 @@ class Mutant(typing.NamedTuple):
     old: str
     new: str
     package: str
+    # A pattern of their names.
     tests: str
 
 
@@ -49,7 +50,7 @@ def stories(file):
     names = []
     for module, listed in re.findall(r"stories!\(\s*\$start,\s*(\w+),([^)]*)\)", STORIES.read_text()):
         names += re.findall(r"\w+", listed) if module in modules else []
-    return "test(/^sqlite::(" + "|".join(names) + ")$/)"
+    return "^sqlite::(" + "|".join(names) + ")$"
 
 
 def query(name, file, old, new):
@@ -234,8 +235,11 @@ QUERIES = [
           "and workflows.id = workflow_bindings.workflow_id and workflows.archived_at is null",
           "and workflows.id = workflow_bindings.workflow_id"),
     query("verifier: run through what is unpublished", "sql/registry.rs",
-          "where template_pins.verifier_id = verifiers.id \\\n             and template_versions.unpublished_at is null))",
-          "where template_pins.verifier_id = verifiers.id))"),
+          "and template_versions.unpublished_at is null and templates.archived_at is null))",
+          "and templates.archived_at is null))"),
+    query("verifier: run through what is archived", "sql/registry.rs",
+          "and template_versions.unpublished_at is null and templates.archived_at is null))",
+          "and template_versions.unpublished_at is null))"),
     query("verifier: forget the runs of all", "sql/registry.rs",
           "delete from verifier_runs where verifier_id = $1", "delete from verifier_runs where $1 = $1"),
     query("verifier: forget the verdicts of all", "sql/registry.rs",
@@ -378,7 +382,7 @@ MIGRATION = "crates/store/migrations/postgres/0004_sharing.sql"
 
 
 def policy(name, old, new, file=MIGRATION):
-    return Mutant(name, file, old, new, "jurat-store", "test(/^postgres::policies::/)")
+    return Mutant(name, file, old, new, "jurat-store", "^postgres::policies::")
 
 
 POLICIES = [

@@ -184,8 +184,9 @@ macro_rules! usable {
             ") or exists (select 1 from template_pins join template_versions \
              on template_versions.template_id = template_pins.template_id \
              and template_versions.version = template_pins.version \
+             join templates on templates.id = template_pins.template_id \
              where template_pins.verifier_id = verifiers.id \
-             and template_versions.unpublished_at is null))"
+             and template_versions.unpublished_at is null and templates.archived_at is null))"
         )
     };
 }

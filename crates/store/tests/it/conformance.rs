@@ -182,6 +182,7 @@ macro_rules! conformance {
             apart,
             a_content_is_known_only_to_those_who_see_it,
             nobody_names_the_verifiers_of_others,
+            a_verifier_that_is_shared_opens_no_other_and_no_more,
             what_ends_for_one_workflow_stays_for_another,
             the_history_of_one_workflow_opens_that_of_no_other,
             another_account_finds_no_round_in_any_way,

@@ -5,12 +5,12 @@ use jurat_core::{
     job::Kind,
     run::RunVerdict,
     verifier::Which,
-    workflow::{FileContent, NewFile, Role, WorkflowWhich, file::digest},
+    workflow::{FileContent, NewFile, Role, VerifierRole, WorkflowWhich, file::digest},
 };
 use jurat_store::{
-    Behalf, FilesAsked, Found, Giving, GrantOrder, Once, OnceAnswer, Opened, Removal, RoundFilter,
-    RunFilter, SavedAnswer, Store, VerifierGone, WorkflowAsked, WorkflowChange, WorkflowRefused,
-    WorkflowSave, Written, WrongField,
+    Behalf, Deploy, Deployed, FilesAsked, Found, Giving, GrantOrder, Once, OnceAnswer, Opened,
+    Removal, RoundFilter, RunFilter, SavedAnswer, Store, VerifierGone, WorkflowAsked,
+    WorkflowChange, WorkflowRefused, WorkflowSave, Written, WrongField,
 };
 
 use super::{
@@ -26,7 +26,7 @@ use crate::{
     backend::Backend,
     samples::{
         account, at, closing, deploy, expiry, grant as credit, holding, judged, newest, page,
-        round, run, verifiers,
+        reached, round, run, verifier, verifiers, versions,
     },
 };
 
@@ -69,6 +69,49 @@ pub(crate) async fn nobody_names_the_verifiers_of_others(backend: &Backend) {
         let unknown = WorkflowRefused::Field(WrongField::BindingUnknown { place: 0 });
         assert_eq!(refused(store, &save).await, unknown, "{verifier}");
     }
+}
+
+pub(crate) async fn a_verifier_that_is_shared_opens_no_other_and_no_more(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let one = deployed(store, &deploy(&alice, "one", 1)).await.verifier;
+    let two = deployed(store, &deploy(&alice, "two", 2)).await.verifier;
+    let bindings = Some(vec![binding("main", &one.id)]);
+    let made = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;
+    grant(store, &grant_of(&alice, id(&made), &bob, Role::View)).await;
+    let found = async |which: Which, needs| match reached(store, &bob, (&which, None), needs).await
+    {
+        Found::One(reached) => Some(reached.version.verifier.name),
+        Found::Nothing => None,
+        Found::Ambiguous => panic!(),
+    };
+    for which in [Which::Id(one.id.clone()), Which::Name("one".to_owned())] {
+        assert_eq!(found(which.clone(), VerifierRole::Exec).await.as_deref(), Some("one"));
+        assert_eq!(found(which, VerifierRole::Tune).await, None, "it is only run");
+    }
+    for which in [Which::Id(two.id), Which::Name("two".to_owned())] {
+        assert_eq!(found(which, VerifierRole::Exec).await, None);
+    }
+    assert_eq!(versions(store, &bob, &one.id, (None, 10)).await, []);
+    assert_eq!(versions(store, &alice, &one.id, (None, 10)).await.len(), 1);
+    // Nor is it deployed by who only runs it, even with its token.
+    let next = |by: &AccountId| Deploy {
+        expected_token: Some(one.version_token.clone()),
+        ..deploy(by, "one", 3)
+    };
+    let by_bob = store.verifier_deploy(&next(&bob), None).await.unwrap();
+    assert!(!matches!(by_bob, Deployed::Done(_)), "{by_bob:?}");
+    assert_eq!(deployed(store, &next(&alice)).await.verifier.current_version, 2);
+    let other = verifier(store, &alice, &Which::Name("two".to_owned()), None).await.unwrap();
+    assert_eq!((other.verifier.current_version, other.version), (1, 1));
+    // What is put away takes along what it shares.
+    let away = change(&alice, id(&made));
+    store.sharing().workflow_archive(&behalf(&alice), &away, None).await.unwrap();
+    for which in [Which::Id(one.id.clone()), Which::Name("one".to_owned())] {
+        assert_eq!(found(which, VerifierRole::Exec).await, None);
+    }
+    let open = run(&bob, &one.id, 9);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::VerifierGone);
 }
 
 /// What is left of a workflow: its files, verifiers and grants.

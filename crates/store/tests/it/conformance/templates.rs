@@ -14,15 +14,15 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, Change, ChangeRefused, Changed, Deploy, Fork, ForkNotes, ForkedVerifier, Found,
-    HandleClaim, InvitationAnswer, PairAsked, Publish, PublishRefused, Published, Removal, Store,
-    TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, VerifierAsked,
-    VerifierGone, Written,
+    HandleClaim, InvitationAnswer, Opened, PairAsked, Publish, PublishRefused, Published, Removal,
+    Store, TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer,
+    VerifierAsked, VerifierGone, Written,
 };
 
 use super::verifiers::deployed;
 use crate::{
     backend::Backend,
-    samples::{account, at, config, deploy},
+    samples::{account, at, config, deploy, run},
 };
 
 const ALL: Behalf = Behalf::Platform;
@@ -292,18 +292,25 @@ pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &B
         let found = store.sharing().published_verifier(&ALL, &pair).await;
         found.unwrap().map(|found| found.version)
     };
-    assert_eq!(pair(Some(1)).await, None);
+    let mut number = 0;
+    let mut runs = async || {
+        number += 1;
+        let open = run(&account("eve"), &ann.verifier, number);
+        store.round_open(&open, None).await.unwrap() == Opened::Opened
+    };
+    assert_eq!((pair(Some(1)).await, runs().await), (None, false));
     published(store, &ann, 9).await;
     assert_eq!((pair(Some(1)).await, pair(None).await), (Some(1), Some(1)));
+    assert!(runs().await);
     let next =
         Deploy { expected_token: Some("token-1".to_owned()), ..deploy(&ann.account, "cites", 2) };
     deployed(store, &next).await;
     // The current version is another one now, and not published.
     assert_eq!((pair(Some(1)).await, pair(Some(2)).await, pair(None).await), (Some(1), None, None));
     changed(store, &ann.account, Change::Archive(None)).await;
-    assert_eq!(pair(Some(1)).await, None);
+    assert_eq!((pair(Some(1)).await, runs().await), (None, false));
     changed(store, &ann.account, Change::Unarchive).await;
-    assert_eq!(pair(Some(1)).await, Some(1));
+    assert_eq!((pair(Some(1)).await, runs().await), (Some(1), true));
     let removal = Removal {
         account: ann.account.clone(),
         which: Which::Id(ann.verifier.clone()),
@@ -311,6 +318,8 @@ pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &B
     };
     store.verifier_revoke(&removal, None).await.unwrap();
     assert_eq!(pair(Some(1)).await, None);
+    changed(store, &ann.account, Change::Unpublish(1)).await;
+    assert!(!runs().await);
 }
 
 fn forking(id: &str, by: &AccountId, number: u32) -> Fork {
@@ -448,7 +457,11 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
     let claim = HandleClaim { account: bob.clone(), handle: "bob".to_owned(), at: at(0) };
     store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
     assert!(!give(&bob, &ann.account).await);
+    let cat = author(backend, "cat", 3).await;
+    published(store, &cat, 10).await;
     assert!(give(&ann.account, &bob).await);
+    let other = seen(store, &named("cat"), None, None).await.unwrap();
+    assert_eq!(other.template.account, cat.account, "only what is given goes");
     let found = seen(store, &named("ann"), None, None).await.unwrap();
     assert_eq!((found.template.handle.as_str(), &found.template.account), ("bob", &bob));
     assert_eq!(seen(store, &named("bob"), None, None).await, Some(found));

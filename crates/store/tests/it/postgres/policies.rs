@@ -92,7 +92,7 @@ async fn filled() -> Schema {
     let mut rows = format!("{FILL}; set session_replication_role = replica;");
     let mut add = |table: &str, owner: &str, given: &str| {
         let all = format!("'{{\"account_id\": \"{owner}\"}}'::jsonb || '{given}'");
-        rows.push_str(&format!("select fill('{table}', {all});"));
+        rows.extend(["select fill('", table, "', ", &all, ");"]);
     };
     for table in OWN {
         add(table, "acct_alice", r#"{"id": "1"}"#);
