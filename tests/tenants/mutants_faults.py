@@ -76,8 +76,8 @@ FAULTS = [
     query("invitation: by address, never found", "logins.rs",
           "    invitations_adopt(tx, &profile).await?;\n", ""),
     # Credit without a key.
-    query("cap: one more than the day has", "sql/ledger.rs",
-          "where day = $2 and micros + $1 <= $3", "where day = $2 and micros + $1 <= $3 + 1"),
+    query("cap: one more than the day has", "sqlite/ledger.rs",
+          "saturating_add(part.micros) <= part.cap)", "saturating_add(part.micros) <= part.cap + 1)"),
     query("cap: one less than the day has", "sql/ledger.rs",
           "where day = $2 and micros + $1 <= $3", "where day = $2 and micros + $1 < $3"),
     query("cap: of all days together", "sql/ledger.rs",

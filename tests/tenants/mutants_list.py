@@ -41,6 +41,7 @@ TOLD = {
     "sql/runs.rs": "runs apart",
     "sql/keys.rs": "keys",
     "sql/ledger.rs": "ledger anonymous apart",
+    "sqlite/ledger.rs": "ledger anonymous",
 }
 
 

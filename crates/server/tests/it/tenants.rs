@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
+use jurat_core::{caller::Scope, workflow::Slug};
 use jurat_engine::Limits;
 use jurat_testkit::app::{Reply, TestApp, TestCaller};
 use serde_json::{Value, json};
@@ -103,9 +103,13 @@ fn shape(reply: &Reply, name: &str) -> (StatusCode, String) {
     (reply.status, text)
 }
 
-/// A text without a name that stands in it as it was sent, or as it was read.
+/// A text without a name that stands in it as it was sent, as it was read, or as a slug.
 fn without(text: &str, name: &str) -> String {
-    text.replace(name, "NAME").replace(&name.replace("%2F", "/"), "NAME")
+    let text = text.replace(name, "NAME").replace(&name.replace("%2F", "/"), "NAME");
+    match Slug::of_name(name) {
+        Some(slug) => text.replace(slug.as_str(), "NAME"),
+        None => text,
+    }
 }
 
 fn verifier(name: &str) -> Value {

@@ -256,7 +256,7 @@ macro_rules! conformance {
             what_is_live_is_not_deleted,
             templates_are_listed_and_searched,
             a_template_that_is_given_away_leads_on,
-            nobody_publishes_or_changes_what_is_anothers,
+            nobody_publishes_or_changes_what_others_have,
             each_version_and_each_verifier_is_published_for_itself,
         );
     };

@@ -470,7 +470,7 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
 }
 
 /// What one author does leaves the templates of another as they are, and the other way round.
-pub(crate) async fn nobody_publishes_or_changes_what_is_anothers(backend: &Backend) {
+pub(crate) async fn nobody_publishes_or_changes_what_others_have(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
     // Neither a workflow nor a verifier of another is published.

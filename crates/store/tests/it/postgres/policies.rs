@@ -189,7 +189,7 @@ async fn a_stranger_changes_nothing() {
 
 /// Everybody may write rows of their own, which can name things of others: they open nothing.
 #[tokio::test]
-async fn a_row_of_ones_own_does_not_open_what_is_anothers() {
+async fn a_row_of_ones_own_does_not_open_what_others_have() {
     let schema = filled().await;
     for (whose, table, forged, hidden) in [
         ("eve", "workflow_grants", r#""workflow_id": "w1", "grantee_id": "acct_eve""#, "workflows"),
