@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::{judge::Price, template::TemplateRef};
+use jurat_core::{caller::Scope, judge::Price, template::TemplateRef};
 use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
 use jurat_testkit::{
     app::{Reply, TestApp, TestCaller, admin_caller},
@@ -407,6 +407,41 @@ async fn agents_get_instructions() {
         );
         let absent = admin.post("/v1/workflows/poem/audit", &json!({})).await;
         assert_problem(&absent, StatusCode::NOT_FOUND, "not_found");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fork_names_verifiers_of_its_own_and_none_of_its_author() {
+    told(Limits::default(), async |app: &TestApp| {
+        let verifier = author(app, "").await;
+        assert_eq!(publish(app).await.status, StatusCode::CREATED);
+        let bob = app.caller("bob", &Scope::OWN).await;
+        let order = json!({ "identifier": "@ann/report" });
+        let forked = bob.post("/v1/templates/fork", &order).await.json();
+        let own = text(&forked["verifiers"][0]["verifier_id"]);
+        let path = format!("/v1/workflows/{}", text(&forked["workflow_id"]));
+        let shown = bob.get(&path).await;
+        assert!(shown.text().contains(own), "{}", shown.text());
+        assert!(!shown.text().contains(&verifier), "{}", shown.text());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_reads_no_workflows_sees_what_everybody_sees() {
+    told(Limits::default(), async |app: &TestApp| {
+        author(app, "").await;
+        assert_eq!(publish(app).await.status, StatusCode::CREATED);
+        app.admin().post("/v1/templates/@ann/report/archive", &json!({})).await;
+        let few = json!({ "name": "few", "scopes": ["rounds:read"] });
+        let few = app.admin().post("/v1/api-keys", &few).await.json();
+        let few = app.with_key(text(&few["key"]));
+        let hidden = few.get("/v1/templates/@ann/report").await;
+        assert_problem(&hidden, StatusCode::NOT_FOUND, "not_found");
+        let all = "/v1/templates?include_archived=true";
+        assert_eq!(few.get(all).await.json()["items"], json!([]));
+        assert_eq!(app.admin().get(all).await.json()["items"].as_array().unwrap().len(), 1);
     })
     .await;
 }
