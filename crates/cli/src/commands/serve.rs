@@ -53,7 +53,11 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
 
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
-    let front = Front { inbound: config.inbound, hosts: config.hosts.clone() };
+    let front = Front {
+        inbound: config.inbound,
+        hosts: config.hosts.clone(),
+        trusted_proxies: config.trusted_proxies.clone(),
+    };
     let serving = jurat_server::serve(listener, engine.clone(), front, stopped);
     let mut serving = Box::pin(async {
         serving.await.context("the listener failed")?;

@@ -1,18 +1,13 @@
 //! Changes how templates stand, and to whom they belong. What a version says never changes.
 
-use jurat_core::{
-    id::AccountId,
-    team::{Invitation, InvitationKind},
-    template::Template,
-    time::Timestamp,
-};
+use jurat_core::{id::AccountId, team::InvitationKind, template::Template, time::Timestamp};
 
 use super::{
     Change, ChangeRefused, Changed, TemplateChange, TemplateOffer, TemplateOfferRefused,
     read::{BY_ID, BY_SLUG, find, read_template},
 };
 use crate::{
-    Result,
+    InvitationRefused, Offered, Result,
     both::{Tx, args},
     invitations::{NewInvitation, cancel_all, invitation_make, lock_target},
     rows::{Cells, Columns},
@@ -155,7 +150,7 @@ async fn delete(
 pub(super) async fn offer(
     tx: &mut impl Tx,
     offer: &TemplateOffer,
-) -> Result<Result<Invitation, TemplateOfferRefused>> {
+) -> Result<Result<Offered<Template>, TemplateOfferRefused>> {
     let Some(id) = find(tx, &offer.which, offer.at).await? else {
         return Ok(Err(TemplateOfferRefused::Unknown));
     };
@@ -173,7 +168,11 @@ pub(super) async fn offer(
         to: offer.to.clone(),
         at: offer.at,
     };
-    Ok(invitation_make(tx, &new).await?.map_err(TemplateOfferRefused::Invitation))
+    Ok(match invitation_make(tx, &new).await? {
+        Ok(invitation) => Ok(Offered::Invitation(invitation)),
+        Err(InvitationRefused::Oneself) => Ok(Offered::Own(Box::new(template))),
+        Err(refused) => Err(TemplateOfferRefused::Invitation(refused)),
+    })
 }
 
 /// Gives a template to another account; it leads on from where it was. The inner error says in
