@@ -31,11 +31,9 @@ pub(crate) fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Ip
         Some(last)
     };
     match (walked(forwarded_for(headers)), walked(forwarded(headers))) {
-        (None, None) => peer,
-        (Some(only), None) | (None, Some(only)) => only,
-        (Some(one), Some(other)) if one == other => one,
         // A proxy writes one of both, and passes on the other as a client made it up.
-        (Some(_), Some(_)) => peer,
+        (Some(one), Some(other)) if one != other => peer,
+        (one, other) => one.or(other).unwrap_or(peer),
     }
 }
 

@@ -97,8 +97,9 @@ const LIST: &str = concat!(
      or template_versions.search_body like $4 escape '\\') \
      and templates.id < $5 order by templates.id desc limit $6"
 );
+/// SQLite counts parameters as they come, so the viewer stands first.
 const SEARCH: &str = concat!(
-    "select * from (select ",
+    "select * from (select cast($1 as text) as asked_by, ",
     template_columns!(),
     release_columns!(),
     ", template_versions.search_body, ",

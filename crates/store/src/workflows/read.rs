@@ -72,15 +72,16 @@ macro_rules! tagged {
     };
 }
 
+/// SQLite counts parameters as they come, so the caller stands first.
 const SEARCH: &str = concat!(
-    "select * from (select ",
+    "select * from (select cast($1 as text) as asked_by, ",
     columns!(),
     ", 4 as role_rank, cast(0 as bigint) as floor_version, workflows.search_body, ",
     score!("workflows"),
     " as score from workflows where workflows.account_id = $1 and $18 <> 'shared' \
      and workflows.archived_at is null",
     tagged!(),
-    " union all select ",
+    " union all select cast($1 as text) as asked_by, ",
     columns!(),
     ", granted.role_rank, granted.floor_version, workflows.search_body, ",
     score!("workflows"),

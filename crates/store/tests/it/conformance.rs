@@ -189,6 +189,8 @@ macro_rules! conformance {
             a_deleted_verifier_is_erased_for_all_who_ran_it,
             a_workflow_is_given_away_with_its_verifiers,
             workflows_are_listed_by_every_filter_newest_first,
+            an_old_name_is_found_before_newer_bodies,
+            a_path_is_a_file_or_a_folder,
         );
         $crate::conformance::stories!(
             $start,
