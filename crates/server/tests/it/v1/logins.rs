@@ -146,6 +146,7 @@ async fn an_invitation_finds_the_account_that_is_made_for_its_address() {
     ann.post("/v1/teams", &json!({ "handle": "crew" })).await;
     let bob = json!({ "user_identifier": "bob@example.com" });
     let offer = ann.post("/v1/teams/crew/members", &bob).await.json();
+    app.outbox.next_to("bob@example.com").await;
     let bob = app.with_key(&registered(&app, "bob@example.com").await);
     let listed = bob.get("/v1/invitations").await.json();
     assert_eq!(listed["items"][0]["id"], offer["invitation_id"]);
