@@ -55,7 +55,7 @@ async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
 /// With row security as the second line.
 #[tokio::test]
 async fn nothing_is_learned_by_the_names_of_another_tenant() {
-    told(tenants::crawl).await;
+    templates::told_on_postgres(tenants::crawl).await;
 }
 
 #[tokio::test]

@@ -114,10 +114,11 @@ const SEARCH: &str = concat!(
      and templates.archived_at is null) as found \
      where score > 0 order by score desc, id desc limit $19"
 );
-pub(super) const BY_ID: &str = concat!(
+pub(super) const OWN: &str = concat!(
     "select ",
     template_columns!(),
-    " from templates join accounts on accounts.id = templates.account_id where templates.id = $1"
+    " from templates join accounts on accounts.id = templates.account_id \
+     where templates.id = $1 and templates.account_id = $2"
 );
 pub(super) const BY_WORKFLOW: &str = concat!(
     "select ",
@@ -176,18 +177,20 @@ macro_rules! live_pins {
     };
 }
 
+/// The pins come first, so that a verifier of others that is not published takes as long as none.
 const PUBLISHED: &str = concat!(
     "select ",
     verifier_columns!(),
     ", verifier_versions.version, verifier_versions.description as version_description, \
      verifier_versions.config, verifier_versions.config_hash, verifier_versions.deployed_at \
-     from verifiers join verifier_versions on verifier_versions.verifier_id = verifiers.id \
-     and verifier_versions.account_id = verifiers.account_id \
-     and verifier_versions.version = coalesce(cast($1 as bigint), verifiers.current_version) \
-     where verifiers.id = $2 and verifiers.standing = 'active' and exists (select 1 ",
+     from (select distinct template_pins.verifier_id, template_pins.verifier_version ",
     live_pins!(),
-    "where template_pins.verifier_id = verifiers.id \
-     and template_pins.verifier_version = verifier_versions.version)"
+    "where template_pins.verifier_id = $1) as pinned cross join verifiers join verifier_versions \
+     on verifier_versions.verifier_id = verifiers.id \
+     and verifier_versions.account_id = verifiers.account_id \
+     where verifiers.id = pinned.verifier_id and verifiers.standing = 'active' \
+     and verifier_versions.version = pinned.verifier_version \
+     and verifier_versions.version = coalesce(cast($2 as bigint), verifiers.current_version)"
 );
 /// The live versions of templates that were published with any version of a verifier.
 pub(crate) const SERVING: &str = concat!(
@@ -342,6 +345,6 @@ pub(super) async fn published(
     tx: &mut impl Tx,
     pair: &PairAsked,
 ) -> Result<Option<VerifierVersion>> {
-    let args = args![pair.version, &pair.verifier];
+    let args = args![&pair.verifier, pair.version];
     tx.first(PUBLISHED, args, |cells| read_version(&cells)).await
 }

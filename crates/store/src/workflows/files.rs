@@ -29,7 +29,7 @@ const CONTENT: &str = seen!(
      join workflow_blobs on workflow_blobs.account_id = workflow_files.account_id \
      and workflow_blobs.sha256 = workflow_files.sha256",
     "and workflow_files.version = $3 \
-     and (workflows.account_id = $1 or granted.floor_version <= $3) \
+     and reached.floor_version <= $3 \
      and workflow_files.path = $4"
 );
 const FILE_ADD: &str = "\

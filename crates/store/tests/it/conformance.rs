@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod anonymous;
+pub(crate) mod apart;
 pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
@@ -77,6 +78,8 @@ macro_rules! conformance {
             a_login_makes_no_account,
             a_program_is_let_in_once,
             a_program_that_asks_too_often_is_told,
+            a_login_of_a_program_ends_and_lets_in_no_other,
+            an_invitation_finds_the_account_of_its_address,
         );
         $crate::conformance::stories!(
             $start,
@@ -91,6 +94,7 @@ macro_rules! conformance {
             of_many_answers_at_once_one_counts,
             invitations_are_listed_newest_first_in_pages,
             nobody_sends_invitations_without_end,
+            what_is_done_to_one_team_stays_with_it,
         );
         $crate::conformance::stories!(
             $start,
@@ -176,6 +180,18 @@ macro_rules! conformance {
         $crate::conformance::stories!($start, access, everybody_reaches_what_the_model_says);
         $crate::conformance::stories!(
             $start,
+            apart,
+            a_content_is_known_only_to_those_who_see_it,
+            nobody_names_the_verifiers_of_others,
+            a_verifier_that_is_shared_opens_no_other_and_no_more,
+            what_ends_for_one_workflow_stays_for_another,
+            the_history_of_one_workflow_opens_that_of_no_other,
+            another_account_finds_no_round_in_any_way,
+            two_accounts_have_the_same_names_for_different_things,
+            what_ends_for_one_verifier_stays_for_another,
+        );
+        $crate::conformance::stories!(
+            $start,
             workflows,
             a_workflow_is_saved_and_read_back_by_id_and_slug,
             a_save_needs_the_token_of_the_current_version,
@@ -232,6 +248,7 @@ macro_rules! conformance {
             all_without_a_key_share_one_cap_a_day,
             the_next_day_has_a_cap_of_its_own,
             a_round_that_its_node_left_gives_its_part_back,
+            a_day_is_spent_to_its_last_micro_and_no_further,
         );
         $crate::conformance::stories!(
             $start,
@@ -246,6 +263,8 @@ macro_rules! conformance {
             what_is_live_is_not_deleted,
             templates_are_listed_and_searched,
             a_template_that_is_given_away_leads_on,
+            nobody_publishes_or_changes_what_others_have,
+            each_version_and_each_verifier_is_published_for_itself,
         );
     };
 }

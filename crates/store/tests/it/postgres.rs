@@ -1,5 +1,7 @@
 //! The suite on PostgreSQL, and what only a server has: roles, nodes and a clock of its own.
 
+mod policies;
+
 use std::error::Error as _;
 
 use futures::future::join_all;

@@ -35,7 +35,7 @@ pub(crate) fn judges(fake: &FakeProvider) -> Judges {
     judges
 }
 
-async fn told(limits: Limits, story: impl AsyncFnOnce(&TestApp)) {
+pub(crate) async fn told(limits: Limits, story: impl AsyncFnOnce(&TestApp)) {
     let fake = FakeProvider::start(judge).await;
     let store = jurat_store::open(&jurat_store::Location::Memory).await.unwrap();
     let app = TestApp::made_of(store, limits, judges(&fake)).await;
@@ -46,7 +46,8 @@ pub(crate) async fn told_on_postgres(story: impl AsyncFnOnce(&TestApp)) {
     let schema = Schema::new().await;
     let fake = FakeProvider::start(judge).await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
-    let app = TestApp::made_of(store, Limits::default(), judges(&fake)).await;
+    let limits = Limits { lag: None, ..Limits::default() };
+    let app = TestApp::made_of(store, limits, judges(&fake)).await;
     story(&app).await;
     app.engine.shutdown().await;
     schema.drop().await;

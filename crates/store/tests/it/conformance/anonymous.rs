@@ -139,3 +139,16 @@ pub(crate) async fn a_round_that_its_node_left_gives_its_part_back(backend: &Bac
     let next = capped(round(&anon, 2), 100);
     assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
 }
+
+pub(crate) async fn a_day_is_spent_to_its_last_micro_and_no_further(backend: &Backend) {
+    let store = &*backend.store;
+    let anon = admitted(store, "anon1", 1_000, at(1)).await;
+    let open = async |number, micros| {
+        store.round_open(&capped(round(&anon, number), micros), None).await.unwrap()
+    };
+    assert_eq!(open(1, CAP + 1).await, Opened::DaySpent);
+    assert_eq!(open(2, CAP - 5).await, Opened::Opened);
+    assert_eq!(open(3, 6).await, Opened::DaySpent);
+    assert_eq!(open(4, 5).await, Opened::Opened);
+    assert_eq!(open(5, 1).await, Opened::DaySpent);
+}
