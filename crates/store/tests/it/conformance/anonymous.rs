@@ -50,6 +50,8 @@ pub(crate) async fn an_address_is_given_credit_once_a_month(backend: &Backend) {
     assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
     let end = costing(&open, Ending::Closed, 20);
     assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    admitted(store, "anon1", 50, Timestamp::from_micros(132 * DAY)).await;
+    assert_eq!(balance(store, &anon).await.available, 30, "what is spent in a month is spent");
     // The next month makes it whole again, and no more than that.
     admitted(store, "anon1", 50, Timestamp::from_micros(160 * DAY)).await;
     let expected = Balance { granted: 70, available: 50, held: 0, spent: 20 };
