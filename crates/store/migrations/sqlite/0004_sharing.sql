@@ -96,11 +96,8 @@ create table workflows (
     description text not null,
     outcome text not null,
     tags text not null,
-    -- To be searched, in small letters: name and slug, all of these with the slug, and every word
-    -- of the body once.
-    search_name text not null default '',
+    -- All of these and the slug in small letters, to be searched.
     search_text text not null,
-    search_body text not null default '',
     current_version bigint not null,
     -- Must be given to save the next version; drawn anew with each.
     version_token text not null,
@@ -226,11 +223,6 @@ create table template_versions (
     summary text not null,
     -- The body, and the verifiers as they were.
     document text not null,
-    -- To be searched, in small letters: name and slug, all that lists show, and every word of the
-    -- body once.
-    search_name text not null default '',
-    search_text text not null default '',
-    search_body text not null default '',
     published_at bigint not null,
     unpublished_at bigint,
     deprecated_at bigint,
