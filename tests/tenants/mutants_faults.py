@@ -10,7 +10,7 @@ ENGINE = "crates/engine/src/"
 
 def server(name, file, old, new):
     """One that only a request over HTTP meets."""
-    return Mutant(name, file, old, new, "jurat-server", "^(v1|tenants)::")
+    return Mutant(name, file, old, new, "jurat-server", "^(v1::(logins|people|templates|workflows)|auth|tenants)::")
 
 
 FAULTS = [

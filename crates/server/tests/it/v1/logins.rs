@@ -226,6 +226,12 @@ async fn the_page_lets_a_program_in_with_a_key_or_a_code() {
     let wrong = format!("user_code={user_code}&key=x&decision=approve");
     let refused = form(&app, "/auth/device", &wrong).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    // What comes in may do everything, so a key that may not lets nothing in.
+    let few = json!({ "name": "few", "scopes": ["rounds:read"] });
+    let few = app.with_key(&key).post("/v1/api-keys", &few).await.json();
+    let few = format!("user_code={user_code}&key={}&decision=approve", text(&few["key"]));
+    let refused = form(&app, "/auth/device", &few).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text());
     let fields = format!("user_code={user_code}&key={key}&decision=approve");
     let cross = [FORM[0], ("origin", "https://evil.example"), ("host", "localhost")];
     let body = Body::from(fields.clone());

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::{judge::Price, template::TemplateRef};
+use jurat_core::{caller::Scope, judge::Price, template::TemplateRef};
 use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
 use jurat_testkit::{
     app::{Reply, TestApp, TestCaller, admin_caller},
@@ -260,7 +260,7 @@ pub(crate) async fn anonymous_runs(app: &TestApp) {
     assert!(!text(&ran["anonymous_verifier_run_id"]).is_empty());
     assert!(!reply.text().contains("Return passed=true"), "the criterion is nobody's business");
     // Another user may run the same pair, and see no more than that.
-    let bob = app.caller("bob", &jurat_core::caller::Scope::OWN).await;
+    let bob = app.caller("bob", &Scope::OWN).await;
     let grant = json!({ "amount_usd": "1.00" });
     app.admin().post("/v1/accounts/acct_bob/grants", &grant).await;
     let other = run(&bob, &verifier, &json!({ "version": 1 })).await;
@@ -415,7 +415,7 @@ async fn agents_get_instructions() {
 async fn who_may_see_a_workflow_is_told_that_only_its_owner_publishes_it() {
     told(Limits::default(), async |app| {
         author(app, "").await;
-        let bob = app.caller("bob", &jurat_core::caller::Scope::OWN).await;
+        let bob = app.caller("bob", &Scope::OWN).await;
         let claim = Body::from(json!({ "handle": "bob" }).to_string());
         bob.send("PATCH", "/v1/me", claim, &[]).await;
         let order = json!({ "workflow_id": workflow_id(app).await });
@@ -464,6 +464,41 @@ async fn a_template_is_found_by_its_body_and_offered_to_others_alone() {
         let mail = app.outbox.next_to("eve@example.com").await;
         assert!(mail.text.contains("@ann offers you the template @ann/report"), "{}", mail.text);
         assert!(mail.text.contains(text(&offered["invitation_id"])), "{}", mail.text);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fork_names_verifiers_of_its_own_and_none_of_its_author() {
+    told(Limits::default(), async |app: &TestApp| {
+        let verifier = author(app, "").await;
+        assert_eq!(publish(app).await.status, StatusCode::CREATED);
+        let bob = app.caller("bob", &Scope::OWN).await;
+        let order = json!({ "identifier": "@ann/report" });
+        let forked = bob.post("/v1/templates/fork", &order).await.json();
+        let own = text(&forked["verifiers"][0]["verifier_id"]);
+        let path = format!("/v1/workflows/{}", text(&forked["workflow_id"]));
+        let shown = bob.get(&path).await;
+        assert!(shown.text().contains(own), "{}", shown.text());
+        assert!(!shown.text().contains(&verifier), "{}", shown.text());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_reads_no_workflows_sees_what_everybody_sees() {
+    told(Limits::default(), async |app: &TestApp| {
+        author(app, "").await;
+        assert_eq!(publish(app).await.status, StatusCode::CREATED);
+        app.admin().post("/v1/templates/@ann/report/archive", &json!({})).await;
+        let few = json!({ "name": "few", "scopes": ["rounds:read"] });
+        let few = app.admin().post("/v1/api-keys", &few).await.json();
+        let few = app.with_key(text(&few["key"]));
+        let hidden = few.get("/v1/templates/@ann/report").await;
+        assert_problem(&hidden, StatusCode::NOT_FOUND, "not_found");
+        let all = "/v1/templates?include_archived=true";
+        assert_eq!(few.get(all).await.json()["items"], json!([]));
+        assert_eq!(app.admin().get(all).await.json()["items"].as_array().unwrap().len(), 1);
     })
     .await;
 }
