@@ -37,7 +37,7 @@ pub(crate) use self::{
     serve::{Compat, EngineName, Runtime, Serve},
     templates::{
         ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
-        PublishTemplate, RemoveTemplate, SearchTemplates, Templates,
+        PublishTemplate, RemoveTemplate, RemoveTemplateVersion, SearchTemplates, Templates,
     },
     verifiers::{
         DeployVerifier, DiffVersions, InputArgs, JudgeArgs, ListRuns, ListVerifiers, ListVersions,

@@ -76,8 +76,7 @@ pub use self::{
     rounds::RoundQuery,
     signature::NodeKey,
     templates::{
-        FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
-        ScreenVerdict, TemplateView,
+        FileView, ForkOrder, PublishOrder, SafetyCheck, ScreenRun, ScreenVerdict, TemplateView,
     },
     verifiers::{
         CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,

@@ -15,6 +15,7 @@ mod people;
 mod postgres;
 mod registry;
 mod rows;
+mod search;
 mod sql;
 mod sqlite;
 mod teams;
@@ -69,7 +70,7 @@ pub use self::{
         Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
         PairAsked, Publish, PublishFile, PublishRefused, Publishable, Published, TemplateAsked,
         TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, TemplateOfferRefused,
-        Templates,
+        TemplateWords, Templates,
     },
     verifiers::{
         ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,
@@ -78,7 +79,7 @@ pub use self::{
         FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
         OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
         WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
-        Workflows, WrongField,
+        WorkflowWords, Workflows, WrongField,
     },
 };
 

@@ -20,6 +20,7 @@ mod redact;
 mod scripted;
 mod settings;
 mod telemetry;
+mod templates;
 mod verifier_life;
 mod verifiers;
 mod workflows;

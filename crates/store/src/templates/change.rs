@@ -2,7 +2,7 @@
 
 use jurat_core::{
     id::AccountId,
-    team::{Invitation, InvitationKind},
+    team::InvitationKind,
     template::{Template, WhichTemplate},
     time::Timestamp,
 };
@@ -12,7 +12,7 @@ use super::{
     read::{BY_SLUG, OWN, find, read_template},
 };
 use crate::{
-    Result,
+    InvitationRefused, Offered, Result,
     both::{Tx, args},
     invitations::{NewInvitation, cancel_all, invitation_make, lock_target},
     rows::{Cells, Columns},
@@ -168,20 +168,24 @@ async fn delete(
 pub(super) async fn offer(
     tx: &mut impl Tx,
     offer: &TemplateOffer,
-) -> Result<Result<Invitation, TemplateOfferRefused>> {
+) -> Result<Result<Offered<Template>, TemplateOfferRefused>> {
     let Some(template) = held(tx, &offer.account, &offer.which, offer.at).await? else {
         return Ok(Err(TemplateOfferRefused::Unknown));
     };
     let new = NewInvitation {
         id: offer.invitation_id.clone(),
         kind: InvitationKind::TemplateOwnership,
-        target_id: template.id,
+        target_id: template.id.clone(),
         target_label: format!("@{}/{}", template.handle, template.slug),
         from: offer.account.clone(),
         to: offer.to.clone(),
         at: offer.at,
     };
-    Ok(invitation_make(tx, &new).await?.map_err(TemplateOfferRefused::Invitation))
+    Ok(match invitation_make(tx, &new).await? {
+        Ok(invitation) => Ok(Offered::Invitation(invitation)),
+        Err(InvitationRefused::Oneself) => Ok(Offered::Own(Box::new(template))),
+        Err(refused) => Err(TemplateOfferRefused::Invitation(refused)),
+    })
 }
 
 /// Gives a template to another account; it leads on from where it was. The inner error says in

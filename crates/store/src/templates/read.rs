@@ -12,11 +12,12 @@ use jurat_core::{
 };
 use serde_json::Value;
 
-use super::{PairAsked, TemplateAsked, TemplateFileAsked, TemplateFilter};
+use super::{PairAsked, TemplateAsked, TemplateFileAsked, TemplateFilter, TemplateWords};
 use crate::{
     Result,
     both::{Arg, Tx, args},
     rows::{Cells, Columns, registry::read_version, rounds::AFTER_ALL},
+    search::{patterns, score},
     sql::registry::verifier_columns,
 };
 
@@ -92,8 +93,26 @@ const LIST: &str = concat!(
     newest!("$1"),
     " and (cast($2 as bigint) = 0 or templates.account_id = $1) \
      and (cast($3 as bigint) = 1 or templates.archived_at is null) \
-     and (cast($4 as text) is null or lower(template_versions.summary) like $4 escape '\\') \
+     and (cast($4 as text) is null or template_versions.search_text like $4 escape '\\' \
+     or template_versions.search_body like $4 escape '\\') \
      and templates.id < $5 order by templates.id desc limit $6"
+);
+/// SQLite counts parameters as they come, so the viewer stands first.
+const SEARCH: &str = concat!(
+    "select * from (select cast($1 as text) as asked_by, ",
+    template_columns!(),
+    release_columns!(),
+    ", template_versions.search_body, ",
+    score!("template_versions"),
+    " as score",
+    from_templates!(),
+    "where ",
+    visible!("$1"),
+    " and template_versions.version = ",
+    newest!("$1"),
+    " and (cast($18 as bigint) = 0 or templates.account_id = $1) \
+     and templates.archived_at is null) as found \
+     where score > 0 order by score desc, id desc limit $19"
 );
 pub(super) const OWN: &str = concat!(
     "select ",
@@ -293,6 +312,21 @@ pub(super) async fn list(tx: &mut impl Tx, filter: &TemplateFilter) -> Result<Ve
         filter.limit
     ];
     tx.all(LIST, args, read_line).await
+}
+
+/// What has most of the words, roughly best first, each with the words of its body.
+pub(super) async fn search(
+    tx: &mut impl Tx,
+    wanted: &TemplateWords,
+) -> Result<Vec<(TemplateLine, String)>> {
+    let read = |cells: &dyn Cells| {
+        let body = Columns::new(&cells, "template_versions", "id")?.text("search_body")?;
+        Ok((read_line(cells)?, body))
+    };
+    let mut args = vec![seen_by(wanted.viewer.as_ref())];
+    args.extend(patterns(&wanted.words));
+    args.extend(args![wanted.is_mine, wanted.limit]);
+    tx.all(SEARCH, args, read).await
 }
 
 pub(super) async fn file(

@@ -6,7 +6,7 @@ use jurat_core::{
     id::AccountId,
     workflow::{
         ContentKind, FileContent, FileEntry, NewFile, Reached, Role, Workflow,
-        file::{ALL_FILES_BYTES, MOST_FILES, digest},
+        file::{ALL_FILES_BYTES, MOST_FILES, also_folder, digest},
     },
 };
 
@@ -146,6 +146,9 @@ async fn known(
 pub(super) fn within_bounds(files: &[FileEntry]) -> Result<(), WorkflowRefused> {
     if files.len() > MOST_FILES {
         return Err(WorkflowRefused::Field(WrongField::TooManyFiles));
+    }
+    if let Some(path) = also_folder(files.iter().map(|file| file.path.as_str())) {
+        return Err(WorkflowRefused::Field(WrongField::PathIsFolder { path: path.to_owned() }));
     }
     let bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
     if bytes > ALL_FILES_BYTES {

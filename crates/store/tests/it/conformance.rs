@@ -17,6 +17,7 @@ pub(crate) mod teams;
 pub(crate) mod templates;
 pub(crate) mod trust;
 pub(crate) mod verifiers;
+pub(crate) mod workflow_content;
 pub(crate) mod workflows;
 
 /// Makes one test of each story for a database.
@@ -205,6 +206,12 @@ macro_rules! conformance {
             a_deleted_verifier_is_erased_for_all_who_ran_it,
             a_workflow_is_given_away_with_its_verifiers,
             workflows_are_listed_by_every_filter_newest_first,
+        );
+        $crate::conformance::stories!(
+            $start,
+            workflow_content,
+            an_old_name_is_found_before_newer_bodies,
+            a_path_is_a_file_or_a_folder,
         );
         $crate::conformance::stories!(
             $start,

@@ -54,6 +54,7 @@ async fn used(store: &dyn Store, hash: &str, micros: i64) -> Written<Entered, Co
         email: EMAIL.to_owned(),
         code_hash: hash.to_owned(),
         account: AccountId::new(on(micros), 7),
+        grant_micros: 1_500_000,
         at: on(micros),
     };
     store.sharing().code_use(&Behalf::Platform, &used, None).await.unwrap()
@@ -72,6 +73,9 @@ pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(bac
     let [Written::Done(entered)] = done[..] else { panic!("{ends:?}") };
     assert!(entered.is_new);
     assert_eq!(entered.profile.email.as_deref(), Some(EMAIL));
+    let state = one.account_get(&entered.profile.account).await.unwrap().unwrap();
+    assert_eq!(state.balance.available, 1_500_000, "the credit comes with the account, once");
+    assert_eq!(one.credit_check().await.unwrap(), Vec::<String>::new());
     // The next code lets into the same account.
     assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, Written::Done(true));
     let Written::Done(again) = used(&*one, "i", 3).await else { panic!() };

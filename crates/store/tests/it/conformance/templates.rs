@@ -14,9 +14,9 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, Change, ChangeRefused, Changed, Deploy, Fork, ForkNotes, ForkedVerifier, Found,
-    HandleClaim, InvitationAnswer, Opened, PairAsked, Publish, PublishRefused, Published, Removal,
-    Store, TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer,
-    VerifierAsked, VerifierGone, Written,
+    HandleClaim, InvitationAnswer, Offered, Opened, PairAsked, Publish, PublishRefused, Published,
+    Removal, Store, TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter,
+    TemplateOffer, TemplateWords, VerifierAsked, VerifierGone, Written,
 };
 
 use super::verifiers::deployed;
@@ -409,6 +409,15 @@ pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
         let filter = TemplateFilter { search: Some(text.to_owned()), ..all() };
         assert_eq!(list(filter).await.len(), count, "{text}");
     }
+    let found = async |word: &str, viewer: Option<AccountId>| {
+        let (words, is_mine) = (vec![word.to_owned()], viewer.is_some());
+        let wanted = TemplateWords { viewer, is_mine, words, limit: 10 };
+        let found = store.sharing().template_search(&ALL, &wanted).await.unwrap();
+        found.into_iter().map(|(line, _)| line.template.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found("report", None).await, [newer.clone(), older.clone()]);
+    assert_eq!(found("epor", Some(ann.account.clone())).await, std::slice::from_ref(&older));
+    assert_eq!(found("criteria", None).await, [] as [String; 0], "what is beside the texts");
     let viewer = Some(ann.account.clone());
     let mine = TemplateFilter { viewer: viewer.clone(), is_mine: true, ..all() };
     assert_eq!(list(mine.clone()).await, std::slice::from_ref(&older));
@@ -436,7 +445,7 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
             at: at(12),
         };
         let offered = store.sharing().template_offer(&ALL, &offer, None).await.unwrap();
-        let Written::Done(invitation) = offered else { return false };
+        let Written::Done(Offered::Invitation(invitation)) = offered else { return false };
         let answer = InvitationAnswer {
             id: invitation.id.clone(),
             by: to.clone(),
@@ -457,6 +466,7 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
     let claim = HandleClaim { account: bob.clone(), handle: "bob".to_owned(), at: at(0) };
     store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
     assert!(!give(&bob, &ann.account).await);
+    assert!(!give(&ann.account, &ann.account).await, "it is theirs already");
     let cat = author(backend, "cat", 3).await;
     published(store, &cat, 10).await;
     assert!(give(&ann.account, &bob).await);
