@@ -132,6 +132,11 @@ tenants-timing *args:
     cargo build --release --package jurat
     python3 tests/tenants/timing.py --program target/release/jurat {{ args }}
 
+# Removes one condition at a time that keeps tenants apart, and sees that a test fails: an hour when it
+# is built anew. Takes parts of the names of mutants.
+tenants-mutants *args:
+    JURAT_TEST_POSTGRES="${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" python3 tests/tenants/mutants.py {{ args }}
+
 # How long the server takes to be ready with a million rounds, beside an empty store.
 bench-start *args:
     cargo build --release --package jurat --package jurat-bench-start

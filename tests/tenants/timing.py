@@ -3,7 +3,9 @@
 Starts a server with a store of its own, lets one tenant make something of every kind, and lets
 another ask every route for it, in turns with names that nobody has. Prints the ratio of the medians
 of each route, and fails when one is further from 1 than the given share. All requests of one route
-go over one connection, theirs and nobody's by turns, so that both meet the same moments.
+go over one connection, theirs and nobody's by turns, so that both meet the same moments. A route that
+is too far off is measured again, because a busy machine makes some so; it is told apart by time when
+it always is.
 """
 
 import argparse
@@ -14,17 +16,33 @@ import pathlib
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "goodeye"))
+
+from client import plain_judge
+
 PATIENCE = 60
+TIMES = 3
+SETTINGS = """
+[providers.plain]
+kind = "openai"
+base_url = "{plain}"
+
+[judges]
+default_model = "plain/judge"
+"""
 UUID = "01900000-0000-7000-8000-0000000000ff"
 
 
 class Server:
     def __init__(self, program, folder, store):
         state = folder / "state"
+        state.mkdir()
+        (state / "jurat.toml").write_text(SETTINGS.format(plain=plain_judge()))
         env = {"PATH": os.environ["PATH"], "HOME": str(folder), "JURAT_STATE_DIR": str(state)}
         self.program, self.env, self.lines, self.url = program, env, [], None
         words = [program, "serve", "--listen", "127.0.0.1:0"] + (["--store", store] if store else [])
@@ -88,13 +106,23 @@ def names(tenant):
     })
     tenant.make("/v1/me", {"handle": "theirs"}, "PATCH")
     team = tenant.make("/v1/teams", {"handle": "their-team"})
+    offer = tenant.make("/v1/teams/their-team/members", {"user_identifier": "ann@example.com"})
+    template = tenant.make("/v1/templates", {"workflow_id": workflow["workflow_id"]})["template_id"]
+    tenant.make(f"/v1/templates/{template}/archive", {})
+    key = tenant.make("/v1/api-keys", {"name": "theirs"})
     return {
-        "verifiers": (identifier, UUID),
-        "verifier-runs": (run["verifier_run_id"], UUID),
-        "rounds": (run["round_id"], "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
-        "workflows": (workflow["workflow_id"], UUID),
-        "skills": (workflow["workflow_id"], UUID),
-        "teams": (team["team_id"], "acct_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+        "verifiers": [(identifier, UUID)],
+        "verifier-runs": [(run["verifier_run_id"], UUID)],
+        "rounds": [(run["round_id"], "rnd_01ARZ3NDEKTSV4RRFFQ69G5FAV")],
+        "workflows": [(workflow["workflow_id"], UUID)],
+        "skills": [(workflow["workflow_id"], UUID)],
+        "teams": [
+            (team["team_id"], "acct_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+            ("their-team", "other-team"),
+        ],
+        "invitations": [(offer["invitation_id"], UUID)],
+        "templates": [(template, UUID), ("@theirs%2Ftheirs", "@theirs%2Fothers")],
+        "api-keys": [(key["id"], "6vDuzADvOCQAxeMhwGVoC0")],
     }
 
 
@@ -108,12 +136,16 @@ def routes(document, pairs):
             content = operation.get("requestBody", {}).get("content", {})
             examples = content.get("application/json", {}).get("examples", {})
             body = next((it["value"] for it in examples.values()), None)
-            fill = lambda name: re.sub(r"\{\w+\}", "1", path.replace(found[0], f"/v1/{found[1]}/{name}"))
-            yield method.upper(), path, [fill(name) for name in pairs[found[1]]], body
+            query = "?path=a.txt" if method == "get" and path.endswith("/files") else ""
+            fill = lambda name: (
+                re.sub(r"\{\w+\}", "1", path.replace(found[0], f"/v1/{found[1]}/{name}")) + query
+            )
+            for pair in pairs[found[1]]:
+                yield method.upper(), path, [fill(name) for name in pair], body
 
 
 def measure(stranger, method, paths, body, count):
-    """The medians of both, and their statuses. The first ones warm up and do not count."""
+    """The medians of both in microseconds, and the status of all. The first ones only warm up."""
     times, statuses = ([], []), (set(), set())
     for number in range(count + count // 10):
         # Which comes first changes, so that neither always follows the other.
@@ -124,7 +156,9 @@ def measure(stranger, method, paths, body, count):
             statuses[which].add(status)
             if count // 10 <= number:
                 times[which].append(taken)
-    return [statistics.median(it) / 1000 for it in times], statuses
+    if statuses[0] != statuses[1]:
+        raise SystemExit(f"{method} {paths[0]}: {statuses[0]} and {statuses[1]}")
+    return [statistics.median(it) / 1000 for it in times], statuses[0]
 
 
 def main():
@@ -132,6 +166,7 @@ def main():
     parser.add_argument("--program", required=True, help="our program, built for release")
     parser.add_argument("--requests", type=int, default=2000, help="of each kind to each route")
     parser.add_argument("--share", type=float, default=0.05, help="how far from 1 a ratio may be")
+    parser.add_argument("--only", default="", help="only routes with this in their method and path")
     parser.add_argument("--store", help="another store than a file of SQLite")
     args = parser.parse_args()
     far = []
@@ -143,13 +178,17 @@ def main():
             stranger = Caller(server, server.key("stranger"))
             document = json.loads(stranger.send("GET", "/openapi.json")[1])
             for method, path, paths, body in routes(document, pairs):
-                medians, statuses = measure(stranger, method, paths, body, args.requests)
-                ratio = medians[0] / medians[1]
-                print(f"{ratio:6.3f}  {medians[0]:7.0f} us  {method:6} {path}")
-                if statuses[0] != statuses[1]:
-                    raise SystemExit(f"{method} {path}: {statuses[0]} and {statuses[1]}")
-                if args.share < abs(ratio - 1):
-                    far.append(f"{method} {path}: {ratio:.3f}")
+                if args.only not in f"{method} {path}":
+                    continue
+                ratios = []
+                while not ratios or (len(ratios) < TIMES and args.share < abs(ratios[-1] - 1)):
+                    medians, statuses = measure(stranger, method, paths, body, args.requests)
+                    ratios.append(medians[0] / medians[1])
+                told = "  ".join(f"{ratio:.3f}" for ratio in ratios)
+                status = "/".join(map(str, sorted(statuses)))
+                print(f"{medians[0]:6.0f} us  {medians[1]:6.0f} us  {told}  {status}  {method} {paths[0]}", flush=True)
+                if args.share < abs(ratios[-1] - 1):
+                    far.append(f"{method} {paths[0]}: {told}")
         finally:
             server.child.terminate()
             server.child.wait(PATIENCE)

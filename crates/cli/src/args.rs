@@ -39,7 +39,7 @@ pub(crate) use self::{
     tasks::{ListTasks, NamedTask, OrderArgs, RunTask, SubmitTask, TaskEvents, Tasks},
     templates::{
         ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
-        PublishTemplate, RemoveTemplate, SearchTemplates, Templates,
+        PublishTemplate, RemoveTemplate, RemoveTemplateVersion, SearchTemplates, Templates,
     },
     verifiers::{
         DeployVerifier, DiffVersions, InputArgs, JudgeArgs, ListRuns, ListVerifiers, ListVersions,

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use jurat_core::ledger;
+use ipnet::IpNet;
 use jurat_engine::{Judges, Limits, Points};
 use jurat_server::Inbound;
 use jurat_store::Location;
@@ -23,7 +23,7 @@ use crate::settings::{
     LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
     MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL,
     REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER,
-    SMTP_URL, STATE_DIR, STORE, Settings, WRITE_TIMEOUT_MS,
+    SMTP_URL, STATE_DIR, STORE, Settings, TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
@@ -51,6 +51,8 @@ pub(crate) struct Config {
     pub(crate) inbound: Inbound,
     /// Names by which the server is called.
     pub(crate) hosts: Vec<String>,
+    /// Proxies that say for whom a request is.
+    pub(crate) trusted_proxies: Vec<IpNet>,
 }
 
 /// How people get accounts, and how mail reaches them.
@@ -67,7 +69,7 @@ fn account_terms(settings: &Settings) -> AccountTerms {
     let text = |setting| settings.text(setting).map(str::to_owned);
     AccountTerms {
         is_open: settings.text(&REGISTRATION) == Some("open"),
-        grant_micros: settings.text(&GRANT_USD).and_then(ledger::micros).unwrap_or_default(),
+        grant_micros: settings.micros(&GRANT_USD),
         public_url: text(&PUBLIC_URL),
         smtp_url: text(&SMTP_URL),
         from: text(&MAIL_FROM),
@@ -131,6 +133,7 @@ impl Config {
             accounts: account_terms(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
+            trusted_proxies: trusted_proxies(&settings),
             settings,
         }
     }
@@ -158,6 +161,11 @@ fn inbound(settings: &Settings) -> Inbound {
         shutdown_delay: Duration::from_secs(settings.count(&DELAY_SECONDS)),
         ..Inbound::default()
     }
+}
+
+fn trusted_proxies(settings: &Settings) -> Vec<IpNet> {
+    let given = settings.text(&TRUSTED_PROXIES).map(settings::listed).into_iter().flatten();
+    given.filter_map(settings::range).collect()
 }
 
 /// The names that were given, and the one that it listens by, which may be an address.

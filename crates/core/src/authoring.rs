@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use crate::workflow::checks;
+
 /// A workflow as its author left it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft<'a> {
-    pub name: &'a str,
     pub description: &'a str,
     pub outcome: &'a str,
     pub body: &'a str,
     /// The verifiers that it names: under which name, and which.
-    pub bindings: &'a [(String, String)],
+    pub bindings: Vec<(&'a str, &'a str)>,
     /// The paths of its files.
-    pub files: &'a [String],
+    pub files: Vec<&'a str>,
 }
 
 /// More remarks than these are not made.
@@ -27,8 +28,10 @@ pub fn notes(draft: &Draft<'_>) -> Vec<String> {
     if draft.description.trim().is_empty() {
         notes.push("There is no description: agents choose a workflow by it.".to_owned());
     }
-    if draft.bindings.is_empty() {
-        notes.push("No verifier is bound: nothing that needs reading is checked. Bind one for each judgment that the body asks for.".to_owned());
+    match checks::read(draft.body) {
+        Err(error) => notes.push(format!("The body {}.", without_brackets(&error.to_string()))),
+        Ok(None) if draft.bindings.is_empty() => notes.push("Nothing is checked: bind a verifier for each judgment that the body asks for, or put a block of checks into it.".to_owned()),
+        Ok(_) => {}
     }
     about_verifiers(draft, &mut notes);
     about_files(draft, &mut notes);
@@ -36,33 +39,47 @@ pub fn notes(draft: &Draft<'_>) -> Vec<String> {
     notes
 }
 
+/// What to do next.
+pub fn next_step(draft: &Draft<'_>) -> &'static str {
+    if draft.bindings.is_empty() && !matches!(checks::read(draft.body), Ok(Some(_))) {
+        "Deploy a verifier for the result that matters and bind it, or add a block of checks."
+    } else {
+        "Try it on a real output with `jurat workflows run-checks`, then grant it to others."
+    }
+}
+
+/// Some clients read square brackets as markup.
+fn without_brackets(text: &str) -> String {
+    text.chars().filter(|c| !"[]".contains(*c)).collect()
+}
+
 fn about_verifiers(draft: &Draft<'_>, notes: &mut Vec<String>) {
-    let bound: BTreeSet<&str> = draft.bindings.iter().map(|(_, id)| id.as_str()).collect();
+    let bound: BTreeSet<&str> = draft.bindings.iter().map(|(_, id)| *id).collect();
     for id in ids(draft.body) {
         if !bound.contains(id.as_str()) {
             notes.push(format!("The body names `{id}`, which is not among the bound verifiers: whoever is given the workflow cannot run it."));
         }
     }
-    for (name, id) in draft.bindings {
-        if !draft.body.contains(name.as_str()) && !draft.body.contains(id.as_str()) {
+    for (name, id) in &draft.bindings {
+        if !draft.body.contains(name) && !draft.body.contains(id) {
             notes.push(format!("The verifier `{name}` is bound, and the body names it neither by name nor by id: nobody will run it."));
         }
     }
 }
 
 fn about_files(draft: &Draft<'_>, notes: &mut Vec<String>) {
-    let there: BTreeSet<&str> = draft.files.iter().map(String::as_str).collect();
+    let there: BTreeSet<&str> = draft.files.iter().copied().collect();
     let mut missing = BTreeSet::new();
     for target in links(draft.body) {
         if !there.contains(target) && missing.insert(target) {
-            let target: String = target.chars().take(120).filter(|c| !"[]".contains(*c)).collect();
+            let target: String = without_brackets(target).chars().take(120).collect();
             notes.push(format!("The body points to the file `{target}`, which is not attached."));
         }
     }
-    for path in draft.files {
+    for path in &draft.files {
         let name = path.rsplit('/').next().unwrap_or(path);
         if !draft.body.contains(name) {
-            let path: String = path.chars().filter(|c| !"[]".contains(*c)).collect();
+            let path = without_brackets(path);
             notes.push(format!("The file `{path}` is attached, and the body does not name it."));
         }
     }
@@ -151,35 +168,42 @@ mod tests {
     const ID: &str = "0198c1f0-0000-7000-8000-000000000001";
     const OTHER: &str = "0198c1f0-0000-7000-8000-000000000002";
 
-    fn draft<'a>(
-        body: &'a str,
-        bindings: &'a [(String, String)],
-        files: &'a [String],
-    ) -> Draft<'a> {
-        Draft { name: "n", description: "d", outcome: "o", body, bindings, files }
+    fn draft<'a>(body: &'a str, bindings: &[(&'a str, &'a str)], files: &[&'a str]) -> Draft<'a> {
+        let (bindings, files) = (bindings.to_vec(), files.to_vec());
+        Draft { description: "d", outcome: "o", body, bindings, files }
     }
 
     #[test]
     fn an_author_is_told_what_is_missing() {
-        let empty = Draft { outcome: " ", ..draft("", &[], &[]) };
-        let notes = notes(&empty);
-        assert!(notes.iter().any(|note| note.contains("no outcome")), "{notes:?}");
-        assert!(notes.iter().any(|note| note.contains("No verifier is bound")), "{notes:?}");
+        let bare = Draft { outcome: " ", description: "", ..draft("# Do", &[], &[]) };
+        let found = notes(&bare);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].contains("no outcome") && found[1].contains("no description"));
+        assert!(found[2].contains("Nothing is checked"), "{found:?}");
+        assert!(next_step(&bare).starts_with("Deploy"));
+        let broken = notes(&draft("```checks\n{ \"checks\": [ }\n```", &[], &[]));
+        assert!(broken[0].contains("block of checks"), "{broken:?}");
+        assert!(!broken[0].contains(['[', ']']), "{broken:?}");
+        let checked = draft("```checks\n[]\n```", &[], &[]);
+        assert_eq!(notes(&checked), Vec::<String>::new());
+        let bound = draft("Run cites.", &[("cites", ID)], &[]);
+        assert_eq!(notes(&bound), Vec::<String>::new());
+        assert!(next_step(&bound).starts_with("Try"));
     }
 
     #[test]
     fn verifiers_and_files_must_be_named_on_both_sides() {
-        let bindings = [("cites".to_owned(), ID.to_owned()), ("tone".to_owned(), OTHER.to_owned())];
-        let files = ["a/b.md".to_owned(), "left.md".to_owned()];
+        let bindings = [("cites", ID), ("tone", OTHER)];
         let body = format!(
             "Run {ID}@2, then read [this](./a/b.md#x) and [that](c.md) or [x](https://e.org/y)."
         );
-        let found = notes(&draft(&body, &bindings, &files));
+        let found = notes(&draft(&body, &bindings, &["a/b.md", "left.md"]));
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].contains("`tone` is bound"));
         assert!(found[1].contains("`c.md`, which is not attached"));
         assert!(found[2].contains("`left.md` is attached"));
-        let unbound = notes(&draft(&format!("Run `{OTHER}`."), &bindings[..1], &[]));
+        let other = format!("Run `{OTHER}`.");
+        let unbound = notes(&draft(&other, &bindings[..1], &[]));
         assert!(unbound[0].contains(OTHER), "{unbound:?}");
         assert!(found.iter().all(|note| !note.contains(['[', ']'])));
     }

@@ -32,7 +32,15 @@ pub struct Key {
     pub last_used_at: Option<Timestamp>,
 }
 
+/// With this the name of a key begins that somebody got by logging in.
+pub const LOGIN_NAME: &str = "login ";
+
 impl Key {
+    /// Whether somebody got it by logging in, and can get another one so.
+    pub fn is_of_login(&self) -> bool {
+        self.name.starts_with(LOGIN_NAME)
+    }
+
     /// Whether the key opens anything.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)

@@ -28,6 +28,7 @@ pub mod replica;
 pub mod round;
 pub mod run;
 pub mod schema;
+pub mod search;
 pub mod select;
 pub mod session;
 pub mod strict;

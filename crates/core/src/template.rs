@@ -1,14 +1,10 @@
 //! Templates: immutable versions of workflows that are published under a handle for everybody.
 
 mod content;
-mod search;
 
 use std::{fmt, str::FromStr};
 
-pub use self::{
-    content::{Content, Criterion, DesignChecks, Safety, Snapshot, Summary},
-    search::{Hit, MOST_HITS, search},
-};
+pub use self::content::{Content, Criterion, DesignChecks, Safety, Snapshot, Summary};
 use crate::{
     account::is_handle,
     id::AccountId,

@@ -1,12 +1,10 @@
 //! Workflows: private, versioned runbooks that name the verifiers they depend on.
 
-pub mod authoring;
 pub mod checks;
 pub mod draft;
 pub mod file;
 pub mod front_matter;
 mod reference;
-pub mod search;
 
 use std::str::FromStr;
 

@@ -6,6 +6,7 @@ use jurat_core::{
     caller::{Caller, Scope},
     code::Code,
     id::AccountId,
+    key::LOGIN_NAME,
     login::{DEVICE_MICROS, DeviceState, read_user_code, secret_hash, user_code},
     time::Timestamp,
 };
@@ -107,7 +108,7 @@ impl Engine {
         let used = DeviceUse { token_hash: secret_hash(token), at };
         match self.inner.store.sharing().device_use(&Behalf::Platform, &used, None).await? {
             Written::Done(account) => {
-                let name = format!("login {} {}", plain(hostname), date(at));
+                let name = format!("{LOGIN_NAME}{} {}", plain(hostname), date(at));
                 self.login_key(account, name.replace("  ", " ").trim()).await
             }
             Written::Refused(_) | Written::Repeated => Err(EngineError::refused(

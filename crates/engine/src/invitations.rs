@@ -1,13 +1,18 @@
 //! Operations on invitations.
 
 use jurat_core::{
+    account::AccountName,
     caller::{Caller, Scope},
     code::Code,
-    team::{INVITATIONS_A_DAY, Invitation, Resolution},
+    id::{AccountId, uuid},
+    team::{INVITATIONS_A_DAY, Invitation, InvitationKind, Resolution},
 };
-use jurat_store::{AnswerRefused, Behalf, InvitationAnswer, InvitationFilter, InvitationRefused};
+use jurat_guard::mail::Mail;
+use jurat_store::{
+    AnswerRefused, Behalf, InvitationAnswer, InvitationFilter, InvitationRefused, Offered,
+};
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, logins::date, people::behalf};
 
 /// Which of the caller's invitations are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +59,68 @@ impl Engine {
         };
         let done = self.write_once(caller, keyed.as_ref(), write).await?;
         done.map_err(|refused| unanswered(refused, id, resolution))
+    }
+}
+
+impl Engine {
+    /// Mails what was offered, unless it was offered before or is the caller's already.
+    pub(crate) fn mail_offer<T>(&self, done: &Done<Offered<T>>) {
+        if let Done::Now(Offered::Invitation(invitation)) = done {
+            self.mail_invitation(invitation);
+        }
+    }
+
+    /// Tells whoever is invited, if they have an address. They are looked up while the request goes
+    /// on: how long that takes would tell whether there is an account.
+    pub(crate) fn mail_invitation(&self, invitation: &Invitation) {
+        let (engine, invitation) = (self.clone(), invitation.clone());
+        let _sending = self.inner.tasks.spawn(async move {
+            match engine.mail_address(&invitation.to).await {
+                Ok(Some(address)) => engine.mail(engine.invitation_mail(&invitation, address)),
+                Ok(None) => {}
+                Err(error) => tracing::error!(error = %error, "an invitation was not mailed"),
+            }
+        });
+    }
+
+    /// The address of an account; what is no account is an address.
+    async fn mail_address(&self, to: &str) -> Result<Option<String>, EngineError> {
+        let Ok(account) = AccountId::parse(to) else { return Ok(Some(to.to_owned())) };
+        let (name, now) = (AccountName::Id(account), self.inner.clock.now());
+        let sharing = self.inner.store.sharing();
+        let profile = sharing.profile_get(&Behalf::Platform, &name, &now).await?;
+        Ok(profile.and_then(|profile| profile.email))
+    }
+
+    fn invitation_mail(&self, invitation: &Invitation, to: String) -> Mail {
+        let Invitation { id, from_label, .. } = invitation;
+        let terms = &self.inner.accounts;
+        let place = terms.public_url.as_ref().map_or(String::new(), |url| format!(" at {url}"));
+        let without = if terms.is_open {
+            format!(
+                "If this address has no account there yet, make one first:\n\n    jurat auth register {to}\n"
+            )
+        } else {
+            "If this address has no account there yet, ask the operator for one.\n".to_owned()
+        };
+        let text = format!(
+            "{from_label} offers you {}, on the Jurat installation{place}.\n\nThe offer stands until {}. To take it or to turn it down:\n\n    jurat invitations accept {id}\n    jurat invitations decline {id}\n\n{without}If you do not know who this is, you need not do anything.\n",
+            offer(invitation),
+            date(invitation.expires_at),
+        );
+        let id = uuid(invitation.created_at, self.inner.clock.bits());
+        Mail { id, to, subject: "An invitation on Jurat".to_owned(), text }
+    }
+}
+
+/// What is offered, in words of ours: the name of a workflow is whatever its owner wrote.
+fn offer(invitation: &Invitation) -> String {
+    let label = &invitation.target_label;
+    match invitation.kind {
+        InvitationKind::TeamMembership => format!("membership of the team {label}"),
+        InvitationKind::TeamOwnership => format!("the team {label}"),
+        InvitationKind::TemplateOwnership => format!("the template {label}"),
+        InvitationKind::WorkflowOwnership => format!("the workflow {}", invitation.target_id),
     }
 }
 

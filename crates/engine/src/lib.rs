@@ -98,8 +98,7 @@ pub use self::{
     task::Panel as TaskPanel,
     task_reads::{TaskDecision, TaskQuery},
     templates::{
-        FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
-        ScreenVerdict, TemplateView,
+        FileView, ForkOrder, PublishOrder, SafetyCheck, ScreenRun, ScreenVerdict, TemplateView,
     },
     verifiers::{
         CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,

@@ -15,14 +15,14 @@ use jurat_core::{
     caller::Scope,
     code::Code,
     id::{AccountId, uuid},
-    key::Key,
+    key::{Key, LOGIN_NAME},
     login::{CODE_MICROS, LoginPurpose, code_hash, mail_code, salt_of, typed},
     time::Timestamp,
 };
 use jurat_guard::mail::{Mail, Mailer, Nowhere};
 use jurat_store::{
-    Behalf, CodeRefused, CodeTry, CodeUse, Entered, Grant, KeyAdded, KeyRecord, NewCode, Page,
-    Revocation, Written,
+    Behalf, CodeRefused, CodeTry, CodeUse, Entered, KeyAdded, KeyRecord, NewCode, Page, Revocation,
+    Written,
 };
 use subtle::ConstantTimeEq as _;
 
@@ -51,7 +51,6 @@ const MOST_FROM_ADDRESS: u32 = 60;
 const ADDRESS_TIME: Duration = Duration::from_mins(10);
 /// How many keys of logins an account has; the oldest makes room.
 const MOST_LOGIN_KEYS: usize = 20;
-const LOGIN: &str = "login ";
 const KEYS_READ: u32 = 1_000;
 
 /// Requests without a key, by the network address that they come from.
@@ -126,7 +125,7 @@ impl Engine {
     }
 
     /// Sends a mail while the request goes on: how long that takes would tell of the account.
-    fn mail(&self, mail: Mail) {
+    pub(crate) fn mail(&self, mail: Mail) {
         let mailer = Arc::clone(&self.inner.accounts.mailer);
         let _sending = self.inner.background.spawn(async move {
             if let Err(error) = mailer.send(&mail).await {
@@ -143,7 +142,7 @@ impl Engine {
         from: Option<IpAddr>,
     ) -> Result<Issued, EngineError> {
         let profile = self.entered(address, code, from).await?;
-        let name = format!("{LOGIN}{}", date(self.inner.clock.now()));
+        let name = format!("{LOGIN_NAME}{}", date(self.inner.clock.now()));
         self.login_key(profile.account, &name).await
     }
 
@@ -166,23 +165,14 @@ impl Engine {
             return Err(wrong_code());
         }
         let account = AccountId::new(at, self.inner.clock.bits());
-        let used = CodeUse { email, code_hash: stored, account, at };
+        let grant_micros = self.inner.accounts.grant_micros;
+        let used = CodeUse { email, code_hash: stored, account, grant_micros, at };
         let Entered { profile, is_new } =
             done(sharing.code_use(&Behalf::Platform, &used, None).await?)?;
         if is_new {
-            self.welcome(&profile).await?;
+            tracing::info!(account.id = %profile.account, "an account was registered");
         }
         Ok(profile)
-    }
-
-    async fn welcome(&self, profile: &Profile) -> Result<(), EngineError> {
-        let (micros, at) = (self.inner.accounts.grant_micros, self.inner.clock.now());
-        tracing::info!(account.id = %profile.account, "an account was registered");
-        if micros != 0 {
-            let (account, note) = (profile.account.clone(), Some("for a new account".to_owned()));
-            self.inner.store.credit_grant(&Grant { account, micros, note, at }, None).await?;
-        }
-        Ok(())
     }
 
     /// Makes a key for somebody who came in without one.
@@ -222,7 +212,7 @@ impl Engine {
         let (store, now) = (&self.inner.store, self.inner.clock.now());
         let page = Page { after: None, limit: KEYS_READ };
         let all = store.key_list(Some(&newest.account), &page).await?;
-        let is_login = |key: &Key| key.is_live(now) && key.name.starts_with(LOGIN);
+        let is_login = |key: &Key| key.is_live(now) && key.is_of_login();
         let mut keys: Vec<Key> =
             all.into_iter().map(|record| record.key).filter(is_login).collect();
         keys.sort_by_key(|key| std::cmp::Reverse(key.created_at));

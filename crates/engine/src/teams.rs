@@ -78,7 +78,11 @@ impl Engine {
         let (behalf, sharing) = (behalf(caller), self.inner.store.sharing());
         let write = async |once: Option<&_>| sharing.team_invite(&behalf, &invite, once).await;
         let done = self.write_once(caller, keyed.as_ref(), write).await?;
-        done.map_err(|refused| refusal(refused, team, to))
+        let done = done.map_err(|refused| refusal(refused, team, to))?;
+        if let Done::Now(invitation) = &done {
+            self.mail_invitation(invitation);
+        }
+        Ok(done)
     }
 
     /// Takes a member out of a team: the owner any other, and everybody oneself.

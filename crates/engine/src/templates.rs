@@ -7,14 +7,12 @@ mod screen;
 use jurat_core::{
     caller::{Caller, Scope},
     id::{self, AccountId},
-    team::Invitation,
-    template::{
-        Hit, TemplateFile, TemplateLine, TemplateRef, TemplateVersion, WhichTemplate, search,
-    },
+    search::{self, MOST_CANDIDATES, Texts},
+    template::{Template, TemplateFile, TemplateLine, TemplateRef, TemplateVersion, WhichTemplate},
 };
 use jurat_store::{
-    Behalf, Change, ChangeRefused, Changed, TemplateAsked, TemplateChange, TemplateFileAsked,
-    TemplateFilter, TemplateOffer, TemplateOfferRefused,
+    Behalf, Change, ChangeRefused, Changed, Offered, TemplateAsked, TemplateChange,
+    TemplateFileAsked, TemplateFilter, TemplateOffer, TemplateOfferRefused, TemplateWords,
 };
 
 pub use self::{
@@ -23,9 +21,6 @@ pub use self::{
     screen::{SafetyCheck, ScreenRun, ScreenVerdict},
 };
 use crate::{Done, Engine, EngineError, Keyed, executors::require, invitations, teams::user};
-
-/// How many templates a search looks at: the newest.
-const SEARCHED: u32 = 1_000;
 
 /// A version as somebody sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,12 +48,6 @@ pub struct FileView {
     pub moved: Option<Moved>,
 }
 
-/// What a search found, best first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    pub lines: Vec<(TemplateLine, Hit)>,
-}
-
 impl Engine {
     /// Templates that the caller may see, newest first; anybody may ask.
     pub async fn template_list(
@@ -74,29 +63,24 @@ impl Engine {
         Ok(self.inner.store.sharing().template_list(&behalf(caller), &filter).await?)
     }
 
-    /// The templates that fit a question best; anybody may ask.
+    /// The templates that fit a question best, best first and each with the reason; anybody may
+    /// ask.
     pub async fn template_search(
         &self,
         caller: Option<&Caller>,
         query: &str,
         is_mine: bool,
         limit: usize,
-    ) -> Result<Found, EngineError> {
-        let filter = TemplateFilter { is_mine, limit: SEARCHED, ..TemplateFilter::default() };
-        let mut lines = self.template_list(caller, filter).await?;
-        let tags: Vec<String> = lines.iter().map(|line| line.summary.tags.join(" ")).collect();
-        let texts: Vec<Vec<&str>> = lines
-            .iter()
-            .zip(&tags)
-            .map(|(line, tags)| {
-                let it = &line.summary;
-                vec![&*it.name, &*line.template.slug, &**tags, &*it.outcome, &*it.description]
-            })
-            .collect();
-        let hits = search(query, &texts, limit);
-        let found = hits.into_iter().map(|hit| (lines[hit.index].clone(), hit)).collect();
-        lines.clear();
-        Ok(Found { lines: found })
+    ) -> Result<Vec<(TemplateLine, String)>, EngineError> {
+        let viewer = viewer(caller);
+        if is_mine && viewer.is_none() {
+            return Ok(Vec::new());
+        }
+        let words = search::words(query);
+        let wanted = TemplateWords { viewer, is_mine, words, limit: MOST_CANDIDATES };
+        let found = self.inner.store.sharing().template_search(&behalf(caller), &wanted).await?;
+        let hits = search::best(query, found, limit, texts);
+        Ok(hits.into_iter().map(|((line, _), reason)| (line, reason)).collect())
     }
 
     /// A version that the caller may see; anybody may ask.
@@ -165,8 +149,8 @@ impl Engine {
         caller: &Caller,
         wanted: &TemplateRef,
         to: &str,
-        keyed: Option<Keyed<Invitation>>,
-    ) -> Result<Done<Invitation>, EngineError> {
+        keyed: Option<Keyed<Offered<Template>>>,
+    ) -> Result<Done<Offered<Template>>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
         let at = self.inner.clock.now();
         let offer = TemplateOffer {
@@ -180,10 +164,23 @@ impl Engine {
         let done = self.write_once(caller, keyed.as_ref(), async |once| {
             sharing.template_offer(&Behalf::Account(caller.account().clone()), &offer, once).await
         });
-        done.await?.map_err(|refused| match refused {
+        let done = done.await?.map_err(|refused| match refused {
             TemplateOfferRefused::Unknown => unknown(wanted),
             TemplateOfferRefused::Invitation(refused) => invitations::refusal(&refused, to),
-        })
+        })?;
+        self.mail_offer(&done);
+        Ok(done)
+    }
+}
+
+fn texts((line, body): &(TemplateLine, String)) -> Texts<'_> {
+    Texts {
+        name: &line.summary.name,
+        slug: &line.template.slug,
+        tags: &line.summary.tags,
+        description: &line.summary.description,
+        outcome: &line.summary.outcome,
+        body,
     }
 }
 

@@ -6,16 +6,16 @@ mod shared;
 use jurat_core::{
     caller::{Caller, Scope},
     run::Provenance,
+    search::{self, MOST_CANDIDATES, Texts},
     verifier::InputError,
     workflow::{
         Reached, Whose, WorkflowRef,
         file::{ALL_FILES_BYTES, MOST_FILES},
-        search::{self, Texts},
     },
 };
 use jurat_store::{
     Behalf, FileRead, FilesAsked, Found, Lineage, WorkflowAsked, WorkflowQuery, WorkflowRefused,
-    WorkflowView, WrongField,
+    WorkflowView, WorkflowWords, WrongField,
 };
 
 pub use self::{
@@ -52,9 +52,6 @@ pub struct WorkflowHit {
     pub reason: String,
 }
 
-/// The most workflows that one search looks at, newest first.
-const MOST_SEARCHED: u32 = 1_000;
-
 impl Engine {
     pub async fn workflow_list(
         &self,
@@ -78,26 +75,21 @@ impl Engine {
     pub async fn workflow_search(
         &self,
         caller: &Caller,
-        search: &WorkflowSearch,
+        wanted: &WorkflowSearch,
     ) -> Result<Vec<WorkflowHit>, EngineError> {
-        let filter = WorkflowFilter {
-            whose: search.whose,
-            with_archived: false,
-            tag: search.tag.clone(),
-            search: None,
-            before: None,
-            limit: MOST_SEARCHED,
+        require(caller, Scope::WorkflowsRead)?;
+        let (query, limit) = (&wanted.query, wanted.limit);
+        let wanted = WorkflowWords {
+            caller: caller.account().clone(),
+            whose: wanted.whose,
+            tag: wanted.tag.clone(),
+            words: search::words(&wanted.query),
+            limit: MOST_CANDIDATES,
         };
-        let found = self.workflow_list(caller, filter).await?;
-        let mut hits: Vec<_> = found
-            .into_iter()
-            .filter_map(|reached| {
-                let fit = search::fit(&search.query, &texts(&reached))?;
-                Some((fit.score, WorkflowHit { reached, reason: fit.reason }))
-            })
-            .collect();
-        hits.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-        Ok(hits.into_iter().take(search.limit).map(|(_, hit)| hit).collect())
+        let found = self.inner.store.sharing().workflow_search(&behalf(caller), &wanted).await?;
+        let hits = search::best(query, found, limit, texts);
+        let hits = hits.into_iter().map(|((reached, _), reason)| WorkflowHit { reached, reason });
+        Ok(hits.collect())
     }
 
     /// A version in full: the one that is pinned, or the current one.
@@ -186,13 +178,15 @@ impl Engine {
     }
 }
 
-fn texts(reached: &Reached) -> Texts<'_> {
+fn texts((reached, body): &(Reached, String)) -> Texts<'_> {
     let workflow = &reached.workflow;
     Texts {
         name: &workflow.name,
+        slug: &workflow.slug,
         tags: &workflow.tags,
         description: &workflow.description,
         outcome: &workflow.outcome,
+        body,
     }
 }
 
@@ -200,7 +194,7 @@ pub(crate) fn behalf(caller: &Caller) -> Behalf {
     Behalf::Account(caller.account().clone())
 }
 
-fn asked(caller: &Caller, reference: &WorkflowRef) -> WorkflowAsked {
+pub(crate) fn asked(caller: &Caller, reference: &WorkflowRef) -> WorkflowAsked {
     WorkflowAsked {
         caller: caller.account().clone(),
         which: reference.which.clone(),
@@ -294,6 +288,9 @@ fn wrong_field(wrong: &WrongField) -> InputError {
         ),
         WrongField::PathUnknown { path } => {
             input("delete_paths", format!("has `{path}`, and there is no such file"))
+        }
+        WrongField::PathIsFolder { path } => {
+            input("files", format!("has a file `{path}` and files within a folder of that name"))
         }
         WrongField::TooManyFiles => input("files", format!("would be more than {MOST_FILES}")),
         WrongField::FilesTooLarge => {

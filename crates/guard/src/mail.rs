@@ -1,6 +1,13 @@
 //! Mail that leaves the installation: to a server that takes it, or into a folder.
 
-use std::{fmt, future::Future, path::PathBuf, pin::Pin, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    io,
+    path::{Path, PathBuf},
+    pin::Pin,
+    time::{Duration, SystemTime},
+};
 
 use lettre::{
     AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor,
@@ -52,16 +59,57 @@ impl Mailer for Nowhere {
     }
 }
 
-/// Writes each mail to a file of its own, which only the user of this process reads.
+/// How many mails a folder keeps, and for how long.
+const MOST_MAILS: usize = 1_000;
+const KEPT: Duration = Duration::from_hours(30 * 24);
+
+/// Writes each mail to a file of its own, which only the user of this process reads. With each
+/// mail, old ones go.
 #[derive(Debug, Clone)]
 pub struct Folder {
     dir: PathBuf,
+    most: usize,
 }
 
 impl Folder {
     /// The folder is made with the first mail.
     pub fn new(dir: PathBuf) -> Self {
-        Self { dir }
+        Self { dir, most: MOST_MAILS }
+    }
+
+    /// A folder that keeps fewer mails.
+    #[must_use]
+    pub fn with_most(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    /// Removes mails that are older than they are kept when the newest was written, and the oldest
+    /// beyond the number that is kept. Only what has the name of a mail is looked at.
+    async fn prune(&self, newest: &Path) -> io::Result<()> {
+        let now = fs::metadata(newest).await?.modified()?;
+        let mut mails = Vec::new();
+        let mut entries = fs::read_dir(&self.dir).await?;
+        while let Some(entry) = entries.next_entry().await? {
+            let path = entry.path();
+            let is_mail = path.extension().is_some_and(|end| end == "txt") && path != newest;
+            // Another process may have removed it meanwhile.
+            if let (true, Ok(known)) = (is_mail, entry.metadata().await)
+                && known.is_file()
+            {
+                mails.push((known.modified()?, path));
+            }
+        }
+        mails.sort_by(|(one, _), (other, _)| other.cmp(one));
+        let is_old = |at: SystemTime| now.duration_since(at).is_ok_and(|age| KEPT < age);
+        for (place, (at, path)) in mails.into_iter().enumerate() {
+            if self.most <= place + 1 || is_old(at) {
+                match fs::remove_file(&path).await {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -77,7 +125,10 @@ impl Mailer for Folder {
                 file.write_all(text.as_bytes()).await?;
                 file.sync_all().await
             };
-            written.await.map_err(|source| MailError::File { path: path.clone(), source })
+            written.await.map_err(|source| MailError::File { path: path.clone(), source })?;
+            // The mail is there. What cannot be removed now is tried again with the next one.
+            drop(self.prune(&path).await);
+            Ok(())
         })
     }
 }
@@ -119,5 +170,38 @@ impl Mailer for Smtp {
                 Err(_elapsed) => Err(MailError::Late),
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mail(id: &str) -> Mail {
+        Mail { id: id.to_owned(), to: "a@b.c".into(), subject: "x".into(), text: "y".into() }
+    }
+
+    fn set_age(path: &Path, age: Duration) {
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        let now = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(now - age).unwrap();
+    }
+
+    #[tokio::test]
+    async fn old_mails_and_those_beyond_the_number_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path().to_owned()).with_most(3);
+        let path = |id: &str| dir.path().join(format!("{id}.txt"));
+        std::fs::write(dir.path().join("notes.md"), "kept").unwrap();
+        for (id, days) in [("a", 31), ("b", 3), ("c", 2), ("d", 1)] {
+            folder.send(&mail(id)).await.unwrap();
+            set_age(&path(id), Duration::from_hours(days * 24));
+        }
+        folder.send(&mail("e")).await.unwrap();
+        let there = |id: &str| path(id).exists();
+        assert!(!there("a"), "it is too old");
+        assert!(!there("b"), "there are newer ones");
+        assert!(there("c") && there("d") && there("e"));
+        assert!(dir.path().join("notes.md").exists(), "it is no mail");
     }
 }

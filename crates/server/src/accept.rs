@@ -9,6 +9,7 @@ use std::{
     io::{self, Write as _},
     net::Shutdown,
     pin::{Pin, pin},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -25,6 +26,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use ipnet::IpNet;
 use jurat_core::code::Code;
 use jurat_engine::Engine;
 use jurat_wire::problem::Problem;
@@ -39,7 +41,9 @@ use self::{
     line::{Line, Phase},
     places::Places,
 };
-use crate::{auth::Peer, encode, framing, http, inbound::Inbound, layers, pace::Paced};
+use crate::{
+    auth::Peer, client_address, encode, framing, http, inbound::Inbound, layers, pace::Paced,
+};
 
 /// Accepting fails when the machine is out of something, and it needs time to get it back.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -53,17 +57,23 @@ pub(crate) struct Connections {
     engine: Engine,
     router: Router,
     inbound: Inbound,
+    trusted: Arc<[IpNet]>,
     tracker: TaskTracker,
     closing: CancellationToken,
     out_of_patience: CancellationToken,
 }
 
 impl Connections {
-    pub(crate) fn new(engine: Engine, router: Router, inbound: Inbound) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        router: Router,
+        (inbound, trusted): (Inbound, Vec<IpNet>),
+    ) -> Self {
         Self {
             engine,
             router,
             inbound,
+            trusted: trusted.into(),
             tracker: TaskTracker::new(),
             closing: CancellationToken::new(),
             out_of_patience: CancellationToken::new(),
@@ -72,7 +82,7 @@ impl Connections {
 
     /// Takes connections for as long as it is polled.
     pub(crate) async fn accept(&self, listener: &TcpListener) -> io::Result<Infallible> {
-        let places = Places::new(&self.inbound);
+        let places = Places::new(&self.inbound, Arc::clone(&self.trusted));
         loop {
             match listener.accept().await {
                 Ok((stream, peer)) => {
@@ -117,8 +127,9 @@ impl Connections {
     fn conversation(&self, stream: TcpStream) -> impl Future<Output = ()> + Send + 'static {
         let (router, inbound, closing) = (self.router.clone(), self.inbound, self.closing.clone());
         let (engine, out_of_patience) = (self.engine.clone(), self.out_of_patience.clone());
+        let trusted = Arc::clone(&self.trusted);
         async move {
-            let conversation = converse(stream, router, engine, inbound, &closing);
+            let conversation = converse(stream, router, engine, (inbound, trusted), &closing);
             out_of_patience.run_until_cancelled(conversation).await;
         }
     }
@@ -129,16 +140,17 @@ async fn converse(
     stream: TcpStream,
     router: Router,
     engine: Engine,
-    inbound: Inbound,
+    (inbound, trusted): (Inbound, Arc<[IpNet]>),
     closing: &CancellationToken,
 ) {
     // An answer is written at once, so that holding it back for more would only cost time.
     let _ = stream.set_nodelay(true);
-    let peer = stream.peer_addr().ok().map(|peer| Peer(peer.ip()));
+    let peer = stream.peer_addr().ok().map(|peer| peer.ip());
     let (line, phase, returned) = Line::new(stream, inbound);
     let service = service_fn(move |mut request: Request<Incoming>| {
         if let Some(peer) = peer {
-            request.extensions_mut().insert(peer);
+            let client = client_address::client(peer, request.headers(), &trusted);
+            request.extensions_mut().insert(Peer(client));
         }
         answer(router.clone(), engine.clone(), request, inbound, phase.clone())
     });

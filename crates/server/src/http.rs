@@ -44,7 +44,7 @@ pub(crate) use self::{
     doctor::MOST_ENTRIES,
     packs::body as pack_body,
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
-    templates::{checked_body, forked, published},
+    templates::{checked_body, forked, offered_template, published},
     verifier_runs::run_request,
     verifiers::{cursor_of, listed, listing, measured},
     workflows::{envelopes, hit_list, lineage_of, offered, saved, single, wanted_hits},

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 /// What a server takes in, and by which names it is called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Front {
     pub inbound: Inbound,
     /// Names of this server beside `localhost` and the address that it listens on.
     pub hosts: Vec<String>,
+    /// Where the proxies stand that may say for whom a request is.
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// The limits on what comes in.

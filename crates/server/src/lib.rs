@@ -2,6 +2,7 @@
 
 mod accept;
 mod auth;
+mod client_address;
 mod count;
 mod decode;
 mod encode;
@@ -46,9 +47,9 @@ pub async fn serve(
     front: Front,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let Front { inbound, hosts } = front;
+    let Front { inbound, hosts, trusted_proxies } = front;
     let router = http::router(engine.clone(), Hosts::new(listener.local_addr()?.ip(), &hosts));
-    let connections = Connections::new(engine.clone(), router, inbound);
+    let connections = Connections::new(engine.clone(), router, (inbound, trusted_proxies));
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),
         () = stopped(&engine, &inbound, stop) => Ok(()),

@@ -6,6 +6,16 @@ use jurat_core::{
     time::Timestamp,
 };
 
+use crate::{
+    Result,
+    both::{Arg, Tx, args},
+    rows::{
+        Cells,
+        ledger::{Posting, read_balance},
+    },
+    sql::ledger as sql,
+};
+
 /// Credit that an operator gives, or takes back when it is negative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
@@ -47,4 +57,42 @@ pub struct Spending {
     pub micros: i64,
     /// Rounds that cost something.
     pub rounds: i64,
+}
+
+/// Gives credit to an account as a part of something else.
+pub(crate) async fn give(tx: &mut impl Tx, grant: &Grant) -> Result<()> {
+    tx.run(sql::BALANCE_MAKE, args![&grant.account]).await?;
+    post(tx, &Posting::of_grant(grant)).await
+}
+
+/// Writes lines and changes the balance, which is there.
+async fn post(tx: &mut impl Tx, posting: &Posting) -> Result<()> {
+    if !posting.moves_something() {
+        return Ok(());
+    }
+    let change = posting.change;
+    let args = args![
+        change.granted,
+        change.available,
+        change.held,
+        change.spent,
+        posting.count(),
+        &posting.account_id,
+        Arg::Number(posting.needed)
+    ];
+    let read = |cells: &dyn Cells| read_balance(&cells);
+    let Some((_, last)) = tx.first(sql::BALANCE_CHANGE, args, read).await? else { return Ok(()) };
+    for (id, line) in posting.numbered(last) {
+        let args = args![
+            &posting.account_id,
+            id,
+            line.movement,
+            line.micros,
+            posting.round_id.as_deref(),
+            posting.note.as_deref(),
+            posting.at
+        ];
+        tx.run(sql::TRANSFER_ADD, args).await?;
+    }
+    Ok(())
 }

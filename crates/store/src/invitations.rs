@@ -110,7 +110,10 @@ macro_rules! invitation {
     };
 }
 
-const BY_ID: &str = invitation!("where invitations.id = $1");
+/// For those who are on either side of it.
+const OWN: &str = invitation!(
+    "where invitations.id = $1 and (invitations.from_id = $2 or invitations.to_id = $2)"
+);
 const LIST: &str = invitation!(
     "where ((invitations.to_id = $1 and $2 = 1) or (invitations.from_id = $1 and $3 = 1)) \
      and ($4 = 0 or (invitations.resolved_at is null and invitations.expires_at > $5)) \
@@ -200,7 +203,7 @@ pub(crate) async fn invitation_make(
     let args =
         args![&new.id, kind, target, label, &new.from, to, named(&new.to), new.at, expires_at];
     tx.run(ADD, args).await?;
-    let made = tx.first(BY_ID, args![&new.id], read_invitation).await?;
+    let made = tx.first(OWN, args![&new.id, &new.from], read_invitation).await?;
     Ok(made.ok_or(InvitationRefused::Unknown))
 }
 
@@ -228,11 +231,12 @@ async fn invitation_answer(
     answer: &InvitationAnswer,
 ) -> Result<Result<Invitation, AnswerRefused>> {
     // What it is about never changes, and names the lock.
-    let Some(known) = tx.first(BY_ID, args![&answer.id], read_invitation).await? else {
+    let own = || args![&answer.id, &answer.by];
+    let Some(known) = tx.first(OWN, own(), read_invitation).await? else {
         return Ok(Err(AnswerRefused::Unknown));
     };
     lock_target(tx, &known.target_id).await?;
-    let Some(found) = tx.first(BY_ID, args![&answer.id], read_invitation).await? else {
+    let Some(found) = tx.first(OWN, own(), read_invitation).await? else {
         return Ok(Err(AnswerRefused::Unknown));
     };
     let found = found.at(answer.at);
@@ -250,11 +254,12 @@ async fn invitation_answer(
 }
 
 fn may_answer(found: &Invitation, answer: &InvitationAnswer) -> Result<(), AnswerRefused> {
-    let (is_from, is_to) = (found.from == answer.by, found.to == answer.by.as_str());
-    if !is_from && !is_to {
-        return Err(AnswerRefused::Unknown);
-    }
-    let is_own = if answer.resolution == Resolution::Cancelled { is_from } else { is_to };
+    let is_own = match answer.resolution {
+        Resolution::Cancelled => found.from == answer.by,
+        Resolution::Accepted | Resolution::Declined | Resolution::Expired => {
+            found.to == answer.by.as_str()
+        }
+    };
     match found.resolution {
         _ if !is_own => Err(AnswerRefused::OtherSide),
         None => Ok(()),

@@ -35,7 +35,7 @@ pub struct Revocation {
     /// The identifier of one key, or the name of all that have it.
     pub id_or_name: String,
     pub at: Timestamp,
-    /// The key of whoever revokes; it stays.
+    /// The key of whoever revokes; it stays, unless it is one of a login.
     pub by: String,
     /// The scopes beyond which a key cannot be revoked; `None` for those who may revoke any.
     pub within: Option<BTreeSet<Scope>>,

@@ -20,6 +20,7 @@ mod plans;
 mod postgres;
 mod registry;
 mod rows;
+mod search;
 mod sql;
 mod sqlite;
 mod task_runs;
@@ -96,7 +97,7 @@ pub use self::{
         Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
         PairAsked, Publish, PublishFile, PublishRefused, Publishable, Published, TemplateAsked,
         TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, TemplateOfferRefused,
-        Templates,
+        TemplateWords, Templates,
     },
     verifiers::{
         ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,
@@ -105,7 +106,7 @@ pub use self::{
         FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
         OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
         WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
-        Workflows, WrongField,
+        WorkflowWords, Workflows, WrongField,
     },
 };
 

@@ -11,8 +11,9 @@ use jurat_core::{
 };
 
 use crate::{
-    Result,
+    Grant, Result,
     both::{Tx, args, operations},
+    credit::give,
     invitations::{invitations_adopt, times},
     people::profile_get,
     rows::{Cells, Columns},
@@ -65,6 +66,8 @@ pub struct CodeUse {
     pub code_hash: String,
     /// For a new account.
     pub account: AccountId,
+    /// The credit of a new account.
+    pub grant_micros: i64,
     pub at: Timestamp,
 }
 
@@ -231,6 +234,9 @@ async fn code_use(tx: &mut impl Tx, used: &CodeUse) -> Result<Result<Entered, Co
         created_at: used.at,
     };
     invitations_adopt(tx, &profile).await?;
+    let note = Some("for a new account".to_owned());
+    let account = profile.account.clone();
+    give(tx, &Grant { account, micros: used.grant_micros, note, at: used.at }).await?;
     Ok(Ok(Entered { profile, is_new: true }))
 }
 

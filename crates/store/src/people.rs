@@ -62,12 +62,28 @@ macro_rules! profile {
     };
 }
 
+/// Whose handle it is: the account that has it, or that left it and is still found by it.
+macro_rules! of_handle {
+    ($handle:literal, $since:literal) => {
+        concat!(
+            "(select handles.account_id from handles where handles.handle = ",
+            $handle,
+            " and (handles.left_at is null or handles.is_stamped = 1 or handles.left_at > ",
+            $since,
+            "))"
+        )
+    };
+}
+pub(crate) use of_handle;
+
+/// A handle that was left after this is still found.
+pub(crate) fn found_since(now: Timestamp) -> Timestamp {
+    Timestamp::from_micros(now.micros().saturating_sub(HANDLE_REST_MICROS))
+}
+
 const BY_ID: &str = profile!("where accounts.id = $1");
 const BY_EMAIL: &str = profile!("where accounts.email = $1");
-const BY_HANDLE: &str = profile!(
-    "join handles on handles.account_id = accounts.id where handles.handle = $1 \
-     and (handles.left_at is null or handles.is_stamped = 1 or handles.left_at > $2)"
-);
+const BY_HANDLE: &str = profile!(concat!("where accounts.id in ", of_handle!("$1", "$2")));
 const HANDLE_FREE: &str = "\
     select handle, account_id, left_at, is_stamped from handles where handle = $1";
 const HANDLE_PUT: &str = "\
@@ -101,8 +117,7 @@ pub(crate) async fn profile_get(
         AccountName::Id(id) => tx.first(BY_ID, args![id], read_profile).await,
         AccountName::Email(email) => tx.first(BY_EMAIL, args![email], read_profile).await,
         AccountName::Handle(handle) => {
-            let since = now.micros().saturating_sub(HANDLE_REST_MICROS);
-            tx.first(BY_HANDLE, args![handle, since], read_profile).await
+            tx.first(BY_HANDLE, args![handle, found_since(*now)], read_profile).await
         }
     }
 }

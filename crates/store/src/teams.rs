@@ -1,7 +1,7 @@
 //! Teams: who is in them, and what their owners do with them.
 
 use jurat_core::{
-    account::{AccountKind, AccountName, Profile},
+    account::AccountName,
     id::AccountId,
     team::{Invitation, InvitationKind, Member, TEAM_MEMBERS, TEAMS_OWNED, Team, TeamRole},
     time::Timestamp,
@@ -113,6 +113,7 @@ macro_rules! team {
 const OF_ACCOUNT: &str =
     team!("and (cast($2 as text) is null or team_members.role = $2) order by accounts.handle");
 const ONE: &str = team!("and accounts.id = $2");
+const ONE_BY_HANDLE: &str = team!(concat!("and accounts.id in ", people::of_handle!("$2", "$3")));
 const MEMBERS: &str = "\
     select accounts.id, accounts.email, accounts.handle, team_members.role, team_members.since \
     from team_members join accounts on accounts.id = team_members.account_id \
@@ -167,13 +168,17 @@ async fn team_list(tx: &mut impl Tx, wanted: &TeamsWanted) -> Result<Vec<Team>> 
     tx.all(OF_ACCOUNT, args![&wanted.account, role], read_team).await
 }
 
-/// The team, for one of its members.
+/// The team, for one of its members. One question finds it and asks who is in it, so that a team of
+/// others takes as long as none.
 async fn seen(tx: &mut impl Tx, asked: &TeamAsked) -> Result<Option<Team>> {
-    match profile_get(tx, &asked.team, &asked.at).await? {
-        Some(Profile { kind: AccountKind::Team, account, .. }) => {
-            tx.first(ONE, args![&asked.by, &account], read_team).await
+    match &asked.team {
+        AccountName::Id(id) => tx.first(ONE, args![&asked.by, id], read_team).await,
+        AccountName::Handle(handle) => {
+            let args = args![&asked.by, handle, people::found_since(asked.at)];
+            tx.first(ONE_BY_HANDLE, args, read_team).await
         }
-        Some(_) | None => Ok(None),
+        // No team has one.
+        AccountName::Email(_) => Ok(None),
     }
 }
 

@@ -9,7 +9,6 @@ mod read;
 use jurat_core::{
     account::AccountName,
     id::AccountId,
-    team::Invitation,
     template::{
         Content, Summary, Template, TemplateFile, TemplateLine, TemplateVersion, WhichTemplate,
     },
@@ -22,7 +21,7 @@ pub(crate) use self::{
     publish::verifier_lock,
     read::{SERVING, read_serving},
 };
-use crate::{Grant, InvitationRefused, WorkflowRefused, both::operations};
+use crate::{Grant, InvitationRefused, Offered, WorkflowRefused, both::operations};
 
 operations! {
     /// Templates, and what callers without a key may do with them.
@@ -32,6 +31,9 @@ operations! {
         fn template_get(asked: &TemplateAsked) -> Option<TemplateVersion> = read::get;
         /// Templates that the viewer may see, newest first.
         fn template_list(filter: &TemplateFilter) -> Vec<TemplateLine> = read::list;
+        /// Templates that the viewer may see and that have some of the words, roughly best first,
+        /// each with the words of its body.
+        fn template_search(wanted: &TemplateWords) -> Vec<(TemplateLine, String)> = read::search;
         /// The bytes of a file of a version that the viewer may see.
         fn template_file(asked: &TemplateFileAsked) -> Option<(TemplateFile, Vec<u8>)> = read::file;
         /// The version of an active verifier, if a live template was published with exactly that.
@@ -48,7 +50,8 @@ operations! {
         /// Makes a workflow of a version, with verifiers of its own.
         fn template_fork(fork: &Fork) -> Forked, or ForkRefused = fork::fork;
         /// Offers a template of the account to somebody.
-        fn template_offer(offer: &TemplateOffer) -> Invitation, or TemplateOfferRefused = change::offer;
+        fn template_offer(offer: &TemplateOffer) -> Offered<Template>, or TemplateOfferRefused
+            = change::offer;
         /// Lets a network address act: makes its account, and gives it the credit of the month if
         /// it has not had it.
         fn anonymous_admit(monthly: &Grant)
@@ -92,10 +95,21 @@ pub struct TemplateFilter {
     pub is_mine: bool,
     /// Also archived ones, which only their owner sees.
     pub with_archived: bool,
-    /// Only those that have this text in what lists show.
+    /// Only those that have this text in what lists show, or in a word of the body.
     pub search: Option<String>,
     /// Starts behind this template, towards older ones.
     pub before: Option<String>,
+    pub limit: u32,
+}
+
+/// Which templates have some words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateWords {
+    pub viewer: Option<AccountId>,
+    /// Only those of the viewer.
+    pub is_mine: bool,
+    /// In small letters.
+    pub words: Vec<String>,
     pub limit: u32,
 }
 

@@ -15,7 +15,7 @@ use crate::{
         Cells, Columns,
         registry::{read_verifier, read_version, read_version_summary, version_below},
     },
-    sql::registry::{reach, verifier_columns},
+    sql::registry::{reach, reaches, verifier_columns},
 };
 
 operations! {
@@ -102,19 +102,31 @@ macro_rules! of_verifier {
     };
 }
 
-/// With the current version where none is named.
+/// The one verifier `$2` with how far the caller reaches it, and its versions. SQLite keeps the order
+/// of what is joined by `cross join`: whether it is reached comes first, so that one of others takes
+/// as long as none.
+macro_rules! reached {
+    () => {
+        concat!(
+            " from (select own.account_id, own.id as verifier_id, 'owner' as via \
+             from verifiers as own where own.account_id = $1 and own.id = $2 union all ",
+            reaches!(" and workflow_bindings.verifier_id = $2"),
+            ") as reach cross join verifiers join verifier_versions",
+            of_verifier!("verifier_versions"),
+            "where verifiers.account_id = reach.account_id and verifiers.id = reach.verifier_id \
+             and verifiers.standing = 'active'"
+        )
+    };
+}
+
+/// With the current version where none is named. An owner's way sorts behind all others.
 const BY_ID: &str = concat!(
     "select ",
     version_columns!(),
-    ", case when verifiers.account_id = $1 then 'owner' else reach.via end as via \
-     from verifiers left join ",
-    reach!(),
-    of_verifier!("reach"),
-    "join verifier_versions",
-    of_verifier!("verifier_versions"),
-    "where verifiers.id = $2 and verifiers.standing = 'active' \
-     and verifier_versions.version = coalesce($3, verifiers.current_version) \
-     and (verifiers.account_id = $1 or reach.via >= $4)"
+    ", reach.via",
+    reached!(),
+    " and verifier_versions.version = coalesce($3, verifiers.current_version) \
+     and reach.via >= $4"
 );
 pub(crate) const OWN_BY_NAME: &str = concat!(
     "select ",
@@ -156,14 +168,9 @@ pub(crate) const LIST: &str = concat!(
 );
 const VERSIONS: &str = concat!(
     "select verifier_versions.verifier_id, verifier_versions.version, \
-     verifier_versions.description, verifier_versions.config_hash, verifier_versions.deployed_at \
-     from verifiers left join ",
-    reach!(),
-    of_verifier!("reach"),
-    "join verifier_versions",
-    of_verifier!("verifier_versions"),
-    "where verifiers.id = $2 and verifiers.standing = 'active' \
-     and (verifiers.account_id = $1 or reach.via >= '2') \
+     verifier_versions.description, verifier_versions.config_hash, verifier_versions.deployed_at",
+    reached!(),
+    " and reach.via >= '2' \
      and verifier_versions.version < $3 order by verifier_versions.version desc limit $4"
 );
 

@@ -38,6 +38,9 @@ operations! {
         fn workflow_get(asked: &WorkflowAsked) -> Found<WorkflowView> = read::get;
         /// What the caller reaches, newest first.
         fn workflow_list(query: &WorkflowQuery) -> Vec<Reached> = read::list;
+        /// What the caller reaches that has some of the words, roughly best first, each with the
+        /// words of its body.
+        fn workflow_search(wanted: &WorkflowWords) -> Vec<(Reached, String)> = read::search;
         /// Files of a version with what is in them. A path that is not there is left out.
         fn workflow_files(asked: &FilesAsked) -> Found<Vec<FileRead>> = files::read;
         /// Who may use a workflow. Only those who may share it see others than themselves.
@@ -68,7 +71,7 @@ operations! {
         /// Takes the caller's own grant back.
         fn workflow_leave(change: &WorkflowChange) -> Left, or WorkflowRefused = grants::leave;
         /// Asks somebody to own a workflow.
-        fn workflow_offer(offer: &WorkflowOffer) -> Offered, or OfferRefused = transfer::offer;
+        fn workflow_offer(offer: &WorkflowOffer) -> Offered<Workflow>, or OfferRefused = transfer::offer;
         /// Gives a workflow to another owner, who agreed; the refusal says in words why not.
         fn workflow_give(giving: &Giving) -> (), or String = transfer::give;
     }
@@ -117,6 +120,17 @@ pub struct FilesAsked {
 pub struct FileRead {
     pub entry: FileEntry,
     pub content: Vec<u8>,
+}
+
+/// Which workflows have some words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowWords {
+    pub caller: AccountId,
+    pub whose: Whose,
+    pub tag: Option<String>,
+    /// In small letters.
+    pub words: Vec<String>,
+    pub limit: u32,
 }
 
 /// Which workflows to list, newest first.
@@ -269,10 +283,10 @@ pub struct WorkflowOffer {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Offered {
+pub enum Offered<T> {
     Invitation(Invitation),
     /// It was the caller's already.
-    Own(Box<Workflow>),
+    Own(Box<T>),
 }
 
 /// Why a workflow was not offered.
@@ -348,6 +362,10 @@ pub enum WrongField {
     },
     /// There is no file to be deleted.
     PathUnknown {
+        path: String,
+    },
+    /// A path would be a file and a folder.
+    PathIsFolder {
         path: String,
     },
     TooManyFiles,

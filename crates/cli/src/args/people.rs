@@ -24,8 +24,10 @@ pub(crate) enum Auth {
         after_help = "Examples:\n  jurat auth login-verify ann@example.com 12345678\n\nThe key is kept in `login.key` of the state folder, for the server that it is from."
     )]
     LoginVerify(MailCode),
-    /// Forgets the key that a login kept
-    #[command(after_help = "Examples:\n  jurat auth logout")]
+    /// Revokes the key that a login kept, and forgets it
+    #[command(
+        after_help = "Examples:\n  jurat auth logout\n\nThe key is forgotten also when its server cannot be reached; then it says so."
+    )]
     Logout,
     /// Makes a key of your account and prints it, this once
     CreateKey(CreateKey),

@@ -56,8 +56,8 @@ pub(crate) enum Templates {
     #[command(after_help = "Examples:\n  jurat templates delete @ann/report --yes")]
     Delete(RemoveTemplate),
     /// Erases a version that is not published, for ever
-    #[command(after_help = "Examples:\n  jurat templates delete-version @ann/report 1")]
-    DeleteVersion(NumberedTemplate),
+    #[command(after_help = "Examples:\n  jurat templates delete-version @ann/report 1 --yes")]
+    DeleteVersion(RemoveTemplateVersion),
     /// Warns those who read or fork a version
     #[command(
         after_help = "Examples:\n  jurat templates deprecate-version @ann/report 1 --message 'use version 2'"
@@ -190,6 +190,15 @@ pub(crate) struct ArchiveTemplate {
 pub(crate) struct RemoveTemplate {
     #[command(flatten)]
     pub(crate) named: NamedTemplate,
+    /// Does not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveTemplateVersion {
+    #[command(flatten)]
+    pub(crate) numbered: NumberedTemplate,
     /// Does not ask
     #[arg(long, short)]
     pub(crate) yes: bool,

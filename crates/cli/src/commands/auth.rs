@@ -1,11 +1,12 @@
 //! `jurat auth`: coming in, and letting programs in.
 
+use jurat_core::key::ApiKey;
 use serde_json::json;
 
 use super::{Context, keys};
 use crate::{
     args::{Approve, Auth, Keys, MailCode},
-    client::Call,
+    client::{Call, path},
     config::Config,
     output::table::said,
     state::{LoginKey, State},
@@ -17,7 +18,7 @@ pub(super) async fn run(context: &Context, command: Auth) -> anyhow::Result<u8> 
         Auth::Login(args) => ask(context, "login", &args.email).await?,
         Auth::RegisterVerify(args) => verify(context, "register", &args).await?,
         Auth::LoginVerify(args) => verify(context, "login", &args).await?,
-        Auth::Logout => logout(context)?,
+        Auth::Logout => logout(context).await?,
         Auth::CreateKey(args) => return keys::run(context, Keys::Create(args)).await,
         Auth::ListKeys(args) => return keys::run(context, Keys::List(args)).await,
         Auth::RevokeKey(args) => return keys::run(context, Keys::Revoke(args)).await,
@@ -58,18 +59,38 @@ async fn verify(context: &Context, kind: &str, args: &MailCode) -> anyhow::Resul
     Ok(())
 }
 
-/// A key does not revoke itself, so this is left to another one.
-fn logout(context: &Context) -> anyhow::Result<()> {
+/// Revokes the key of the login where it is from, and forgets it whatever comes of that.
+async fn logout(context: &Context) -> anyhow::Result<()> {
     let state = State::existing(&context.config.state_dir);
-    let was_in = state.login().is_some();
-    state.forget_login()?;
-    let text = if was_in {
-        "forgot the key; revoke it with `jurat auth revoke-key` under another one"
-    } else {
-        "there was no login"
+    let Some(kept) = state.login() else {
+        let body = json!({ "status": "ok", "was_logged_in": false, "revoked": false });
+        context.out.data_or(&body, || "there was no login".to_owned())?;
+        return Ok(());
     };
-    context.out.data_or(&json!({ "status": "ok", "was_logged_in": was_in }), || text.to_owned())?;
+    let revoked = revoke(context, kept).await;
+    state.forget_login()?;
+    let body = json!({ "status": "ok", "was_logged_in": true, "revoked": revoked.is_ok() });
+    context.out.data_or(&body, || match &revoked {
+        Ok(()) => "logged out; the key is revoked".to_owned(),
+        Err(_) => "forgot the key".to_owned(),
+    })?;
+    if let Err(error) = revoked {
+        context.out.note(&format!(
+            "the key was not revoked: {error:#}; `jurat auth revoke-key` does it under another one"
+        ));
+    }
     Ok(())
+}
+
+/// The key of a login may revoke itself.
+async fn revoke(context: &Context, kept: LoginKey) -> anyhow::Result<()> {
+    let Some(id) = ApiKey::parse(&kept.key).map(|key| key.id().to_owned()) else {
+        anyhow::bail!("`login.key` holds none");
+    };
+    let server = Some(kept.server).filter(|server| !server.is_empty());
+    let config = Config { key: Some(kept.key), server, ..context.config.clone() };
+    let holder = Context { config, out: context.out };
+    holder.send(Call::delete(path("/v1/api-keys", &[&id]))).await.map(drop)
 }
 
 async fn approve(context: &Context, args: &Approve) -> anyhow::Result<()> {

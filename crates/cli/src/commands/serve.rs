@@ -11,7 +11,7 @@ use tokio::{net::TcpListener, sync::oneshot};
 
 use super::Context;
 use crate::{
-    config::{LogFormat, unknown_variables},
+    config::{Config, LogFormat, unknown_variables},
     failure::Failure,
     logging, node,
     output::{Format, Output, complain},
@@ -53,8 +53,7 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
 
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
-    let front = Front { inbound: config.inbound, hosts: config.hosts.clone() };
-    let serving = jurat_server::serve(listener, engine.clone(), front, stopped);
+    let serving = jurat_server::serve(listener, engine.clone(), front(config), stopped);
     let mut serving = Box::pin(async {
         serving.await.context("the listener failed")?;
         engine.shutdown().await;
@@ -84,6 +83,14 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
         }
     }
     Ok(0)
+}
+
+fn front(config: &Config) -> Front {
+    Front {
+        inbound: config.inbound,
+        hosts: config.hosts.clone(),
+        trusted_proxies: config.trusted_proxies.clone(),
+    }
 }
 
 fn with_migrations(store: Location, migrate_url: Option<String>) -> anyhow::Result<Location> {

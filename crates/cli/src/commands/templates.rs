@@ -11,12 +11,12 @@ use super::{Context, confirm::is_wanted, items, rounds::to_the_second, verifiers
 use crate::{
     args::{
         ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
-        PublishTemplate, RemoveTemplate, SearchTemplates, Templates,
+        PublishTemplate, RemoveTemplate, RemoveTemplateVersion, SearchTemplates, Templates,
     },
     client::{Call, Reply, path, query},
     output::{
         Format, Output,
-        table::{cell, fields, said, table, word},
+        table::{cell, fields, said, table, whole_text, word},
     },
 };
 
@@ -34,9 +34,7 @@ pub(super) async fn run(context: &Context, command: Templates) -> anyhow::Result
         Templates::Unpublish(args) => {
             numbered(context, &args, Call::delete, ("", "Unpublished")).await
         }
-        Templates::DeleteVersion(args) => {
-            numbered(context, &args, Call::delete, ("/permanent", "Permanently deleted")).await
-        }
+        Templates::DeleteVersion(args) => delete_version(context, &args).await,
         Templates::DeprecateVersion(args) => {
             let body = json!({ "message": args.message });
             let post = |address: String| Call::post(address, body);
@@ -62,6 +60,9 @@ pub(super) async fn run(context: &Context, command: Templates) -> anyhow::Result
             let reply = context.send(Call::post(address, body)).await?;
             context.out.confirm(&reply, || {
                 let (label, to) = (said(&reply.value["target_label"]), &args.new_owner);
+                if reply.value["invitation_id"].is_null() {
+                    return format!("{label} is yours already");
+                }
                 format!(
                     "Offered {label} to {to} (invitation_id={})",
                     said(&reply.value["invitation_id"])
@@ -189,11 +190,11 @@ async fn publish(context: &Context, args: &PublishTemplate) -> anyhow::Result<u8
 /// What the author should look at, beside what was asked for.
 fn notes(context: &Context, body: &Value) {
     for note in body["authoring_notes"].as_array().into_iter().flatten() {
-        context.out.note(&said(note));
+        context.out.note(&whole_text(note));
     }
     for name in ["verifier_exposure_notice", "deprecation_warning"] {
         if !body[name].is_null() {
-            context.out.note(&said(&body[name]));
+            context.out.note(&whole_text(&body[name]));
         }
     }
 }
@@ -227,6 +228,17 @@ async fn delete(context: &Context, args: &RemoveTemplate) -> anyhow::Result<u8> 
     let reply = context.send(Call::delete(of(template, ""))).await?;
     context.out.confirm(&reply, || format!("Permanently deleted {template}"))?;
     Ok(0)
+}
+
+async fn delete_version(context: &Context, args: &RemoveTemplateVersion) -> anyhow::Result<u8> {
+    let NumberedTemplate { named, version } = &args.numbered;
+    let question = format!("Erase version {version} of {}? It cannot be undone.", named.template);
+    if !is_wanted(args.yes, &question)? {
+        context.out.note("nothing was deleted");
+        return Ok(0);
+    }
+    let done = ("/permanent", "Permanently deleted");
+    numbered(context, &args.numbered, Call::delete, done).await
 }
 
 async fn numbered(
@@ -283,8 +295,9 @@ pub(super) async fn check_safety(context: &Context, address: String) -> anyhow::
 
 fn screened(_: Output, reply: &Reply) -> String {
     let it = &reply.value;
-    let side =
-        |name: &str| format!("{}: {}", said(&it[name]["verdict"]), said(&it[name]["reasoning"]));
+    let side = |name: &str| {
+        format!("{}: {}", said(&it[name]["verdict"]), whole_text(&it[name]["reasoning"]))
+    };
     fields(&[
         ("status", said(&it["status"])),
         ("block", side("block")),

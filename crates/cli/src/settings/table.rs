@@ -6,6 +6,7 @@ use super::{Kind, Privacy, Setting};
 pub(crate) static ALL: &[&Setting] = &[
     &STATE_DIR,
     &LISTEN,
+    &TRUSTED_PROXIES,
     &STORE,
     &MIGRATE_URL,
     &LOG_FILTER,
@@ -221,6 +222,17 @@ pub(crate) static MAX_CONNECTIONS_PER_ADDRESS: Setting = Setting {
     privacy: Privacy::Open,
 };
 
+pub(crate) static TRUSTED_PROXIES: Setting = Setting {
+    name: "server.trusted_proxies",
+    variable: "JURAT_SERVER_TRUSTED_PROXIES",
+    flag: None,
+    kind: Kind::Ranges,
+    default: None,
+    about: "Where the proxies stand whose X-Forwarded-For or Forwarded says who the client is, with commas between them; without it the address of the connection is the client's.",
+    example: "10.0.0.0/8",
+    privacy: Privacy::Open,
+};
+
 pub(crate) static HEADER_TIMEOUT_MS: Setting = Setting {
     name: "inbound.header_timeout_ms",
     variable: "JURAT_INBOUND_HEADER_TIMEOUT_MS",
@@ -412,10 +424,10 @@ pub(crate) static GRANT_USD: Setting = Setting {
     name: "accounts.grant_usd",
     variable: "JURAT_ACCOUNTS_GRANT_USD",
     flag: None,
-    kind: Kind::Count { least: 0, most: 1_000_000 },
+    kind: Kind::Amount,
     default: Some("0"),
     about: "Credit of a new account, in US dollars.",
-    example: "5",
+    example: "5.00",
     privacy: Privacy::Open,
 };
 

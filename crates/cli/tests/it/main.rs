@@ -21,6 +21,7 @@ mod scripted;
 mod settings;
 mod tasks;
 mod telemetry;
+mod templates;
 mod verifier_life;
 mod verifiers;
 mod workflows;

@@ -52,7 +52,15 @@ fn somebody_registers_takes_a_handle_and_makes_a_team() {
     assert!(own.code == 1 && own.err.contains("cannot leave"), "{}", own.err);
     home.run(&["teams", "delete", "crew", "--yes"]).ok();
 
-    home.run(&["auth", "logout"]).ok();
+    let key = fs::read_to_string(home.state().join("login.key")).unwrap();
+    let key: serde_json::Value = serde_json::from_str(&key).unwrap();
+    let out = home.run(&["auth", "logout", "--json"]).ok().json();
+    assert_eq!((&out["was_logged_in"], &out["revoked"]), (&true.into(), &true.into()));
+    let mut command = home.command(&["whoami"]);
+    let ended = Ran::from(command.env("JURAT_KEY", key["key"].as_str().unwrap()).output().unwrap());
+    assert!(ended.code == 1 && ended.err.contains("the key is not valid"), "{}", ended.err);
+    let again = home.run(&["auth", "logout"]).ok();
+    assert!(again.out.contains("there was no login"), "{}", again.out);
     let admin = home.run(&["whoami", "--json"]).ok().json();
     assert_eq!(admin["id"], "acct_admin");
 }

@@ -54,15 +54,21 @@ impl WorkflowDraft {
         // `search` is an address beside those of the workflows.
         let slug = Slug::of_name(text).filter(|slug| slug.as_str() != "search");
         slug.ok_or_else(|| {
-            let problem =
-                "must have some letters or digits, not the form of an id, and not be `search`";
-            wrong(field, problem.to_owned())
+            let problem = "makes no slug: it needs a letter from a to z or a digit, must not have the form of an id, and not be `search`";
+            let other = if field == "name" { "; give a `slug` beside it" } else { "" };
+            wrong(field, format!("{problem}{other}"))
         })
     }
 
     fn check(&self) -> Result<(), InputError> {
         if let Some(name) = &self.name {
             within("name", name, Some(NAME_CHARS))?;
+            if name.chars().any(char::is_control) {
+                return Err(wrong(
+                    "name",
+                    "must be one line without control characters".to_owned(),
+                ));
+            }
         }
         if let Some(description) = &self.description {
             within("description", description, Some(DESCRIPTION_CHARS))?;
@@ -219,6 +225,13 @@ mod tests {
         assert_eq!(field(WorkflowDraft { tags, ..draft("x") }), "tags");
         let name = Some("a".repeat(129));
         assert_eq!(field(WorkflowDraft { name, ..draft("x") }), "name");
+        let name = Some("a\nb".to_owned());
+        assert_eq!(field(WorkflowDraft { name, ..draft("x") }), "name");
+        let name = Some("日本語".to_owned());
+        let foreign = WorkflowDraft { name, ..draft("x") };
+        assert!(foreign.slug().unwrap_err().problem.contains("give a `slug`"));
+        let slug = Some("nihongo".to_owned());
+        assert_eq!(WorkflowDraft { slug, ..foreign }.slug().unwrap().as_str(), "nihongo");
         assert_eq!(draft("x").slug().unwrap_err().field, "name");
         let slug = Some("!".to_owned());
         assert_eq!(WorkflowDraft { slug, ..draft("x") }.slug().unwrap_err().field, "slug");

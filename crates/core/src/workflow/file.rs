@@ -1,6 +1,6 @@
 //! The files that lie beside the body of a workflow.
 
-use std::str::FromStr;
+use std::{collections::BTreeSet, str::FromStr};
 
 use sha2::{Digest as _, Sha256};
 
@@ -104,6 +104,13 @@ pub fn check_path(path: &str) -> Result<(), FileError> {
     if is_formed && !is_drive { Ok(()) } else { Err(FileError::PathForm) }
 }
 
+/// The first path that is a folder of another one too: no disk holds both.
+pub fn also_folder<'a>(paths: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let paths: BTreeSet<&str> = paths.collect();
+    let folders = |path: &'a str| path.match_indices('/').map(move |(end, _)| &path[..end]);
+    paths.iter().flat_map(|path| folders(path)).find(|folder| paths.contains(folder))
+}
+
 pub fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
@@ -131,6 +138,12 @@ mod tests {
         for path in ["", &"a".repeat(513)] {
             assert_eq!(check_path(path), Err(FileError::PathLength), "{path}");
         }
+    }
+
+    #[test]
+    fn a_file_is_no_folder() {
+        assert_eq!(also_folder(["a", "ab/c", "b/c", "b/d"].into_iter()), None);
+        assert_eq!(also_folder(["a/b/c", "x", "a/b"].into_iter()), Some("a/b"));
     }
 
     #[test]

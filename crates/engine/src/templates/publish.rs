@@ -7,12 +7,14 @@ use jurat_core::{
     run::Provenance,
     template::{Content, Snapshot, Summary},
     verifier::{VerifierRef, VerifierVersion, Which},
-    workflow::VerifierRole,
+    workflow::{Role, VerifierRole, WorkflowRef},
 };
-use jurat_store::{Behalf, Publish, PublishRefused, Publishable, Published};
+use jurat_store::{Behalf, Found, Publish, PublishRefused, Publishable, Published};
 
 use super::screen::seen_of_workflow;
-use crate::{Done, Engine, EngineError, Keyed, executors::require, people::no_handle};
+use crate::{
+    Done, Engine, EngineError, Keyed, executors::require, people::no_handle, workflows::asked,
+};
 
 /// What is to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,8 +76,26 @@ impl Engine {
     ) -> Result<Publishable, EngineError> {
         let (account, behalf) = (caller.account(), Behalf::Account(caller.account().clone()));
         let found = self.inner.store.sharing().publishable(&behalf, account, workflow).await?;
-        let id = workflow.chars().take(200).collect();
-        found.ok_or(EngineError::NotFound { what: "workflow", id })
+        match found {
+            Some(found) => Ok(found),
+            None => Err(self.not_own(caller, workflow).await?),
+        }
+    }
+
+    /// Why a workflow that is not the caller's cannot be published: who sees it is told so.
+    async fn not_own(&self, caller: &Caller, workflow: &str) -> Result<EngineError, EngineError> {
+        let id: String = workflow.chars().take(200).collect();
+        let absent = EngineError::NotFound { what: "workflow", id };
+        let Ok(reference) = WorkflowRef::parse(workflow) else { return Ok(absent) };
+        let asked = asked(caller, &reference);
+        let behalf = Behalf::Account(caller.account().clone());
+        let found = self.inner.store.sharing().workflow_find(&behalf, &asked).await?;
+        Ok(match found {
+            Found::One(reached) => {
+                EngineError::RoleTooLow { has: reached.role, needs: Role::Owner }
+            }
+            Found::Nothing | Found::Ambiguous => absent,
+        })
     }
 
     /// The verifiers that the workflow names, each at the version that it means now.
@@ -158,16 +178,13 @@ fn criteria(snapshots: &[Snapshot]) -> Vec<(String, String)> {
 }
 
 fn authoring_notes(workflow: &Publishable) -> Vec<String> {
-    let bindings: Vec<(String, String)> =
-        workflow.bindings.iter().map(|(name, id, _)| (name.clone(), id.clone())).collect();
-    let files: Vec<String> = workflow.files.iter().map(|it| it.file.path.clone()).collect();
+    let bindings = workflow.bindings.iter().map(|(name, id, _)| (name.as_str(), id.as_str()));
     notes(&Draft {
-        name: &workflow.name,
         description: &workflow.description,
         outcome: &workflow.outcome,
         body: &workflow.body,
-        bindings: &bindings,
-        files: &files,
+        bindings: bindings.collect(),
+        files: workflow.files.iter().map(|it| it.file.path.as_str()).collect(),
     })
 }
 

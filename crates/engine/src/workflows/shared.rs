@@ -4,7 +4,7 @@ use jurat_core::{
     account::AccountName,
     caller::{Caller, Scope},
     id::uuid,
-    workflow::{GrantLine, Role, WorkflowRef},
+    workflow::{GrantLine, Role, Workflow, WorkflowRef},
 };
 use jurat_store::{
     GrantOrder, Granting, InvitationRefused, Left, OfferRefused, Offered, Once, RevokeOrder,
@@ -100,8 +100,8 @@ impl Engine {
         caller: &Caller,
         reference: &WorkflowRef,
         to: Sharee,
-        keyed: Option<Keyed<Offered>>,
-    ) -> Result<Done<Offered>, EngineError> {
+        keyed: Option<Keyed<Offered<Workflow>>>,
+    ) -> Result<Done<Offered<Workflow>>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
         whole(reference)?;
         let clock = &self.inner.clock;
@@ -117,11 +117,13 @@ impl Engine {
         let write =
             async |once: Option<&Once>| sharing.workflow_offer(&behalf(caller), &offer, once).await;
         let done = self.write_once(caller, keyed.as_ref(), write).await?;
-        done.map_err(|refused| match refused {
+        let done = done.map_err(|refused| match refused {
             OfferRefused::Workflow(refused) => refusal(refused, &reference.to_string()),
             OfferRefused::Invitation(InvitationRefused::Unknown) => EngineError::UserNotFound,
             OfferRefused::Invitation(refused) => invitations::refusal(&refused, "the new owner"),
-        })
+        })?;
+        self.mail_offer(&done);
+        Ok(done)
     }
 
     /// Who may use a workflow. Who may not share it sees only what reaches themselves.

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use ipnet::IpNet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::inbound::Inbound;
@@ -17,6 +18,8 @@ pub(super) struct Places {
     all: Arc<Semaphore>,
     per_address: usize,
     taken: Taken,
+    /// Proxies, which have the connections of many.
+    trusted: Arc<[IpNet]>,
 }
 
 /// A connection's place, which is free again when this is dropped.
@@ -27,18 +30,20 @@ pub(super) struct Place {
 }
 
 impl Places {
-    pub(super) fn new(inbound: &Inbound) -> Self {
+    pub(super) fn new(inbound: &Inbound, trusted: Arc<[IpNet]>) -> Self {
         Self {
             all: Arc::new(Semaphore::new(inbound.max_connections)),
             per_address: inbound.max_connections_per_address,
             taken: Taken::default(),
+            trusted,
         }
     }
 
     /// A place, if there is one left for this address.
     pub(super) fn take(&self, peer: IpAddr) -> Option<Place> {
         let of_all = Arc::clone(&self.all).try_acquire_owned().ok()?;
-        let address = counted(peer);
+        let is_proxy = self.trusted.iter().any(|range| range.contains(&peer.to_canonical()));
+        let address = counted(peer).filter(|_| !is_proxy);
         if let Some(address) = address {
             let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             let count = taken.entry(address).or_default();
@@ -83,15 +88,24 @@ mod tests {
     use super::*;
 
     fn places(all: usize, per_address: usize) -> Places {
-        Places::new(&Inbound {
+        let inbound = Inbound {
             max_connections: all,
             max_connections_per_address: per_address,
             ..Inbound::default()
-        })
+        };
+        Places::new(&inbound, Arc::new(["198.51.100.0/24".parse().unwrap()]))
     }
 
     fn at(text: &str) -> IpAddr {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_proxy_has_the_connections_of_many() {
+        let places = places(3, 1);
+        let taken = [(); 3].map(|()| places.take(at("::ffff:198.51.100.7")));
+        assert!(taken.iter().all(Option::is_some));
+        assert!(places.take(at("198.51.100.7")).is_none(), "all are taken");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use self::address::Named;
 pub(super) use self::owned::{
     archive, delete, delete_version, deprecate, fork, publish, transfer, unarchive, unpublish,
 };
-pub(crate) use self::owned::{forked, published};
+pub(crate) use self::owned::{forked, offered_template, published};
 use super::page::{Filters, ListQuery, wrong};
 use crate::{
     auth::Visitor,
@@ -73,7 +73,7 @@ pub(super) async fn search(
     let order = templates::decode_search(&body)?;
     let caller = visitor.caller();
     let found = engine.template_search(caller, &order.query, order.is_mine, order.limit).await?;
-    Ok(encode::ok(&templates::searched(&order.query, order.limit, &found.lines)))
+    Ok(encode::ok(&templates::searched(&order.query, order.limit, &found)))
 }
 
 pub(super) async fn show(

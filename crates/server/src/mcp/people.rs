@@ -47,7 +47,7 @@ pub(super) fn create_team(Call { engine, caller, arguments, .. }: Call<'_>) -> A
 
 pub(super) fn list_teams(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let role = teams::filter(take::maybe(arguments, "filter")?)?;
+        let role = take::teams(arguments)?;
         let found = engine.team_list(caller, role).await.map_err(|it| engine_problem(&it))?;
         Ok(json!(Page::new(found.iter().map(teams::team), None)))
     }
@@ -103,11 +103,15 @@ pub(super) fn remove_team_member(Call { engine, caller, arguments, .. }: Call<'_
 
 pub(super) fn list_invitations(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let fields = take::invitations(arguments)?;
-        let (is_received, is_sent) = invitations::filter(fields.text("filter")?)?;
-        let is_pending = invitations::is_pending(fields.text("state")?)?;
-        let (limit, before) = tool::page_of(&fields)?;
-        let query = InvitationQuery { is_received, is_sent, is_pending, before, limit: limit + 1 };
+        let order = take::invitations(arguments)?;
+        let limit = order.limit;
+        let query = InvitationQuery {
+            is_received: order.is_received,
+            is_sent: order.is_sent,
+            is_pending: order.is_pending,
+            before: order.cursor,
+            limit: limit + 1,
+        };
         let found = engine.invitation_list(caller, query).await;
         let mut found = found.map_err(|it| engine_problem(&it))?;
         let next = cut(&mut found, limit, |it| it.id.clone());

@@ -7,15 +7,22 @@ use jurat_engine::{
 };
 use jurat_wire::{
     api::{
-        invitations::{self, InvitationSent},
-        mcp::template_arguments as tool,
+        mcp::{
+            people::{NoArguments, nothing},
+            template_arguments as tool,
+            workflows::{
+                self as skill_tool, OptimizeWorkflowArguments, WorkflowArguments,
+                WorkflowVersionArguments,
+            },
+        },
         packs::PackBody,
         page::Page,
         templates::{
             self, ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion,
-            FileEnvelope, ForkTemplateRequest, ForkedTemplate, PublishTemplateRequest,
-            PublishedTemplate, SafetyCheckBody, SearchReply, SearchTemplatesRequest, TemplateBody,
-            TemplateSummary, UnarchivedTemplate, UnpublishedVersion,
+            FileEnvelope, ForkTemplateRequest, ForkedTemplate, OfferedTemplate,
+            PublishTemplateRequest, PublishedTemplate, SafetyCheckBody, SearchReply,
+            SearchTemplatesRequest, TemplateBody, TemplateSummary, UnarchivedTemplate,
+            UnpublishedVersion,
         },
         workflows,
     },
@@ -30,7 +37,7 @@ use super::{
 };
 use crate::{
     encode::engine_problem,
-    http::{checked_body, forked, pack_body, published},
+    http::{checked_body, forked, offered_template, pack_body, published},
 };
 
 type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
@@ -57,13 +64,29 @@ macro_rules! entry {
 }
 
 #[rustfmt::skip]
+const DESIGN: Entry = entry!(("design_skill", "Design a workflow", "Returns instructions for designing a workflow with checks; follow them with the other tools."), Reads, NoArguments => PackBody<'static>, design, instructions);
+#[rustfmt::skip]
+const TEACH: Entry = entry!(("teach_skill", "Teach a workflow", "Returns instructions for turning corrections of a person into the next version of a workflow."), Reads, WorkflowArguments => PackBody<'static>, teach, instructions);
+#[rustfmt::skip]
+const OPTIMIZE: Entry = entry!(("optimize_skill", "Optimize a workflow", "Returns instructions for improving a workflow in a measured loop."), Reads, OptimizeWorkflowArguments => PackBody<'static>, optimize, instructions);
+#[rustfmt::skip]
+const AUDIT: Entry = entry!(("audit_skill", "Audit a workflow", "Returns instructions for auditing a workflow."), Reads, WorkflowArguments => PackBody<'static>, audit, instructions);
+#[rustfmt::skip]
+const CHECK: Entry = entry!(("check_skill_safety", "Check the safety of a workflow", "Has the judges that screen before publishing look at a workflow, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked);
+
+#[rustfmt::skip]
 pub(super) static ALL: &[Entry] = &[
-    entry!(("design_skill", "Design a workflow", "Returns instructions for designing a workflow with checks; follow them with the other tools."), Reads, tool::NoArguments => PackBody<'static>, design, instructions),
-    entry!(("teach_skill", "Teach a workflow", "Returns instructions for turning corrections of a person into the next version of a workflow."), Reads, tool::SkillArguments => PackBody<'static>, teach, instructions),
-    entry!(("optimize_skill", "Optimize a workflow", "Returns instructions for improving a workflow in a measured loop."), Reads, tool::OptimizeArguments => PackBody<'static>, optimize, instructions),
-    entry!(("optimize_description", "Optimize a description", "Returns instructions for improving the description by which a workflow is chosen."), Reads, tool::OptimizeArguments => PackBody<'static>, optimize_description, instructions),
-    entry!(("audit_skill", "Audit a workflow", "Returns instructions for auditing a workflow."), Reads, tool::SkillArguments => PackBody<'static>, audit, instructions),
-    entry!(("check_skill_safety", "Check the safety of a workflow", "Has the judges that screen before publishing look at a workflow, as two paid runs."), Asks, tool::CheckSkillArguments => SafetyCheckBody<'static>, check_skill, checked),
+    DESIGN,
+    Entry { name: "design_workflow", ..DESIGN },
+    TEACH,
+    Entry { name: "teach_workflow", ..TEACH },
+    OPTIMIZE,
+    Entry { name: "optimize_workflow", ..OPTIMIZE },
+    entry!(("optimize_description", "Optimize a description", "Returns instructions for improving the description by which a workflow is chosen."), Reads, OptimizeWorkflowArguments => PackBody<'static>, optimize_description, instructions),
+    AUDIT,
+    Entry { name: "audit_workflow", ..AUDIT },
+    CHECK,
+    Entry { name: "check_workflow_safety", ..CHECK },
     entry!(("check_template_safety", "Check the safety of a template", "Has the judges that screen before publishing look at a template, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked),
     entry!(("publish_template_version", "Publish a template", "Publishes the current version of a workflow for everybody, with its verifiers, after judges have screened it."), Asks, PublishTemplateRequest => PublishedTemplate<'static>, publish, done),
     entry!(("unpublish_template_version", "Unpublish a version", "Takes a version of a template back from everybody."), Ends, tool::TemplateVersionArguments => UnpublishedVersion<'static>, unpublish, done),
@@ -77,7 +100,7 @@ pub(super) static ALL: &[Entry] = &[
     entry!(("get_template", "Read a template", "Returns a version of a template in full, with its verifiers as they were published."), Reads, tool::GetTemplateArguments => TemplateBody<'static>, get, shown),
     entry!(("get_template_file", "Read a file of a template", "Returns a file of a template."), Reads, tool::GetTemplateFileArguments => FileEnvelope<'static>, file, shown),
     entry!(("fork_template", "Fork a template", "Makes a private workflow of a template, with private verifiers."), Adds, ForkTemplateRequest => ForkedTemplate<'static>, fork, done),
-    entry!(("transfer_template_ownership", "Hand a template over", "Offers a template to somebody, who may accept it."), Adds, tool::TransferTemplateArguments => InvitationSent<'static>, transfer, done),
+    entry!(("transfer_template_ownership", "Hand a template over", "Offers a template to somebody, who may accept it."), Adds, tool::TransferTemplateArguments => OfferedTemplate<'static>, transfer, done),
 ];
 
 #[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
@@ -95,18 +118,20 @@ fn now<T>(done: Result<Done<T>, EngineError>) -> Result<T, Problem> {
 
 fn design(Call { arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        tool::nothing(arguments)?;
+        nothing(arguments)?;
         Ok(json!(pack_body(&packed(PackKind::Design, None, None), None)))
     }
     .boxed()
 }
 
 /// Instructions for one workflow.
-async fn pack(
-    call: Call<'_>,
-    skill: &str,
-    (kind, iterations): (PackKind, Option<u32>),
-) -> Result<Value, Problem> {
+async fn pack(call: Call<'_>, kind: PackKind) -> Result<Value, Problem> {
+    let (skill, iterations) = match kind {
+        PackKind::Optimize | PackKind::OptimizeDescription => skill_tool::optimize(call.arguments)?,
+        PackKind::Design | PackKind::Teach | PackKind::Audit => {
+            (skill_tool::named(call.arguments, &[])?.0, None)
+        }
+    };
     let wanted = workflows::reference(skill)?;
     let view = call.engine.workflow_get(call.caller, &wanted).await.map_err(wrong)?;
     let workflow = &view.reached.workflow;
@@ -115,40 +140,24 @@ async fn pack(
 }
 
 fn teach(call: Call<'_>) -> Answer<'_> {
-    async move {
-        let skill = tool::skill(call.arguments)?;
-        pack(call, skill, (PackKind::Teach, None)).await
-    }
-    .boxed()
+    pack(call, PackKind::Teach).boxed()
 }
 
 fn audit(call: Call<'_>) -> Answer<'_> {
-    async move {
-        let skill = tool::skill(call.arguments)?;
-        pack(call, skill, (PackKind::Audit, None)).await
-    }
-    .boxed()
+    pack(call, PackKind::Audit).boxed()
 }
 
 fn optimize(call: Call<'_>) -> Answer<'_> {
-    async move {
-        let (skill, turns) = tool::skill_and(call.arguments, "max_iterations", 1_000)?;
-        pack(call, skill, (PackKind::Optimize, turns)).await
-    }
-    .boxed()
+    pack(call, PackKind::Optimize).boxed()
 }
 
 fn optimize_description(call: Call<'_>) -> Answer<'_> {
-    async move {
-        let (skill, turns) = tool::skill_and(call.arguments, "max_iterations", 1_000)?;
-        pack(call, skill, (PackKind::OptimizeDescription, turns)).await
-    }
-    .boxed()
+    pack(call, PackKind::OptimizeDescription).boxed()
 }
 
 fn check_skill(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let (skill, version) = tool::skill_and(arguments, "version", u32::MAX)?;
+        let (skill, version, _) = skill_tool::named(arguments, &["version"])?;
         let wanted = workflows::pinned(workflows::reference(skill)?, version)?;
         let checked = engine.workflow_check_safety(caller, &wanted).await.map_err(wrong)?;
         Ok(json!(checked_body(&checked)))
@@ -261,7 +270,7 @@ fn search(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
         let found =
             engine.template_search(Some(caller), &order.query, order.is_mine, order.limit).await;
         let found = found.map_err(wrong)?;
-        Ok(json!(templates::searched(&order.query, order.limit, &found.lines)))
+        Ok(json!(templates::searched(&order.query, order.limit, &found)))
     }
     .boxed()
 }
@@ -299,13 +308,8 @@ fn fork(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
 
 fn transfer(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let name = "new_owner_user_id_or_email";
-        let (wanted, to) = tool::template_and_text(arguments, name)?;
-        let missing =
-            || Problem::new(Code::ValidationError, format!("`{name}` is required")).at(name);
-        let to = to.ok_or_else(missing)?;
-        let offered = now(engine.template_offer(caller, &wanted, to, None).await)?;
-        Ok(json!(invitations::sent(&offered)))
+        let (wanted, to) = tool::transfer(arguments)?;
+        Ok(offered_template(&now(engine.template_offer(caller, &wanted, to, None).await)?))
     }
     .boxed()
 }

@@ -76,7 +76,7 @@ fn search(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
 
 fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let (wanted, _) = wanted(arguments, &[])?;
+        let (wanted, _) = wanted(arguments, &["version"])?;
         let view = engine.workflow_get(caller, &wanted).await.map_err(problem)?;
         Ok(json!(workflows::shown(Shown { reached: &view.reached, version: &view.version })))
     }
@@ -85,8 +85,8 @@ fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
 
 fn file(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let (wanted, rest) = wanted(arguments, &["path"])?;
-        let path = tool::paths(&rest)?.pop().unwrap_or_default();
+        let (text, version, path) = tool::file(arguments)?;
+        let wanted = workflows::pinned(workflows::reference(text)?, version)?;
         let file = single(engine, caller, &wanted, path).await.map_err(problem)?;
         Ok(json!(workflows::envelope(&file.entry, &file.content, Inline::Fits)))
     }
@@ -95,8 +95,9 @@ fn file(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
 
 fn files(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let (wanted, rest) = wanted(arguments, &["paths"])?;
-        envelopes(engine, caller, &wanted, tool::paths(&rest)?).await.map_err(problem)
+        let (text, version, paths) = tool::files(arguments)?;
+        let wanted = workflows::pinned(workflows::reference(text)?, version)?;
+        envelopes(engine, caller, &wanted, paths).await.map_err(problem)
     }
     .boxed()
 }
@@ -130,7 +131,7 @@ fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
 
 fn delete_version(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        let (wanted, _) = wanted(arguments, &[])?;
+        let (wanted, _) = wanted(arguments, &["version"])?;
         let Some(version) = wanted.version else {
             let code = jurat_core::code::Code::ValidationError;
             return Err(Problem::new(code, "`version` is required").at("version"));

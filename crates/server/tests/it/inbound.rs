@@ -3,6 +3,7 @@
 mod bodies;
 mod heads;
 mod limits;
+mod proxies;
 mod stalls;
 mod stop;
 
@@ -48,11 +49,14 @@ impl Served {
     }
 
     pub(crate) async fn on(app: TestApp, inbound: Inbound) -> Self {
+        Self::behind(app, Front { inbound, ..Front::default() }).await
+    }
+
+    pub(crate) async fn behind(app: TestApp, front: Front) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let engine = app.engine.clone();
-        let front = Front { inbound, ..Front::default() };
         let mut server = JoinSet::new();
         server.spawn(async move {
             let stopped = async { drop(stopped.await) };

@@ -60,7 +60,7 @@ async fn a_task_is_proposed_verified_voted_on_and_decided() {
 /// With row security as the second line.
 #[tokio::test]
 async fn nothing_is_learned_by_the_names_of_another_tenant() {
-    told(tenants::crawl).await;
+    templates::told_on_postgres(tenants::crawl).await;
 }
 
 #[tokio::test]

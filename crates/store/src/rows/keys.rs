@@ -76,7 +76,8 @@ pub(crate) fn refused(revocation: &Revocation, keys: &[Key], admins: i64) -> Opt
     if keys.is_empty() {
         return Some(Revoked::Unknown);
     }
-    if keys.iter().any(|key| key.id == revocation.by) {
+    // Whoever logged in can log in again, so the key of a login may end itself.
+    if keys.iter().any(|key| key.id == revocation.by && !key.is_of_login()) {
         return Some(Revoked::OwnKey);
     }
     if let Some(within) = &revocation.within {

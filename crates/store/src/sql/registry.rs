@@ -35,10 +35,10 @@ pub(crate) const VERIFIER_BY_ID: &str = verifier_by_id!();
 pub(crate) const VERIFIER_BY_NAME: &str = verifier_by_name!();
 /// The verifiers that the caller reaches through grants, each once: `via` begins with `2` where it
 /// may be tuned and with `1` where it may only be run, and then names a workflow.
-macro_rules! reach {
-    () => {
+macro_rules! reaches {
+    ($rest:literal) => {
         concat!(
-            "(select workflow_bindings.account_id, workflow_bindings.verifier_id, \
+            "select workflow_bindings.account_id, workflow_bindings.verifier_id, \
              max(case workflow_grants.role when 'view' then '1 ' else '2 ' end || workflows.id) \
              as via from workflow_grants join workflows \
              on workflows.account_id = workflow_grants.account_id \
@@ -47,8 +47,16 @@ macro_rules! reach {
              and workflow_bindings.workflow_id = workflows.id \
              where workflow_grants.account_id <> $1 and workflow_grants.grantee_id in ",
             $crate::workflows::principals!(),
-            " group by workflow_bindings.account_id, workflow_bindings.verifier_id) as reach"
+            $rest,
+            " group by workflow_bindings.account_id, workflow_bindings.verifier_id"
         )
+    };
+}
+pub(crate) use reaches;
+
+macro_rules! reach {
+    () => {
+        concat!("(", $crate::sql::registry::reaches!(""), ") as reach")
     };
 }
 pub(crate) use reach;
@@ -176,8 +184,9 @@ macro_rules! usable {
             ") or exists (select 1 from template_pins join template_versions \
              on template_versions.template_id = template_pins.template_id \
              and template_versions.version = template_pins.version \
+             join templates on templates.id = template_pins.template_id \
              where template_pins.verifier_id = verifiers.id \
-             and template_versions.unpublished_at is null))"
+             and template_versions.unpublished_at is null and templates.archived_at is null))"
         )
     };
 }

@@ -4,8 +4,9 @@ use std::convert::Infallible;
 
 use crate::{
     Grant, Result,
-    both::{Arg, Tx, args},
-    rows::ledger::{Posting, read_balance},
+    both::{Tx, args},
+    credit::give,
+    rows::ledger::read_balance,
     sql::ledger as sql,
 };
 
@@ -22,7 +23,6 @@ pub(super) async fn admit(tx: &mut impl Tx, monthly: &Grant) -> Result<Result<()
         return Ok(Ok(()));
     }
     tx.run(ACCOUNT, args![account, *at]).await?;
-    tx.run(sql::BALANCE_MAKE, args![account]).await?;
     let read = |cells: &dyn crate::rows::Cells| read_balance(&cells);
     let balance = tx.first(sql::BALANCE_GET, args![account], read).await?;
     // What is left of the month before is made up to the whole, and not added to it.
@@ -33,38 +33,6 @@ pub(super) async fn admit(tx: &mut impl Tx, monthly: &Grant) -> Result<Result<()
         note: note.clone(),
         at: *at,
     };
-    post(tx, &Posting::of_grant(&grant)).await?;
+    give(tx, &grant).await?;
     Ok(Ok(()))
-}
-
-/// Writes lines and changes the balance, which is there.
-async fn post(tx: &mut impl Tx, posting: &Posting) -> Result<()> {
-    if !posting.moves_something() {
-        return Ok(());
-    }
-    let change = posting.change;
-    let args = args![
-        change.granted,
-        change.available,
-        change.held,
-        change.spent,
-        posting.count(),
-        &posting.account_id,
-        Arg::Number(posting.needed)
-    ];
-    let read = |cells: &dyn crate::rows::Cells| read_balance(&cells);
-    let Some((_, last)) = tx.first(sql::BALANCE_CHANGE, args, read).await? else { return Ok(()) };
-    for (id, line) in posting.numbered(last) {
-        let args = args![
-            &posting.account_id,
-            id,
-            line.movement,
-            line.micros,
-            posting.round_id.as_deref(),
-            posting.note.as_deref(),
-            posting.at
-        ];
-        tx.run(sql::TRANSFER_ADD, args).await?;
-    }
-    Ok(())
 }

@@ -2,17 +2,17 @@
 
 use jurat_core::{
     id::AccountId,
-    team::{Invitation, InvitationKind},
-    template::Template,
+    team::InvitationKind,
+    template::{Template, WhichTemplate},
     time::Timestamp,
 };
 
 use super::{
     Change, ChangeRefused, Changed, TemplateChange, TemplateOffer, TemplateOfferRefused,
-    read::{BY_ID, BY_SLUG, find, read_template},
+    read::{BY_SLUG, OWN, find, read_template},
 };
 use crate::{
-    Result,
+    InvitationRefused, Offered, Result,
     both::{Tx, args},
     invitations::{NewInvitation, cancel_all, invitation_make, lock_target},
     rows::{Cells, Columns},
@@ -58,15 +58,10 @@ pub(super) async fn change(
     tx: &mut impl Tx,
     change: &TemplateChange,
 ) -> Result<Result<Changed, ChangeRefused>> {
-    let Some(id) = find(tx, &change.which, change.at).await? else {
+    let Some(template) = held(tx, &change.account, &change.which, change.at).await? else {
         return Ok(Err(ChangeRefused::Unknown));
     };
-    lock_target(tx, &id).await?;
-    tx.lock(&format!("templates {}", change.account)).await?;
-    let found = tx.first(BY_ID, args![&id], read_template).await?;
-    let Some(template) = found.filter(|template| template.account == change.account) else {
-        return Ok(Err(ChangeRefused::Unknown));
-    };
+    let id = template.id.clone();
     let done = match &change.change {
         Change::Unpublish(version) => {
             of_version(tx, &id, *version, Some(UNPUBLISH), change).await?
@@ -86,6 +81,24 @@ pub(super) async fn change(
         Change::Delete => delete(tx, &template, change.at).await?,
     };
     Ok(done.map(|()| Changed { template, at: change.at }))
+}
+
+/// A template of the account, with nobody else changing it. Nothing is done for one of others that
+/// is not done for none.
+async fn held(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    which: &WhichTemplate,
+    at: Timestamp,
+) -> Result<Option<Template>> {
+    let Some(id) = find(tx, which, at).await? else { return Ok(None) };
+    if tx.first(OWN, args![&id, account], read_template).await?.is_none() {
+        return Ok(None);
+    }
+    lock_target(tx, &id).await?;
+    tx.lock(&format!("templates {account}")).await?;
+    // What was true before the turn came may not be so any more.
+    tx.first(OWN, args![&id, account], read_template).await
 }
 
 /// Whether the version is published; `None` when it is not there.
@@ -155,25 +168,24 @@ async fn delete(
 pub(super) async fn offer(
     tx: &mut impl Tx,
     offer: &TemplateOffer,
-) -> Result<Result<Invitation, TemplateOfferRefused>> {
-    let Some(id) = find(tx, &offer.which, offer.at).await? else {
-        return Ok(Err(TemplateOfferRefused::Unknown));
-    };
-    lock_target(tx, &id).await?;
-    let found = tx.first(BY_ID, args![&id], read_template).await?;
-    let Some(template) = found.filter(|template| template.account == offer.account) else {
+) -> Result<Result<Offered<Template>, TemplateOfferRefused>> {
+    let Some(template) = held(tx, &offer.account, &offer.which, offer.at).await? else {
         return Ok(Err(TemplateOfferRefused::Unknown));
     };
     let new = NewInvitation {
         id: offer.invitation_id.clone(),
         kind: InvitationKind::TemplateOwnership,
-        target_id: id,
+        target_id: template.id.clone(),
         target_label: format!("@{}/{}", template.handle, template.slug),
         from: offer.account.clone(),
         to: offer.to.clone(),
         at: offer.at,
     };
-    Ok(invitation_make(tx, &new).await?.map_err(TemplateOfferRefused::Invitation))
+    Ok(match invitation_make(tx, &new).await? {
+        Ok(invitation) => Ok(Offered::Invitation(invitation)),
+        Err(InvitationRefused::Oneself) => Ok(Offered::Own(Box::new(template))),
+        Err(refused) => Err(TemplateOfferRefused::Invitation(refused)),
+    })
 }
 
 /// Gives a template to another account; it leads on from where it was. The inner error says in
@@ -188,8 +200,7 @@ pub(crate) async fn transfer(
     let (first, second) = if from < to { (from, to) } else { (to, from) };
     tx.lock(&format!("templates {first}")).await?;
     tx.lock(&format!("templates {second}")).await?;
-    let found = tx.first(BY_ID, args![target], read_template).await?;
-    let Some(template) = found.filter(|template| template.account == *from) else {
+    let Some(template) = tx.first(OWN, args![target, from], read_template).await? else {
         return Ok(Err("the template does not belong to whoever offered it any more".to_owned()));
     };
     let read = |cells: &dyn Cells| Columns::new(&cells, "accounts", "id")?.maybe_text("handle");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jurat_core::{
     id::AccountId,
+    search::{Index, Texts},
     template::{Snapshot, Template, TemplateFile},
 };
 
@@ -54,8 +55,8 @@ const NEXT: &str = "\
     update templates set publishing_handle = $1, latest_version = $2, updated_at = $3 \
     where id = $4";
 const VERSION_ADD: &str = "\
-    insert into template_versions (template_id, version, summary, document, published_at) \
-    values ($1, $2, $3, $4, $5)";
+    insert into template_versions (template_id, version, summary, document, search_name, \
+    search_text, search_body, published_at) values ($1, $2, $3, $4, $5, $6, $7, $8)";
 const FILES_ADD: &str = "\
     insert into template_files (template_id, version, path, sha256, size_bytes, is_executable, \
     content_kind, purpose, content) \
@@ -125,6 +126,20 @@ pub(super) async fn publishable(
     Ok(Some(found))
 }
 
+/// What is kept of a version to be searched.
+fn index_of(publish: &Publish) -> Index {
+    let summary = &publish.summary;
+    let texts = Texts {
+        name: &summary.name,
+        slug: &publish.slug,
+        tags: &summary.tags,
+        description: &summary.description,
+        outcome: &summary.outcome,
+        body: &publish.content.body,
+    };
+    texts.index()
+}
+
 pub(super) async fn publish(
     tx: &mut impl Tx,
     publish: &Publish,
@@ -141,7 +156,10 @@ pub(super) async fn publish(
     let (id, version) = (&template.id, template.latest_version);
     let summary = json(&publish.summary.document())?;
     let document = json(&publish.content.document())?;
-    tx.run(VERSION_ADD, args![id, version, summary, document, publish.at]).await?;
+    let index = index_of(publish);
+    let (name, text, body) = (index.name, index.text, index.body);
+    let args = args![id, version, summary, document, name, text, body, publish.at];
+    tx.run(VERSION_ADD, args).await?;
     let workflow = (&publish.workflow_id, publish.workflow_version);
     tx.run(FILES_ADD, args![id, version, &publish.account, workflow.0, workflow.1]).await?;
     for Snapshot { name, verifier_id, version: pinned, .. } in &publish.content.snapshots {

@@ -12,11 +12,12 @@ use jurat_core::{
 };
 use serde_json::Value;
 
-use super::{PairAsked, TemplateAsked, TemplateFileAsked, TemplateFilter};
+use super::{PairAsked, TemplateAsked, TemplateFileAsked, TemplateFilter, TemplateWords};
 use crate::{
     Result,
     both::{Arg, Tx, args},
     rows::{Cells, Columns, registry::read_version, rounds::AFTER_ALL},
+    search::{patterns, score},
     sql::registry::verifier_columns,
 };
 
@@ -92,13 +93,32 @@ const LIST: &str = concat!(
     newest!("$1"),
     " and (cast($2 as bigint) = 0 or templates.account_id = $1) \
      and (cast($3 as bigint) = 1 or templates.archived_at is null) \
-     and (cast($4 as text) is null or lower(template_versions.summary) like $4 escape '\\') \
+     and (cast($4 as text) is null or template_versions.search_text like $4 escape '\\' \
+     or template_versions.search_body like $4 escape '\\') \
      and templates.id < $5 order by templates.id desc limit $6"
 );
-pub(super) const BY_ID: &str = concat!(
+/// SQLite counts parameters as they come, so the viewer stands first.
+const SEARCH: &str = concat!(
+    "select * from (select cast($1 as text) as asked_by, ",
+    template_columns!(),
+    release_columns!(),
+    ", template_versions.search_body, ",
+    score!("template_versions"),
+    " as score",
+    from_templates!(),
+    "where ",
+    visible!("$1"),
+    " and template_versions.version = ",
+    newest!("$1"),
+    " and (cast($18 as bigint) = 0 or templates.account_id = $1) \
+     and templates.archived_at is null) as found \
+     where score > 0 order by score desc, id desc limit $19"
+);
+pub(super) const OWN: &str = concat!(
     "select ",
     template_columns!(),
-    " from templates join accounts on accounts.id = templates.account_id where templates.id = $1"
+    " from templates join accounts on accounts.id = templates.account_id \
+     where templates.id = $1 and templates.account_id = $2"
 );
 pub(super) const BY_WORKFLOW: &str = concat!(
     "select ",
@@ -157,18 +177,20 @@ macro_rules! live_pins {
     };
 }
 
+/// The pins come first, so that a verifier of others that is not published takes as long as none.
 const PUBLISHED: &str = concat!(
     "select ",
     verifier_columns!(),
     ", verifier_versions.version, verifier_versions.description as version_description, \
      verifier_versions.config, verifier_versions.config_hash, verifier_versions.deployed_at \
-     from verifiers join verifier_versions on verifier_versions.verifier_id = verifiers.id \
-     and verifier_versions.account_id = verifiers.account_id \
-     and verifier_versions.version = coalesce(cast($1 as bigint), verifiers.current_version) \
-     where verifiers.id = $2 and verifiers.standing = 'active' and exists (select 1 ",
+     from (select distinct template_pins.verifier_id, template_pins.verifier_version ",
     live_pins!(),
-    "where template_pins.verifier_id = verifiers.id \
-     and template_pins.verifier_version = verifier_versions.version)"
+    "where template_pins.verifier_id = $1) as pinned cross join verifiers join verifier_versions \
+     on verifier_versions.verifier_id = verifiers.id \
+     and verifier_versions.account_id = verifiers.account_id \
+     where verifiers.id = pinned.verifier_id and verifiers.standing = 'active' \
+     and verifier_versions.version = pinned.verifier_version \
+     and verifier_versions.version = coalesce(cast($2 as bigint), verifiers.current_version)"
 );
 /// The live versions of templates that were published with any version of a verifier.
 pub(crate) const SERVING: &str = concat!(
@@ -292,6 +314,21 @@ pub(super) async fn list(tx: &mut impl Tx, filter: &TemplateFilter) -> Result<Ve
     tx.all(LIST, args, read_line).await
 }
 
+/// What has most of the words, roughly best first, each with the words of its body.
+pub(super) async fn search(
+    tx: &mut impl Tx,
+    wanted: &TemplateWords,
+) -> Result<Vec<(TemplateLine, String)>> {
+    let read = |cells: &dyn Cells| {
+        let body = Columns::new(&cells, "template_versions", "id")?.text("search_body")?;
+        Ok((read_line(cells)?, body))
+    };
+    let mut args = vec![seen_by(wanted.viewer.as_ref())];
+    args.extend(patterns(&wanted.words));
+    args.extend(args![wanted.is_mine, wanted.limit]);
+    tx.all(SEARCH, args, read).await
+}
+
 pub(super) async fn file(
     tx: &mut impl Tx,
     asked: &TemplateFileAsked,
@@ -308,6 +345,6 @@ pub(super) async fn published(
     tx: &mut impl Tx,
     pair: &PairAsked,
 ) -> Result<Option<VerifierVersion>> {
-    let args = args![pair.version, &pair.verifier];
+    let args = args![&pair.verifier, pair.version];
     tx.first(PUBLISHED, args, |cells| read_version(&cells)).await
 }

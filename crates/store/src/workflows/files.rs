@@ -6,7 +6,7 @@ use jurat_core::{
     id::AccountId,
     workflow::{
         ContentKind, FileContent, FileEntry, NewFile, Reached, Role, Workflow,
-        file::{ALL_FILES_BYTES, MOST_FILES, digest},
+        file::{ALL_FILES_BYTES, MOST_FILES, also_folder, digest},
     },
 };
 
@@ -29,7 +29,7 @@ const CONTENT: &str = seen!(
      join workflow_blobs on workflow_blobs.account_id = workflow_files.account_id \
      and workflow_blobs.sha256 = workflow_files.sha256",
     "and workflow_files.version = $3 \
-     and (workflows.account_id = $1 or granted.floor_version <= $3) \
+     and reached.floor_version <= $3 \
      and workflow_files.path = $4"
 );
 const FILE_ADD: &str = "\
@@ -146,6 +146,9 @@ async fn known(
 pub(super) fn within_bounds(files: &[FileEntry]) -> Result<(), WorkflowRefused> {
     if files.len() > MOST_FILES {
         return Err(WorkflowRefused::Field(WrongField::TooManyFiles));
+    }
+    if let Some(path) = also_folder(files.iter().map(|file| file.path.as_str())) {
+        return Err(WorkflowRefused::Field(WrongField::PathIsFolder { path: path.to_owned() }));
     }
     let bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
     if bytes > ALL_FILES_BYTES {

@@ -1,5 +1,5 @@
-//! Which workflows somebody reaches, and how far. Every question joins the grants, so that nothing
-//! is read before it is known to be seen.
+//! Which workflows somebody reaches, and how far. Every question begins with what is the caller's and
+//! what was granted, so that nothing else is read, and one of others takes as long as none.
 
 use jurat_core::{
     id::AccountId,
@@ -26,34 +26,45 @@ macro_rules! principals {
 pub(crate) use principals;
 
 /// What was granted to the caller, once for each workflow: the highest role and the lowest floor.
-macro_rules! granted {
-    () => {
+macro_rules! grants {
+    ($rest:literal) => {
         concat!(
-            "(select workflow_grants.account_id, workflow_grants.workflow_id, \
+            "select workflow_grants.account_id, workflow_grants.workflow_id, \
              max(case workflow_grants.role when 'admin' then 3 when 'edit' then 2 else 1 end) \
              as role_rank, min(workflow_grants.floor_version) as floor_version \
              from workflow_grants where workflow_grants.account_id <> $1 \
              and workflow_grants.grantee_id in ",
             $crate::workflows::principals!(),
-            " group by workflow_grants.account_id, workflow_grants.workflow_id) as granted"
+            $rest,
+            " group by workflow_grants.account_id, workflow_grants.workflow_id"
         )
+    };
+}
+pub(crate) use grants;
+
+macro_rules! granted {
+    () => {
+        concat!("(", $crate::workflows::reach::grants!(""), ") as granted")
     };
 }
 pub(crate) use granted;
 
-/// The one workflow `$2` beside what was granted, if the caller reaches it.
+/// The one workflow `$2` with how far the caller reaches it. SQLite keeps the order of what is joined
+/// by `cross join`: the workflow itself comes after whether it is reached.
 macro_rules! seen {
     ($columns:expr, $joins:expr, $rest:expr) => {
         concat!(
             "select ",
             $columns,
-            " from workflows left join ",
-            $crate::workflows::reach::granted!(),
-            " on granted.account_id = workflows.account_id \
-             and granted.workflow_id = workflows.id ",
+            " from (select own.account_id, own.id as workflow_id, 4 as role_rank, \
+             cast(0 as bigint) as floor_version from workflows as own \
+             where own.account_id = $1 and own.id = $2 union all ",
+            $crate::workflows::reach::grants!(" and workflow_grants.workflow_id = $2"),
+            ") as reached cross join workflows ",
             $joins,
-            " where workflows.id = $2 and (workflows.account_id = $1 \
-             or (granted.role_rank is not null and workflows.archived_at is null)) ",
+            " where workflows.account_id = reached.account_id \
+             and workflows.id = reached.workflow_id \
+             and (reached.role_rank = 4 or workflows.archived_at is null) ",
             $rest
         )
     };
@@ -74,27 +85,14 @@ macro_rules! seen_version {
                 $table,
                 ".workflow_id = workflows.id"
             ),
-            concat!(
-                "and ",
-                $table,
-                ".version = $3 and (workflows.account_id = $1 or granted.floor_version <= $3) ",
-                $rest
-            )
+            concat!("and ", $table, ".version = $3 and reached.floor_version <= $3 ", $rest)
         )
     };
 }
 pub(crate) use seen_version;
 
-const BY_ID: &str = seen!(
-    concat!(
-        columns!(),
-        ", case when workflows.account_id = $1 then 4 else granted.role_rank end as role_rank, \
-         case when workflows.account_id = $1 then 0 else granted.floor_version end \
-         as floor_version"
-    ),
-    "",
-    ""
-);
+const BY_ID: &str =
+    seen!(concat!(columns!(), ", reached.role_rank, reached.floor_version"), "", "");
 const OWN_BY_SLUG: &str = concat!(
     "select ",
     columns!(),

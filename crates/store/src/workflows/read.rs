@@ -6,14 +6,17 @@ use jurat_core::{
 };
 
 use super::{
-    Found, Lineage, Upstream, WorkflowAsked, WorkflowQuery, WorkflowView,
+    Found, Lineage, Upstream, WorkflowAsked, WorkflowQuery, WorkflowView, WorkflowWords,
     reach::{self, granted, seen_version},
-    rows::{columns, file_columns, read_binding, read_file, read_reached, read_version},
+    rows::{
+        columns, file_columns, read_binding, read_candidate, read_file, read_reached, read_version,
+    },
 };
 use crate::{
     Result,
     both::{Arg, Tx, args},
     rows::{Cells, Columns, json},
+    search::{patterns, score},
 };
 
 const VERSION: &str = seen_version!(
@@ -40,7 +43,8 @@ macro_rules! narrowed {
         " and workflows.id < $4 \
          and (cast($5 as text) is null or replace(workflows.tags, $5, '') <> workflows.tags) \
          and (cast($6 as text) is null \
-         or replace(workflows.search_text, $6, '') <> workflows.search_text)"
+         or replace(workflows.search_text, $6, '') <> workflows.search_text \
+         or replace(workflows.search_body, $6, '') <> workflows.search_body)"
     };
 }
 
@@ -60,6 +64,34 @@ const LIST: &str = concat!(
      where workflows.archived_at is null and $2 <> 'mine'",
     narrowed!(),
     " order by id desc limit $7"
+);
+/// The one tag that is wanted, if one is.
+macro_rules! tagged {
+    () => {
+        " and (cast($19 as text) is null or replace(workflows.tags, $19, '') <> workflows.tags)"
+    };
+}
+
+/// SQLite counts parameters as they come, so the caller stands first.
+const SEARCH: &str = concat!(
+    "select * from (select cast($1 as text) as asked_by, ",
+    columns!(),
+    ", 4 as role_rank, cast(0 as bigint) as floor_version, workflows.search_body, ",
+    score!("workflows"),
+    " as score from workflows where workflows.account_id = $1 and $18 <> 'shared' \
+     and workflows.archived_at is null",
+    tagged!(),
+    " union all select cast($1 as text) as asked_by, ",
+    columns!(),
+    ", granted.role_rank, granted.floor_version, workflows.search_body, ",
+    score!("workflows"),
+    " as score from ",
+    granted!(),
+    " join workflows on workflows.account_id = granted.account_id \
+     and workflows.id = granted.workflow_id \
+     where workflows.archived_at is null and $18 <> 'mine'",
+    tagged!(),
+    ") as found where score > 0 order by score desc, id desc limit $20"
 );
 const UPSTREAM: &str = "\
     select templates.id, templates.latest_version, templates.archived_at, \
@@ -116,12 +148,29 @@ pub(super) async fn bindings_of(tx: &mut impl Tx, workflow: &Workflow) -> Result
     tx.all(BINDINGS, args![&workflow.account, &workflow.id], read_binding).await
 }
 
-pub(super) async fn list(tx: &mut impl Tx, query: &WorkflowQuery) -> Result<Vec<Reached>> {
-    let whose = match query.whose {
+/// How the statements call those whose workflows are wanted.
+fn side(whose: Whose) -> &'static str {
+    match whose {
         Whose::Mine => "mine",
         Whose::SharedWithMe => "shared",
         Whose::All => "all",
-    };
+    }
+}
+
+/// What has most of the words, roughly best first, each with the words of its body.
+pub(super) async fn search(
+    tx: &mut impl Tx,
+    wanted: &WorkflowWords,
+) -> Result<Vec<(Reached, String)>> {
+    let tag = wanted.tag.as_ref().map(json).transpose()?;
+    let mut args = args![&wanted.caller];
+    args.extend(patterns(&wanted.words));
+    args.extend(args![side(wanted.whose), tag.as_deref(), wanted.limit]);
+    tx.all(SEARCH, args, read_candidate).await
+}
+
+pub(super) async fn list(tx: &mut impl Tx, query: &WorkflowQuery) -> Result<Vec<Reached>> {
+    let whose = side(query.whose);
     let tag = query.tag.as_ref().map(json).transpose()?;
     let search = query.search.as_ref().map(|text| text.to_lowercase());
     let args = args![

@@ -2,9 +2,8 @@
 
 use jurat_core::{
     id::AccountId,
-    workflow::{
-        Binding, FileEntry, Parent, Reached, Role, Workflow, WorkflowVersion, search::Texts,
-    },
+    search::{Index, Texts},
+    workflow::{Binding, FileEntry, Parent, Reached, Role, Workflow, WorkflowVersion},
 };
 use serde::{Deserialize, Serialize};
 
@@ -130,12 +129,21 @@ pub(super) fn bindings_text(bindings: &[Binding]) -> Result<String> {
     json(&texts.collect::<Vec<_>>())
 }
 
-pub(super) fn search_text(workflow: &Workflow) -> String {
+/// A workflow that has some of the words of a question, with the words of its body.
+pub(super) fn read_candidate(cells: &dyn Cells) -> Result<(Reached, String)> {
+    let body = Columns::new(&cells, "workflows", "id")?.text("search_body")?;
+    Ok((read_reached(cells)?, body))
+}
+
+/// What is kept of a workflow to be searched.
+pub(super) fn index_of(workflow: &Workflow, body: &str) -> Index {
     let texts = Texts {
         name: &workflow.name,
+        slug: &workflow.slug,
         tags: &workflow.tags,
         description: &workflow.description,
         outcome: &workflow.outcome,
+        body,
     };
-    texts.joined(&workflow.slug)
+    texts.index()
 }

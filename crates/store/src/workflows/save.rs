@@ -2,6 +2,7 @@
 
 use jurat_core::{
     id::AccountId,
+    search::Index,
     verifier::Which,
     workflow::{
         Binding, FileEntry, NewBinding, Reached, Role, Slug, Source, Workflow, WorkflowVersion,
@@ -13,7 +14,7 @@ use super::{
     files,
     reach::{self, may},
     read::{self, bindings_of, files_seen},
-    rows::{bindings_text, search_text},
+    rows::{bindings_text, index_of},
     tried,
 };
 use crate::{
@@ -23,13 +24,14 @@ use crate::{
 };
 
 const ADD: &str = "\
-    insert into workflows (account_id, id, slug, name, description, outcome, tags, search_text, \
-    current_version, version_token, parent_template_id, parent_template_version, created_at, \
-    updated_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+    insert into workflows (account_id, id, slug, name, description, outcome, tags, search_name, \
+    search_text, search_body, current_version, version_token, parent_template_id, \
+    parent_template_version, created_at, updated_at) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
 const NEXT: &str = "\
-    update workflows set name = $1, description = $2, outcome = $3, tags = $4, search_text = $5, \
-    current_version = $6, version_token = $7, updated_at = $8 \
-    where account_id = $9 and id = $10";
+    update workflows set name = $1, description = $2, outcome = $3, tags = $4, search_name = $5, \
+    search_text = $6, search_body = $7, current_version = $8, version_token = $9, \
+    updated_at = $10 where account_id = $11 and id = $12";
 const VERSION_ADD: &str = "\
     insert into workflow_versions (account_id, workflow_id, version, name, description, outcome, \
     tags, body, source, bindings, created_by, created_at) \
@@ -316,15 +318,18 @@ pub(crate) async fn write(
 ) -> Result<Result<(), WorkflowRefused>> {
     tried!(files::within_bounds(&content.files.entries));
     let tags = json(&workflow.tags)?;
+    let index = index_of(workflow, &content.body);
     if workflow.current_version == 1 {
-        add(tx, workflow, &tags).await?;
+        add(tx, workflow, &tags, index).await?;
     } else {
         let args = args![
             &workflow.name,
             &workflow.description,
             &workflow.outcome,
             &tags,
-            search_text(workflow),
+            index.name,
+            index.text,
+            index.body,
             workflow.current_version,
             &workflow.version_token,
             workflow.updated_at,
@@ -353,7 +358,7 @@ pub(crate) async fn write(
     Ok(Ok(()))
 }
 
-async fn add(tx: &mut impl Tx, workflow: &Workflow, tags: &str) -> Result<()> {
+async fn add(tx: &mut impl Tx, workflow: &Workflow, tags: &str, index: Index) -> Result<()> {
     let parent = workflow.parent.as_ref();
     let args = args![
         &workflow.account,
@@ -363,7 +368,9 @@ async fn add(tx: &mut impl Tx, workflow: &Workflow, tags: &str) -> Result<()> {
         &workflow.description,
         &workflow.outcome,
         tags,
-        search_text(workflow),
+        index.name,
+        index.text,
+        index.body,
         workflow.current_version,
         &workflow.version_token,
         parent.map(|parent| parent.template_id.as_str()),

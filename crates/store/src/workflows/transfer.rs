@@ -79,7 +79,7 @@ const VERIFIER_VERSIONS_LEAVE: &str =
 pub(super) async fn offer(
     tx: &mut impl Tx,
     offer: &WorkflowOffer,
-) -> Result<Result<Offered, OfferRefused>> {
+) -> Result<Result<Offered<Workflow>, OfferRefused>> {
     let reached = match reach::find(tx, &offer.caller, &offer.which).await? {
         Found::One(reached) => reached,
         Found::Nothing => return Ok(Err(OfferRefused::Workflow(WorkflowRefused::NotFound))),

@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod agent_events;
 pub(crate) mod anonymous;
+pub(crate) mod apart;
 pub(crate) mod checkup;
 pub(crate) mod evidence;
 pub(crate) mod installation;
@@ -21,6 +22,7 @@ pub(crate) mod teams;
 pub(crate) mod templates;
 pub(crate) mod trust;
 pub(crate) mod verifiers;
+pub(crate) mod workflow_content;
 pub(crate) mod workflows;
 
 /// Makes one test of each story for a database.
@@ -81,6 +83,8 @@ macro_rules! conformance {
             a_login_makes_no_account,
             a_program_is_let_in_once,
             a_program_that_asks_too_often_is_told,
+            a_login_of_a_program_ends_and_lets_in_no_other,
+            an_invitation_finds_the_account_of_its_address,
         );
         $crate::conformance::stories!(
             $start,
@@ -95,6 +99,7 @@ macro_rules! conformance {
             of_many_answers_at_once_one_counts,
             invitations_are_listed_newest_first_in_pages,
             nobody_sends_invitations_without_end,
+            what_is_done_to_one_team_stays_with_it,
         );
         $crate::conformance::stories!(
             $start,
@@ -180,6 +185,18 @@ macro_rules! conformance {
         $crate::conformance::stories!($start, access, everybody_reaches_what_the_model_says);
         $crate::conformance::stories!(
             $start,
+            apart,
+            a_content_is_known_only_to_those_who_see_it,
+            nobody_names_the_verifiers_of_others,
+            a_verifier_that_is_shared_opens_no_other_and_no_more,
+            what_ends_for_one_workflow_stays_for_another,
+            the_history_of_one_workflow_opens_that_of_no_other,
+            another_account_finds_no_round_in_any_way,
+            two_accounts_have_the_same_names_for_different_things,
+            what_ends_for_one_verifier_stays_for_another,
+        );
+        $crate::conformance::stories!(
+            $start,
             workflows,
             a_workflow_is_saved_and_read_back_by_id_and_slug,
             a_save_needs_the_token_of_the_current_version,
@@ -194,6 +211,12 @@ macro_rules! conformance {
             a_deleted_verifier_is_erased_for_all_who_ran_it,
             a_workflow_is_given_away_with_its_verifiers,
             workflows_are_listed_by_every_filter_newest_first,
+        );
+        $crate::conformance::stories!(
+            $start,
+            workflow_content,
+            an_old_name_is_found_before_newer_bodies,
+            a_path_is_a_file_or_a_folder,
         );
         $crate::conformance::stories!(
             $start,
@@ -230,6 +253,7 @@ macro_rules! conformance {
             all_without_a_key_share_one_cap_a_day,
             the_next_day_has_a_cap_of_its_own,
             a_round_that_its_node_left_gives_its_part_back,
+            a_day_is_spent_to_its_last_micro_and_no_further,
         );
         $crate::conformance::stories!(
             $start,
@@ -244,6 +268,8 @@ macro_rules! conformance {
             what_is_live_is_not_deleted,
             templates_are_listed_and_searched,
             a_template_that_is_given_away_leads_on,
+            nobody_publishes_or_changes_what_others_have,
+            each_version_and_each_verifier_is_published_for_itself,
         );
         $crate::conformance::stories!(
             $start,

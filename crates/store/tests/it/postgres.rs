@@ -1,5 +1,7 @@
 //! The suite on PostgreSQL, and what only a server has: roles, nodes and a clock of its own.
 
+mod policies;
+
 use std::error::Error as _;
 
 use futures::future::join_all;
@@ -224,7 +226,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0 and this program needs 5; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
+        "the database has schema version 0 and this program needs 6; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -238,7 +240,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99 and this program knows versions up to 6; use a newer program"
+        "the database has schema version 99 and this program knows versions up to 7; use a newer program"
     );
     schema.drop().await;
 }

@@ -26,6 +26,12 @@ pub(super) const MODEL: &str = "^[a-z0-9-]+/[!-~]+$";
 /// An executor, or a judge by its provider and model.
 pub(super) const VERIFIER: &str =
     "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|judge:[a-z0-9-]{1,64}/[!-~]{1,128})$";
+/// `@handle`, the id of an account, or an e-mail address.
+const PERSON: &str = r"^\s*(@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]|acct_[A-Za-z0-9]{1,40}|[^\s@]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*)\s*$";
+/// No quotes, commas, brackets or control characters, and no space at its ends.
+const TAG: &str = r#"^[^\s\x00-\x1f\x7f-\x9f",\\\[\]]([^\x00-\x1f\x7f-\x9f",\\\[\]]*[^\s\x00-\x1f\x7f-\x9f",\\\[\]])?$"#;
+/// Parts with `/` between them, of which none is empty, `.` or `..`.
+const PATH: &str = r"^([^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.[^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.\.[^/\\\x00-\x1f\x7f-\x9f]+)(/([^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.[^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.\.[^/\\\x00-\x1f\x7f-\x9f]+))*$";
 
 /// A type that stands for a schema, with the types that the schema refers to.
 macro_rules! choices {
@@ -105,6 +111,15 @@ choices! {
 
     /// The name of a text field that a judge reads.
     InputFieldName() = text().pattern(Some("^[A-Za-z0-9_-]{1,64}$")).description(Some("The name of a text field that a judge reads."));
+
+    /// Somebody who is named.
+    Person() = text().pattern(Some(PERSON)).description(Some("The e-mail address of a user, or `@` and the handle of a user or a team; an id does too."));
+
+    /// A word to find a workflow by.
+    WorkflowTag() = text().pattern(Some(TAG)).max_length(Some(64)).description(Some("A word to find a workflow by."));
+
+    /// Where a file lies beside the body of a workflow.
+    WorkflowPath() = text().pattern(Some(PATH)).max_length(Some(512)).description(Some("Relative, with `/` between its parts and none of them `.` or `..`."));
 
     /// A judge.
     JudgeModel() = text().pattern(Some(MODEL)).max_length(Some(200)).description(Some("`provider/model`."));

@@ -1,5 +1,7 @@
 //! Holds the decoders of requests against their descriptions: what one takes, the other allows.
 
+mod sharing;
+
 use std::{cell::RefCell, collections::BTreeSet};
 
 use jsonschema::{Draft, Validator};
@@ -15,28 +17,16 @@ use super::{
     credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
-    logins::{self, ApproveRequest, CodeRequest, ExchangeRequest, VerifyCodeRequest},
     mcp::arguments::{
         self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
         RevokeVerifierArguments,
     },
-    mcp::people::{
-        self as tools, InvitationArguments, ListKeysArguments, ListTeamsArguments, NoArguments,
-        TeamArguments, TeamMemberArguments, TransferTeamArguments,
-    },
-    people::{self, HandleRequest},
     sessions::{self, AddSessionRequest},
     tasks::{self, CancelTaskRequest, TaskContractBody, TaskOrder},
-    teams::{self, AddMemberRequest, TransferTeamRequest},
-    templates::{
-        self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
-        SearchTemplatesRequest,
-    },
     v2,
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
-    workflows::{self, SearchWorkflowsRequest},
 };
 use crate::{executor::TaskContract, problem::Problem};
 
@@ -98,13 +88,10 @@ fn cases() -> Vec<Case> {
         ),
     ];
     cases.extend(own_resources());
-    cases.extend(of_people());
-    cases.extend(of_people_tools());
     cases.extend(of_the_registry());
-    cases.extend(of_templates());
     cases.extend(of_tools());
-    cases.extend(of_workflows());
     cases.extend(of_tasks());
+    cases.extend(sharing::cases());
     cases
 }
 
@@ -148,100 +135,6 @@ fn own_resources() -> Vec<Case> {
     ]
 }
 
-fn of_people() -> Vec<Case> {
-    vec![
-        case::<CodeRequest>(|it| logins::decode_code(it).map(drop), json!({ "email": "a" }), &[]),
-        case::<VerifyCodeRequest>(
-            |it| logins::decode_verify(it).map(drop),
-            json!({ "email": "a", "code": "b" }),
-            &[],
-        ),
-        case::<ExchangeRequest>(
-            |it| logins::decode_exchange(it).map(drop),
-            json!({ "hostname": "a" }),
-            &[],
-        ),
-        case::<ApproveRequest>(
-            |it| logins::decode_approve(it).map(drop),
-            json!({ "user_code": "a", "approve": true }),
-            &[],
-        ),
-        case::<HandleRequest>(
-            |it| people::decode_handle(it).map(drop),
-            json!({ "handle": "a" }),
-            &[],
-        ),
-        case::<AddMemberRequest>(
-            |it| teams::decode_member(it).map(drop),
-            json!({ "user_identifier": "a" }),
-            &[],
-        ),
-        case::<TransferTeamRequest>(
-            |it| teams::decode_new_owner(it).map(drop),
-            json!({ "new_owner_user_identifier": "a" }),
-            &[],
-        ),
-    ]
-}
-
-fn of_people_tools() -> Vec<Case> {
-    vec![
-        case::<NoArguments>(tools::nothing, json!({}), &[]),
-        case::<ListTeamsArguments>(
-            |it| tools::maybe(it, "filter").map(drop),
-            json!({ "filter": "all" }),
-            &[],
-        ),
-        case::<TeamArguments>(
-            |it| tools::one(it, "team_id").map(drop),
-            json!({ "team_id": "a" }),
-            &[],
-        ),
-        case::<TeamMemberArguments>(
-            |it| tools::pair(it, ("team_id", "user_identifier")).map(drop),
-            json!({ "team_id": "a", "user_identifier": "b" }),
-            &[],
-        ),
-        case::<TransferTeamArguments>(
-            |it| tools::pair(it, ("team_id", "new_owner_user_identifier")).map(drop),
-            json!({ "team_id": "a", "new_owner_user_identifier": "b" }),
-            &[],
-        ),
-        case::<InvitationArguments>(
-            |it| tools::one(it, "invitation_id").map(drop),
-            json!({ "invitation_id": "a" }),
-            &[],
-        ),
-        case::<ListKeysArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
-    ]
-}
-
-// What publishes is read in a test of its own: one of two names for the workflow must be there.
-fn of_templates() -> [Case; 4] {
-    [
-        case::<SearchTemplatesRequest>(
-            |it| templates::decode_search(it).map(drop),
-            json!({ "query": "a", "filter": "all", "limit": 1 }),
-            &[],
-        ),
-        case::<ForkTemplateRequest>(
-            |it| templates::decode_fork(it).map(drop),
-            json!({ "identifier": "@ann/report", "name": "b" }),
-            &[],
-        ),
-        case::<DeprecateVersionRequest>(
-            |it| templates::decode_deprecate(it).map(drop),
-            json!({ "message": "a" }),
-            &[],
-        ),
-        case::<ArchiveTemplateRequest>(
-            |it| templates::decode_archive(it).map(drop),
-            json!({ "archive_reason": "a" }),
-            &[],
-        ),
-    ]
-}
-
 fn of_the_registry() -> [Case; 2] {
     let deploy = json!({
         "name": "a", "description": "b", "criterion": "c", "input_contract": "text",
@@ -252,11 +145,6 @@ fn of_the_registry() -> [Case; 2] {
         case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy, &[]),
         case::<RunVerifierRequest>(|it| verifier_runs::decode_run(it).map(drop), run, &[]),
     ]
-}
-
-fn of_workflows() -> [Case; 1] {
-    let search = |it: &Value| workflows::decode_search(it).map(drop);
-    [case::<SearchWorkflowsRequest>(search, json!({ "query": "a" }), &[])]
 }
 
 fn of_tasks() -> [Case; 3] {
@@ -455,6 +343,23 @@ const WORDS: &[&str] = &[
     "Provider/model",
     "judge:a/b",
     "judge:a",
+    "@ann",
+    " @Ann ",
+    "@a",
+    "a@b",
+    "a@b..c",
+    "@ann/report",
+    "@ann/report@v2",
+    "@ann/report@v0",
+    "all",
+    "mine",
+    "shared-with-me",
+    "sent",
+    "pending",
+    "admin",
+    "owner",
+    "a\nb",
+    "a\0b",
 ];
 
 /// Values of every kind, good and bad, for whatever field.
@@ -479,7 +384,49 @@ fn values() -> Vec<Value> {
             "uri": "a", "digest": "b", "size_bytes": 1, "mime": "c", "created_at": 2, "producer": "d",
         }]),
     ]);
+    values.extend(files_and_bindings());
     values
+}
+
+/// Lists that only the files and the verifiers of a workflow can be.
+fn files_and_bindings() -> Vec<Value> {
+    let digest = "0".repeat(64);
+    let paths = ["a/b.md", ".hidden/..b", "../a", "a/..", "a//b", "/a", "a/", "a\\b", "a\nb", ""];
+    let mut lists: Vec<Value> =
+        paths.iter().map(|path| json!([{ "path": path, "content": "x" }])).collect();
+    lists.extend(paths.iter().map(|path| json!([path])));
+    let file = |more: Value| {
+        let mut file = json!({ "path": "x" });
+        file.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!([file])
+    };
+    lists.extend([
+        file(json!({ "content": "x", "executable": true, "purpose": "y" })),
+        file(json!({ "content": "x", "executable": 1 })),
+        file(json!({ "content": "x", "purpose": "a\nb" })),
+        file(json!({ "content": 1 })),
+        file(json!({ "content_base64": "eA==" })),
+        file(json!({ "content_base64": "eA" })),
+        file(json!({ "content_base64": "*" })),
+        file(json!({ "sha256": digest })),
+        file(json!({ "sha256": "abc" })),
+        json!([{ "content": "x" }]),
+    ]);
+    for (name, id, version) in [
+        ("a", "b", json!(null)),
+        ("a", "b@2", json!(null)),
+        ("a", "b@0", json!(null)),
+        ("a", "b", json!(1)),
+        ("a", "b", json!(0)),
+        ("a", "B", json!(null)),
+        ("a", "", json!(null)),
+        ("a", "system:b", json!(null)),
+        ("-a", "b", json!(null)),
+        ("A", "b", json!(null)),
+    ] {
+        lists.push(json!([{ "name": name, "verifier_id": id, "version": version }]));
+    }
+    lists
 }
 
 /// The request with another value at the path; what is no object on the way becomes one.
@@ -502,6 +449,10 @@ fn is_about_two_fields(problem: &Problem) -> bool {
     detail.contains("contradicts")
         || detail.contains("needs `policy_id`")
         || detail.contains("twice")
+        || detail.contains("in its place")
+        || detail.contains("beside it")
+        || detail.contains("name different")
+        || detail.contains("both empty")
 }
 
 #[test]

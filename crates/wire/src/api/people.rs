@@ -10,7 +10,6 @@ use crate::problem::Problem;
 
 /// A handle that an account, or a new team, is to have.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct HandleRequest {
     /// 3 to 40 small letters, digits and hyphens, with no hyphen at either end.
     #[schema(min_length = 1, pattern = r"\S")]
@@ -20,7 +19,6 @@ pub struct HandleRequest {
 /// The handle; whether it has the form of one is a question of its own.
 pub fn decode_handle(body: &Value) -> Result<&str, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(&["handle"])?;
     body.required_text("handle")
 }
 

@@ -13,7 +13,6 @@ use crate::problem::Problem;
 
 /// Somebody to be invited to a team.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct AddMemberRequest {
     /// An e-mail address, a handle, or the id of an account.
     #[schema(min_length = 1, pattern = r"\S")]
@@ -22,7 +21,6 @@ pub struct AddMemberRequest {
 
 /// Somebody who is offered a team.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TransferTeamRequest {
     /// An e-mail address, a handle, or the id of an account.
     #[schema(min_length = 1, pattern = r"\S")]
@@ -39,7 +37,6 @@ pub fn decode_new_owner(body: &Value) -> Result<&str, Problem> {
 
 fn one_text<'a>(body: &'a Value, field: &'static str) -> Result<&'a str, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(&[field])?;
     body.required_text(field)
 }
 

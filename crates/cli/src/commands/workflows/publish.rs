@@ -9,7 +9,7 @@ use crate::{
     args::{PublishWorkflow, PutFile, RmFile},
     client::{Call, path},
     failure::Failure,
-    output::table::said,
+    output::table::{said, whole_text},
 };
 
 pub(super) async fn publish(context: &Context, args: &PublishWorkflow) -> anyhow::Result<u8> {
@@ -27,7 +27,7 @@ pub(super) async fn publish(context: &Context, args: &PublishWorkflow) -> anyhow
         )
     })?;
     for note in reply.value["authoring_notes"].as_array().into_iter().flatten() {
-        context.out.note(&said(note));
+        context.out.note(&whole_text(note));
     }
     Ok(0)
 }

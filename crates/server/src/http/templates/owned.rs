@@ -1,11 +1,10 @@
 //! What the owner of a template does, and forks.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::{caller::Caller, team::Invitation};
-use jurat_engine::{Change, Changed, Engine, ForkOrder, Forked, PublishOrder, Published};
-use jurat_wire::api::{
-    invitations,
-    templates::{self, ArchivedTemplate, DeletedTemplate, UnarchivedTemplate, UnpublishedVersion},
+use jurat_core::{caller::Caller, template::Template};
+use jurat_engine::{Change, Changed, Engine, ForkOrder, Forked, Offered, PublishOrder, Published};
+use jurat_wire::api::templates::{
+    self, ArchivedTemplate, DeletedTemplate, UnarchivedTemplate, UnpublishedVersion,
 };
 use serde_json::{Value, json};
 
@@ -170,8 +169,14 @@ pub(in crate::http) async fn transfer(
 ) -> Answer {
     let wanted = named.wanted(&[])?;
     let to = templates::decode_transfer(&body)?;
-    let reply = |it: &Invitation| json!(invitations::sent(it));
-    let keyed = repeatable.keyed("template_transfer", &body, StatusCode::OK, reply);
+    let keyed = repeatable.keyed("template_transfer", &body, StatusCode::OK, offered_template);
     let done = engine.template_offer(&caller, &wanted, to, keyed).await?;
-    Ok(once::reply(done, |it| encode::ok(&reply(it))))
+    Ok(once::reply(done, |it| encode::ok(&offered_template(it))))
+}
+
+pub(crate) fn offered_template(it: &Offered<Template>) -> Value {
+    match it {
+        Offered::Invitation(invitation) => json!(templates::offered(invitation)),
+        Offered::Own(template) => json!(templates::kept(template)),
+    }
 }

@@ -174,5 +174,6 @@ pub(crate) async fn patch(
 }
 
 fn patched(it: &Saved) -> Value {
-    json!(workflows::patched(&it.workflow, it.files.len(), (&it.changed, &it.deleted)))
+    let content = (it.body.as_str(), it.bindings.as_slice(), it.files.as_slice());
+    json!(workflows::patched(&it.workflow, content, (&it.changed, &it.deleted)))
 }

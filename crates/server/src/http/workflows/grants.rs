@@ -1,7 +1,7 @@
 //! Who may use a workflow.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::caller::Caller;
+use jurat_core::{caller::Caller, workflow::Workflow};
 use jurat_engine::{Engine, Granting, Left, NewWorkflowGrant, Offered, Revoking};
 use jurat_wire::api::workflows::{self, WorkflowGrantList};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ pub(crate) async fn transfer(
     Ok(once::reply(done, |it| encode::ok(&offered(it))))
 }
 
-pub(crate) fn offered(it: &Offered) -> Value {
+pub(crate) fn offered(it: &Offered<Workflow>) -> Value {
     match it {
         Offered::Invitation(invitation) => json!(workflows::offered(invitation)),
         Offered::Own(workflow) => json!(workflows::kept(workflow)),

@@ -62,7 +62,7 @@ pub(in crate::mcp) static ENTRIES: &[Entry] = of_both_eras! {
     "Lists the workflows that the account owns and those that others share with it, a page at a time.",
     Reads, ListWorkflowsArguments => Page<'static, ListedWorkflow<'static>>, list, counted, Others;
     ("search_skills", "search_workflows"), "Search workflows",
-    "Finds workflows by words in their names, tags, descriptions and outcomes.",
+    "Finds workflows by words in their names, tags, descriptions, outcomes and bodies.",
     Reads, SearchWorkflowsRequest => WorkflowSearchBody<'static>, search, counted, Others;
     ("get_skill", "get_workflow"), "Read a workflow",
     "Returns a version of a workflow in full: its body, the verifiers that it names, and its files without their contents.",

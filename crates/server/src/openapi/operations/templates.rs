@@ -3,15 +3,14 @@
 use jurat_core::{caller::Scope, code::Code};
 use jurat_engine::PackKind;
 use jurat_wire::api::{
-    invitations::InvitationSent,
     packs::PackBody,
     page::Page,
     templates::{
         ArchiveTemplateRequest, ArchivedTemplate, DeletedTemplate, DeletedVersion,
         DeprecateVersionRequest, DeprecatedVersion, FileEnvelope, ForkTemplateRequest,
-        ForkedTemplate, PublishTemplateRequest, PublishedTemplate, SafetyCheckBody, SearchReply,
-        SearchTemplatesRequest, TemplateBody, TemplateSummary, TransferTemplateRequest,
-        UnarchivedTemplate, UnpublishedVersion,
+        ForkedTemplate, OfferedTemplate, PublishTemplateRequest, PublishedTemplate,
+        SafetyCheckBody, SearchReply, SearchTemplatesRequest, TemplateBody, TemplateSummary,
+        TransferTemplateRequest, UnarchivedTemplate, UnpublishedVersion,
     },
 };
 use serde_json::json;
@@ -287,10 +286,12 @@ fn transfer() -> Description {
     Description::new(TEMPLATES, "Hand a template over", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<TransferTemplateRequest>([("plain", to)])
-        .answers::<InvitationSent<'_>>(
+        .answers::<OfferedTemplate<'_>>(
             200,
-            "What was offered.",
+            "What was offered; without `invitation_id` it is the caller's already.",
             json!({
+                "template_id": examples::ID,
+                "owner_user_id": "acct_01KHG5YN40MXBR5YWT0Q2YFEDS", "transferred": false,
                 "invitation_id": examples::ID, "kind": "template_ownership_transfer",
                 "target_id": examples::ID, "target_label": "@ann/report",
                 "expires_at": "2026-11-29T09:30:00Z",

@@ -91,7 +91,10 @@ fn save() -> Description {
                 "slug": "incident-postmortem", "name": "Incident postmortem", "version": 1,
                 "version_token": TOKEN, "verifiers": [], "image_generators": [],
                 "files": [file()],
-                "authoring_notes": ["Nothing is checked: bind a verifier, or put a block of checks into the body."],
+                "authoring_notes": [
+                    "Nothing is checked: bind a verifier for each judgment that the body asks for, or put a block of checks into it.",
+                    "The file `short.md` is attached, and the body does not name it.",
+                ],
                 "next_step": "Deploy a verifier for the result that matters and bind it, or add a block of checks.",
             })),
         )
@@ -248,7 +251,11 @@ fn patch_files() -> Description {
             ids(json!({
                 "slug": "incident-postmortem", "name": "Incident postmortem", "version": 2,
                 "version_token": TOKEN, "changed": ["long.md"], "deleted": ["short.md"],
-                "carried_forward": 0, "authoring_notes": [],
+                "carried_forward": 0,
+                "authoring_notes": [
+                    "Nothing is checked: bind a verifier for each judgment that the body asks for, or put a block of checks into it.",
+                    "The file `long.md` is attached, and the body does not name it.",
+                ],
             })),
         )
         .repeatable()

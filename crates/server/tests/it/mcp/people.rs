@@ -51,3 +51,37 @@ async fn keys_and_credit_are_there_by_tools() {
     assert_eq!(revoked["revoked"], true);
     assert_eq!(did(&ann, "get_usage", json!({})).await["tier"], "metered");
 }
+
+#[tokio::test]
+async fn workflows_are_designed_and_checked_under_the_names_of_both_eras() {
+    let app = TestApp::new().await;
+    let ann = app.caller("ann", &Scope::OWN).await;
+    let order = json!({ "name": "Report", "description": "d", "outcome": "o", "body": "b" });
+    did(&ann, "save_workflow", order).await;
+    assert!(did(&ann, "design_workflow", json!({})).await["skill_md"].is_string());
+    for id in ["skill_id", "workflow_id"] {
+        for (one, other, arguments) in [
+            ("teach_skill", "teach_workflow", json!({ id: "report" })),
+            ("audit_skill", "audit_workflow", json!({ id: "report" })),
+            ("optimize_skill", "optimize_workflow", json!({ id: "report", "max_iterations": 3 })),
+        ] {
+            let told = did(&ann, one, arguments.clone()).await;
+            assert_eq!(told, did(&ann, other, arguments).await);
+            assert!(told["workflow_id"].is_string(), "{told}");
+        }
+    }
+    // Nobody can judge here, and the tools say so alike.
+    for tool in ["check_skill_safety", "check_workflow_safety"] {
+        let checked = call(&ann, MODERN, tool, &json!({ "workflow_id": "report" })).await;
+        let body = &checked["structuredContent"];
+        assert!(body["status"] == "error" || body["code"].is_string(), "{checked}");
+    }
+    for (arguments, field) in [
+        (json!({}), "skill_id"),
+        (json!({ "skill_id": "a", "workflow_id": "b" }), "workflow_id"),
+        (json!({ "skill_id": "report", "version": 1 }), "version"),
+    ] {
+        let wrong = call(&ann, MODERN, "teach_workflow", &arguments).await;
+        assert_eq!(wrong["structuredContent"]["field"], field, "{wrong}");
+    }
+}

@@ -146,6 +146,7 @@ async fn an_invitation_finds_the_account_that_is_made_for_its_address() {
     ann.post("/v1/teams", &json!({ "handle": "crew" })).await;
     let bob = json!({ "user_identifier": "bob@example.com" });
     let offer = ann.post("/v1/teams/crew/members", &bob).await.json();
+    app.outbox.next_to("bob@example.com").await;
     let bob = app.with_key(&registered(&app, "bob@example.com").await);
     let listed = bob.get("/v1/invitations").await.json();
     assert_eq!(listed["items"][0]["id"], offer["invitation_id"]);
@@ -225,6 +226,12 @@ async fn the_page_lets_a_program_in_with_a_key_or_a_code() {
     let wrong = format!("user_code={user_code}&key=x&decision=approve");
     let refused = form(&app, "/auth/device", &wrong).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    // What comes in may do everything, so a key that may not lets nothing in.
+    let few = json!({ "name": "few", "scopes": ["rounds:read"] });
+    let few = app.with_key(&key).post("/v1/api-keys", &few).await.json();
+    let few = format!("user_code={user_code}&key={}&decision=approve", text(&few["key"]));
+    let refused = form(&app, "/auth/device", &few).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text());
     let fields = format!("user_code={user_code}&key={key}&decision=approve");
     let cross = [FORM[0], ("origin", "https://evil.example"), ("host", "localhost")];
     let body = Body::from(fields.clone());
@@ -269,4 +276,54 @@ async fn clients_find_the_way_in_where_they_called() {
     let hostile = [("host", "a/b?c")];
     let config = app.anonymous().send("GET", path, Body::empty(), &hostile).await.json();
     assert_eq!(text(&config["workos_token_uri"]), "http://localhost/auth/device/token");
+}
+
+#[tokio::test]
+async fn whoever_is_invited_gets_a_mail_with_or_without_an_account() {
+    let app = TestApp::new().await;
+    let key = registered(&app, EMAIL).await;
+    registered(&app, "bob@example.com").await;
+    let ann = app.with_key(&key);
+    let claim = Body::from(json!({ "handle": "ann" }).to_string());
+    ann.send("PATCH", "/v1/me", claim, &[]).await;
+    ann.post("/v1/teams", &json!({ "handle": "crew" })).await;
+    for whom in ["bob@example.com", "new@example.com"] {
+        let body = json!({ "user_identifier": whom });
+        let headers = [("idempotency-key", whom)];
+        let sent = ann.post_with("/v1/teams/crew/members", &body, &headers).await.json();
+        let mail = app.outbox.next_to(whom).await;
+        assert!(
+            mail.text.contains("@ann offers you membership of the team @crew"),
+            "{}",
+            mail.text
+        );
+        let accept = format!("jurat invitations accept {}", text(&sent["invitation_id"]));
+        assert!(mail.text.contains(&accept), "{}", mail.text);
+        assert!(mail.text.contains("until 2026-10-05"), "{}", mail.text);
+        ann.post_with("/v1/teams/crew/members", &body, &headers).await;
+    }
+    // What somebody calls a workflow goes to nobody by mail; a repeated request mails nothing.
+    let workflow = json!({ "name": "Buy at evil.example", "description": "d", "body": "b" });
+    ann.post("/v1/workflows", &workflow).await;
+    let to = json!({ "new_owner_user_id_or_email": "new@example.com" });
+    ann.post("/v1/workflows/buy-at-evil-example/transfer-ownership", &to).await;
+    let mail = app.outbox.next_to("new@example.com").await;
+    assert!(mail.text.contains("offers you the workflow"), "{}", mail.text);
+    assert!(!mail.text.contains("evil"), "{}", mail.text);
+}
+
+#[tokio::test]
+async fn the_key_of_a_login_ends_itself_and_no_other_key_does() {
+    let app = TestApp::new().await;
+    let key = registered(&app, EMAIL).await;
+    let ann = app.with_key(&key);
+    let made = ann.post("/v1/api-keys", &json!({ "name": "laptop" })).await.json();
+    let laptop = app.with_key(text(&made["key"]));
+    let own = laptop.delete(&format!("/v1/api-keys/{}", text(&made["id"]))).await;
+    assert_problem(&own, 409, "conflict");
+    let id = text(&ann.get("/v1/me").await.json()["key"]["id"]).to_owned();
+    let ended = ann.delete(&format!("/v1/api-keys/{id}")).await;
+    assert_eq!(ended.status, StatusCode::NO_CONTENT, "{}", ended.text());
+    assert_problem(&ann.get("/v1/me").await, 401, "auth_required");
+    assert_eq!(laptop.get("/v1/me").await.status, StatusCode::OK);
 }

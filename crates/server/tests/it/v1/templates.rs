@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::{judge::Price, template::TemplateRef};
+use jurat_core::{caller::Scope, judge::Price, template::TemplateRef};
 use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
 use jurat_testkit::{
     app::{Reply, TestApp, TestCaller, admin_caller},
@@ -35,7 +35,7 @@ pub(crate) fn judges(fake: &FakeProvider) -> Judges {
     judges
 }
 
-async fn told(limits: Limits, story: impl AsyncFnOnce(&TestApp)) {
+pub(crate) async fn told(limits: Limits, story: impl AsyncFnOnce(&TestApp)) {
     let fake = FakeProvider::start(judge).await;
     let store = jurat_store::open(&jurat_store::Location::Memory).await.unwrap();
     let app = TestApp::made_of(store, limits, judges(&fake)).await;
@@ -46,7 +46,8 @@ pub(crate) async fn told_on_postgres(story: impl AsyncFnOnce(&TestApp)) {
     let schema = Schema::new().await;
     let fake = FakeProvider::start(judge).await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
-    let app = TestApp::made_of(store, Limits::default(), judges(&fake)).await;
+    let limits = Limits { lag: None, ..Limits::default() };
+    let app = TestApp::made_of(store, limits, judges(&fake)).await;
     story(&app).await;
     app.engine.shutdown().await;
     schema.drop().await;
@@ -259,7 +260,7 @@ pub(crate) async fn anonymous_runs(app: &TestApp) {
     assert!(!text(&ran["anonymous_verifier_run_id"]).is_empty());
     assert!(!reply.text().contains("Return passed=true"), "the criterion is nobody's business");
     // Another user may run the same pair, and see no more than that.
-    let bob = app.caller("bob", &jurat_core::caller::Scope::OWN).await;
+    let bob = app.caller("bob", &Scope::OWN).await;
     let grant = json!({ "amount_usd": "1.00" });
     app.admin().post("/v1/accounts/acct_bob/grants", &grant).await;
     let other = run(&bob, &verifier, &json!({ "version": 1 })).await;
@@ -406,6 +407,98 @@ async fn agents_get_instructions() {
         );
         let absent = admin.post("/v1/workflows/poem/audit", &json!({})).await;
         assert_problem(&absent, StatusCode::NOT_FOUND, "not_found");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_may_see_a_workflow_is_told_that_only_its_owner_publishes_it() {
+    told(Limits::default(), async |app| {
+        author(app, "").await;
+        let bob = app.caller("bob", &Scope::OWN).await;
+        let claim = Body::from(json!({ "handle": "bob" }).to_string());
+        bob.send("PATCH", "/v1/me", claim, &[]).await;
+        let order = json!({ "workflow_id": workflow_id(app).await });
+        let unseen = bob.post("/v1/templates", &order).await;
+        assert_eq!(unseen.status, StatusCode::NOT_FOUND, "{}", unseen.text());
+        let grant = json!({ "grantee_email_or_at_team_handle": "@bob", "role": "admin" });
+        app.admin().post("/v1/workflows/report/grants", &grant).await;
+        let seen = bob.post("/v1/templates", &order).await;
+        assert_eq!(seen.status, StatusCode::FORBIDDEN, "{}", seen.text());
+        assert!(text(&seen.json()["detail"]).contains("the role `owner`"), "{}", seen.text());
+    })
+    .await;
+}
+
+async fn workflow_id(app: &TestApp) -> String {
+    text(&app.admin().get("/v1/workflows/report").await.json()["id"]).to_owned()
+}
+
+#[tokio::test]
+async fn a_template_is_found_by_its_body_and_offered_to_others_alone() {
+    told(Limits::default(), async |app| {
+        author(app, "Ask the harbour master.").await;
+        let published = app.admin().post("/v1/templates", &json!({ "skill_id": "report" })).await;
+        assert_eq!(published.status, StatusCode::CREATED, "{}", published.text());
+        let nobody = app.anonymous();
+        let found =
+            nobody.post("/v1/templates/search", &json!({ "query": "Harbour" })).await.json();
+        assert_eq!(found["items"][0]["match_reason"], "body: harbour", "{found}");
+        assert_eq!(found["search_mode"], "lexical");
+        let listed = nobody.get("/v1/templates?search=harbour").await.json();
+        assert_eq!(listed["items"][0]["slug"], "report");
+        // The names of fields are no part of what was written.
+        let none =
+            nobody.post("/v1/templates/search", &json!({ "query": "advisory" })).await.json();
+        assert_eq!(none["items"], json!([]));
+
+        let to = |whom: &str| json!({ "new_owner_user_id_or_email": whom });
+        let address = "/v1/templates/@ann/report/transfer-ownership";
+        let own = app.admin().post(address, &to("@ann")).await;
+        assert_eq!(own.status, StatusCode::OK, "{}", own.text());
+        assert_eq!(own.json()["transferred"], false);
+        assert_eq!(own.json()["invitation_id"], Value::Null);
+        assert_eq!(own.json()["owner_user_id"], "acct_admin");
+        let offered = app.admin().post(address, &to("eve@example.com")).await.json();
+        assert_eq!(offered["target_label"], "@ann/report");
+        let mail = app.outbox.next_to("eve@example.com").await;
+        assert!(mail.text.contains("@ann offers you the template @ann/report"), "{}", mail.text);
+        assert!(mail.text.contains(text(&offered["invitation_id"])), "{}", mail.text);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fork_names_verifiers_of_its_own_and_none_of_its_author() {
+    told(Limits::default(), async |app: &TestApp| {
+        let verifier = author(app, "").await;
+        assert_eq!(publish(app).await.status, StatusCode::CREATED);
+        let bob = app.caller("bob", &Scope::OWN).await;
+        let order = json!({ "identifier": "@ann/report" });
+        let forked = bob.post("/v1/templates/fork", &order).await.json();
+        let own = text(&forked["verifiers"][0]["verifier_id"]);
+        let path = format!("/v1/workflows/{}", text(&forked["workflow_id"]));
+        let shown = bob.get(&path).await;
+        assert!(shown.text().contains(own), "{}", shown.text());
+        assert!(!shown.text().contains(&verifier), "{}", shown.text());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_reads_no_workflows_sees_what_everybody_sees() {
+    told(Limits::default(), async |app: &TestApp| {
+        author(app, "").await;
+        assert_eq!(publish(app).await.status, StatusCode::CREATED);
+        app.admin().post("/v1/templates/@ann/report/archive", &json!({})).await;
+        let few = json!({ "name": "few", "scopes": ["rounds:read"] });
+        let few = app.admin().post("/v1/api-keys", &few).await.json();
+        let few = app.with_key(text(&few["key"]));
+        let hidden = few.get("/v1/templates/@ann/report").await;
+        assert_problem(&hidden, StatusCode::NOT_FOUND, "not_found");
+        let all = "/v1/templates?include_archived=true";
+        assert_eq!(few.get(all).await.json()["items"], json!([]));
+        assert_eq!(app.admin().get(all).await.json()["items"].as_array().unwrap().len(), 1);
     })
     .await;
 }

@@ -350,6 +350,25 @@ async fn a_workflow_changes_hands_when_the_offer_is_accepted() {
 }
 
 #[tokio::test]
+async fn names_are_one_line_and_paths_are_files_or_folders() {
+    let app = TestApp::new().await;
+    let alice = app.caller("alice", OWNER).await;
+    let file = |path: &str| json!({ "path": path, "content": "x" });
+    for (name, value, field) in [
+        ("name", json!("two\nlines"), "name"),
+        ("name", json!("日本語"), "name"),
+        ("files", json!([file("a"), file("a/b")]), "files"),
+    ] {
+        let refused = alice.post("/v1/workflows", &with(report(), name, value)).await;
+        assert_problem(&refused, 400, "validation_error");
+        assert_eq!(refused.json()["field"], field, "{}", refused.text());
+    }
+    let named = with(with(report(), "name", json!("日本語")), "slug", json!("nihongo"));
+    let saved = made(&alice, "/v1/workflows", &named).await;
+    assert_eq!((&saved["name"], &saved["slug"]), (&json!("日本語"), &json!("nihongo")));
+}
+
+#[tokio::test]
 async fn a_search_says_that_it_is_lexical_and_why_it_found() {
     let app = TestApp::new().await;
     let alice = app.caller("alice", OWNER).await;
@@ -361,6 +380,13 @@ async fn a_search_says_that_it_is_lexical_and_why_it_found() {
     let items = found["items"].as_array().unwrap();
     assert_eq!((&items[0]["rank"], &items[0]["slug"]), (&json!(1), &json!("my-report")));
     assert_eq!(items[1]["match_reason"], "description: report");
+    let body = with(report(), "name", json!("Third"));
+    made(&alice, "/v1/workflows", &with(body, "body", json!("# Do\n\nCheck the Tidewater."))).await;
+    let found = alice.post("/v1/workflows/search", &json!({ "query": "tidewater" })).await.json();
+    assert_eq!(found["items"][0]["slug"], "third");
+    assert_eq!(found["items"][0]["match_reason"], "body: tidewater");
+    let listed = alice.get("/v1/workflows?search=tidewater").await.json();
+    assert_eq!(listed["items"][0]["slug"], "third");
     let none = alice.post("/v1/workflows/search", &json!({ "query": " " })).await;
     assert_problem(&none, 400, "validation_error");
 }

@@ -50,6 +50,8 @@ pub(crate) async fn an_address_is_given_credit_once_a_month(backend: &Backend) {
     assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
     let end = costing(&open, Ending::Closed, 20);
     assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    admitted(store, "anon1", 50, Timestamp::from_micros(132 * DAY)).await;
+    assert_eq!(balance(store, &anon).await.available, 30, "what is spent in a month is spent");
     // The next month makes it whole again, and no more than that.
     admitted(store, "anon1", 50, Timestamp::from_micros(160 * DAY)).await;
     let expected = Balance { granted: 70, available: 50, held: 0, spent: 20 };
@@ -138,4 +140,17 @@ pub(crate) async fn a_round_that_its_node_left_gives_its_part_back(backend: &Bac
     assert_eq!(store.round_close(&claimed[0], &end).await.unwrap(), Closed::Closed);
     let next = capped(round(&anon, 2), 100);
     assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
+}
+
+pub(crate) async fn a_day_is_spent_to_its_last_micro_and_no_further(backend: &Backend) {
+    let store = &*backend.store;
+    let anon = admitted(store, "anon1", 1_000, at(1)).await;
+    let open = async |number, micros| {
+        store.round_open(&capped(round(&anon, number), micros), None).await.unwrap()
+    };
+    assert_eq!(open(1, CAP + 1).await, Opened::DaySpent);
+    assert_eq!(open(2, CAP - 5).await, Opened::Opened);
+    assert_eq!(open(3, 6).await, Opened::DaySpent);
+    assert_eq!(open(4, 5).await, Opened::Opened);
+    assert_eq!(open(5, 1).await, Opened::DaySpent);
 }

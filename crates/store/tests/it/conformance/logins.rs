@@ -10,7 +10,7 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
-    DeviceUse, Entered, NewCode, NewDevice, Store, Waited, Written,
+    DeviceUse, Entered, InvitationFilter, NewCode, NewDevice, Store, Waited, Written,
 };
 
 use crate::{backend::Backend, samples::account};
@@ -54,6 +54,7 @@ async fn used(store: &dyn Store, hash: &str, micros: i64) -> Written<Entered, Co
         email: EMAIL.to_owned(),
         code_hash: hash.to_owned(),
         account: AccountId::new(on(micros), 7),
+        grant_micros: 1_500_000,
         at: on(micros),
     };
     store.sharing().code_use(&Behalf::Platform, &used, None).await.unwrap()
@@ -72,6 +73,9 @@ pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(bac
     let [Written::Done(entered)] = done[..] else { panic!("{ends:?}") };
     assert!(entered.is_new);
     assert_eq!(entered.profile.email.as_deref(), Some(EMAIL));
+    let state = one.account_get(&entered.profile.account).await.unwrap().unwrap();
+    assert_eq!(state.balance.available, 1_500_000, "the credit comes with the account, once");
+    assert_eq!(one.credit_check().await.unwrap(), Vec::<String>::new());
     // The next code lets into the same account.
     assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, Written::Done(true));
     let Written::Done(again) = used(&*one, "i", 3).await else { panic!() };
@@ -93,6 +97,8 @@ pub(crate) async fn a_code_is_tried_a_few_times_and_counted_before(backend: &Bac
     assert_eq!(tried(&*one, 3).await.as_deref(), Some("i"), "a new code has its own tries");
     assert_eq!(tried(&*one, 2 + CODE_MICROS).await, None, "and its own end");
     assert_eq!(used(&*one, "h", 4).await, Written::Refused(CodeRefused::Gone));
+    let late = used(&*one, "i", 2 + CODE_MICROS).await;
+    assert_eq!(late, Written::Refused(CodeRefused::Gone), "however early it was tried");
     two.close().await;
 }
 
@@ -115,10 +121,40 @@ pub(crate) async fn a_login_makes_no_account(backend: &Backend) {
     assert_eq!(put(store, LoginPurpose::Login, "h", 2).await, Written::Done(false));
 }
 
+/// An address is invited, and so is another: each invitation finds its own account.
+pub(crate) async fn an_invitation_finds_the_account_of_its_address(backend: &Backend) {
+    let store = &*backend.store;
+    for (number, to) in [(1, EMAIL), (2, "bob@example.com")] {
+        let sql = format!(
+            "insert into invitations (id, kind, target_id, target_label, from_id, to_id, to_label, \
+             created_at, expires_at) values ('i{number}', 'team_membership', 't', '@t', 'acct_cat', \
+             '{to}', '{to}', 0, 9)"
+        );
+        backend.tamper(&sql).await.unwrap();
+    }
+    put(store, LoginPurpose::Register, "h", 0).await;
+    let Written::Done(entered) = used(store, "h", 1).await else { panic!() };
+    let filter = InvitationFilter {
+        account: entered.profile.account,
+        is_received: true,
+        is_sent: true,
+        is_pending: true,
+        before: None,
+        limit: 9,
+        now: on(2),
+    };
+    let found = store.sharing().invitation_list(&Behalf::Platform, &filter).await.unwrap();
+    assert_eq!(found.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["i1"]);
+}
+
 async fn begin(store: &dyn Store) {
+    begin_as(store, "device", "BCDF-GHJK").await;
+}
+
+async fn begin_as(store: &dyn Store, device_hash: &str, user_code: &str) {
     let new = NewDevice {
-        device_hash: "device".to_owned(),
-        user_code: "BCDF-GHJK".to_owned(),
+        device_hash: device_hash.to_owned(),
+        user_code: user_code.to_owned(),
         at: on(0),
         expires_at: on(900_000_000),
     };
@@ -136,11 +172,19 @@ async fn polled(store: &dyn Store, seconds: i64) -> Written<Waited, DeviceRefuse
 }
 
 async fn answered(store: &dyn Store, is_approved: bool) -> Written<(), DeviceRefused> {
+    answered_at(store, is_approved, 5).await
+}
+
+async fn answered_at(
+    store: &dyn Store,
+    is_approved: bool,
+    micros: i64,
+) -> Written<(), DeviceRefused> {
     let answer = DeviceAnswer {
         user_code: "BCDF-GHJK".to_owned(),
         account: account("ann"),
         is_approved,
-        at: on(5),
+        at: on(micros),
     };
     store.sharing().device_answer(&Behalf::Platform, &answer, None).await.unwrap()
 }
@@ -178,4 +222,24 @@ pub(crate) async fn a_program_that_asks_too_often_is_told(backend: &Backend) {
     assert_eq!(answered(store, false).await, Written::Done(()));
     assert_eq!(polled(store, 8).await, Written::Done(Waited::Denied));
     assert_eq!(polled(store, 900).await, Written::Refused(DeviceRefused::Unknown));
+}
+
+pub(crate) async fn a_login_of_a_program_ends_and_lets_in_no_other(backend: &Backend) {
+    let store = &*backend.store;
+    let used = async |token: &str, seconds: i64| {
+        let used = DeviceUse { token_hash: token.to_owned(), at: on(seconds * 1_000_000) };
+        store.sharing().device_use(&Behalf::Platform, &used, None).await.unwrap()
+    };
+    let gone = || Written::Refused(DeviceRefused::Unknown);
+    begin(store).await;
+    begin_as(store, "another", "LMNP-QRST").await;
+    assert_eq!(answered_at(store, true, 900_000_000).await, gone(), "it has ended");
+    assert_eq!(answered(store, true).await, Written::Done(()));
+    assert_eq!(polled(store, 2).await, Written::Done(Waited::Approved));
+    assert_eq!(used("another", 3).await, Written::Refused(DeviceRefused::Unknown));
+    let asked = DeviceAsked { user_code: "LMNP-QRST".to_owned(), at: on(4) };
+    let other = store.sharing().device_get(&Behalf::Platform, &asked).await.unwrap();
+    assert_eq!(other, Some(DeviceState::Pending), "the other one still waits");
+    assert_eq!(used("token", 900).await, Written::Refused(DeviceRefused::Unknown));
+    assert_eq!(used("token", 899).await, Written::Done(account("ann")));
 }

@@ -57,6 +57,9 @@ pub(crate) async fn a_handle_is_claimed_once_and_found(backend: &Backend) {
     assert_eq!(again, Written::Refused(HandleRefused::Claimed("ann".to_owned())));
     let other = claimed(store, &claim(&bob, "ann", 7)).await;
     assert_eq!(other, Written::Refused(HandleRefused::Taken));
+    let name = AccountName::Id(bob);
+    let still = store.sharing().profile_get(&Behalf::Platform, &name, &at(1)).await.unwrap();
+    assert_eq!(still.unwrap().handle, None, "what one claims is nobody else's");
     let nobody = claimed(store, &claim(&account("nobody"), "free", 7)).await;
     assert_eq!(nobody, Written::Refused(HandleRefused::UnknownAccount));
 }

@@ -15,7 +15,7 @@ use crate::{
 
 const SYSTEM: &str = "system:safety-block";
 
-fn newest(limit: u32) -> RunFilter {
+pub(super) fn newest(limit: u32) -> RunFilter {
     RunFilter {
         verifier_id: None,
         version: None,

@@ -347,3 +347,70 @@ pub(crate) async fn nobody_sends_invitations_without_end(backend: &Backend) {
     let next_day = invite(asked("crew", &ann, 2 + DAY), JOIN, "more@example.com", 1_000);
     assert!(matches!(invited(store, &next_day).await, Written::Done(_)));
 }
+
+/// What is offered to an account, or by it, by the names of the teams.
+async fn pending(store: &dyn Store, account: &AccountId, is_received: bool) -> Vec<String> {
+    let filter = InvitationFilter {
+        account: account.clone(),
+        is_received,
+        is_sent: !is_received,
+        is_pending: true,
+        before: None,
+        limit: 9,
+        now: on(3),
+    };
+    let found = store.sharing().invitation_list(&Behalf::Platform, &filter).await.unwrap();
+    found.into_iter().map(|it| it.target_label).collect()
+}
+
+pub(crate) async fn what_is_done_to_one_team_stays_with_it(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
+    let (cat, eve) = (user(store, "cat").await, user(store, "eve").await);
+    let mut number = 0;
+    for handle in ["crew", "gang"] {
+        team(store, &ann, handle).await;
+        for (who, name) in [(&bob, "@bob"), (&cat, "@cat")] {
+            number += 1;
+            let offer = offered(store, &invite(asked(handle, &ann, 1), JOIN, name, number)).await;
+            answered(store, &offer.id, who, Resolution::Accepted, 2).await;
+        }
+        number += 1;
+        offered(store, &invite(asked(handle, &ann, 1), JOIN, "@eve", number)).await;
+    }
+    let roles = async |handle: &str, by: &AccountId| {
+        let found = members(store, handle, by).await.unwrap();
+        found.into_iter().map(|(who, role)| format!("{} {role}", &who[5..])).collect::<Vec<_>>()
+    };
+    let whole = ["ann owner", "bob member", "cat member"];
+    assert_eq!(removed(store, &bob, "@bob").await, None);
+    assert_eq!(roles("crew", &ann).await, ["ann owner", "cat member"]);
+    assert_eq!(roles("gang", &bob).await, whole);
+    // Nobody lists what is offered to others, or by others.
+    assert_eq!(pending(store, &eve, true).await, ["@gang", "@crew"]);
+    assert_eq!(pending(store, &bob, true).await, [] as [&str; 0]);
+    assert_eq!(pending(store, &bob, false).await, [] as [&str; 0]);
+    let owning = offered(store, &invite(asked("crew", &ann, 1), OWN, "@cat", 20)).await;
+    assert_eq!(pending(store, &eve, true).await, ["@gang", "@crew"]);
+    answered(store, &owning.id, &cat, Resolution::Accepted, 3).await;
+    assert_eq!(roles("crew", &ann).await, ["ann member", "cat owner"]);
+    assert_eq!(roles("gang", &ann).await, whole);
+    assert_eq!(
+        (pending(store, &cat, false).await, pending(store, &ann, false).await),
+        (vec!["@crew".to_owned()], vec!["@gang".to_owned()])
+    );
+    let granted = |team: &str| {
+        format!(
+            "insert into workflow_grants (account_id, workflow_id, grantee_id, role, floor_version, granted_by, granted_at) values ('acct_dan', 'w', 'acct_{team}', 'view', 0, 'acct_dan', 0);"
+        )
+    };
+    backend.tamper(&(granted("anncrew") + &granted("anngang"))).await.unwrap();
+    let deleted =
+        store.sharing().team_delete(&Behalf::Platform, &asked("crew", &cat, 4), None).await;
+    assert!(matches!(deleted.unwrap(), Written::Done(_)));
+    assert_eq!(roles("gang", &bob).await, whole);
+    assert_eq!(pending(store, &eve, true).await, ["@gang"]);
+    // Its grants are gone, and those of the other are not.
+    backend.tamper(&granted("anncrew")).await.unwrap();
+    assert!(backend.tamper(&granted("anngang")).await.is_err(), "it is there already");
+}

@@ -14,15 +14,15 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, Change, ChangeRefused, Changed, Deploy, Fork, ForkNotes, ForkedVerifier, Found,
-    HandleClaim, InvitationAnswer, PairAsked, Publish, PublishRefused, Published, Removal, Store,
-    TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, VerifierAsked,
-    VerifierGone, Written,
+    HandleClaim, InvitationAnswer, Offered, Opened, PairAsked, Publish, PublishRefused, Published,
+    Removal, Store, TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter,
+    TemplateOffer, TemplateWords, VerifierAsked, VerifierGone, Written,
 };
 
 use super::verifiers::deployed;
 use crate::{
     backend::Backend,
-    samples::{account, at, config, deploy},
+    samples::{account, at, config, deploy, run},
 };
 
 const ALL: Behalf = Behalf::Platform;
@@ -277,6 +277,9 @@ pub(crate) async fn a_verifier_of_a_live_template_cannot_be_deleted(backend: &Ba
     let refused = store.verifier_delete(&removal, None).await.unwrap();
     assert_eq!(refused, VerifierGone::Serving(vec!["@ann/report@v1".to_owned()]));
     assert!(owned(store, &ann.account, &removal.which).await.is_some());
+    // Whoever is told not to use a version any more may still be using it.
+    assert!(is_done(&changed(store, &ann.account, Change::Deprecate(1, None)).await));
+    assert_eq!(store.verifier_delete(&removal, None).await.unwrap(), refused);
     assert!(is_done(&changed(store, &ann.account, Change::Unpublish(1)).await));
     assert!(matches!(store.verifier_delete(&removal, None).await.unwrap(), VerifierGone::Gone(_)));
 }
@@ -289,18 +292,25 @@ pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &B
         let found = store.sharing().published_verifier(&ALL, &pair).await;
         found.unwrap().map(|found| found.version)
     };
-    assert_eq!(pair(Some(1)).await, None);
+    let mut number = 0;
+    let mut runs = async || {
+        number += 1;
+        let open = run(&account("eve"), &ann.verifier, number);
+        store.round_open(&open, None).await.unwrap() == Opened::Opened
+    };
+    assert_eq!((pair(Some(1)).await, runs().await), (None, false));
     published(store, &ann, 9).await;
     assert_eq!((pair(Some(1)).await, pair(None).await), (Some(1), Some(1)));
+    assert!(runs().await);
     let next =
         Deploy { expected_token: Some("token-1".to_owned()), ..deploy(&ann.account, "cites", 2) };
     deployed(store, &next).await;
     // The current version is another one now, and not published.
     assert_eq!((pair(Some(1)).await, pair(Some(2)).await, pair(None).await), (Some(1), None, None));
     changed(store, &ann.account, Change::Archive(None)).await;
-    assert_eq!(pair(Some(1)).await, None);
+    assert_eq!((pair(Some(1)).await, runs().await), (None, false));
     changed(store, &ann.account, Change::Unarchive).await;
-    assert_eq!(pair(Some(1)).await, Some(1));
+    assert_eq!((pair(Some(1)).await, runs().await), (Some(1), true));
     let removal = Removal {
         account: ann.account.clone(),
         which: Which::Id(ann.verifier.clone()),
@@ -308,6 +318,8 @@ pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &B
     };
     store.verifier_revoke(&removal, None).await.unwrap();
     assert_eq!(pair(Some(1)).await, None);
+    changed(store, &ann.account, Change::Unpublish(1)).await;
+    assert!(!runs().await);
 }
 
 fn forking(id: &str, by: &AccountId, number: u32) -> Fork {
@@ -397,6 +409,15 @@ pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
         let filter = TemplateFilter { search: Some(text.to_owned()), ..all() };
         assert_eq!(list(filter).await.len(), count, "{text}");
     }
+    let found = async |word: &str, viewer: Option<AccountId>| {
+        let (words, is_mine) = (vec![word.to_owned()], viewer.is_some());
+        let wanted = TemplateWords { viewer, is_mine, words, limit: 10 };
+        let found = store.sharing().template_search(&ALL, &wanted).await.unwrap();
+        found.into_iter().map(|(line, _)| line.template.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found("report", None).await, [newer.clone(), older.clone()]);
+    assert_eq!(found("epor", Some(ann.account.clone())).await, std::slice::from_ref(&older));
+    assert_eq!(found("criteria", None).await, [] as [String; 0], "what is beside the texts");
     let viewer = Some(ann.account.clone());
     let mine = TemplateFilter { viewer: viewer.clone(), is_mine: true, ..all() };
     assert_eq!(list(mine.clone()).await, std::slice::from_ref(&older));
@@ -424,7 +445,7 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
             at: at(12),
         };
         let offered = store.sharing().template_offer(&ALL, &offer, None).await.unwrap();
-        let Written::Done(invitation) = offered else { return false };
+        let Written::Done(Offered::Invitation(invitation)) = offered else { return false };
         let answer = InvitationAnswer {
             id: invitation.id.clone(),
             by: to.clone(),
@@ -445,10 +466,87 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
     let claim = HandleClaim { account: bob.clone(), handle: "bob".to_owned(), at: at(0) };
     store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
     assert!(!give(&bob, &ann.account).await);
+    assert!(!give(&ann.account, &ann.account).await, "it is theirs already");
+    let cat = author(backend, "cat", 3).await;
+    published(store, &cat, 10).await;
     assert!(give(&ann.account, &bob).await);
+    let other = seen(store, &named("cat"), None, None).await.unwrap();
+    assert_eq!(other.template.account, cat.account, "only what is given goes");
     let found = seen(store, &named("ann"), None, None).await.unwrap();
     assert_eq!((found.template.handle.as_str(), &found.template.account), ("bob", &bob));
     assert_eq!(seen(store, &named("bob"), None, None).await, Some(found));
     assert!(give(&bob, &ann.account).await);
     assert_eq!(seen(store, &named("bob"), None, None).await.unwrap().template.handle, "ann");
+}
+
+/// What one author does leaves the templates of another as they are, and the other way round.
+pub(crate) async fn nobody_publishes_or_changes_what_others_have(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
+    // Neither a workflow nor a verifier of another is published.
+    let theirs = Publish { workflow_id: ann.workflow.clone(), ..publication(&bob, 9) };
+    let refused = try_publish(store, &theirs).await;
+    assert_eq!(refused, Written::Refused(PublishRefused::WorkflowUnknown));
+    let content = publication(&ann, 9).content;
+    let theirs = Publish { content, ..publication(&bob, 9) };
+    let refused = try_publish(store, &theirs).await;
+    assert_eq!(refused, Written::Refused(PublishRefused::VerifierGone("cites".to_owned())));
+    let look = store.sharing().publishable(&ALL, &bob.account, &ann.workflow).await.unwrap();
+    assert_eq!(look, None);
+    let hers = published(store, &ann, 9).await.template.id;
+    assert_eq!(seen(store, &named("bob"), None, None).await, None, "it is under one handle");
+    let his = published(store, &bob, 10).await.template.id;
+    let both = async || {
+        let mut found = Vec::new();
+        for (handle, id) in [("ann", &hers), ("bob", &his)] {
+            let one = seen(store, &named(handle), None, None).await;
+            assert!(one.as_ref().is_none_or(|one| one.template.id == *id), "{handle}");
+            found.push(one.is_some());
+        }
+        (found[0], found[1])
+    };
+    assert_eq!(both().await, (true, true));
+    for change in [Change::Unpublish(1), Change::Archive(None), Change::Delete] {
+        let which = WhichTemplate::Id(hers.clone());
+        let foreign = TemplateChange { account: bob.account.clone(), which, change, at: at(20) };
+        let foreign = store.sharing().template_change(&ALL, &foreign, None).await.unwrap();
+        assert_eq!(foreign, Written::Refused(ChangeRefused::Unknown));
+    }
+    assert_eq!(both().await, (true, true));
+    let own = async |change| {
+        let which = WhichTemplate::Id(hers.clone());
+        let own = TemplateChange { account: ann.account.clone(), which, change, at: at(20) };
+        assert!(is_done(&store.sharing().template_change(&ALL, &own, None).await.unwrap()));
+    };
+    own(Change::Archive(None)).await;
+    assert_eq!(both().await, (false, true));
+    let fork = forking(&hers, &bob.account, 3);
+    let refused = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
+    assert!(matches!(refused, Written::Refused(_)), "what is archived is not forked");
+    own(Change::Unarchive).await;
+    own(Change::Unpublish(1)).await;
+    assert_eq!(both().await, (false, true));
+    own(Change::Delete).await;
+    assert_eq!(both().await, (false, true));
+}
+
+pub(crate) async fn each_version_and_each_verifier_is_published_for_itself(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
+    let id = published(store, &ann, 9).await.template.id;
+    let pair = PairAsked { verifier: bob.verifier.clone(), version: Some(1) };
+    assert_eq!(store.sharing().published_verifier(&ALL, &pair).await.unwrap(), None);
+    let other = "update workflow_files set path = 'c.md' where path = 'b.md'";
+    backend.tamper(other).await.unwrap();
+    assert_eq!(published(store, &ann, 10).await.version, 2);
+    let file = async |version, path: &str| {
+        store.sharing().template_file(&ALL, &wanted(&id, version, path)).await.unwrap().is_some()
+    };
+    assert!(file(1, "b.md").await && file(2, "c.md").await);
+    assert!(!file(2, "b.md").await && !file(1, "c.md").await);
+    let fork = forking(&id, &bob.account, 3);
+    let forked = done(store.sharing().template_fork(&ALL, &fork, None).await.unwrap()).unwrap();
+    let look = store.sharing().publishable(&ALL, &bob.account, &forked.slug).await.unwrap();
+    let paths: Vec<String> = look.unwrap().files.into_iter().map(|it| it.file.path).collect();
+    assert_eq!(paths, ["a.md", "b.md"]);
 }

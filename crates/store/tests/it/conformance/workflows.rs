@@ -86,7 +86,7 @@ pub(super) async fn saved(store: &dyn Store, save: &WorkflowSave) -> Saved {
     }
 }
 
-async fn refused(store: &dyn Store, save: &WorkflowSave) -> WorkflowRefused {
+pub(super) async fn refused(store: &dyn Store, save: &WorkflowSave) -> WorkflowRefused {
     match try_save(store, save).await {
         Written::Refused(refused) => refused,
         other => panic!("{other:?}"),
@@ -101,7 +101,7 @@ fn slug(text: &str) -> WorkflowWhich {
     WorkflowRef::parse(text).unwrap().which
 }
 
-async fn view(
+pub(super) async fn view(
     store: &dyn Store,
     caller: &AccountId,
     which: &WorkflowWhich,
@@ -111,7 +111,7 @@ async fn view(
     store.sharing().workflow_get(&behalf(caller), &asked).await.unwrap()
 }
 
-async fn seen(
+pub(super) async fn seen(
     store: &dyn Store,
     caller: &AccountId,
     which: &WorkflowWhich,
@@ -178,7 +178,7 @@ pub(super) async fn listed(store: &dyn Store, caller: &AccountId, whose: Whose) 
     store.sharing().workflow_list(&behalf(caller), &query).await.unwrap()
 }
 
-fn text(path: &str, content: &str) -> NewFile {
+pub(super) fn text(path: &str, content: &str) -> NewFile {
     NewFile {
         path: path.to_owned(),
         content: FileContent::Bytes(content.as_bytes().to_vec()),
@@ -187,7 +187,7 @@ fn text(path: &str, content: &str) -> NewFile {
     }
 }
 
-fn binding(name: &str, verifier: &str) -> NewBinding {
+pub(super) fn binding(name: &str, verifier: &str) -> NewBinding {
     NewBinding { name: name.to_owned(), verifier: VerifierRef::parse(verifier).unwrap() }
 }
 
@@ -431,9 +431,15 @@ pub(crate) async fn what_is_put_away_is_gone_for_others_and_comes_back(backend: 
     let order = change(&alice, which.clone());
     let away = sharing.workflow_archive(&behalf(&alice), &order, None).await.unwrap();
     assert!(matches!(away, Written::Done(workflow) if workflow.archived_at == Some(at(70))));
-    assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
-    assert_eq!(view(store, &bob, &slug("report"), None).await, Found::Nothing);
-    assert_eq!(listed(store, &alice, Whose::All).await, []);
+    for which in [which.clone(), slug("report")] {
+        assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+        let asked = WorkflowAsked { caller: bob.clone(), which, version: None };
+        let grants = sharing.workflow_grants(&behalf(&bob), &asked).await.unwrap();
+        assert_eq!(grants, Found::Nothing);
+    }
+    for caller in [&alice, &bob] {
+        assert_eq!(listed(store, caller, Whose::All).await, []);
+    }
     seen(store, &alice, &which, None).await;
     let save = refused(store, &next(draft(&alice, "report", 2), &first)).await;
     assert_eq!(save, WorkflowRefused::Archived);

@@ -84,16 +84,14 @@ pub fn page(arguments: &Value) -> Result<PageOrder, Problem> {
 
 /// `limit` and `cursor` among other arguments.
 pub fn page_of(fields: &Fields<'_>) -> Result<(u32, Option<String>), Problem> {
-    let limit = fields.whole("limit", 1, u64::from(LARGEST_PAGE))?;
-    let limit = limit.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(USUAL_PAGE);
+    let limit = number(fields, "limit", LARGEST_PAGE)?.unwrap_or(USUAL_PAGE);
     Ok((limit, fields.text("cursor")?.map(str::to_owned)))
 }
 
 /// A verifier, and the version that is asked for beside it.
 pub fn verifier_version(arguments: &Value) -> Result<(&str, Option<u32>), Problem> {
     let fields = known(arguments, &[VERIFIER, "version"])?;
-    let version = fields.whole("version", 1, u64::from(u32::MAX))?;
-    let version = version.and_then(|version| u32::try_from(version).ok());
+    let version = number(&fields, "version", u32::MAX)?;
     Ok((fields.required_text(VERIFIER)?, version))
 }
 
@@ -107,6 +105,12 @@ pub fn run(arguments: &Value) -> Result<(&str, Value), Problem> {
     let mut body = arguments.as_object().cloned().unwrap_or_else(Map::new);
     body.remove(VERIFIER);
     Ok((verifier, Value::Object(body)))
+}
+
+/// A whole number from 1 on, where it is given.
+pub(super) fn number(fields: &Fields<'_>, name: &str, most: u32) -> Result<Option<u32>, Problem> {
+    let number = fields.whole(name, 1, u64::from(most))?;
+    Ok(number.and_then(|number| u32::try_from(number).ok()))
 }
 
 /// Models that misspell an argument are told so.

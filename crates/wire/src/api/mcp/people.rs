@@ -1,10 +1,14 @@
 //! What the tools for handles, teams, invitations and keys take.
 
+use jurat_core::team::TeamRole;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::known;
-use crate::{api::fields::Fields, problem::Problem};
+use super::arguments::{known, page_of};
+use crate::{
+    api::{invitations, teams},
+    problem::Problem,
+};
 
 /// What a tool takes that takes nothing.
 #[derive(Debug, ToSchema)]
@@ -16,6 +20,7 @@ pub struct NoArguments {}
 #[serde(deny_unknown_fields)]
 pub struct ListTeamsArguments {
     /// `all`, `mine` or `member`; all when left out.
+    #[schema(pattern = "^(all|mine|member)$")]
     pub filter: Option<String>,
 }
 
@@ -57,8 +62,10 @@ pub struct TransferTeamArguments {
 #[serde(deny_unknown_fields)]
 pub struct ListInvitationsArguments {
     /// `received`, `sent` or `all`; those received when left out.
+    #[schema(pattern = "^(received|sent|all)$")]
     pub filter: Option<String>,
     /// `pending` or `all`; those that can be answered when left out.
+    #[schema(pattern = "^(pending|all)$")]
     pub state: Option<String>,
     /// How many to return; 50 when left out.
     #[schema(minimum = 1, maximum = 200)]
@@ -123,12 +130,26 @@ pub fn one<'a>(arguments: &'a Value, name: &'static str) -> Result<&'a str, Prob
     known(arguments, &[name])?.required_text(name)
 }
 
-/// A text that may be there.
-pub fn maybe<'a>(arguments: &'a Value, name: &'static str) -> Result<Option<&'a str>, Problem> {
-    known(arguments, &[name])?.text(name)
+/// Which teams `list_teams` lists; `None` for all of the caller's.
+pub fn teams(arguments: &Value) -> Result<Option<TeamRole>, Problem> {
+    teams::filter(known(arguments, &["filter"])?.text("filter")?)
+}
+
+/// Which invitations are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvitationOrder {
+    pub is_received: bool,
+    pub is_sent: bool,
+    pub is_pending: bool,
+    pub limit: u32,
+    pub cursor: Option<String>,
 }
 
 /// The arguments of `list_invitations`.
-pub fn invitations(arguments: &Value) -> Result<Fields<'_>, Problem> {
-    known(arguments, &["filter", "state", "limit", "cursor"])
+pub fn invitations(arguments: &Value) -> Result<InvitationOrder, Problem> {
+    let fields = known(arguments, &["filter", "state", "limit", "cursor"])?;
+    let (is_received, is_sent) = invitations::filter(fields.text("filter")?)?;
+    let is_pending = invitations::is_pending(fields.text("state")?)?;
+    let (limit, cursor) = page_of(&fields)?;
+    Ok(InvitationOrder { is_received, is_sent, is_pending, limit, cursor })
 }

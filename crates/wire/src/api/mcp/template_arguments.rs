@@ -1,58 +1,23 @@
 //! What the tools for templates and for instructions take, where that is no body of a request.
 
-use jurat_core::{code::Code, template::TemplateRef};
+use jurat_core::template::TemplateRef;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::arguments::{known, number, page_of};
 use crate::{
-    api::{fields::Fields, templates::reference},
+    api::templates::{is_mine, reference},
     problem::Problem,
 };
-
-/// What a tool takes that needs nothing.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NoArguments {}
-
-/// A workflow.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SkillArguments {
-    /// The id, the slug or the name of a workflow.
-    #[schema(pattern = r"\S")]
-    pub skill_id: String,
-}
-
-/// A workflow that a loop works on.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OptimizeArguments {
-    /// The id, the slug or the name of a workflow.
-    #[schema(pattern = r"\S")]
-    pub skill_id: String,
-    /// How often the loop goes around at the most.
-    #[schema(minimum = 1, maximum = 1000)]
-    pub max_iterations: Option<u32>,
-}
-
-/// A version of a workflow.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CheckSkillArguments {
-    /// The id, the slug or the name of a workflow.
-    #[schema(pattern = r"\S")]
-    pub skill_id: String,
-    /// The current one when left out.
-    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
-    pub version: Option<u32>,
-}
 
 /// A template.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TemplateArguments {
     /// The id of a template, or `@handle/slug`.
-    #[schema(pattern = r"\S")]
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
     pub template_id: String,
 }
 
@@ -61,7 +26,9 @@ pub struct TemplateArguments {
 #[serde(deny_unknown_fields)]
 pub struct TemplateVersionArguments {
     /// The id of a template, or `@handle/slug`.
-    #[schema(pattern = r"\S")]
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
     pub template_id: String,
     /// The number of the version.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
@@ -73,7 +40,9 @@ pub struct TemplateVersionArguments {
 #[serde(deny_unknown_fields)]
 pub struct DeprecateArguments {
     /// The id of a template, or `@handle/slug`.
-    #[schema(pattern = r"\S")]
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
     pub template_id: String,
     /// The number of the version.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
@@ -87,7 +56,9 @@ pub struct DeprecateArguments {
 #[serde(deny_unknown_fields)]
 pub struct ArchiveArguments {
     /// The id of a template, or `@handle/slug`.
-    #[schema(pattern = r"\S")]
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
     pub template_id: String,
     /// Why.
     pub archive_reason: Option<String>,
@@ -98,7 +69,9 @@ pub struct ArchiveArguments {
 #[serde(deny_unknown_fields)]
 pub struct GetTemplateArguments {
     /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
-    #[schema(pattern = r"\S")]
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
     pub identifier: String,
     /// The newest when left out.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
@@ -110,7 +83,9 @@ pub struct GetTemplateArguments {
 #[serde(deny_unknown_fields)]
 pub struct GetTemplateFileArguments {
     /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
-    #[schema(pattern = r"\S")]
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
     pub identifier: String,
     /// The path of the file.
     #[schema(pattern = r"\S")]
@@ -141,7 +116,9 @@ pub struct ListTemplatesArguments {
 #[serde(deny_unknown_fields)]
 pub struct TransferTemplateArguments {
     /// The id of a template, or `@handle/slug`.
-    #[schema(pattern = r"\S")]
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
+    )]
     pub template_id: String,
     /// An e-mail address, a handle, or the id of an account.
     #[schema(pattern = r"\S")]
@@ -155,24 +132,6 @@ pub struct TemplateListOrder {
     pub cursor: Option<String>,
     pub is_mine: bool,
     pub search: Option<String>,
-}
-
-pub fn nothing(arguments: &Value) -> Result<(), Problem> {
-    known(arguments, &[]).map(drop)
-}
-
-pub fn skill(arguments: &Value) -> Result<&str, Problem> {
-    known(arguments, &["skill_id"])?.required_text("skill_id")
-}
-
-/// A workflow, and a whole number beside it.
-pub fn skill_and<'a>(
-    arguments: &'a Value,
-    name: &str,
-    most: u32,
-) -> Result<(&'a str, Option<u32>), Problem> {
-    let fields = known(arguments, &["skill_id", name])?;
-    Ok((fields.required_text("skill_id")?, number(&fields, name, most)?))
 }
 
 pub fn template(arguments: &Value) -> Result<TemplateRef, Problem> {
@@ -205,6 +164,13 @@ pub fn template_and_text<'a>(
     Ok((reference(fields.required_text("template_id")?, None)?, fields.text(name)?))
 }
 
+/// A template, and somebody who is offered it.
+pub fn transfer(arguments: &Value) -> Result<(TemplateRef, &str), Problem> {
+    let fields = known(arguments, &["template_id", "new_owner_user_id_or_email"])?;
+    let wanted = reference(fields.required_text("template_id")?, None)?;
+    Ok((wanted, fields.required_text("new_owner_user_id_or_email")?))
+}
+
 pub fn identifier(arguments: &Value) -> Result<TemplateRef, Problem> {
     let fields = known(arguments, &["identifier", "version"])?;
     reference(fields.required_text("identifier")?, number(&fields, "version", u32::MAX)?)
@@ -219,27 +185,11 @@ pub fn identifier_and_path(arguments: &Value) -> Result<(TemplateRef, &str), Pro
 
 pub fn list(arguments: &Value) -> Result<TemplateListOrder, Problem> {
     let fields = known(arguments, &["limit", "cursor", "filter", "search"])?;
-    let is_mine = match fields.text("filter")? {
-        None | Some("all") => false,
-        Some("mine") => true,
-        Some(_) => return Err(fields.wrong("filter", "must be all or mine")),
-    };
+    let (limit, cursor) = page_of(&fields)?;
     Ok(TemplateListOrder {
-        limit: number(&fields, "limit", 200)?.unwrap_or(50),
-        cursor: fields.text("cursor")?.map(str::to_owned),
-        is_mine,
+        limit,
+        cursor,
+        is_mine: is_mine(&fields)?,
         search: fields.text("search")?.map(str::to_owned),
     })
-}
-
-fn number(fields: &Fields<'_>, name: &str, most: u32) -> Result<Option<u32>, Problem> {
-    let number = fields.whole(name, 1, u64::from(most))?;
-    Ok(number.and_then(|number| u32::try_from(number).ok()))
-}
-
-/// Models that misspell an argument are told so.
-fn known<'a>(arguments: &'a Value, names: &[&str]) -> Result<Fields<'a>, Problem> {
-    let fields = Fields::of_body(arguments, Code::ValidationError)?;
-    fields.refuse_others(names)?;
-    Ok(fields)
 }

@@ -4,8 +4,9 @@ use jurat_core::{code::Code, workflow::Whose};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::arguments::{known, number, page_of};
 use crate::{
-    api::{fields::Fields, words, workflows},
+    api::{choices::Person, fields::Fields, words, workflows},
     problem::Problem,
 };
 
@@ -13,6 +14,7 @@ const IDS: [&str; 2] = ["skill_id", "workflow_id"];
 
 /// Which workflow: `skill_id` or `workflow_id`, an id, a slug or a name.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WorkflowArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -22,6 +24,7 @@ pub struct WorkflowArguments {
 
 /// Which workflow, and which version of it.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WorkflowVersionArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -32,14 +35,29 @@ pub struct WorkflowVersionArguments {
     pub version: Option<u32>,
 }
 
+/// Which workflow a loop works on.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OptimizeWorkflowArguments {
+    /// The id, the slug or the name of a workflow.
+    pub skill_id: Option<String>,
+    /// The same.
+    pub workflow_id: Option<String>,
+    /// How often the loop goes around at the most.
+    #[schema(minimum = 1, maximum = 1000)]
+    pub max_iterations: Option<u32>,
+}
+
 /// Which file of which workflow.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WorkflowFileArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
     /// The same.
     pub workflow_id: Option<String>,
     /// Where the file lies beside the body.
+    #[schema(pattern = r"\S")]
     pub path: String,
     /// The version; the current one when left out.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
@@ -48,6 +66,7 @@ pub struct WorkflowFileArguments {
 
 /// Which files of which workflow.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WorkflowFilesArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -63,6 +82,7 @@ pub struct WorkflowFilesArguments {
 
 /// Which workflows to list.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ListWorkflowsArguments {
     /// Whose workflows: `all` when left out.
     pub filter: Option<words::WhoseWorkflows>,
@@ -81,14 +101,16 @@ pub struct ListWorkflowsArguments {
 
 /// Whom to let use a workflow.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct GrantWorkflowArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
     /// The same.
     pub workflow_id: Option<String>,
     /// The e-mail address of a user, or `@` and the handle of a team.
-    pub grantee_email_or_at_team_handle: String,
+    pub grantee_email_or_at_team_handle: Person,
     /// `view`, `edit` or `admin`.
+    #[schema(pattern = "^(view|edit|admin)$")]
     pub role: String,
     /// Whether versions before the current one are shared too.
     pub include_history: Option<bool>,
@@ -96,24 +118,26 @@ pub struct GrantWorkflowArguments {
 
 /// Whose grant ends.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RevokeWorkflowGrantArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
     /// The same.
     pub workflow_id: Option<String>,
     /// The e-mail address of a user, or `@` and the handle of a team.
-    pub grantee_email_or_at_team_handle: String,
+    pub grantee_email_or_at_team_handle: Person,
 }
 
 /// Who is asked to own a workflow.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct TransferWorkflowArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
     /// The same.
     pub workflow_id: Option<String>,
     /// The e-mail address, the id, or `@` and the handle of a user.
-    pub new_owner_user_id_or_email: String,
+    pub new_owner_user_id_or_email: Person,
 }
 
 /// Which workflows a list has.
@@ -133,53 +157,61 @@ pub fn list(arguments: &Value) -> Result<ListOrder, Problem> {
     let text = |name: &str| fields.text(name).map(|text| text.map(str::to_owned));
     let filter = workflows::whose(fields.text("filter")?)
         .map_err(|error| fields.wrong("filter", &error.problem))?;
-    let limit = fields.whole("limit", 1, 200)?.unwrap_or(50);
+    let (limit, cursor) = page_of(&fields)?;
     Ok(ListOrder {
         filter,
         tag: text("tag")?,
         search: text("search")?,
         with_archived: fields.flag("include_archived")? == Some(true),
-        limit: u32::try_from(limit).unwrap_or(50),
-        cursor: text("cursor")?,
+        limit,
+        cursor,
     })
 }
 
-/// A workflow, the version that is asked for beside it, and all else as the body of a request.
+/// A workflow, the version where `others` has one, and all of `others` as the body of a request.
 pub fn named<'a>(
     arguments: &'a Value,
     others: &[&str],
 ) -> Result<(&'a str, Option<u32>, Value), Problem> {
-    let names: Vec<&str> = IDS.iter().chain(&["version"]).chain(others).copied().collect();
+    let names: Vec<&str> = IDS.iter().chain(others).copied().collect();
     let fields = known(arguments, &names)?;
     let text = match (fields.text(IDS[0])?, fields.text(IDS[1])?) {
         (Some(one), Some(other)) if one != other => {
             return Err(fields.wrong(IDS[1], "contradicts `skill_id`; leave one out"));
         }
-        (one, other) => one.or(other).ok_or_else(|| fields.wrong(IDS[0], "is required"))?,
+        (one, other) => {
+            let reason = "is required, or `workflow_id` in its place";
+            one.or(other).ok_or_else(|| fields.wrong(IDS[0], reason))?
+        }
     };
-    let version = fields.whole("version", 1, u64::from(u32::MAX))?;
-    let version = version.and_then(|version| u32::try_from(version).ok());
+    let has_version = others.contains(&"version");
+    let version = if has_version { number(&fields, "version", u32::MAX)? } else { None };
     let mut rest = arguments.as_object().cloned().unwrap_or_else(Map::new);
     rest.retain(|name, _| others.contains(&name.as_str()));
     Ok((text, version, Value::Object(rest)))
 }
 
-/// One path, or several.
-pub fn paths(rest: &Value) -> Result<Vec<String>, Problem> {
-    let fields = Fields::of_body(rest, Code::ValidationError)?;
-    if let Some(path) = fields.text("path")? {
-        return Ok(vec![path.to_owned()]);
-    }
+/// A workflow, and how often a loop goes around.
+pub fn optimize(arguments: &Value) -> Result<(&str, Option<u32>), Problem> {
+    let (text, _, rest) = named(arguments, &["max_iterations"])?;
+    let fields = Fields::of_body(&rest, Code::ValidationError)?;
+    Ok((text, number(&fields, "max_iterations", 1_000)?))
+}
+
+/// A file of a workflow: the workflow, its version, and the path.
+pub fn file(arguments: &Value) -> Result<(&str, Option<u32>, String), Problem> {
+    let (text, version, rest) = named(arguments, &["version", "path"])?;
+    let fields = Fields::of_body(&rest, Code::ValidationError)?;
+    Ok((text, version, fields.required_text("path")?.to_owned()))
+}
+
+/// Files of a workflow: the workflow, its version, and the paths.
+pub fn files(arguments: &Value) -> Result<(&str, Option<u32>, Vec<String>), Problem> {
+    let (text, version, rest) = named(arguments, &["version", "paths"])?;
+    let fields = Fields::of_body(&rest, Code::ValidationError)?;
     let paths: Vec<String> = fields.texts("paths")?.into_iter().map(str::to_owned).collect();
     if paths.is_empty() || paths.len() > 100 {
         return Err(fields.wrong("paths", "must have 1 to 100 paths"));
     }
-    Ok(paths)
-}
-
-/// Models that misspell an argument are told so.
-fn known<'a>(arguments: &'a Value, names: &[&str]) -> Result<Fields<'a>, Problem> {
-    let fields = Fields::of_body(arguments, Code::ValidationError)?;
-    fields.refuse_others(names)?;
-    Ok(fields)
+    Ok((text, version, paths))
 }

@@ -2,8 +2,9 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_core::{
+    team::Invitation,
     template::{
-        DesignChecks, Hit, Safety, TemplateFile, TemplateLine, TemplateVersion, banner,
+        DesignChecks, Safety, Template, TemplateFile, TemplateLine, TemplateVersion, banner,
         run_guidance,
     },
     time::Timestamp,
@@ -310,7 +311,7 @@ pub struct SearchReply<'a> {
     items: Vec<SearchItem<'a>>,
     query: &'a str,
     limit: usize,
-    /// How it was searched: `words` compares words.
+    /// How it was searched: `lexical` compares words.
     search_mode: &'static str,
 }
 
@@ -320,7 +321,7 @@ struct SearchItem<'a> {
     id: &'a str,
     /// From 1 on, best first.
     rank: usize,
-    match_reason: String,
+    match_reason: &'a str,
     slug: &'a str,
     name: &'a str,
     handle: &'a str,
@@ -332,12 +333,12 @@ struct SearchItem<'a> {
 pub fn searched<'a>(
     query: &'a str,
     limit: usize,
-    found: &'a [(TemplateLine, Hit)],
+    found: &'a [(TemplateLine, String)],
 ) -> SearchReply<'a> {
-    let items = (1..).zip(found).map(|(rank, (line, hit))| SearchItem {
+    let items = (1..).zip(found).map(|(rank, (line, reason))| SearchItem {
         id: &line.template.id,
         rank,
-        match_reason: format!("has the words: {}", hit.words.join(", ")),
+        match_reason: reason,
         slug: &line.template.slug,
         name: &line.summary.name,
         handle: &line.template.handle,
@@ -345,7 +346,57 @@ pub fn searched<'a>(
         outcome: &line.summary.outcome,
         tags: &line.summary.tags,
     });
-    SearchReply { items: items.collect(), query, limit, search_mode: "words" }
+    SearchReply { items: items.collect(), query, limit, search_mode: "lexical" }
+}
+
+/// A template that is offered to another owner, or that is the caller's already.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OfferedTemplate<'a> {
+    template_id: &'a str,
+    /// What the other one accepts; left out when it is the caller's already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    invitation_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = words::InvitationKind)]
+    kind: Option<words::InvitationKind>,
+    /// The template.
+    target_id: &'a str,
+    target_label: String,
+    /// Until when it can be accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Time)]
+    expires_at: Option<Time>,
+    /// Whose it is now.
+    owner_user_id: &'a str,
+    /// It changes hands when it is accepted.
+    transferred: bool,
+}
+
+pub fn offered(invitation: &Invitation) -> OfferedTemplate<'_> {
+    OfferedTemplate {
+        template_id: &invitation.target_id,
+        invitation_id: Some(&invitation.id),
+        kind: Some(words::InvitationKind(invitation.kind)),
+        target_id: &invitation.target_id,
+        target_label: invitation.target_label.clone(),
+        expires_at: Some(Time(invitation.expires_at)),
+        owner_user_id: invitation.from.as_str(),
+        transferred: false,
+    }
+}
+
+pub fn kept(template: &Template) -> OfferedTemplate<'_> {
+    OfferedTemplate {
+        template_id: &template.id,
+        invitation_id: None,
+        kind: None,
+        target_id: &template.id,
+        target_label: format!("@{}/{}", template.handle, template.slug),
+        expires_at: None,
+        owner_user_id: template.account.as_str(),
+        transferred: false,
+    }
 }
 
 /// A workflow that was made of a template.

@@ -1,9 +1,6 @@
 //! Requests about templates.
 
-use jurat_core::{
-    code::Code,
-    template::{MOST_HITS, TemplateRef},
-};
+use jurat_core::{code::Code, search::MOST_HITS, template::TemplateRef};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -18,7 +15,6 @@ const QUERY_CHARS: usize = 500;
 
 /// A workflow to publish.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PublishTemplateRequest {
     /// The id of a workflow of the caller, or its slug.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
@@ -33,7 +29,6 @@ pub struct PublishTemplateRequest {
 
 /// What to look for.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SearchTemplatesRequest {
     /// What to look for.
     #[schema(pattern = r"\S", max_length = 500)]
@@ -48,7 +43,6 @@ pub struct SearchTemplatesRequest {
 
 /// A template to fork.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ForkTemplateRequest {
     /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
     #[schema(
@@ -65,7 +59,6 @@ pub struct ForkTemplateRequest {
 
 /// Why a version should not be used any more.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DeprecateVersionRequest {
     /// What to tell those who use it.
     #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
@@ -74,7 +67,6 @@ pub struct DeprecateVersionRequest {
 
 /// Why a template is archived.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ArchiveTemplateRequest {
     /// Why.
     #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
@@ -83,7 +75,6 @@ pub struct ArchiveTemplateRequest {
 
 /// Somebody who is offered a workflow or a template.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TransferTemplateRequest {
     /// An e-mail address, a handle, or the id of an account.
     #[schema(min_length = 1, pattern = r"\S")]
@@ -92,7 +83,6 @@ pub struct TransferTemplateRequest {
 
 pub fn decode_transfer(body: &Value) -> Result<&str, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
-    fields.refuse_others(&["new_owner_user_id_or_email"])?;
     fields.required_text("new_owner_user_id_or_email")
 }
 
@@ -121,7 +111,6 @@ pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Proble
 /// The workflow, and what is new.
 pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
-    fields.refuse_others(&["workflow_id", "skill_id", "release_notes"])?;
     let old = bounded(&fields, "workflow_id", NAME_CHARS)?;
     let new = bounded(&fields, "skill_id", NAME_CHARS)?;
     let workflow = match (old, new) {
@@ -129,7 +118,10 @@ pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem>
             return Err(fields.wrong("skill_id", "and `workflow_id` name different workflows"));
         }
         (Some(it), _) | (None, Some(it)) => it,
-        (None, None) => return Err(fields.wrong("workflow_id", "is required")),
+        (None, None) => {
+            let reason = "is required, or `skill_id` in its place";
+            return Err(fields.wrong("workflow_id", reason));
+        }
     };
     if workflow.trim().is_empty() {
         let name = if old.is_some() { "workflow_id" } else { "skill_id" };
@@ -141,25 +133,28 @@ pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem>
 
 pub fn decode_search(body: &Value) -> Result<SearchOrder, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
-    fields.refuse_others(&["query", "filter", "limit"])?;
     let query = fields.required_text("query")?;
     if QUERY_CHARS < query.chars().count() {
         return Err(too_long(&fields, "query", QUERY_CHARS));
     }
-    let is_mine = match fields.text("filter")? {
-        None | Some("all") => false,
-        Some("mine") => true,
-        Some(_) => return Err(fields.wrong("filter", "must be all or mine")),
-    };
+    let is_mine = is_mine(&fields)?;
     let most = u64::try_from(MOST_HITS).unwrap_or(u64::MAX);
     let limit = fields.whole("limit", 1, most)?.and_then(|limit| usize::try_from(limit).ok());
     Ok(SearchOrder { query: query.to_owned(), is_mine, limit: limit.unwrap_or(MOST_HITS) })
 }
 
+/// Whether only those of the caller are wanted.
+pub(crate) fn is_mine(fields: &Fields<'_>) -> Result<bool, Problem> {
+    match fields.text("filter")? {
+        None | Some("all") => Ok(false),
+        Some("mine") => Ok(true),
+        Some(_) => Err(fields.wrong("filter", "must be all or mine")),
+    }
+}
+
 /// The template, and the name of the fork.
 pub fn decode_fork(body: &Value) -> Result<(TemplateRef, Option<String>), Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
-    fields.refuse_others(&["identifier", "version", "name"])?;
     let identifier = fields.required_text("identifier")?;
     let version = fields.whole("version", 1, u64::from(u32::MAX))?;
     let version = version.and_then(|version| u32::try_from(version).ok());
@@ -180,7 +175,6 @@ pub fn decode_archive(body: &Value) -> Result<Option<String>, Problem> {
 
 fn one(body: &Value, name: &str) -> Result<Option<String>, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
-    fields.refuse_others(&[name])?;
     let text = bounded(&fields, name, NOTES_CHARS)?;
     Ok(text.filter(|text| !text.trim().is_empty()).map(str::to_owned))
 }
@@ -216,7 +210,7 @@ mod tests {
             (json!({}), "workflow_id"),
             (json!({ "skill_id": "a", "workflow_id": "b" }), "skill_id"),
             (json!({ "skill_id": " " }), "skill_id"),
-            (json!({ "workflow": "a" }), "workflow"),
+            (json!({ "workflow": "a" }), "workflow_id"),
         ] {
             assert_eq!(read(body).unwrap_err().field.as_deref(), Some(field));
         }

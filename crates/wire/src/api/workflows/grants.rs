@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::person;
 use crate::{
-    api::{fields::Fields, time::Time, words},
+    api::{choices::Person, fields::Fields, time::Time, words},
     problem::Problem,
 };
 
@@ -22,7 +22,7 @@ const GRANTEE: &str = "grantee_email_or_at_team_handle";
 #[derive(Debug, ToSchema)]
 pub struct WorkflowGrantRequest {
     /// The e-mail address of a user, or `@` and the handle of a team or a user.
-    pub grantee_email_or_at_team_handle: String,
+    pub grantee_email_or_at_team_handle: Person,
     /// `view`, `edit` or `admin`.
     #[schema(pattern = "^(view|edit|admin)$")]
     pub role: String,
@@ -34,14 +34,14 @@ pub struct WorkflowGrantRequest {
 #[derive(Debug, ToSchema)]
 pub struct RevokeWorkflowGrantRequest {
     /// The e-mail address of a user, or `@` and the handle of a team or a user.
-    pub grantee_email_or_at_team_handle: String,
+    pub grantee_email_or_at_team_handle: Person,
 }
 
 /// Who is asked to own the workflow.
 #[derive(Debug, ToSchema)]
 pub struct TransferWorkflowRequest {
     /// The e-mail address, the id, or `@` and the handle of a user.
-    pub new_owner_user_id_or_email: String,
+    pub new_owner_user_id_or_email: Person,
 }
 
 /// The grantee, the role, and whether the history is shared too.

@@ -10,7 +10,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    api::{fields::Fields, words},
+    api::{
+        choices::{WorkflowPath, WorkflowTag},
+        fields::Fields,
+        words,
+    },
     problem::Problem,
 };
 
@@ -20,10 +24,13 @@ use crate::{
 #[derive(Debug, ToSchema)]
 pub struct SaveWorkflowRequest {
     /// What it is called; it makes the slug of a new workflow.
-    #[schema(max_length = 128)]
+    #[schema(
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$",
+        max_length = 128
+    )]
     pub name: Option<String>,
     /// What it is for and when to use it.
-    #[schema(max_length = 1024)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 1024)]
     pub description: Option<String>,
     /// Markdown, with front matter where there is some.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 524_288)]
@@ -31,11 +38,11 @@ pub struct SaveWorkflowRequest {
     /// The current `version_token`; null or left out when the workflow is new, required afterwards.
     pub expected_version_token: Option<String>,
     /// What is measurably better when the workflow was followed.
-    #[schema(max_length = 1024)]
+    #[schema(pattern = r"^([^\x00]*[^\s\x00][^\x00]*)?$", max_length = 1024)]
     pub outcome: Option<String>,
     /// Words to find it by.
     #[schema(max_items = 32)]
-    pub tags: Option<Vec<String>>,
+    pub tags: Option<Vec<WorkflowTag>>,
     /// How the version came to be.
     pub source: Option<words::WorkflowSource>,
     /// The verifiers that it depends on: left out they stay, empty they are cleared, and a list is
@@ -64,30 +71,32 @@ pub struct BindingRequest {
     /// What the workflow calls it.
     #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,127}$")]
     pub name: String,
-    /// The id of a verifier of the workflow's owner; `@` and a version pins one.
+    /// The id or the name of a verifier of the workflow's owner; `@` and a version pins one.
+    #[schema(
+        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[a-z0-9-]{1,128})(@[1-9][0-9]{0,8})?$"
+    )]
     pub verifier_id: String,
     /// The pinned version, where it does not stand behind `@`.
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
 }
 
 /// A file, with exactly one of `content`, `content_base64` and `sha256`.
 #[derive(Debug, ToSchema)]
 pub struct FileRequest {
-    /// Relative, with `/` between its parts.
-    #[schema(min_length = 1, max_length = 512)]
-    pub path: String,
+    pub path: WorkflowPath,
     /// Text.
     pub content: Option<String>,
     /// Bytes in base64.
+    #[schema(pattern = r"^\s*([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$")]
     pub content_base64: Option<String>,
     /// The digest of a content that is kept already.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
+    #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     pub sha256: Option<String>,
     /// As it was when left out.
     pub executable: Option<bool>,
     /// What it is for; as it was when left out.
-    #[schema(max_length = 256)]
+    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]*$", max_length = 256)]
     pub purpose: Option<String>,
 }
 
@@ -102,7 +111,7 @@ pub struct PatchWorkflowFilesRequest {
     pub files: Option<Vec<FileRequest>>,
     /// Removed from beside the body.
     #[schema(max_items = 200)]
-    pub delete_paths: Option<Vec<String>>,
+    pub delete_paths: Option<Vec<WorkflowPath>>,
     /// How the version came to be.
     pub source: Option<words::WorkflowSource>,
 }

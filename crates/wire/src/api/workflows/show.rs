@@ -1,8 +1,9 @@
 //! A workflow as lists and replies show it.
 
 use jurat_core::{
+    authoring,
     time::Timestamp,
-    workflow::{Binding, FileEntry, Reached, Workflow, WorkflowVersion, authoring},
+    workflow::{Binding, FileEntry, Reached, Workflow, WorkflowVersion},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -245,12 +246,27 @@ pub struct SavedWorkflow<'a> {
     next_step: &'static str,
 }
 
+/// What can be said of a version that was saved.
+fn looked_at<'a>(
+    workflow: &'a Workflow,
+    body: &'a str,
+    (bound, files): (&'a [Binding], &'a [FileEntry]),
+) -> authoring::Draft<'a> {
+    authoring::Draft {
+        description: &workflow.description,
+        outcome: &workflow.outcome,
+        body,
+        bindings: bound.iter().map(|it| (it.name.as_str(), it.verifier_id.as_str())).collect(),
+        files: files.iter().map(|file| file.path.as_str()).collect(),
+    }
+}
+
 pub fn saved<'a>(
     workflow: &'a Workflow,
     body: &'a str,
     (bound, files): (&'a [Binding], &'a [FileEntry]),
 ) -> SavedWorkflow<'a> {
-    let looked = authoring::Saved { outcome: &workflow.outcome, body, bindings: bound };
+    let looked = looked_at(workflow, body, (bound, files));
     SavedWorkflow {
         id: &workflow.id,
         workflow_id: &workflow.id,
@@ -285,12 +301,14 @@ pub struct PatchedWorkflow<'a> {
     deleted: &'a [String],
     /// How many files stay as they were.
     carried_forward: usize,
-    authoring_notes: [&'static str; 0],
+    /// What the author could still do.
+    authoring_notes: Vec<String>,
 }
 
+/// The body, the verifiers and the files of the version stand beside its workflow.
 pub fn patched<'a>(
     workflow: &'a Workflow,
-    files: usize,
+    (body, bound, files): (&str, &[Binding], &[FileEntry]),
     (changed, deleted): (&'a [String], &'a [String]),
 ) -> PatchedWorkflow<'a> {
     PatchedWorkflow {
@@ -303,8 +321,8 @@ pub fn patched<'a>(
         version_token: &workflow.version_token,
         changed,
         deleted,
-        carried_forward: files.saturating_sub(changed.len()),
-        authoring_notes: [],
+        carried_forward: files.len().saturating_sub(changed.len()),
+        authoring_notes: authoring::notes(&looked_at(workflow, body, (bound, files))),
     }
 }
 

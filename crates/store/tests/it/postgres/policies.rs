@@ -1,0 +1,251 @@
+//! The policies alone, with statements that name no account: what each account sees and changes
+//! when every query forgets to ask whose it is.
+
+use jurat_core::{verifier::Which, workflow::VerifierRole};
+use jurat_store::Found;
+use jurat_testkit::postgres::Schema;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+
+use crate::{
+    backend::Backend,
+    conformance::verifiers::deployed,
+    samples::{
+        account, at, closing, deploy, grant, holding, key, newest, page, reached, round, run,
+        verifiers,
+    },
+};
+
+/// A row of a table that is empty but for what is given.
+const FILL: &str = "create function fill(named text, given jsonb) returns void language plpgsql as $$
+    declare empty jsonb;
+    begin
+        select coalesce(jsonb_object_agg(column_name, case when data_type in ('text', 'bytea')
+            then to_jsonb(''::text) else to_jsonb(0) end), '{}') into empty
+        from information_schema.columns where table_schema = current_schema()
+        and table_name = named and is_nullable = 'NO';
+        execute format('insert into %I select (jsonb_populate_record(null::%I, $1)).*', named, named)
+        using empty || given;
+    end $$";
+
+/// What only its owner sees. Alice and Bob have a row of each.
+const OWN: [&str; 10] = [
+    "api_keys",
+    "rounds",
+    "replicas",
+    "entries",
+    "idempotency",
+    "verifier_runs",
+    "known_verdicts",
+    "credit_balances",
+    "credit_transfers",
+    "anonymous_grants",
+];
+
+/// What Alice has. She shares the workflow `w1` with Bob and with a team that Cat is in, and `w2`
+/// with somebody else. The verifier `v3` is in a template that is live and `v4` in a version that
+/// is not any more; `v5` is in nothing.
+const ALICES: &[(&str, &str)] = &[
+    ("workflows", r#"{"id": "w1", "slug": "w1"}"#),
+    ("workflows", r#"{"id": "w2", "slug": "w2"}"#),
+    ("workflow_versions", r#"{"workflow_id": "w1"}"#),
+    ("workflow_versions", r#"{"workflow_id": "w2"}"#),
+    ("workflow_files", r#"{"workflow_id": "w1", "sha256": "b1"}"#),
+    ("workflow_files", r#"{"workflow_id": "w2", "sha256": "b2"}"#),
+    ("workflow_blobs", r#"{"sha256": "b1"}"#),
+    ("workflow_blobs", r#"{"sha256": "b2"}"#),
+    ("workflow_bindings", r#"{"workflow_id": "w1", "verifier_id": "v1"}"#),
+    ("workflow_bindings", r#"{"workflow_id": "w2", "verifier_id": "v2"}"#),
+    ("workflow_grants", r#"{"workflow_id": "w1", "grantee_id": "acct_bob"}"#),
+    ("workflow_grants", r#"{"workflow_id": "w1", "grantee_id": "acct_team"}"#),
+    ("workflow_grants", r#"{"workflow_id": "w2", "grantee_id": "acct_dan"}"#),
+    ("team_members", r#"{"team_id": "acct_team", "account_id": "acct_cat"}"#),
+    ("team_members", r#"{"team_id": "acct_other", "account_id": "acct_eve"}"#),
+    ("templates", r#"{"id": "t1"}"#),
+    ("template_moves", r#"{"template_id": "t1"}"#),
+    ("template_versions", r#"{"template_id": "t1", "version": 1}"#),
+    ("template_versions", r#"{"template_id": "t1", "version": 2, "unpublished_at": 9}"#),
+    ("template_pins", r#"{"template_id": "t1", "version": 1, "verifier_id": "v3"}"#),
+    ("template_pins", r#"{"template_id": "t1", "version": 2, "verifier_id": "v4"}"#),
+    ("invitations", r#"{"id": "i1", "from_id": "acct_alice", "to_id": "acct_bob"}"#),
+    ("invitations", r#"{"id": "i2", "from_id": "acct_alice", "to_id": "acct_dan"}"#),
+];
+
+/// A table, the column that names its rows, and what is seen: by Alice, by Bob, by Cat, by Eve.
+const SEEN: [(&str, &str, [&str; 4]); 12] = [
+    ("workflows", "id", ["w1 w2", "w1", "w1", ""]),
+    ("workflow_versions", "workflow_id", ["w1 w2", "w1", "w1", ""]),
+    ("workflow_files", "workflow_id", ["w1 w2", "w1", "w1", ""]),
+    ("workflow_bindings", "workflow_id", ["w1 w2", "w1", "w1", ""]),
+    ("workflow_grants", "workflow_id", ["w1 w1 w2", "w1 w1", "w1 w1", ""]),
+    ("workflow_blobs", "sha256", ["b1 b2", "b1", "b1", ""]),
+    ("verifiers", "id", ["v1 v2 v3 v4 v5", "v1 v3", "v1 v3", "v3"]),
+    ("verifier_versions", "verifier_id", ["v1 v2 v3 v4 v5", "v1 v3", "v1 v3", "v3"]),
+    ("verifier_measurements", "verifier_id", ["v1 v2 v3 v4 v5", "v1 v3", "v1 v3", "v3"]),
+    ("invitations", "id", ["i1 i2", "i1", "", ""]),
+    ("templates", "id", ["t1", "t1", "t1", "t1"]),
+    ("template_moves", "template_id", ["t1", "t1", "t1", "t1"]),
+];
+const VIEWERS: [&str; 4] = ["acct_alice", "acct_bob", "acct_cat", "acct_eve"];
+
+async fn filled() -> Schema {
+    let schema = Schema::served().await;
+    let mut rows = format!("{FILL}; set session_replication_role = replica;");
+    let mut add = |table: &str, owner: &str, given: &str| {
+        let all = format!("'{{\"account_id\": \"{owner}\"}}'::jsonb || '{given}'");
+        rows.extend(["select fill('", table, "', ", &all, ");"]);
+    };
+    for table in OWN {
+        add(table, "acct_alice", r#"{"id": "1"}"#);
+        add(table, "acct_bob", r#"{"id": "2"}"#);
+    }
+    for (table, given) in ALICES {
+        add(table, "acct_alice", given);
+    }
+    for id in ["v1", "v2", "v3", "v4", "v5"] {
+        add("verifiers", "acct_alice", &format!(r#"{{"id": "{id}", "name": "{id}"}}"#));
+        for table in ["verifier_versions", "verifier_measurements"] {
+            let given = format!(r#"{{"id": "{id}", "verifier_id": "{id}"}}"#);
+            add(table, "acct_alice", &given);
+        }
+    }
+    schema.execute(&rows).await.unwrap();
+    schema
+}
+
+/// A connection of the serving role that asks on behalf of somebody.
+async fn serving(schema: &Schema, whose: &str) -> PgConnection {
+    let mut connection = PgConnection::connect(&schema.serving_url()).await.unwrap();
+    let say = format!("set jurat.account = '{whose}'");
+    sqlx::raw_sql(AssertSqlSafe(say)).execute(&mut connection).await.unwrap();
+    connection
+}
+
+async fn seen(db: &mut PgConnection, table: &str, column: &str) -> String {
+    let text = format!(
+        "select coalesce(string_agg({column}, ' ' order by {column}), '') as seen from {table}"
+    );
+    let row = sqlx::query(AssertSqlSafe(text)).fetch_one(db).await.unwrap();
+    row.try_get("seen").unwrap()
+}
+
+/// How many rows a change reached; none where the role may not make it at all.
+async fn reached_by(db: &mut PgConnection, text: String) -> u64 {
+    match sqlx::raw_sql(AssertSqlSafe(text)).execute(db).await {
+        Ok(done) => done.rows_affected(),
+        Err(refused) => {
+            assert!(refused.to_string().contains("permission denied"), "{refused}");
+            0
+        }
+    }
+}
+
+#[tokio::test]
+async fn everybody_sees_the_own_and_what_is_shared() {
+    let schema = filled().await;
+    let sights =
+        [("acct_alice", "acct_alice"), ("acct_bob", "acct_bob"), ("acct_eve", ""), ("", "")];
+    for (whose, expected) in sights {
+        let mut db = serving(&schema, whose).await;
+        for table in OWN {
+            assert_eq!(seen(&mut db, table, "account_id").await, expected, "{table} of {whose}");
+        }
+        db.close().await.unwrap();
+    }
+    for (place, whose) in VIEWERS.iter().enumerate() {
+        let mut db = serving(&schema, whose).await;
+        for (table, column, expected) in SEEN {
+            let found = seen(&mut db, table, column).await;
+            assert_eq!(found, expected[place], "{table} as {whose} sees it");
+        }
+        db.close().await.unwrap();
+    }
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn a_stranger_changes_nothing() {
+    let schema = filled().await;
+    let mut db = serving(&schema, "acct_eve").await;
+    for table in OWN.into_iter().chain(SEEN.map(|(table, ..)| table)) {
+        let column = if table == "invitations" { "from_id" } else { "account_id" };
+        // Verifiers of a template that is live can be seen by everybody, and so reached.
+        let is_shared = table.starts_with("verifier") && table != "verifier_runs";
+        let rest = if is_shared { "id <> 'v3'" } else { "true" };
+        let rest = if table == "verifier_versions" { "verifier_id <> 'v3'" } else { rest };
+        let steal = format!("update {table} set {column} = 'acct_eve' where {rest}");
+        assert_eq!(reached_by(&mut db, steal).await, 0, "{table} was stolen");
+        let erase = format!("delete from {table} where {rest}");
+        assert_eq!(reached_by(&mut db, erase).await, 0, "{table} was erased");
+        let forged = format!(
+            "select fill('{table}', '{{\"account_id\": \"acct_alice\", \"id\": \"3\", \
+             \"from_id\": \"acct_alice\", \"to_id\": \"acct_dan\", \"slug\": \"s\"}}')"
+        );
+        let refused = sqlx::raw_sql(AssertSqlSafe(forged)).execute(&mut db).await.unwrap_err();
+        assert!(refused.to_string().contains("row-level security"), "{table}: {refused}");
+    }
+    db.close().await.unwrap();
+    schema.drop().await;
+}
+
+/// Everybody may write rows of their own, which can name things of others: they open nothing.
+#[tokio::test]
+async fn a_row_of_ones_own_does_not_open_what_others_have() {
+    let schema = filled().await;
+    for (whose, table, forged, hidden) in [
+        ("eve", "workflow_grants", r#""workflow_id": "w1", "grantee_id": "acct_eve""#, "workflows"),
+        ("bob", "workflow_bindings", r#""workflow_id": "w1", "verifier_id": "v5""#, "verifiers"),
+        ("bob", "workflow_files", r#""workflow_id": "w1", "sha256": "b2""#, "workflow_blobs"),
+    ] {
+        let mut db = serving(&schema, &format!("acct_{whose}")).await;
+        let column = if hidden == "workflow_blobs" { "sha256" } else { "id" };
+        let before = seen(&mut db, hidden, column).await;
+        let fill =
+            format!("select fill('{table}', '{{\"account_id\": \"acct_{whose}\", {forged}}}')");
+        sqlx::raw_sql(AssertSqlSafe(fill)).execute(&mut db).await.unwrap();
+        assert_eq!(seen(&mut db, hidden, column).await, before, "{table}");
+        db.close().await.unwrap();
+    }
+    // Nor does a table of the same name that comes first in the session.
+    let mut db = serving(&schema, "acct_eve").await;
+    let shadow = "create temporary table workflow_grants as \
+        select 'acct_alice' as account_id, 'w1' as workflow_id, 'acct_eve' as grantee_id";
+    sqlx::raw_sql(shadow).execute(&mut db).await.unwrap();
+    assert_eq!(seen(&mut db, "workflows", "id").await, "");
+    db.close().await.unwrap();
+    schema.drop().await;
+}
+
+/// The second line is of use only where the store says on whose behalf it asks.
+#[tokio::test]
+async fn the_store_asks_on_behalf_of_the_account() {
+    let backend = Backend::postgres().await;
+    let (store, alice) = (&*backend.store, account("alice"));
+    store.account_ensure(&alice, at(0)).await.unwrap();
+    store.key_put(&key("k1", &alice)).await.unwrap();
+    store.credit_grant(&grant(&alice, 100), None).await.unwrap();
+    let verifier = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let open = holding(run(&alice, &verifier.id, 1), 40, true);
+    store.round_open(&open, None).await.unwrap();
+    let other = round(&alice, 2);
+    store.round_open(&other, None).await.unwrap();
+    let end = closing(&other);
+    store.round_close(&other, &end).await.unwrap();
+    // From here on nobody who asks for everybody sees a row.
+    for table in OWN.into_iter().chain(["verifiers", "verifier_versions"]) {
+        let blind = format!(
+            "create policy blind on {table} as restrictive \
+             using (current_setting('jurat.account') <> '*')"
+        );
+        backend.tamper(&blind).await.unwrap();
+    }
+    assert!(store.round_get(&alice, &other.id).await.unwrap().is_some());
+    assert_eq!(store.round_list(&alice, &newest(10)).await.unwrap().len(), 2);
+    assert!(store.entry_get(&alice, &end.receipt_id).await.unwrap().is_some());
+    assert!(store.run_get(&alice, &open.run.as_ref().unwrap().id).await.unwrap().is_some());
+    assert_eq!(store.credit_transfers(&alice, None, 10).await.unwrap().len(), 2);
+    assert_eq!(verifiers(store, &alice, &page(None, 10)).await.len(), 1);
+    let which = Which::Id(verifier.id);
+    let found = reached(store, &alice, (&which, None), VerifierRole::Exec).await;
+    assert!(matches!(found, Found::One(_)), "{found:?}");
+    backend.end().await;
+}
