@@ -37,7 +37,15 @@ impl Hands for StepHands {
         let panel = &filed.panel;
         let names: BTreeSet<&str> =
             panel.executors.iter().chain(&panel.verifiers).map(String::as_str).collect();
-        let view = self.engine.pool_view().await.map_err(|error| DeskError(error.to_string()))?;
+        let trouble = |error: EngineError| DeskError(error.to_string());
+        let mut view = self.engine.pool_view().await.map_err(trouble)?;
+        let is_strange =
+            |it: &&str| !it.starts_with(JUDGE_PREFIX) && !view.pool.executors.contains_key(*it);
+        if names.iter().any(is_strange) {
+            // Another node may know of executors that this one has not heard of.
+            self.engine.pool_refresh().await.map_err(trouble)?;
+            view = self.engine.pool_view().await.map_err(trouble)?;
+        }
         self.engine.probe_named(&view, &names).await;
         let standings = self.engine.standings();
         let mut workers: Vec<Worker> =

@@ -130,6 +130,8 @@ fn approved_by_a_quorum(kept: &Kept, candidate: &str) -> Result<(), String> {
     let mut approvals: BTreeSet<&str> = BTreeSet::new();
     for (_, event) in &kept.events {
         match event {
+            // What is proven afterwards is recorded, and changes nothing of the decision.
+            Event::Committed { candidate: of } if of == candidate => break,
             Event::VoteRevealed { candidate: of, voter, ballot }
                 if of == candidate && ballot.status == jurat_core::policy::Status::Passed =>
             {
