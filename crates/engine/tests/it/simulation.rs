@@ -85,7 +85,7 @@ fn whatever_goes_wrong_tasks_end_once_and_within_their_contract() {
 pub(crate) fn many(worlds: u64) {
     let [calm, storm] = visit_all(0..worlds);
     println!("calm: {calm:?}\nstorm: {storm:?}");
-    assert!(calm.tasks * 97 <= calm.finalized * 100, "too few ended well: {calm:?}");
+    assert!(calm.tasks * 95 <= calm.finalized * 100, "too few ended well: {calm:?}");
     assert!(storm.tasks * 25 <= storm.finalized * 100, "too few ended well: {storm:?}");
     assert!(0 < storm.equivocations, "nobody was seen to say two things: {storm:?}");
 }
