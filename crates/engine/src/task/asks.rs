@@ -13,7 +13,8 @@ use jurat_store::{Behalf, TaskCandidate};
 use serde_json::Value;
 
 use super::{
-    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, knowledge,
+    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, WorkerKind,
+    knowledge,
 };
 use crate::{
     Engine, EngineError, StepBy, StepDone, StepOrder, StepOutcome, StepWork,
@@ -180,7 +181,7 @@ impl StepHands {
             proposes: false,
             verifies: is_in(&panel.verifiers),
             is_ready: false,
-            is_node: false,
+            kind: WorkerKind::Executor,
             reliability: reliability_prior(None),
         };
         if let Some(model) = name.strip_prefix(JUDGE_PREFIX).and_then(|it| it.parse().ok()) {
@@ -215,7 +216,7 @@ fn node() -> Worker {
         proposes: false,
         verifies: true,
         is_ready: true,
-        is_node: true,
+        kind: WorkerKind::Node,
         reliability: NODE_RELIABILITY,
     }
 }

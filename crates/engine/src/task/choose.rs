@@ -18,10 +18,16 @@ pub struct Worker {
     pub verifies: bool,
     /// Whether it can be asked now: it is well, and it declares what the task needs.
     pub is_ready: bool,
-    /// Whether it is this node, which votes where others are too few.
-    pub is_node: bool,
+    pub kind: WorkerKind,
     /// How often it is right, as far as that is known.
     pub reliability: f64,
+}
+
+/// Who works. This node comes last, and votes only where others are too few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkerKind {
+    Executor,
+    Node,
 }
 
 /// Work for somebody.
@@ -68,7 +74,7 @@ pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Opt
             let worker = free.min_by_key(|it| {
                 let is_like_others = keys.contains(&it.independence);
                 let is_like_author = authors.contains(it.independence.as_str());
-                (it.is_node, begun(it).is_none(), is_like_others, is_like_author)
+                (it.kind, begun(it).is_none(), is_like_others, is_like_author)
             })?;
             Some(Choice {
                 worker,
@@ -154,7 +160,7 @@ mod tests {
             proposes: true,
             verifies: true,
             is_ready: true,
-            is_node: false,
+            kind: WorkerKind::Executor,
             reliability: 0.8,
         }
     }
@@ -177,7 +183,9 @@ mod tests {
 
     fn command(task: &mut Task, command: &Command) -> Vec<Event> {
         let events = decide(task, command, NOW, &Weigher::new()).unwrap();
-        events.iter().for_each(|event| task.apply(event, NOW));
+        for event in &events {
+            task.apply(event, NOW);
+        }
         events
     }
 
@@ -223,7 +231,7 @@ mod tests {
     fn those_who_rest_are_asked_by_nobody_and_the_node_comes_last() {
         let task = proposed();
         let resting = Worker { is_ready: false, ..worker("b", "y") };
-        let node = Worker { is_node: true, proposes: false, ..worker("node", "n") };
+        let node = Worker { kind: WorkerKind::Node, proposes: false, ..worker("node", "n") };
         assert_eq!(chosen(&task, &[node.clone(), resting.clone()]), Some("node".to_owned()));
         let workers = [node, resting, worker("c", "x")];
         assert_eq!(chosen(&task, &workers), Some("c".to_owned()));

@@ -126,6 +126,7 @@ fn is_decided_once(kept: &Kept) -> Result<(), String> {
 }
 
 /// Counts the votes from the events alone, without the lifecycle.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about votes")]
 fn approved_by_a_quorum(kept: &Kept, candidate: &str) -> Result<(), String> {
     let mut approvals: BTreeSet<&str> = BTreeSet::new();
     for (_, event) in &kept.events {
@@ -153,6 +154,7 @@ fn approved_by_a_quorum(kept: &Kept, candidate: &str) -> Result<(), String> {
     Err(format!("is final with {} approvals, and needs {quorum}", approvals.len()))
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about votes")]
 fn counts_votes_once(kept: &Kept) -> Result<(), String> {
     let mut holders: BTreeMap<u64, (&str, Role, Option<&str>)> = BTreeMap::new();
     let mut proposers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
