@@ -342,6 +342,11 @@ impl Client {
         matches!(self.transport, Transport::InProcess(_))
     }
 
+    /// Drives tasks in this process, where there is no server that does.
+    pub(crate) fn drive_tasks(&self) {
+        self.transport.drive_tasks();
+    }
+
     /// Lets go of the store, after what is under way has ended.
     pub(crate) async fn close(self) {
         self.transport.close().await;

@@ -16,6 +16,7 @@ mod page;
 mod rounds;
 mod sessions;
 mod stream;
+mod tasks;
 mod teams;
 mod templates;
 mod verifier_runs;
@@ -139,6 +140,7 @@ macro_rules! pack_routes {
 fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
+    routes.extend(task_routes());
     routes.extend(people_routes());
     routes.extend(template_routes());
     routes.extend(template_version_routes());
@@ -245,6 +247,19 @@ fn registry_routes() -> Vec<Route> {
         ),
         route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
         route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
+    ]
+}
+
+/// Tasks: jobs under a contract.
+fn task_routes() -> Vec<Route> {
+    vec![
+        route("POST", "/v1/tasks", "task_submit", post(tasks::submit)),
+        route("GET", "/v1/tasks", "task_list", get(tasks::list)),
+        route("GET", "/v1/tasks/sample", "task_sample", get(tasks::sample)),
+        route("GET", "/v1/tasks/{id}", "task_show", get(tasks::show)),
+        route("GET", "/v1/tasks/{id}/events", "task_events", get(tasks::events)),
+        route("GET", "/v1/tasks/{id}/decision", "task_decision", get(tasks::decision)),
+        route("POST", "/v1/tasks/{id}/cancel", "task_cancel", post(tasks::cancel)),
     ]
 }
 

@@ -102,6 +102,12 @@ impl Transport {
         }
     }
 
+    pub(super) fn drive_tasks(&self) {
+        if let Self::InProcess(it) = self {
+            it.engine.drive_tasks();
+        }
+    }
+
     pub(super) async fn close(self) {
         match self {
             Self::Http { .. } => {}

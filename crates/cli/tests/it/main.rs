@@ -19,6 +19,7 @@ mod postgres;
 mod redact;
 mod scripted;
 mod settings;
+mod tasks;
 mod telemetry;
 mod verifier_life;
 mod verifiers;

@@ -1,6 +1,7 @@
 //! The OpenAPI document: it names every route, and its examples are what the server takes and says.
 
 mod people;
+mod tasks;
 mod templates;
 mod workflows;
 
@@ -283,6 +284,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(workflows::workflows().await);
     played.extend(templates::templates().await);
     played.extend(people::logins().await);
+    played.extend(tasks::tasks().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

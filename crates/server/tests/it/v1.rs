@@ -8,6 +8,7 @@ mod logins;
 mod people;
 mod rounds;
 mod sessions;
+pub(crate) mod tasks;
 pub(crate) mod templates;
 pub(crate) mod verifiers;
 mod workflows;

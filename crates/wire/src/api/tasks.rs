@@ -8,6 +8,7 @@ mod reply;
 mod request;
 
 pub use self::{
+    contract::checked_id as task_id,
     decision::{DecidedView, DecisionBody, StepRounds, decision},
     described::{SubmitTask, TaskContractBody, TaskOrder},
     event::{EventBody, EventName, TASK, TASK_EVENT, event_body},
