@@ -33,6 +33,7 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
         limits: Limits { rounds_per_key: usize::MAX, lag: None, ..Limits::default() },
         judges: judges(judge),
         accounts: jurat_engine::Accounts::default(),
+        points: jurat_engine::Points::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
     engine.key_ensure_admin(&key).await?;

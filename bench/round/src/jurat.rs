@@ -54,6 +54,7 @@ pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result
         },
         judges: Judges::default(),
         accounts: jurat_engine::Accounts::default(),
+        points: jurat_engine::Points::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
     engine.key_ensure_admin(&key).await?;

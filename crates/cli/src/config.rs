@@ -3,13 +3,17 @@
 mod judges;
 
 use std::{
-    io::{IsTerminal as _, stdout},
+    io::{IsTerminal as _, Write as _, stdout},
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use jurat_core::ledger;
-use jurat_engine::{Judges, Limits};
+use jurat_engine::{Judges, Limits, Points};
 use jurat_server::Inbound;
 use jurat_store::Location;
 
@@ -192,6 +196,34 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "this is the module that reads the environment")]
     let value = std::env::var(name);
     value.ok().filter(|value| !value.is_empty())
+}
+
+/// The points at which a test lets this process end: `JURAT_TEST_KILL_AT` says at which, counted from
+/// 1, and `JURAT_TEST_POINTS` names a file for those that were passed. A program that is shipped has
+/// none.
+pub(crate) fn points() -> Points {
+    if !cfg!(debug_assertions) {
+        return Points::default();
+    }
+    let last = variable("JURAT_TEST_KILL_AT").and_then(|text| text.parse::<u64>().ok());
+    let file = variable("JURAT_TEST_POINTS");
+    if last.is_none() && file.is_none() {
+        return Points::default();
+    }
+    let passed = AtomicU64::new(0);
+    Points::new(Arc::new(move |name| {
+        let count = passed.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(path) = &file {
+            let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+            let _noted = opened.and_then(|mut file| writeln!(file, "{name}"));
+        }
+        if last == Some(count) {
+            let _never = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::KILL,
+            );
+        }
+    }))
 }
 
 /// Says of each variable that looks like one of ours and is none what may be meant.

@@ -54,6 +54,7 @@ pub(crate) async fn engine(
         limits,
         judges,
         accounts,
+        points: config::points(),
     };
     let engine = Engine::new(parts);
     engine.key_ensure_admin(&admin).await?;

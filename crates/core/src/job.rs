@@ -1,10 +1,10 @@
 //! A job: what a caller asks for, and on which terms replicas must agree on it.
 
-use std::{collections::BTreeSet, str::FromStr};
+use std::{collections::BTreeSet, str::FromStr, sync::Arc};
 
 use serde_json::Value;
 
-use crate::{candidate::Evidence, policy::PolicyBinding, session::Tier};
+use crate::{candidate::Evidence, policy::PolicyBinding, session::Tier, time::Timestamp};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -24,6 +24,38 @@ pub struct Job {
     pub max_steps: Option<u32>,
     /// Digest of the canonical request.
     pub request_digest: String,
+    /// The step of a task that the job is, where it is one.
+    pub step: Option<Step>,
+}
+
+/// A step of a task: one proposal, or one verdict on a candidate that another executor proposed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    pub task_id: String,
+    /// Makes the call idempotent: a step that is tried again because nobody knows how it went
+    /// keeps its identifier.
+    pub execution_id: String,
+    /// Which try of its executor it is, from 1.
+    pub attempt: u32,
+    /// As it was given.
+    pub contract: Arc<Value>,
+    /// What is known from earlier decisions, for a proposal.
+    pub seed_bundle: Option<Value>,
+    /// What is verified; `None` for a proposal.
+    pub candidate: Option<StepCandidate>,
+    /// Whether the references of the candidate are fetched and checked.
+    pub fetch_evidence: bool,
+}
+
+/// Whose output is verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepCandidate {
+    pub candidate_id: String,
+    /// That of the proposal.
+    pub execution_id: String,
+    pub proposed_at: Timestamp,
+    /// Who proposed it.
+    pub producer: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -138,6 +170,11 @@ pub enum PoolEntry {
     Session(String),
     Label(String),
     Profile(String),
+    /// One executor by its name: its first session with this profile, or a plain lane to it.
+    Executor {
+        name: String,
+        profile: String,
+    },
 }
 
 /// When two outputs say the same.

@@ -41,6 +41,8 @@ impl Lane<'_> {
 pub enum SelectError {
     #[error("there is no session `{0}`")]
     Unknown(String),
+    #[error("there is no executor `{0}`")]
+    NoExecutor(String),
     #[error("the session `{0}` stands in the pool twice")]
     Twice(String),
     #[error("no session carries the label or profile `{0}`")]
@@ -124,8 +126,12 @@ fn pooled(pool: &[PoolEntry], lanes: &[Lane<'_>]) -> Result<Vec<usize>, SelectEr
                     PoolEntry::Session(id) => session.id == *id,
                     PoolEntry::Label(label) => session.labels.contains(label),
                     PoolEntry::Profile(profile) => session.profile == *profile,
+                    PoolEntry::Executor { name, profile } => {
+                        session.executor == *name && session.profile == *profile
+                    }
                 }
             })
+            .take(if matches!(entry, PoolEntry::Executor { .. }) { 1 } else { usize::MAX })
             .collect();
         match entry {
             PoolEntry::Session(id) if matching.is_empty() => {
@@ -137,7 +143,13 @@ fn pooled(pool: &[PoolEntry], lanes: &[Lane<'_>]) -> Result<Vec<usize>, SelectEr
             PoolEntry::Label(name) | PoolEntry::Profile(name) if matching.is_empty() => {
                 return Err(SelectError::Empty(name.clone()));
             }
-            PoolEntry::Session(_) | PoolEntry::Label(_) | PoolEntry::Profile(_) => {}
+            PoolEntry::Executor { name, .. } if matching.is_empty() => {
+                return Err(SelectError::NoExecutor(name.clone()));
+            }
+            PoolEntry::Session(_)
+            | PoolEntry::Label(_)
+            | PoolEntry::Profile(_)
+            | PoolEntry::Executor { .. } => {}
         }
         chosen.extend(
             matching.into_iter().filter(|index| !chosen.contains(index)).collect::<Vec<_>>(),

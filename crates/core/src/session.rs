@@ -14,6 +14,9 @@ pub const BUILTIN_LANE: &str = "builtin:policies";
 pub const NODE_FAMILY: &str = "jurat";
 pub const NODE_MODEL: &str = "policies";
 
+/// What the names of plain lanes begin with. Sessions that are registered cannot have such a name.
+pub const EXECUTOR_LANE: &str = "executor:";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub id: String,
@@ -31,6 +34,21 @@ pub struct Session {
 }
 
 impl Session {
+    /// A lane to an executor that has no session with this profile: without tier, label and price.
+    pub fn plain(executor: &str, profile: &str) -> Self {
+        Self {
+            id: format!("{EXECUTOR_LANE}{executor}"),
+            executor: executor.to_owned(),
+            profile: profile.to_owned(),
+            tier: None,
+            labels: BTreeSet::new(),
+            task_types: BTreeMap::new(),
+            reliability_permille: None,
+            price_micros: 0,
+            created_at: Timestamp::from_micros(0),
+        }
+    }
+
     /// The probability that an answer of this session is right, before anything is measured.
     pub fn reliability(&self) -> f64 {
         self.reliability_permille

@@ -108,7 +108,9 @@ impl EngineError {
             Self::Conflict(_) | Self::Token { .. } | Self::SaveToken { .. } => Code::Conflict,
             Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
-            Self::Select(SelectError::Unknown(_) | SelectError::Empty(_)) => Code::SessionUnknown,
+            Self::Select(
+                SelectError::Unknown(_) | SelectError::NoExecutor(_) | SelectError::Empty(_),
+            ) => Code::SessionUnknown,
             Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
             Self::Select(SelectError::TooSmall { .. }) => Code::SessionPoolTooSmall,
             Self::Select(SelectError::Unavailable { .. }) => Code::SessionsUnavailable,
@@ -141,6 +143,7 @@ impl EngineError {
             Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(*field),
             Self::Select(
                 SelectError::Unknown(_)
+                | SelectError::NoExecutor(_)
                 | SelectError::Empty(_)
                 | SelectError::Twice(_)
                 | SelectError::TooSmall { .. },

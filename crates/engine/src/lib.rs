@@ -22,6 +22,7 @@ mod metrics;
 mod packs;
 mod people;
 mod places;
+mod points;
 mod pool;
 mod pressure;
 mod probe;
@@ -32,6 +33,7 @@ mod rounds;
 mod semantic;
 mod sessions;
 mod signature;
+mod step;
 mod stop;
 mod tasks;
 mod teams;
@@ -70,11 +72,13 @@ pub use self::{
     logins::Accounts,
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     packs::{Pack, PackKind, packed},
+    points::{Passing, Points},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
     rounds::RoundQuery,
     signature::NodeKey,
+    step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
     templates::{
         FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
         ScreenVerdict, TemplateView,
@@ -110,6 +114,7 @@ pub struct Parts {
     pub limits: Limits,
     pub judges: Judges,
     pub accounts: Accounts,
+    pub points: Points,
 }
 
 impl fmt::Debug for Parts {
@@ -175,6 +180,7 @@ struct Inner {
     pool: PoolCache,
     keys: KeyCache,
     accounts: Accounts,
+    points: Points,
     doors: Doors,
     in_use: InUse,
     tasks: Tasks,
@@ -213,6 +219,7 @@ impl Engine {
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             accounts: parts.accounts,
+            points: parts.points,
             doors: Doors::new(),
             tasks: Tasks::default(),
             stopping: CancellationToken::new(),

@@ -117,7 +117,8 @@ impl Engine {
         seed: u64,
     ) -> Result<(Vec<Seat>, Places), EngineError> {
         let standings = self.standings();
-        let lanes = lanes(view, &standings);
+        let plain = plain_lanes(job, view);
+        let lanes = lanes(view, &plain, &standings);
         let chosen = select(job, &lanes, seed)?;
         let mut seats = Vec::with_capacity(chosen.len());
         let mut places = Vec::with_capacity(chosen.len());
@@ -160,7 +161,7 @@ impl Engine {
     fn panel(&self, job: &Job, bound: &Bound) -> Panel {
         let named = job.terms.pool.iter().filter_map(|entry| match entry {
             PoolEntry::Session(id) => id.strip_prefix(JUDGE_PREFIX)?.parse().ok(),
-            PoolEntry::Label(_) | PoolEntry::Profile(_) => None,
+            PoolEntry::Label(_) | PoolEntry::Profile(_) | PoolEntry::Executor { .. } => None,
         });
         let mut models: Vec<ModelRef> = vec![bound.judge().clone()];
         let kept: &[ModelRef] = if job.terms.replicas > 1 { &self.judges().panel } else { &[] };
@@ -256,6 +257,17 @@ fn seat(lane: &Lane<'_>) -> Seat {
         independence: lane.independence(),
         reliability: lane.reliability,
     }
+}
+
+/// Lanes to executors that the job names and that have no session with that profile.
+fn plain_lanes(job: &Job, view: &PoolView) -> Vec<Session> {
+    let lane = |entry: &PoolEntry| {
+        let PoolEntry::Executor { name, profile } = entry else { return None };
+        let is_lane = |it: &Session| it.executor == *name && it.profile == *profile;
+        let has_lane = view.pool.sessions.values().any(is_lane);
+        (!has_lane).then(|| Session::plain(name, profile))
+    };
+    job.terms.pool.iter().filter_map(lane).collect()
 }
 
 /// The node as the one lane of its pool.

@@ -150,8 +150,12 @@ impl Engine {
 #[derive(Debug)]
 pub(crate) struct Standings(Arc<BTreeMap<String, Arc<Standing>>>, Timestamp);
 
-/// All sessions with how they stand.
-pub(crate) fn lanes<'a>(view: &'a PoolView, standings: &'a Standings) -> Vec<Lane<'a>> {
+/// All sessions with how they stand, and these besides.
+pub(crate) fn lanes<'a>(
+    view: &'a PoolView,
+    others: &'a [Session],
+    standings: &'a Standings,
+) -> Vec<Lane<'a>> {
     let lane = |session: &'a Session| {
         let address = view.addresses.get(&session.executor)?;
         let standing = standings.0.get(&session.executor).map(|standing| &**standing);
@@ -162,7 +166,7 @@ pub(crate) fn lanes<'a>(view: &'a PoolView, standings: &'a Standings) -> Vec<Lan
             reliability: session.reliability(),
         })
     };
-    view.pool.sessions.values().filter_map(lane).collect()
+    view.pool.sessions.values().chain(others).filter_map(lane).collect()
 }
 
 fn judge_standing<'a>(

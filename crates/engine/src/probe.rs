@@ -57,9 +57,14 @@ impl Engine {
                         PoolEntry::Session(id) => *id == session.id,
                         PoolEntry::Label(label) => session.labels.contains(label),
                         PoolEntry::Profile(profile) => *profile == session.profile,
+                        PoolEntry::Executor { .. } => false,
                     })
             })
             .map(|session| session.executor.as_str())
+            .chain(job.terms.pool.iter().filter_map(|entry| match entry {
+                PoolEntry::Executor { name, .. } => Some(name.as_str()),
+                PoolEntry::Session(_) | PoolEntry::Label(_) | PoolEntry::Profile(_) => None,
+            }))
             .filter(|name| is_stale(name))
             .collect();
         names.sort_unstable();

@@ -145,6 +145,7 @@ impl TestApp {
             secrets: Arc::new(move |name| tokens.get(name).cloned()),
             limits,
             judges,
+            points: jurat_engine::Points::default(),
             accounts: Accounts {
                 mailer: Arc::<Outbox>::clone(&outbox),
                 is_open: true,

@@ -39,15 +39,16 @@ pub struct CapabilitiesResponse {
     pub policies: Vec<String>,
 }
 
+/// A kernel that passes a contract on as it was given has it as a JSON value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExecuteRequest {
+pub struct ExecuteRequest<C = TaskContract> {
     pub task_id: String,
     /// Makes the call idempotent: the same id gets the same answer.
     pub execution_id: String,
     pub task_type: String,
     pub inputs: Value,
     pub profile: String,
-    pub task_contract: TaskContract,
+    pub task_contract: C,
     pub stage: Stage,
     pub attempt_id: String,
     /// Earlier decisions on the same and on similar tasks, or null.
@@ -162,6 +163,11 @@ pub struct PolicyBinding {
 pub fn decode_execute_request(mut body: Value) -> Result<ExecuteRequest, ShapeError> {
     contract::complete(&mut body);
     shape::decode(body)
+}
+
+/// Reads a whole task contract, such as one that was checked when its task was submitted.
+pub fn read_task_contract(document: &Value) -> Result<TaskContract, ShapeError> {
+    TaskContract::deserialize(document).map_err(|error| ShapeError::new("body", error.to_string()))
 }
 
 pub fn decode_execute_response(body: Value) -> Result<ExecuteResponse, ShapeError> {

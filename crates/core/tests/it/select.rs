@@ -78,6 +78,7 @@ pub(crate) fn job(work: Work, replicas: u8, pool: Vec<PoolEntry>) -> Job {
         timeout_ms: 60_000,
         max_steps: None,
         request_digest: "sha256:00".to_owned(),
+        step: None,
     }
 }
 

@@ -146,10 +146,10 @@ fn candidate(round: &RoundId, job: &Job) -> Option<Candidate> {
             content: String::from_utf8_lossy(&content).into_owned(),
         });
     }
-    Some(Candidate {
-        candidate_id: format!("cand-{round}"),
-        execution_id: format!("exec-{round}"),
-        output: output.clone(),
-        evidence,
-    })
+    let (candidate_id, execution_id) = match job.step.as_ref().and_then(|it| it.candidate.as_ref())
+    {
+        Some(proposed) => (proposed.candidate_id.clone(), proposed.execution_id.clone()),
+        None => (format!("cand-{round}"), format!("exec-{round}")),
+    };
+    Some(Candidate { candidate_id, execution_id, output: output.clone(), evidence })
 }

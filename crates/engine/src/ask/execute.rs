@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jurat_core::{
     candidate::Candidate,
-    job::Work,
+    job::{Step, Work},
     replica::{Answer, Failure, FailureCode, Label, Said, Vote},
 };
 use jurat_guard::client::Reply;
@@ -19,6 +19,9 @@ use crate::{Engine, places::Place};
 const DEFAULT_MAX_STEPS: u32 = 10;
 
 pub(super) fn request(errand: &Errand, index: usize, place: &Place) -> Vec<u8> {
+    if let Some(step) = &errand.job.step {
+        return step_request(&errand.job.work, step, place);
+    }
     let task_type = place.task_type.clone().unwrap_or_default();
     let execution_id = execution_id(errand, index);
     let inputs = inputs(errand);
@@ -43,6 +46,26 @@ pub(super) fn request(errand: &Errand, index: usize, place: &Place) -> Vec<u8> {
         task_contract,
         stage: Stage::Explore,
         seed_bundle: None,
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+/// What the executor of a step gets: the contract as it was given, and its inputs as they are.
+fn step_request(work: &Work, step: &Step, place: &Place) -> Vec<u8> {
+    let inputs = match work {
+        Work::Delegate { input, .. } => input,
+        Work::Validate { .. } | Work::Factcheck { .. } => &Value::Null,
+    };
+    let body = ExecuteRequest::<&Value> {
+        task_id: step.task_id.clone(),
+        execution_id: step.execution_id.clone(),
+        task_type: place.task_type.clone().unwrap_or_default(),
+        inputs: inputs.clone(),
+        profile: place.profile.clone(),
+        task_contract: &step.contract,
+        stage: Stage::Explore,
+        attempt_id: format!("attempt-{}", step.attempt),
+        seed_bundle: step.seed_bundle.clone(),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }
@@ -78,6 +101,9 @@ pub(super) async fn read(engine: &Engine, errand: &Errand, index: usize, reply: 
 }
 
 fn execution_id(errand: &Errand, index: usize) -> String {
+    if let Some(step) = &errand.job.step {
+        return step.execution_id.clone();
+    }
     format!("exec-{}-{index}", errand.round)
 }
 

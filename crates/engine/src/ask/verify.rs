@@ -18,8 +18,12 @@ use crate::places::Place;
 /// The bytes that every replica gets.
 pub(super) fn request(open: &OpenRound, job: &Job, checks: &Checks) -> Vec<u8> {
     let Some(candidate) = &checks.candidate else { return Vec::new() };
-    let created_at = open.opened_at.millis().unsigned_abs();
-    let output_ref = ArtifactRef::to_output(&candidate.output, created_at, open.account.as_str());
+    let (created_at, producer) = match job.step.as_ref().and_then(|step| step.candidate.as_ref()) {
+        Some(proposed) => (proposed.proposed_at, proposed.producer.as_str()),
+        None => (open.opened_at, open.account.as_str()),
+    };
+    let created_at = created_at.millis().unsigned_abs();
+    let output_ref = ArtifactRef::to_output(&candidate.output, created_at, producer);
     verify_request_bytes(candidate, &output_ref, &job.output_schema, &job.policy)
 }
 

@@ -33,7 +33,7 @@ impl Engine {
             view.pool.executors.values().map(|it| self.executor_finding(&view, it)).collect();
         findings.extend(session_findings(&view.pool));
         let standings = self.standings();
-        findings.extend(enough(&lanes(&view, &standings)));
+        findings.extend(enough(&lanes(&view, &[], &standings)));
         Ok(findings)
     }
 

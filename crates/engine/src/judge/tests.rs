@@ -101,6 +101,7 @@ impl Court {
             limits: Limits::default(),
             judges,
             accounts: crate::Accounts::default(),
+            points: crate::Points::default(),
         });
         Self { engine, clock }
     }

@@ -245,6 +245,7 @@ fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &s
         timeout_ms: common.timeout_ms,
         max_steps: common.max_steps,
         request_digest: common.request_digest,
+        step: None,
     }
 }
 

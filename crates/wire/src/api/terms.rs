@@ -231,6 +231,8 @@ fn name_of(entry: &PoolEntry) -> String {
         PoolEntry::Session(id) => id.clone(),
         PoolEntry::Label(label) => format!("label:{label}"),
         PoolEntry::Profile(profile) => format!("profile:{profile}"),
+        // No request names one: steps of tasks do.
+        PoolEntry::Executor { name, .. } => format!("executor:{name}"),
     }
 }
 

@@ -63,6 +63,7 @@ pub fn decode(body: &Value) -> Result<(Job, Asked), Problem> {
         timeout_ms: DEFAULT_TIMEOUT_MS,
         max_steps: None,
         request_digest: digest_json(body),
+        step: None,
     };
     Ok((job, asked))
 }

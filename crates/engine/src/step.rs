@@ -1,0 +1,151 @@
+//! A step of a task: a round with one seat, whose executor proposes or verifies.
+
+mod answer;
+mod caller;
+mod job;
+
+use std::sync::Arc;
+
+use jurat_core::{
+    caller::Caller,
+    candidate::Candidate,
+    id::{AccountId, RoundId},
+    policy::Status,
+    time::Timestamp,
+};
+use serde_json::Value;
+
+use crate::{Engine, EngineError, Watcher, round::Start, under_way::Stop};
+
+/// What one executor is asked to do for a task.
+#[derive(Debug, Clone)]
+pub struct StepOrder {
+    pub task_id: String,
+    /// Executors are idempotent on it: whoever asks again for the same uses the same.
+    pub execution_id: String,
+    /// Which try of this executor it is, from 1.
+    pub attempt: u32,
+    /// The contract as it was given.
+    pub contract: Arc<Value>,
+    pub by: StepBy,
+    pub timeout_ms: u64,
+    pub work: StepWork,
+}
+
+/// Who does it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepBy {
+    /// An executor by its name. A name such as `judge:provider/model` is a judge of this node, for
+    /// verdicts under `vp.semantic.v1`.
+    Executor { name: String, profile: String },
+    /// This node, for verdicts that need nobody else.
+    Node,
+}
+
+#[derive(Debug, Clone)]
+pub enum StepWork {
+    Propose {
+        seed_bundle: Option<Value>,
+    },
+    Verify {
+        /// With the identifiers of its proposal.
+        candidate: Box<Candidate>,
+        proposed_at: Timestamp,
+        /// Who proposed it.
+        producer: String,
+        /// Other answers to the same task, for a policy that compares: their identifiers and
+        /// outputs.
+        others: Vec<(String, Value)>,
+        /// Whether its references are fetched and checked.
+        fetch_evidence: bool,
+    },
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepDone {
+    /// `None` where no round was opened, because the executor cannot take the step.
+    pub round_id: Option<RoundId>,
+    pub receipt_id: Option<String>,
+    /// As the round names it: the executor, `builtin:policies` or a provider of judges.
+    pub executor: String,
+    /// What the executor shares with others, such as a model.
+    pub independence: String,
+    /// Probability that it is right, as assumed or measured beforehand.
+    pub reliability: f64,
+    pub outcome: StepOutcome,
+    pub latency_ms: u64,
+    pub cost_micros: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepOutcome {
+    Candidate(Candidate),
+    Verdict(StepVerdict),
+    /// Neither, for the reason given; never a verdict.
+    Failed {
+        /// A word: that of a failure, or that of an error.
+        code: &'static str,
+        detail: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepVerdict {
+    pub status: Status,
+    /// Confidence in the verdict, from 0 to 1.
+    pub score: f64,
+    pub reason_codes: Vec<u16>,
+    /// Digest of what the verifier answered, without what this node found out about evidence.
+    pub result_hash: String,
+    pub notes: Vec<String>,
+}
+
+impl Engine {
+    /// Makes one step of a task, as a round with one seat: opened, paid, signed, recorded and
+    /// counted like any other. Dropping the future calls the round off.
+    ///
+    /// What the executor cannot do or does wrong is the outcome. An error is what this node cannot
+    /// do: the account is suspended or has no credit, the node is full or about to end.
+    pub async fn step_run(
+        &self,
+        caller: &Caller,
+        order: StepOrder,
+    ) -> Result<StepDone, EngineError> {
+        let job = match job::job(&order) {
+            Ok(job) => job,
+            Err(error) => return answer::refused(&order, error),
+        };
+        let start = Start {
+            caller: caller.clone(),
+            job,
+            watcher: Watcher::nobody(),
+            once: None,
+            run: None,
+        };
+        let begun = match self.begin(start).await {
+            Ok(begun) => begun,
+            Err(error) => return answer::refused(&order, error),
+        };
+        let open = &begun.round.open;
+        let _call_off =
+            CallOff { engine: self.clone(), account: open.account.clone(), round: open.id.clone() };
+        let round = begun.ended().await?;
+        answer::read(&order, round)
+    }
+}
+
+/// Calls a round off whose step nobody waits for any more. One that has ended is not on the list.
+struct CallOff {
+    engine: Engine,
+    account: AccountId,
+    round: RoundId,
+}
+
+impl Drop for CallOff {
+    fn drop(&mut self) {
+        if let Some(running) = self.engine.inner.under_way.find(&self.account, &self.round) {
+            running.stop(Stop::Caller);
+        }
+    }
+}

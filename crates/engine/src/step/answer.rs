@@ -1,0 +1,147 @@
+//! What the one answer of a step's round amounts to.
+
+use jurat_core::{
+    candidate::Candidate,
+    canonical::digest_json,
+    policy::Status,
+    replica::{Answer, Failure, FailureCode, Label, Replica, Said},
+    round::{Closing, Ending, Round},
+    select::SelectError,
+    session::BUILTIN_LANE,
+};
+use serde_json::json;
+
+use super::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork};
+use crate::EngineError;
+
+pub(super) fn read(order: &StepOrder, round: Round) -> Result<StepDone, EngineError> {
+    let Some(closing) = round.closing else {
+        return Err(EngineError::Bug("the round of a step has not ended"));
+    };
+    let Closing { ending, replicas, receipt_id, .. } = closing;
+    let [replica] = <[Replica; 1]>::try_from(replicas)
+        .map_err(|_| EngineError::Bug("the round of a step has not one seat"))?;
+    let Replica { executor, independence, reliability, latency_ms, cost_micros, answer, .. } =
+        replica;
+    let policy_hash = &round.open.policy_hash;
+    let outcome = match (ending, answer) {
+        (Ending::Closed, answer) => outcome(order, policy_hash, &executor, answer),
+        // What was said before the round was stopped decides nothing.
+        (Ending::Expired | Ending::Cancelled, answer) => {
+            let failure = answer.failure().cloned().unwrap_or_else(|| {
+                Failure::new(FailureCode::Cancelled, "the round was stopped before it was closed")
+            });
+            failed(failure)
+        }
+    };
+    Ok(StepDone {
+        round_id: Some(round.open.id),
+        receipt_id: Some(receipt_id),
+        executor,
+        independence: independence.to_string(),
+        reliability,
+        outcome,
+        latency_ms,
+        cost_micros,
+    })
+}
+
+/// A step that no round was opened for. What this node cannot do is an error.
+pub(super) fn refused(order: &StepOrder, error: EngineError) -> Result<StepDone, EngineError> {
+    let is_outcome = matches!(
+        error,
+        EngineError::Select(_)
+            | EngineError::Policy(_)
+            | EngineError::Schema(_)
+            | EngineError::TooMuchWork(_)
+            | EngineError::NotSupported { .. }
+    );
+    if !is_outcome {
+        return Err(error);
+    }
+    let detail = if let EngineError::Select(SelectError::Unavailable { problems, .. }) = &error {
+        problems.iter().map(|it| it.problem.as_str()).collect::<Vec<_>>().join("; ")
+    } else {
+        error.to_string()
+    };
+    let executor = match &order.by {
+        StepBy::Executor { name, .. } => name.clone(),
+        StepBy::Node => BUILTIN_LANE.to_owned(),
+    };
+    Ok(StepDone {
+        round_id: None,
+        receipt_id: None,
+        independence: executor.clone(),
+        executor,
+        reliability: 0.0,
+        outcome: StepOutcome::Failed { code: error.code().as_str(), detail },
+        latency_ms: 0,
+        cost_micros: 0,
+    })
+}
+
+fn outcome(order: &StepOrder, policy_hash: &str, executor: &str, answer: Answer) -> StepOutcome {
+    let (label, said) = match answer {
+        Answer::Vote(vote) => (vote.label, vote.said),
+        Answer::Abstained { label, said } => (label, said),
+        Answer::Nothing { failure, .. } => return failed(failure),
+    };
+    match &order.work {
+        StepWork::Propose { .. } => proposed(order, said),
+        StepWork::Verify { candidate, .. } => {
+            verdict((candidate, policy_hash, executor), label, said)
+        }
+    }
+}
+
+fn proposed(order: &StepOrder, said: Said) -> StepOutcome {
+    let Some(output) = said.output else {
+        return failed(Failure::new(FailureCode::Internal, "the proposal has no output"));
+    };
+    StepOutcome::Candidate(Candidate {
+        candidate_id: format!("cand-{}", order.execution_id),
+        execution_id: order.execution_id.clone(),
+        output,
+        evidence: said.evidence,
+    })
+}
+
+fn verdict(
+    (candidate, policy_hash, executor): (&Candidate, &str, &str),
+    label: Label,
+    said: Said,
+) -> StepOutcome {
+    let status = match label {
+        Label::Valid => Status::Passed,
+        Label::Invalid => Status::Failed,
+        Label::Retry | Label::NeedsSpec => Status::Inconclusive,
+        Label::True
+        | Label::False
+        | Label::Unsure
+        | Label::Ok
+        | Label::InvalidOutput
+        | Label::Timeout
+        | Label::Error
+        | Label::Cancelled => {
+            let detail = format!("`{label}` is no verdict on a candidate");
+            return failed(Failure::new(FailureCode::Internal, detail));
+        }
+    };
+    let score = said.score.unwrap_or(if status == Status::Inconclusive { 0.0 } else { 1.0 });
+    let result_hash = digest_json(&json!({
+        "candidate_id": candidate.candidate_id,
+        "execution_id": candidate.execution_id,
+        "policy_hash": policy_hash,
+        "verifier": executor,
+        "status": status.as_str(),
+        "score": score,
+        "reason_codes": said.reason_codes,
+        "verifier_result_hash": said.result_hash,
+    }));
+    let Said { reason_codes, notes, .. } = said;
+    StepOutcome::Verdict(StepVerdict { status, score, reason_codes, result_hash, notes })
+}
+
+fn failed(failure: Failure) -> StepOutcome {
+    StepOutcome::Failed { code: failure.code.as_str(), detail: failure.detail }
+}
