@@ -31,10 +31,14 @@ pub enum Scope {
     WorkflowsWrite,
     /// Change the account's handle, its teams and its invitations.
     AccountWrite,
+    /// Read the account's tasks and runs.
+    TasksRead,
+    /// Submit and cancel tasks and runs.
+    TasksWrite,
 }
 
 impl Scope {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Admin,
         Self::RoundsCreate,
         Self::RoundsRead,
@@ -47,10 +51,12 @@ impl Scope {
         Self::WorkflowsRead,
         Self::WorkflowsWrite,
         Self::AccountWrite,
+        Self::TasksRead,
+        Self::TasksWrite,
     ];
 
     /// What an account does with its own: the scopes of a key that an admin makes without a word.
-    pub const OWN: [Self; 10] = [
+    pub const OWN: [Self; 12] = [
         Self::RoundsCreate,
         Self::RoundsRead,
         Self::VerifiersRead,
@@ -61,6 +67,8 @@ impl Scope {
         Self::WorkflowsRead,
         Self::WorkflowsWrite,
         Self::AccountWrite,
+        Self::TasksRead,
+        Self::TasksWrite,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -77,6 +85,8 @@ impl Scope {
             Self::WorkflowsRead => "workflows:read",
             Self::WorkflowsWrite => "workflows:write",
             Self::AccountWrite => "account:write",
+            Self::TasksRead => "tasks:read",
+            Self::TasksWrite => "tasks:write",
         }
     }
 }

@@ -111,6 +111,32 @@ choices! {
     /// What a reply is to hold beyond the usual.
     Include() = text().enum_values(Some(["traces"])).description(Some("`traces` adds inline evidence to the replicas."));
 
+    /// The name of an executor.
+    ExecutorName() = text().pattern(Some(NAME)).description(Some("The name of an executor."));
+
+    /// What a task is about.
+    TaskInputs() = of("What the task is about; executors get it as `inputs`.")
+        .item(object())
+        .item(text())
+        .item(ArrayBuilder::new().items(RefOr::T(empty())))
+        .item(ObjectBuilder::new().schema_type(Type::Number))
+        .item(ObjectBuilder::new().schema_type(Type::Boolean));
+
+    /// How work on a task is given out.
+    AssignmentMode() = text().enum_values(Some(["CLAIM", "open"])).description(Some("Executors claim the work; both words mean the same."));
+
+    /// Whether a task goes on after its decision.
+    TaskMode() = text().enum_values(Some(["ONE_SHOT", "CONTINUOUS"])).description(Some("Whether the task ends with its decision, or goes on with the next epoch. `CONTINUOUS` needs the budget mode `EPOCH_RENEW`."));
+
+    /// For how long a budget lasts.
+    BudgetMode() = text().enum_values(Some(["LIFETIME", "EPOCH_RENEW"])).description(Some("Whether the budget is for the whole task, or for each epoch."));
+
+    /// How feedback is allowed.
+    FeedbackMode() = text().enum_values(Some(["CAPABILITY"])).description(Some("By whoever has the key."));
+
+    /// What must be so.
+    Always() = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).description(Some("Must be true."));
+
     /// A JSON Schema.
     JsonSchema() = of("A JSON Schema, draft 2020-12 unless `$schema` names another.")
         .item(object())

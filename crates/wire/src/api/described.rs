@@ -26,6 +26,7 @@ use super::{
     },
     people::{self, HandleRequest},
     sessions::{self, AddSessionRequest},
+    tasks::{self, CancelTaskRequest, TaskContractBody, TaskOrder},
     teams::{self, AddMemberRequest, TransferTeamRequest},
     templates::{
         self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
@@ -37,7 +38,7 @@ use super::{
     verifiers::{self, DeployVerifierRequest},
     workflows::{self, SearchWorkflowsRequest},
 };
-use crate::problem::Problem;
+use crate::{executor::TaskContract, problem::Problem};
 
 thread_local! {
     /// The paths of all fields that decoders of this thread have looked at.
@@ -103,6 +104,7 @@ fn cases() -> Vec<Case> {
     cases.extend(of_templates());
     cases.extend(of_tools());
     cases.extend(of_workflows());
+    cases.extend(of_tasks());
     cases
 }
 
@@ -255,6 +257,23 @@ fn of_the_registry() -> [Case; 2] {
 fn of_workflows() -> [Case; 1] {
     let search = |it: &Value| workflows::decode_search(it).map(drop);
     [case::<SearchWorkflowsRequest>(search, json!({ "query": "a" }), &[])]
+}
+
+fn of_tasks() -> [Case; 3] {
+    let mut contract = json!(TaskContract::sample("a", 1));
+    contract["acceptance"]["da_quorum_threshold"] = json!(1);
+    let order =
+        json!({ "contract": contract, "executors": ["a"], "verifiers": ["b"], "profile": "c" });
+    let submit = |it: &Value| tasks::decode_submit(it).map(drop);
+    [
+        case::<TaskContractBody>(submit, contract, &[]),
+        case::<TaskOrder>(submit, order, &[]),
+        case::<CancelTaskRequest>(
+            |it| tasks::decode_cancel(it).map(drop),
+            json!({ "reason": "a" }),
+            &[],
+        ),
+    ]
 }
 
 fn of_tools() -> [Case; 4] {
@@ -540,6 +559,9 @@ fn what_is_not_known_is_refused_or_ignored_by_both() {
             "consensus.surplus",
             "session.surplus",
             "model_settings.surplus",
+            "budget.surplus",
+            "acceptance.surplus",
+            "contract.surplus",
         ] {
             let (parent, _) = path.rsplit_once('.').unwrap_or(("", path));
             if !parent.is_empty() && case.whole.get(parent).is_none_or(|it| !it.is_object()) {

@@ -135,15 +135,17 @@ impl<'a> Fields<'a> {
 
     /// Names the first member that is not known.
     pub fn refuse_others(&self, known: &[&str]) -> Result<(), Problem> {
+        self.others(known).next().map_or(Ok(()), Err)
+    }
+
+    /// A problem for each member that is not known.
+    pub fn others(&self, known: &[&str]) -> impl Iterator<Item = Problem> + use<'_, 'a> {
         let known: BTreeSet<&str> = known.iter().copied().collect();
-        match self.members.keys().find(|name| !known.contains(name.as_str())) {
-            None => Ok(()),
-            Some(name) => {
-                let known: Vec<&str> = known.into_iter().collect();
-                let reason = format!("is not a known field; known are {}", known.join(", "));
-                Err(self.wrong(name, &reason))
-            }
-        }
+        let all = known.iter().copied().collect::<Vec<&str>>().join(", ");
+        let reason = format!("is not a known field; known are {all}");
+        let others: Vec<&String> =
+            self.members.keys().filter(|name| !known.contains(name.as_str())).collect();
+        others.into_iter().map(move |name| self.wrong(&short(name), &reason))
     }
 
     /// A word of a fixed set.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    caller, code, consensus, job, ledger, replica, round, run, session, team, template, verifier,
-    workflow,
+    caller, code, consensus, job, ledger, replica, round, run, session, task, team, template,
+    verifier, workflow,
 };
 use serde::{Serialize, Serializer};
 use utoipa::{
@@ -63,6 +63,11 @@ described! {
     RunPurpose, run::Purpose, "What a run is for.";
     SafetyStatus, template::SafetyStatus, "What the screen found.";
     Scope, caller::Scope, "What a key may do.";
+    TaskAggregation, task::Aggregation, "How verdicts on a candidate become a decision; `QUORUM` when left out.";
+    TaskState, task::Phase, "How far a task has come.";
+    CandidateStanding, task::Standing, "How a candidate stands.";
+    ClaimRole, task::Role, "What somebody claims to do.";
+    VoteForfeit, task::Forfeit, "Why a vote does not count.";
     TeamRole, team::TeamRole, "What somebody is in a team.";
     FileKind, workflow::ContentKind, "Whether a file reads as text.";
     WhoseWorkflows, workflow::Whose, "Whose workflows: the caller's own, those that others share, or both.";

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use jurat_core::policy;
+use jurat_core::{policy, task::Aggregation};
 
 use super::PolicyBinding;
 
@@ -122,8 +122,12 @@ pub struct Acceptance {
     pub verifier_policy: PolicyBinding,
     pub vote: Vote,
     pub settlement: Settlement,
-    #[serde(default = "one")]
-    pub da_quorum_threshold: u32,
+    /// How many verifiers must have found each piece of evidence; left out, nothing is fetched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub da_quorum_threshold: Option<u32>,
+    /// How verdicts become a decision. An addition of Jurat; left out, the quorum alone decides.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "aggregation")]
+    pub aggregation: Option<Aggregation>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,6 +207,31 @@ impl TaskContract {
             evidence_policy: EvidencePolicy::standard(),
         }
     }
+
+    /// A contract to begin with: quorum 1, judged by its schema alone, for ten minutes.
+    pub fn sample(task_id: &str, now_ms: u64) -> Self {
+        let mut sample = Self::for_job(JobContract {
+            task_id: task_id.to_owned(),
+            task_type: "swarm".to_owned(),
+            inputs: json!({ "prompt": "hello" }),
+            output_schema: json!({
+                "type": "object",
+                "required": ["answer"],
+                "properties": {
+                    "answer": { "type": "string" },
+                    "confidence": { "type": "number" },
+                    "check_summary": { "type": "string" },
+                },
+            }),
+            timeout_ms: 120_000,
+            max_steps: 10,
+            policy: policy::PolicyBinding::new(policy::SCHEMA_ONLY, json!({})),
+            expiry_ms: now_ms.saturating_add(600_000),
+        });
+        sample.acceptance.da_quorum_threshold = None;
+        sample.acceptance.aggregation = Some(Aggregation::Quorum);
+        sample
+    }
 }
 
 impl Budget {
@@ -252,7 +281,8 @@ impl Acceptance {
                     authority_pubkey: "ed25519:placeholder".to_owned(),
                 },
             },
-            da_quorum_threshold: 1,
+            da_quorum_threshold: Some(1),
+            aggregation: None,
         }
     }
 }
@@ -270,6 +300,33 @@ impl EvidencePolicy {
     }
 }
 
+/// The aggregation by its word.
+mod aggregation {
+    use jurat_core::task::Aggregation;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(
+        word: &Option<Aggregation>,
+        writer: S,
+    ) -> Result<S::Ok, S::Error> {
+        word.map(Aggregation::as_str).serialize(writer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        reader: D,
+    ) -> Result<Option<Aggregation>, D::Error> {
+        let word = Option::<String>::deserialize(reader)?;
+        let read = |word: String| {
+            word.parse().map_err(|()| {
+                let known: Vec<&str> = Aggregation::ALL.iter().map(|it| it.as_str()).collect();
+                D::Error::custom(format!("must be one of {}", known.join(", ")))
+            })
+        };
+        word.map(read).transpose()
+    }
+}
+
 /// Fills what the `task_contract` of an execute request leaves out.
 ///
 /// Nothing is filled when there is no contract, or where a member has the wrong type: the decoder
@@ -283,13 +340,13 @@ pub(super) fn complete(request: &mut Value) {
             given.insert(name.to_owned(), value.clone());
         }
     }
-    if let Ok(Value::Object(sample)) = serde_json::to_value(sample()) {
+    if let Ok(Value::Object(sample)) = serde_json::to_value(form()) {
         fill(&mut given, sample);
     }
     request.insert("task_contract".to_owned(), Value::Object(given));
 }
 
-fn sample() -> TaskContract {
+fn form() -> TaskContract {
     TaskContract::for_job(JobContract {
         task_id: String::new(),
         task_type: String::new(),
@@ -329,10 +386,6 @@ fn one_shot() -> String {
 
 fn lifetime() -> String {
     "LIFETIME".to_owned()
-}
-
-const fn one() -> u32 {
-    1
 }
 
 const fn snippet_bytes() -> u64 {

@@ -3,3 +3,4 @@
 
 mod executor;
 mod strict;
+mod tasks;

@@ -1,0 +1,125 @@
+//! Collects what is wrong with a long document, so that its author hears of all of it at once.
+
+use std::ops::RangeInclusive;
+
+use jurat_core::code::Code;
+use serde_json::json;
+
+use super::fields::Fields;
+use crate::problem::Problem;
+
+/// How many faults are told.
+const MOST: usize = 20;
+/// How many of them stand in the sentence.
+const SAID: usize = 5;
+
+#[derive(Debug, Default)]
+pub(super) struct Faults(Vec<Problem>);
+
+impl Faults {
+    pub(super) fn add(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// What was read; a fault is noted, and the reading goes on.
+    pub(super) fn take<T>(&mut self, read: Result<T, Problem>) -> Option<T> {
+        read.map_err(|problem| self.add(problem)).ok()
+    }
+
+    /// An object that must be there, with no members but these.
+    pub(super) fn section<'a>(
+        &mut self,
+        parent: &Fields<'a>,
+        name: &str,
+        known: &[&str],
+    ) -> Option<Fields<'a>> {
+        let Some(section) = self.take(parent.object(name))? else {
+            self.add(parent.wrong(name, "is required"));
+            return None;
+        };
+        self.0.extend(section.others(known));
+        Some(section)
+    }
+
+    /// The same, which may be left out. One that is wrong reads like that too, and is noted.
+    pub(super) fn optional<'a>(
+        &mut self,
+        parent: &Fields<'a>,
+        name: &str,
+        known: &[&str],
+    ) -> Option<Fields<'a>> {
+        let section = self.take(parent.object(name)).flatten()?;
+        self.0.extend(section.others(known));
+        Some(section)
+    }
+
+    pub(super) fn whole(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &str,
+        range: RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let (least, most) = range.into_inner();
+        let read = fields.whole(name, least, most);
+        let read = if least == most {
+            read.map_err(|_| fields.wrong(name, &format!("must be {least}")))
+        } else {
+            read
+        };
+        let read = read.and_then(|it| it.ok_or_else(|| fields.wrong(name, "is required")));
+        self.take(read)
+    }
+
+    pub(super) fn count(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &str,
+        range: RangeInclusive<u32>,
+    ) -> Option<u32> {
+        let range = u64::from(*range.start())..=u64::from(*range.end());
+        self.whole(fields, name, range).and_then(|it| u32::try_from(it).ok())
+    }
+
+    /// A number that has a usual value.
+    pub(super) fn whole_or(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &str,
+        (range, usual): (RangeInclusive<u64>, u64),
+    ) -> Option<u64> {
+        self.take(fields.whole(name, *range.start(), *range.end())).map(|it| it.unwrap_or(usual))
+    }
+
+    pub(super) fn count_or(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &str,
+        (range, usual): (RangeInclusive<u32>, u32),
+    ) -> Option<u32> {
+        let range = u64::from(*range.start())..=u64::from(*range.end());
+        let read = self.whole_or(fields, name, (range, u64::from(usual)));
+        read.and_then(|it| u32::try_from(it).ok())
+    }
+
+    /// The problem that tells of all faults; nothing when there are none.
+    pub(super) fn problem(self, code: Code) -> Option<Problem> {
+        let Self(faults) = self;
+        let first = faults.first()?.clone();
+        if faults.len() == 1 {
+            return Some(first);
+        }
+        let said: Vec<&str> = faults.iter().take(SAID).map(|it| it.detail.as_str()).collect();
+        let rest = if SAID < faults.len() { "; and more" } else { "" };
+        let detail = format!("{} fields are wrong: {}{rest}", faults.len(), said.join("; "));
+        let errors: Vec<_> = faults
+            .iter()
+            .take(MOST)
+            .map(|it| json!({ "field": it.field, "reason": it.detail }))
+            .collect();
+        let problem = Problem::new(code, detail).with("errors", json!(errors));
+        Some(match first.field {
+            Some(field) => problem.at(field),
+            None => problem,
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! The resource `/v1/tasks`.
+
+mod contract;
+mod described;
+mod request;
+
+pub use self::{
+    described::{SubmitTask, TaskContractBody, TaskOrder},
+    request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit},
+};

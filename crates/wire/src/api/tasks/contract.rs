@@ -1,0 +1,421 @@
+//! Reads the contract of a task, member by member, and says all that is wrong with it.
+
+use jurat_core::policy::policy_hash;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{faults::Faults, fields::Fields},
+    executor::{
+        Acceptance, Assignment, BadPenalty, Budget, Claim, DiminishingReturns, EvidencePolicy,
+        Explore, ExploreStop, Feedback, Finalize, MaxConcurrency, PolicyBinding, Settlement,
+        TaskContract, Verify, Vote,
+    },
+};
+
+/// The most of anything that is counted.
+const MOST: u32 = 64;
+const MOST_STEPS: u32 = 100_000;
+const MOST_COST: u64 = 1_000_000_000_000;
+/// A year.
+const MOST_MS: u64 = 31_536_000_000;
+/// Leases and reveals: from a tenth of a second to a day.
+const SPAN_MS: std::ops::RangeInclusive<u64> = 100..=86_400_000;
+/// The end of the year 9999.
+const LAST_MS: u64 = 253_402_300_799_999;
+const MOST_PENALTY: i64 = 1_000_000;
+const EVIDENCE_BYTES: u64 = 65_536;
+const MIMES: [&str; 4] = ["application/json", "text/plain", "text/markdown", "text/csv"];
+const MOST_MIMES: usize = 32;
+const LONGEST_NAME: usize = 128;
+const LONGEST_VERSION: usize = 64;
+
+const KNOWN: &[&str] = &[
+    "protocol_version",
+    "task_id",
+    "task_type",
+    "inputs",
+    "output_schema",
+    "budget",
+    "assignment",
+    "acceptance",
+    "task_mode",
+    "expiry_ms",
+    "evidence_policy",
+];
+
+/// The contract; `None` when something is wrong, which the faults then tell.
+pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskContract> {
+    for other in fields.others(KNOWN) {
+        faults.add(other);
+    }
+    let protocol_version = name(fields, faults, ("protocol_version", LONGEST_VERSION));
+    let task_id = faults.take(task_id(fields));
+    let task_type = name(fields, faults, ("task_type", LONGEST_NAME));
+    let inputs = fields.get("inputs").cloned();
+    if inputs.is_none() {
+        faults.add(fields.wrong("inputs", "is required; use {} for none"));
+    }
+    let output_schema = object(fields, faults, "output_schema");
+    let budget = budget(fields, faults);
+    let assignment = assignment(fields, faults);
+    let acceptance = acceptance(fields, faults);
+    let task_mode = word(fields, faults, ("task_mode", &["ONE_SHOT", "CONTINUOUS"]));
+    let expiry_ms = faults.whole(fields, "expiry_ms", 1..=LAST_MS);
+    let evidence_policy = evidence_policy(fields, faults);
+    let contract = TaskContract {
+        protocol_version: protocol_version?,
+        task_id: task_id?,
+        task_type: task_type?,
+        inputs: inputs?,
+        output_schema: output_schema?,
+        budget: budget?,
+        assignment: assignment?,
+        acceptance: acceptance?,
+        task_mode: task_mode?,
+        expiry_ms: expiry_ms?,
+        evidence_policy: evidence_policy?,
+    };
+    contradictions(&contract, fields, faults);
+    Some(contract)
+}
+
+/// Where two members cannot both hold.
+fn contradictions(contract: &TaskContract, fields: &Fields<'_>, faults: &mut Faults) {
+    let Budget { time_ms, cost_units, reuse_verify_time_ms, reuse_verify_cost_units, .. } =
+        contract.budget;
+    if time_ms < reuse_verify_time_ms {
+        let reason = "contradicts `budget.time_ms`: it must not be more";
+        faults.add(fields.wrong("budget.reuse_verify_time_ms", reason));
+    }
+    if cost_units < reuse_verify_cost_units {
+        let reason = "contradicts `budget.cost_units`: it must not be more";
+        faults.add(fields.wrong("budget.reuse_verify_cost_units", reason));
+    }
+    if contract.task_mode == "CONTINUOUS" && contract.budget.mode != "EPOCH_RENEW" {
+        let reason = "contradicts `task_mode`: CONTINUOUS needs EPOCH_RENEW";
+        faults.add(fields.wrong("budget.mode", reason));
+    }
+}
+
+fn task_id(fields: &Fields<'_>) -> Result<String, crate::problem::Problem> {
+    let id = fields.required_text("task_id")?;
+    let is_name = |symbol: char| symbol.is_ascii_alphanumeric() || "-_.:".contains(symbol);
+    if id.len() <= LONGEST_NAME && id.chars().all(is_name) {
+        return Ok(id.to_owned());
+    }
+    Err(fields.wrong("task_id", "must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`"))
+}
+
+/// A text that must be there, not blank, and not too long.
+fn name(fields: &Fields<'_>, faults: &mut Faults, (name, most): (&str, usize)) -> Option<String> {
+    let text = faults.take(fields.required_text(name))?;
+    bounded(fields, faults, (name, text, most))
+}
+
+fn bounded(
+    fields: &Fields<'_>,
+    faults: &mut Faults,
+    (name, text, most): (&str, &str, usize),
+) -> Option<String> {
+    if text.chars().count() <= most {
+        return Some(text.to_owned());
+    }
+    faults.add(fields.wrong(name, &format!("must have {most} characters at the most")));
+    None
+}
+
+/// A word of a set; the first one when it is left out.
+fn word(
+    fields: &Fields<'_>,
+    faults: &mut Faults,
+    (name, known): (&str, &[&str]),
+) -> Option<String> {
+    let Some(text) = faults.take(fields.text(name))? else {
+        return known.first().map(|it| (*it).to_owned());
+    };
+    if known.contains(&text) {
+        return Some(text.to_owned());
+    }
+    faults.add(fields.wrong(name, &format!("must be {}", known.join(" or "))));
+    None
+}
+
+fn object(fields: &Fields<'_>, faults: &mut Faults, name: &str) -> Option<Value> {
+    match fields.get(name) {
+        Some(value @ Value::Object(_)) => Some(value.clone()),
+        Some(_) => {
+            faults.add(fields.wrong(name, "must be an object"));
+            None
+        }
+        None => {
+            faults.add(fields.wrong(name, "is required; use {} for none"));
+            None
+        }
+    }
+}
+
+fn budget(parent: &Fields<'_>, faults: &mut Faults) -> Option<Budget> {
+    let known = [
+        "time_ms",
+        "max_steps",
+        "cost_units",
+        "mode",
+        "explore_cost_units",
+        "verify_cost_units",
+        "finalize_cost_units",
+        "reuse_verify_time_ms",
+        "reuse_verify_cost_units",
+        "reuse_max_attempts",
+    ];
+    let fields = &faults.section(parent, "budget", &known)?;
+    let time_ms = faults.whole(fields, "time_ms", 1..=MOST_MS);
+    let max_steps = faults.count(fields, "max_steps", 1..=MOST_STEPS);
+    let cost_units = faults.whole(fields, "cost_units", 1..=MOST_COST);
+    let mode = word(fields, faults, ("mode", &["LIFETIME", "EPOCH_RENEW"]));
+    let explore_cost_units = faults.whole(fields, "explore_cost_units", 1..=MOST_COST);
+    let verify_cost_units = faults.whole(fields, "verify_cost_units", 1..=MOST_COST);
+    let finalize_cost_units = faults.whole(fields, "finalize_cost_units", 1..=MOST_COST);
+    let reuse_verify_time_ms = faults.whole(fields, "reuse_verify_time_ms", 0..=MOST_MS);
+    let reuse_verify_cost_units = faults.whole(fields, "reuse_verify_cost_units", 0..=MOST_COST);
+    let reuse_max_attempts = faults.count(fields, "reuse_max_attempts", 1..=MOST);
+    Some(Budget {
+        time_ms: time_ms?,
+        max_steps: max_steps?,
+        cost_units: cost_units?,
+        mode: mode?,
+        explore_cost_units: explore_cost_units?,
+        verify_cost_units: verify_cost_units?,
+        finalize_cost_units: finalize_cost_units?,
+        reuse_verify_time_ms: reuse_verify_time_ms?,
+        reuse_verify_cost_units: reuse_verify_cost_units?,
+        reuse_max_attempts: reuse_max_attempts?,
+    })
+}
+
+fn assignment(parent: &Fields<'_>, faults: &mut Faults) -> Option<Assignment> {
+    let known = ["mode", "claim", "explore", "verify", "finalize"];
+    let fields = &faults.section(parent, "assignment", &known)?;
+    let is_mode = match faults.take(fields.required_text("mode")) {
+        Some("CLAIM" | "open") => true,
+        Some(_) => {
+            faults.add(fields.wrong("mode", "must be CLAIM; `open` means the same"));
+            false
+        }
+        None => false,
+    };
+    let claim = claim(fields, faults);
+    let explore = explore(fields, faults);
+    let verify = match faults.optional(fields, "verify", &["max_verifiers"]) {
+        None => Some(Verify::default()),
+        Some(it) => faults
+            .count_or(&it, "max_verifiers", (1..=MOST, 1))
+            .map(|max_verifiers| Verify { max_verifiers }),
+    };
+    let finalize = match faults.optional(fields, "finalize", &["max_finalizers"]) {
+        None => Some(Finalize::default()),
+        Some(it) => faults
+            .count_or(&it, "max_finalizers", (1..=MOST, 1))
+            .map(|max_finalizers| Finalize { max_finalizers }),
+    };
+    let mode = is_mode.then(|| "CLAIM".to_owned())?;
+    Some(Assignment {
+        mode,
+        claim: claim?,
+        explore: explore?,
+        verify: verify?,
+        finalize: finalize?,
+    })
+}
+
+fn claim(parent: &Fields<'_>, faults: &mut Faults) -> Option<Claim> {
+    let fields = &faults.section(parent, "claim", &["lease_ms", "max_concurrency"])?;
+    let lease_ms = faults.whole(fields, "lease_ms", SPAN_MS);
+    let at_once = faults.section(fields, "max_concurrency", &["propose", "verify"])?;
+    let propose = faults.count(&at_once, "propose", 1..=MOST);
+    let verify = faults.count(&at_once, "verify", 1..=MOST);
+    let max_concurrency = MaxConcurrency { propose: propose?, verify: verify? };
+    Some(Claim { lease_ms: lease_ms?, max_concurrency })
+}
+
+fn explore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Explore> {
+    let known = ["max_proposers", "topk", "stop"];
+    let Some(fields) = faults.optional(parent, "explore", &known) else {
+        return Some(Explore::default());
+    };
+    let max_proposers = faults.count_or(&fields, "max_proposers", (1..=MOST, 1));
+    let topk = faults.count_or(&fields, "topk", (1..=MOST, 3));
+    let stop = match faults.optional(&fields, "stop", &["no_new_evidence_rounds"]) {
+        None => Some(ExploreStop::default()),
+        Some(stop) => faults
+            .count_or(&stop, "no_new_evidence_rounds", (1..=MOST, 3))
+            .map(|no_new_evidence_rounds| ExploreStop { no_new_evidence_rounds }),
+    };
+    Some(Explore { max_proposers: max_proposers?, topk: topk?, stop: stop? })
+}
+
+fn acceptance(parent: &Fields<'_>, faults: &mut Faults) -> Option<Acceptance> {
+    let known = [
+        "quorum_threshold",
+        "verifier_policy",
+        "vote",
+        "settlement",
+        "da_quorum_threshold",
+        "aggregation",
+    ];
+    let fields = &faults.section(parent, "acceptance", &known)?;
+    let quorum_threshold = faults.count(fields, "quorum_threshold", 1..=MOST);
+    let verifier_policy = verifier_policy(fields, faults);
+    let vote = vote(fields, faults);
+    let settlement = settlement(fields, faults);
+    let da = faults.take(fields.whole("da_quorum_threshold", 1, u64::from(MOST)));
+    let known = ["QUORUM", "CONFIDENCE_WEIGHTED", "REPUTATION_WEIGHTED"];
+    let aggregation = faults.take(fields.word("aggregation", &known));
+    Some(Acceptance {
+        quorum_threshold: quorum_threshold?,
+        verifier_policy: verifier_policy?,
+        vote: vote?,
+        settlement: settlement?,
+        da_quorum_threshold: da?.and_then(|it| u32::try_from(it).ok()),
+        aggregation: aggregation?,
+    })
+}
+
+fn verifier_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<PolicyBinding> {
+    let known = ["policy_id", "policy_version", "policy_hash", "policy_params"];
+    let fields = &faults.section(parent, "verifier_policy", &known)?;
+    let policy_id = name(fields, faults, ("policy_id", LONGEST_NAME));
+    let policy_version = match fields.get("policy_version") {
+        None => Some("1".to_owned()),
+        Some(_) => name(fields, faults, ("policy_version", LONGEST_VERSION)),
+    };
+    let policy_params = match fields.get("policy_params") {
+        None => Some(json!({})),
+        Some(_) => object(fields, faults, "policy_params"),
+    };
+    let given = faults.take(fields.text("policy_hash"));
+    if given.flatten().is_some_and(|hash| !is_hash(hash)) {
+        let reason =
+            "must be `sha256:` and 64 hex digits, or these alone; left out, it is computed";
+        faults.add(fields.wrong("policy_hash", reason));
+        return None;
+    }
+    let (policy_id, policy_params) = (policy_id?, policy_params?);
+    let policy_hash = match given? {
+        Some(hash) => hash.to_owned(),
+        None => policy_hash(&policy_id, &policy_params),
+    };
+    Some(PolicyBinding { policy_id, policy_version: policy_version?, policy_hash, policy_params })
+}
+
+fn is_hash(text: &str) -> bool {
+    let digits = match text.get(..7) {
+        Some(prefix) if prefix.eq_ignore_ascii_case("sha256:") => text.get(7..).unwrap_or_default(),
+        _ => text,
+    };
+    is_hex(digits)
+}
+
+fn is_hex(digits: &str) -> bool {
+    digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+fn vote(parent: &Fields<'_>, faults: &mut Faults) -> Option<Vote> {
+    let fields = &faults.section(parent, "vote", &["commit_reveal", "reveal_deadline_ms"])?;
+    match faults.take(fields.flag("commit_reveal")) {
+        Some(Some(true)) | None => {}
+        Some(Some(false)) => {
+            let reason = "must be true: votes are always committed before they are revealed";
+            faults.add(fields.wrong("commit_reveal", reason));
+        }
+        Some(None) => faults.add(fields.wrong("commit_reveal", "is required, and must be true")),
+    }
+    let reveal_deadline_ms = faults.whole(fields, "reveal_deadline_ms", SPAN_MS)?;
+    Some(Vote { commit_reveal: true, reveal_deadline_ms })
+}
+
+fn settlement(parent: &Fields<'_>, faults: &mut Faults) -> Option<Settlement> {
+    let known =
+        ["window_ms", "implicit_weight", "implicit_diminishing_returns", "bad_penalty", "feedback"];
+    let fields = &faults.section(parent, "settlement", &known)?;
+    let window_ms = faults.whole(fields, "window_ms", 0..=MOST_MS);
+    let implicit_weight = number(fields, faults, ("implicit_weight", 0.0, 1.0));
+    let returns = faults.section(fields, "implicit_diminishing_returns", &["W", "K"]);
+    let returns = returns.and_then(|it| {
+        let w = faults.count(&it, "W", 0..=u32::MAX);
+        let k = faults.count(&it, "K", 1..=u32::MAX);
+        Some(DiminishingReturns { w: w?, k: k? })
+    });
+    let penalty = faults.section(fields, "bad_penalty", &["P"]);
+    let penalty = penalty.and_then(|it| {
+        let p = faults.whole(&it, "P", 0..=MOST_PENALTY.unsigned_abs())?;
+        i64::try_from(p).ok().map(|p| BadPenalty { p })
+    });
+    let feedback = feedback(fields, faults);
+    Some(Settlement {
+        window_ms: window_ms?,
+        implicit_weight: implicit_weight?,
+        implicit_diminishing_returns: returns?,
+        bad_penalty: penalty?,
+        feedback: feedback?,
+    })
+}
+
+fn number(
+    fields: &Fields<'_>,
+    faults: &mut Faults,
+    (name, least, most): (&str, f64, f64),
+) -> Option<f64> {
+    let problem = match fields.get(name) {
+        None => fields.wrong(name, "is required"),
+        Some(value) => match value.as_f64() {
+            Some(number) if (least..=most).contains(&number) => return Some(number),
+            _ => fields.wrong(name, &format!("must be a number from {least} to {most}")),
+        },
+    };
+    faults.add(problem);
+    None
+}
+
+fn feedback(parent: &Fields<'_>, faults: &mut Faults) -> Option<Feedback> {
+    let fields = &faults.section(parent, "feedback", &["mode", "authority_pubkey"])?;
+    let mode = faults.take(fields.required_text("mode"));
+    if mode.is_some_and(|mode| mode != "CAPABILITY") {
+        faults.add(fields.wrong("mode", "must be CAPABILITY"));
+    }
+    let key = faults.take(fields.required_text("authority_pubkey"))?;
+    let digits = key.strip_prefix("ed25519:").unwrap_or_default();
+    if digits != "placeholder" && !is_hex(digits) {
+        let reason = "must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody";
+        faults.add(fields.wrong("authority_pubkey", reason));
+    }
+    Some(Feedback { mode: mode?.to_owned(), authority_pubkey: key.to_owned() })
+}
+
+fn evidence_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<EvidencePolicy> {
+    let known = [
+        "max_inline_evidence_bytes",
+        "max_inline_media_bytes",
+        "inline_mime_allowlist",
+        "max_snippet_bytes",
+        "max_snippet_tokens",
+    ];
+    let fields = &faults.section(parent, "evidence_policy", &known)?;
+    let exactly = |it: u64| it..=it;
+    let inline = faults.whole(fields, "max_inline_evidence_bytes", exactly(EVIDENCE_BYTES));
+    let media = faults.whole(fields, "max_inline_media_bytes", exactly(0));
+    let mimes = faults.take(fields.texts("inline_mime_allowlist"));
+    let has_all = |it: &Vec<&str>| MIMES.iter().all(|mime| it.contains(mime));
+    if mimes.as_ref().is_some_and(|it| MOST_MIMES < it.len() || !has_all(it)) {
+        let reason = format!("must have {}, and at most {MOST_MIMES} in all", MIMES.join(", "));
+        faults.add(fields.wrong("inline_mime_allowlist", &reason));
+    }
+    let bytes = faults.whole_or(fields, "max_snippet_bytes", (1..=MOST_COST, 8_192));
+    let tokens = faults.whole_or(fields, "max_snippet_tokens", (1..=MOST_COST, 2_048));
+    Some(EvidencePolicy {
+        max_inline_evidence_bytes: inline?,
+        max_inline_media_bytes: media?,
+        inline_mime_allowlist: mimes?.into_iter().map(str::to_owned).collect(),
+        max_snippet_bytes: bytes?,
+        max_snippet_tokens: tokens?,
+    })
+}

@@ -1,0 +1,137 @@
+//! What is asked for with a task: submitting it, and calling it off.
+
+use std::collections::BTreeSet;
+
+use jurat_core::code::Code;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::contract;
+use crate::{
+    api::{
+        faults::Faults,
+        fields::{Fields, short},
+    },
+    executor::TaskContract,
+    problem::Problem,
+};
+
+/// How many executors a task may name.
+const MOST_NAMES: usize = 64;
+const LONGEST_PROFILE: usize = 128;
+const LONGEST_REASON: usize = 500;
+
+/// A task to submit, as it was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSubmission {
+    pub contract: TaskContract,
+    /// Who may work on it; empty for all that declare the task type.
+    pub executors: Vec<String>,
+    /// Who verifies; empty for those that may work on it.
+    pub verifiers: Vec<String>,
+    pub profile: Option<String>,
+}
+
+/// Reads a contract alone, or with who is to work on it.
+pub fn decode_submit(body: &Value) -> Result<TaskSubmission, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    let mut faults = Faults::default();
+    let read = if body.get("contract").is_some() {
+        order(&fields, &mut faults)
+    } else {
+        let contract = contract::decode(&fields, &mut faults);
+        contract.map(|contract| TaskSubmission {
+            contract,
+            executors: Vec::new(),
+            verifiers: Vec::new(),
+            profile: None,
+        })
+    };
+    match (faults.problem(Code::ValidationError), read) {
+        (None, Some(submission)) => Ok(submission),
+        (Some(problem), _) => Err(problem),
+        // A decoder that gives nothing has said why.
+        (None, None) => Err(Problem::new(Code::ValidationError, "the contract cannot be read")),
+    }
+}
+
+fn order(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskSubmission> {
+    for other in fields.others(&["contract", "executors", "verifiers", "profile"]) {
+        faults.add(other);
+    }
+    let contract = if let Some(contract) = faults.take(fields.object("contract"))? {
+        contract::decode(&contract, faults)
+    } else {
+        faults.add(fields.wrong("contract", "is required"));
+        None
+    };
+    let executors = faults.take(names(fields, "executors"));
+    let verifiers = faults.take(names(fields, "verifiers"));
+    let profile = faults.take(profile(fields));
+    Some(TaskSubmission {
+        contract: contract?,
+        executors: executors?,
+        verifiers: verifiers?,
+        profile: profile?,
+    })
+}
+
+fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
+    let names = fields.texts(name)?;
+    if MOST_NAMES < names.len() {
+        return Err(fields.wrong(name, &format!("must have {MOST_NAMES} names at the most")));
+    }
+    let mut seen = BTreeSet::new();
+    for it in &names {
+        if !is_name(it) {
+            let reason = format!("has `{}`, which is no name of an executor", short(it));
+            return Err(fields.wrong(name, &reason));
+        }
+        if !seen.insert(*it) {
+            return Err(fields.wrong(name, &format!("has `{it}` twice")));
+        }
+    }
+    Ok(names.into_iter().map(str::to_owned).collect())
+}
+
+fn is_name(text: &str) -> bool {
+    let is_first = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
+    text.len() <= 64
+        && text.starts_with(is_first)
+        && text.chars().all(|symbol| is_first(symbol) || matches!(symbol, '.' | '-'))
+}
+
+fn profile(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
+    if fields.get("profile").is_none() {
+        return Ok(None);
+    }
+    let profile = fields.required_text("profile")?;
+    if LONGEST_PROFILE < profile.chars().count() {
+        let reason = format!("must have {LONGEST_PROFILE} characters at the most");
+        return Err(fields.wrong("profile", &reason));
+    }
+    Ok(Some(profile.to_owned()))
+}
+
+/// Why a task is called off.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelTaskRequest {
+    /// Kept with the task.
+    #[schema(pattern = r"\S", max_length = 500)]
+    pub reason: Option<String>,
+}
+
+pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    fields.refuse_others(&["reason"])?;
+    if fields.get("reason").is_none() {
+        return Ok(None);
+    }
+    let reason = fields.required_text("reason")?;
+    if LONGEST_REASON < reason.chars().count() {
+        let longest = format!("must have {LONGEST_REASON} characters at the most");
+        return Err(fields.wrong("reason", &longest));
+    }
+    Ok(Some(reason.to_owned()))
+}
