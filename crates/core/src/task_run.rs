@@ -18,8 +18,8 @@ pub use self::{
     document::counts,
     next::{AfterRun, AfterStep, Explored, Signal, after_run, after_step},
     run::{
-        Conclusion, Run, RunCommand, RunEvent, RunEventKind, RunRefusal, Step, StepLease,
-        StepOutcome,
+        Conclusion, Run, RunCommand, RunEvent, RunEventKind, RunRefusal, RunSummary, Step,
+        StepLease, StepOutcome,
     },
     spec::{
         AgentSpec, AggregationSpec, ConfidenceFields, MissingReputation, NullPolicy, NullStep,

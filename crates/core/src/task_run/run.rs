@@ -1,12 +1,15 @@
 //! A run as it stands, and what becomes of it when something happens.
 
-use std::{collections::BTreeSet, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+};
 
 use serde_json::{Value, json};
 
 use super::{
     AfterRun, AfterStep, AgentSpec, Explored, RunSpec, RunStatus, Said, Signal, StepStatus,
-    after_run, after_step, document,
+    after_run, after_step, counts, document,
 };
 use crate::{job::words, time::Timestamp};
 
@@ -67,8 +70,27 @@ pub struct Run {
     /// What came of it, when it is over.
     pub result: Option<Value>,
     pub error: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// When the first step was taken.
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
+}
+
+/// A line of a list of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    pub run_id: String,
+    pub task_type: String,
+    pub status: RunStatus,
+    pub iteration: u32,
+    pub error: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    /// How many steps are how far.
+    pub counts: BTreeMap<StepStatus, u32>,
 }
 
 /// What one agent does in this iteration.
@@ -176,8 +198,26 @@ impl Run {
             steps,
             result: None,
             error: None,
+            created_at: now,
+            updated_at: now,
             started_at: None,
             finished_at: None,
+        }
+    }
+
+    /// What a list shows of it.
+    pub fn summary(&self) -> RunSummary {
+        RunSummary {
+            run_id: self.spec.run_id.clone(),
+            task_type: self.spec.task_type.clone(),
+            status: self.status,
+            iteration: self.iteration,
+            error: self.error.clone(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            counts: counts(self.steps.iter().map(|step| step.status)),
         }
     }
 
@@ -200,14 +240,18 @@ impl Run {
         command: RunCommand,
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, RunRefusal> {
-        match command {
+        let events = match command {
             RunCommand::Kickoff => self.kickoff(now),
             RunCommand::StepEnded { agent_id, token, outcome } => {
                 self.step_ended((&agent_id, &token), outcome, now)
             }
             RunCommand::Cancel { reason } => self.cancel(reason, now),
             RunCommand::Retry => self.retry(now),
+        }?;
+        if !events.is_empty() {
+            self.updated_at = now;
         }
+        Ok(events)
     }
 
     fn kickoff(&mut self, now: Timestamp) -> Result<Vec<RunEvent>, RunRefusal> {

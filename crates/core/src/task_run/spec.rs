@@ -275,7 +275,7 @@ impl AgentSpec {
 impl AggregationSpec {
     fn check(&self, agents: usize, errors: &mut Errors) {
         let quorum = usize::try_from(self.quorum.unwrap_or(0)).unwrap_or(usize::MAX);
-        let reachable = format!("cannot be reached by {agents} agents");
+        let reachable = format!("contradicts `agents`: {agents} of them cannot reach it");
         errors.refuse(agents < quorum, "aggregation.quorum", &reachable);
         let (tie, null) = (&self.tie, &self.null);
         errors.refuse(

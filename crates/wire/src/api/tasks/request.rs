@@ -94,7 +94,8 @@ fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether it may be the name of an executor.
+pub(in crate::api) fn is_name(text: &str) -> bool {
     let is_first = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
     text.len() <= 64
         && text.starts_with(is_first)
