@@ -1,6 +1,7 @@
 //! The domain of Jurat. Pure: no I/O, no clock, no randomness, never `async`.
 
 pub mod account;
+pub mod agent_event;
 pub mod attack;
 pub mod authoring;
 pub mod calibration;

@@ -2,14 +2,20 @@
 //!
 //! `decide` says which events follow from a command, or why none do; `apply` is what an event makes
 //! of the task. Both are pure: time, tokens and digests come with the command. What there is to do
-//! next is read from the task with `needs`.
+//! next is read from the task with `needs`, and when to look again with `Task::wakes_at`.
+//! A task goes through its stages in order: candidates from knowledge are verified first, then
+//! executors propose, then the candidates are verified one after the other until one is approved.
 
 mod aggregate;
 mod apply;
+mod budget;
+mod check;
 mod claim;
 mod decide;
 mod event;
+mod follow;
 mod needs;
+mod proposal;
 mod terms;
 mod timers;
 mod vote;
@@ -19,19 +25,26 @@ use std::{
     str::FromStr,
 };
 
+use serde::{Deserialize, Serialize};
+
 pub use self::{
     aggregate::{Tally, Weigher},
-    claim::{Claim, Role},
+    budget::Spent,
+    check::TermError,
+    claim::{Claim, Release, Role, Unfinished},
     decide::{Command, Exhausted, Refusal, decide},
-    event::{End, Event, Forfeit},
+    event::{Event, Forfeit, Stop},
     needs::{Need, needs},
-    terms::{Aggregation, Budget, TermError, Terms},
-    vote::{Ballot, Vote, commitment},
+    proposal::{Gap, Proposal, Standing},
+    terms::{Aggregation, Budget, Mode, Renewal, Terms},
+    vote::{Ballot, Place, Vote, commitment},
 };
 use crate::{job::words, time::Timestamp};
 
 words!(
     /// How far a task has come.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     Phase {
         /// Nobody works on it.
         Created => "created",
@@ -42,6 +55,7 @@ words!(
         Verifying => "verifying",
         /// The votes are in: one candidate is to be final.
         Committed => "committed",
+        /// One candidate is final. A continuous task waits here for its next epoch.
         Finalized => "finalized",
         Failed => "failed",
         Expired => "expired",
@@ -49,81 +63,110 @@ words!(
     }
 );
 
-impl Phase {
-    /// Whether nothing can happen any more.
-    pub const fn is_over(self) -> bool {
-        matches!(self, Self::Finalized | Self::Failed | Self::Expired | Self::Cancelled)
-    }
+/// How a task ended, in words that say why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum End {
+    Finalized { candidate: String },
+    Failed { reason: String },
+    Expired { reason: String },
+    Cancelled { reason: String },
 }
 
-words!(
-    /// How a candidate stands.
-    Standing {
-        Waiting => "waiting",
-        /// Votes are being committed; none can be seen.
-        Verifying => "verifying",
-        /// No vote can be committed any more, and those that were are being revealed.
-        Revealing => "revealing",
-        Approved => "approved",
-        Rejected => "rejected",
-        /// The votes decided nothing.
-        Undecided => "undecided",
-    }
-);
-
-/// An output that is being verified. Equal outputs are one candidate, whoever proposed them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Proposal {
-    pub id: String,
-    /// Of the output, without who made it and when.
-    pub digest: String,
-    pub proposers: BTreeSet<String>,
-    /// Digests of what it refers to; each must be available to be final.
-    pub evidence: BTreeSet<String>,
-    pub standing: Standing,
-    /// How often its verification began anew because it decided nothing.
-    pub repeats: u32,
-    /// By who votes.
-    pub votes: BTreeMap<String, Vote>,
-    /// Until when votes are revealed.
-    pub reveal_until: Option<Timestamp>,
-    /// Who found which evidence.
-    pub available: BTreeMap<String, BTreeSet<String>>,
+/// The time in which a final decision can be complained of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    pub epoch: u64,
+    pub candidate: String,
+    pub until: Timestamp,
+    /// What was said against the decision.
+    pub complaint: Option<String>,
 }
 
-/// What was spent of a budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
-    pub steps: u32,
-    pub explore: u64,
-    pub verify: u64,
-    pub finalize: u64,
-}
-
-/// A task as its events made it.
-#[derive(Debug, Clone, PartialEq)]
+/// A task as its events made it: a recorded document, kept beside them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub id: String,
     pub terms: Terms,
     pub phase: Phase,
     pub created_at: Timestamp,
-    /// When the first work on it began.
+    /// Which decision of a continuous task this is, from 1.
+    pub epoch: u64,
+    /// When the first work on this epoch began.
     pub started_at: Option<Timestamp>,
     /// The highest token that was given out; a claim with a lower one may be a late writer's.
     pub last_token: u64,
     pub claims: BTreeMap<u64, Claim>,
+    /// Work that ended without anybody knowing what came of it.
+    pub unfinished: Vec<Unfinished>,
     pub proposals: Vec<Proposal>,
-    /// Executors that were asked to propose and did not.
+    /// Executors that proposed something.
+    pub proposed: BTreeSet<String>,
+    /// Whether nobody is asked to propose any more.
+    pub is_explored: bool,
+    /// Proposals in a row that brought neither a new output nor new evidence.
+    pub barren: u32,
+    /// Executors that were asked to propose and did not, since proposing last began.
     pub failed_proposers: BTreeMap<String, u32>,
     /// How often proposing failed as a whole.
     pub retries: u32,
-    /// Not before this time is anything tried again.
+    /// Not before this time is anybody asked to propose again.
     pub retry_at: Option<Timestamp>,
+    /// How many candidates were taken from knowledge.
+    pub reuses: u32,
+    /// Digests of outputs from knowledge that the verifiers refused.
+    pub blacklist: BTreeSet<String>,
+    /// Executors that were proven to say two things at once. They have no vote any more.
+    pub equivocators: BTreeSet<String>,
     pub spent: Spent,
+    /// The candidate that is final in this epoch.
+    pub decided: Option<String>,
+    /// Decisions that can still be complained of.
+    pub windows: Vec<Window>,
     pub end: Option<End>,
 }
 
 impl Task {
+    /// The task that its first event makes.
+    pub fn created(id: &str, terms: Terms, at: Timestamp) -> Self {
+        Self {
+            id: id.to_owned(),
+            terms,
+            phase: Phase::Created,
+            created_at: at,
+            epoch: 1,
+            started_at: None,
+            last_token: 0,
+            claims: BTreeMap::new(),
+            unfinished: Vec::new(),
+            proposals: Vec::new(),
+            proposed: BTreeSet::new(),
+            is_explored: false,
+            barren: 0,
+            failed_proposers: BTreeMap::new(),
+            retries: 0,
+            retry_at: None,
+            reuses: 0,
+            blacklist: BTreeSet::new(),
+            equivocators: BTreeSet::new(),
+            spent: Spent::default(),
+            decided: None,
+            windows: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// Whether no work is left to do. What was decided may still be complained of, and settles by
+    /// the clock: only when `wakes_at` is `None` does nothing more happen by itself.
+    pub const fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether this epoch is decided and the next one has not begun.
+    pub const fn is_waiting(&self) -> bool {
+        self.end.is_none() && self.decided.is_some()
+    }
+
     pub fn proposal(&self, id: &str) -> Option<&Proposal> {
         self.proposals.iter().find(|proposal| proposal.id == id)
     }
@@ -133,9 +176,27 @@ impl Task {
         self.proposals.iter().find(|proposal| proposal.standing == Standing::Approved)
     }
 
-    /// When it must be over: by its contract, or because its time is used up.
+    /// When it must be over: by its contract, or because the time for this epoch is used up.
     pub fn deadline(&self) -> Timestamp {
+        if self.is_waiting() {
+            return self.terms.expires_at;
+        }
         let by_budget = self.started_at.map(|at| at.plus_millis(self.terms.budget.time_ms));
         by_budget.map_or(self.terms.expires_at, |at| at.min(self.terms.expires_at))
+    }
+
+    /// The execution id under which somebody was asked for the same work, where nobody knows what
+    /// came of it. Asking under it again costs the executor nothing if it did answer.
+    pub fn resumable(&self, role: Role, holder: &str, candidate: Option<&str>) -> Option<&str> {
+        let is_same = |it: &&Unfinished| {
+            it.role == role && it.holder == holder && it.candidate.as_deref() == candidate
+        };
+        self.unfinished.iter().find(is_same).map(|it| it.execution_id.as_str())
+    }
+
+    /// What a ballot of a voter on a candidate is bound to now.
+    pub fn place<'a>(&'a self, candidate: &'a str, voter: &'a str) -> Place<'a> {
+        let turn = self.proposal(candidate).map_or(1, |it| it.turn);
+        Place { task: &self.id, epoch: self.epoch, candidate, turn, voter }
     }
 }

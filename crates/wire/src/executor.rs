@@ -1,7 +1,9 @@
 //! The executor contract: the JSON of `/health`, `/capabilities`, `/execute` and `/verify`.
 
+mod agent_event;
 mod contract;
 mod shape;
+mod terms;
 mod verify;
 
 use serde::{Deserialize, Serialize};
@@ -10,12 +12,17 @@ use utoipa::ToSchema;
 
 use jurat_core::{candidate, canonical, executor, policy};
 
+pub use agent_event::{
+    AgentDecision, AgentEvent, AgentEventCallbackRequest, AgentEventCallbackResponse,
+    decode_agent_event, decode_agent_event_response,
+};
 pub use contract::{
     Acceptance, Assignment, BadPenalty, Budget, Claim, DiminishingReturns, EvidencePolicy, Explore,
     ExploreStop, Feedback, Finalize, JobContract, MaxConcurrency, Settlement, TaskContract, Verify,
     Vote,
 };
 pub use shape::ShapeError;
+pub use terms::{USUAL_BACKOFF_MS, USUAL_REPEATS, USUAL_RETRIES};
 pub use verify::{VerificationStatus, VerifyRequest, VerifyResponse, verify_request_bytes};
 
 /// What `GET /health` says. Any 2xx means well; the body is for people.

@@ -1,85 +1,54 @@
 //! What each event makes of a task. It never refuses: what is recorded has happened.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod proposing;
+mod voting;
 
-use super::{End, Event, Phase, Proposal, Role, Spent, Standing, Task, Terms, Vote};
+use super::{Claim, End, Event, Mode, Phase, Proposal, Release, Role, Standing, Task, Unfinished};
+use super::{Spent, Window};
 use crate::time::Timestamp;
 
 impl Task {
-    /// The task that its first event makes.
-    pub fn created(id: &str, terms: Terms, at: Timestamp) -> Self {
-        Self {
-            id: id.to_owned(),
-            terms,
-            phase: Phase::Created,
-            created_at: at,
-            started_at: None,
-            last_token: 0,
-            claims: BTreeMap::new(),
-            proposals: Vec::new(),
-            failed_proposers: BTreeMap::new(),
-            retries: 0,
-            retry_at: None,
-            spent: Spent::default(),
-            end: None,
-        }
-    }
-
     /// The task after an event.
     pub fn apply(&mut self, event: &Event, at: Timestamp) {
         match event {
             Event::Created { terms } => *self = Self::created(&self.id, (**terms).clone(), at),
-            Event::Claimed { token, claim } => {
-                self.started_at.get_or_insert(at);
-                self.retry_at = None;
-                self.last_token = self.last_token.max(*token);
-                if let Some(proposal) = claim.candidate.as_deref().and_then(|id| self.find(id))
-                    && claim.role == Role::Verify
-                {
-                    proposal.standing = Standing::Verifying;
-                }
-                self.claims.insert(*token, claim.clone());
-            }
+            Event::Claimed { token, claim } => self.claimed(*token, claim, at),
             Event::Renewed { token, until } => {
                 if let Some(claim) = self.claims.get_mut(token) {
                     claim.until = *until;
                 }
             }
-            Event::Released { token, .. } => self.released(*token),
-            Event::Charged { role } => self.charged(*role),
-            Event::Proposed { token, candidate, digest, evidence } => {
-                self.proposed(*token, candidate, digest, evidence);
-            }
-            Event::EvidenceSeen { candidate, verifier, digest } => {
-                if let Some(proposal) = self.find(candidate) {
-                    let seen = proposal.available.entry(digest.clone()).or_default();
-                    seen.insert(verifier.clone());
-                }
-            }
-            Event::VoteCommitted { .. }
+            Event::Released { token, reason } => self.released(*token, reason),
+            Event::Charged { role, reuse } => self.spent.charge(*role, *reuse),
+            Event::Proposed { .. }
+            | Event::Reused { .. }
+            | Event::ExploreClosed { .. }
+            | Event::RetryScheduled { .. } => self.apply_proposing(event, at),
+            Event::EvidenceSeen { .. }
+            | Event::VoteCommitted { .. }
             | Event::RevealOpened { .. }
             | Event::VoteRevealed { .. }
-            | Event::VoteForfeited { .. } => self.voted(event),
-            Event::Committed { candidate } => self.stands(candidate, Standing::Approved),
-            Event::Rejected { candidate } => self.stands(candidate, Standing::Rejected),
-            Event::Undecided { candidate } => self.stands(candidate, Standing::Undecided),
-            Event::VerificationRepeated { candidate } => {
-                if let Some(proposal) = self.find(candidate) {
-                    proposal.repeats += 1;
-                    proposal.votes.clear();
-                    proposal.reveal_until = None;
-                    proposal.standing = Standing::Waiting;
+            | Event::VoteForfeited { .. }
+            | Event::Equivocated { .. }
+            | Event::VotingExtended { .. }
+            | Event::Committed { .. }
+            | Event::Rejected { .. }
+            | Event::VerificationRepeated { .. }
+            | Event::Undecided { .. } => self.apply_voting(event),
+            Event::Finalized { epoch, candidate, settles_at } => {
+                self.finalized(*epoch, candidate, *settles_at);
+            }
+            Event::Complained { epoch, reason } => {
+                let open = self.windows.iter_mut().find(|it| it.epoch == *epoch);
+                if let Some(window) = open {
+                    window.complaint = Some(reason.clone());
                 }
             }
-            Event::RetryScheduled { at } => {
-                self.retries += 1;
-                self.retry_at = Some(*at);
-                self.failed_proposers.clear();
-            }
-            Event::Ended { end } => {
-                self.claims.clear();
-                self.end = Some(end.clone());
-            }
+            Event::Settled { epoch, .. } => self.windows.retain(|it| it.epoch != *epoch),
+            Event::EpochEnded { epoch } => self.next_epoch(*epoch),
+            Event::Failed { reason } => self.ended(End::Failed { reason: reason.clone() }),
+            Event::Expired { reason } => self.ended(End::Expired { reason: reason.clone() }),
+            Event::Cancelled { reason } => self.ended(End::Cancelled { reason: reason.clone() }),
         }
         self.phase = self.phase_now();
     }
@@ -88,94 +57,76 @@ impl Task {
         self.proposals.iter_mut().find(|proposal| proposal.id == id)
     }
 
-    fn stands(&mut self, id: &str, standing: Standing) {
-        if let Some(proposal) = self.find(id) {
-            proposal.standing = standing;
-        }
-    }
-
-    fn released(&mut self, token: u64) {
-        let Some(claim) = self.claims.remove(&token) else { return };
-        if claim.role == Role::Propose {
-            *self.failed_proposers.entry(claim.holder).or_default() += 1;
-        }
-    }
-
-    fn charged(&mut self, role: Role) {
-        match role {
-            Role::Propose => self.spent.explore += 1,
-            Role::Verify => self.spent.verify += 1,
-            Role::Finalize => self.spent.finalize += 1,
-        }
-        if role != Role::Finalize {
-            self.spent.steps += 1;
-        }
-    }
-
-    fn proposed(&mut self, token: u64, candidate: &str, digest: &str, evidence: &[String]) {
-        let Some(claim) = self.claims.remove(&token) else { return };
-        if let Some(same) = self.proposals.iter_mut().find(|proposal| proposal.digest == digest) {
-            same.proposers.insert(claim.holder);
-            same.evidence.extend(evidence.iter().cloned());
-            return;
-        }
-        self.proposals.push(Proposal {
-            id: candidate.to_owned(),
-            digest: digest.to_owned(),
-            proposers: BTreeSet::from([claim.holder]),
-            evidence: evidence.iter().cloned().collect(),
-            standing: Standing::Waiting,
-            repeats: 0,
-            votes: BTreeMap::new(),
-            reveal_until: None,
-            available: BTreeMap::new(),
-        });
-    }
-
-    fn voted(&mut self, event: &Event) {
-        match event {
-            Event::VoteCommitted { token, candidate, commitment } => {
-                let Some(claim) = self.claims.remove(token) else { return };
-                let Some(proposal) = self.find(candidate) else { return };
-                let vote = Vote {
-                    independence: claim.independence,
-                    execution_id: claim.execution_id,
-                    commitment: commitment.clone(),
-                    revealed: None,
-                    forfeited: None,
-                };
-                proposal.votes.insert(claim.holder, vote);
-            }
-            Event::RevealOpened { candidate, until } => {
+    fn claimed(&mut self, token: u64, claim: &Claim, at: Timestamp) {
+        self.started_at.get_or_insert(at);
+        self.last_token = self.last_token.max(token);
+        let is_resumed = |it: &Unfinished| {
+            it.role == claim.role && it.holder == claim.holder && it.candidate == claim.candidate
+        };
+        self.unfinished.retain(|it| !is_resumed(it));
+        match claim.role {
+            Role::Propose => self.retry_at = None,
+            Role::Verify => {
+                let candidate = claim.candidate.as_deref().unwrap_or_default();
                 if let Some(proposal) = self.find(candidate) {
-                    proposal.standing = Standing::Revealing;
-                    proposal.reveal_until = Some(*until);
+                    proposal.standing = Standing::Verifying;
+                    proposal.retry_at = None;
+                    proposal.pool_keys = claim.pool_keys;
                 }
             }
-            Event::VoteRevealed { candidate, voter, ballot } => {
-                if let Some(vote) = self.find(candidate).and_then(|it| it.votes.get_mut(voter)) {
-                    vote.revealed = Some(ballot.clone());
-                }
-            }
-            Event::VoteForfeited { candidate, voter, why } => {
-                if let Some(vote) = self.find(candidate).and_then(|it| it.votes.get_mut(voter)) {
-                    vote.forfeited = Some(*why);
-                }
-            }
-            Event::Created { .. }
-            | Event::Claimed { .. }
-            | Event::Renewed { .. }
-            | Event::Released { .. }
-            | Event::Charged { .. }
-            | Event::Proposed { .. }
-            | Event::EvidenceSeen { .. }
-            | Event::Committed { .. }
-            | Event::Rejected { .. }
-            | Event::VerificationRepeated { .. }
-            | Event::Undecided { .. }
-            | Event::RetryScheduled { .. }
-            | Event::Ended { .. } => {}
+            Role::Finalize => {}
         }
+        self.claims.insert(token, claim.clone());
+    }
+
+    fn released(&mut self, token: u64, reason: &Release) {
+        let Some(claim) = self.claims.remove(&token) else { return };
+        match (reason, claim.role) {
+            (Release::LeaseRanOut | Release::GivenUp { .. }, _) => {
+                let Claim { role, holder, candidate, execution_id, .. } = claim;
+                self.unfinished.push(Unfinished { role, holder, candidate, execution_id });
+            }
+            (Release::Failed { .. }, Role::Propose) => {
+                *self.failed_proposers.entry(claim.holder).or_default() += 1;
+            }
+            (Release::Failed { .. }, Role::Verify) => {
+                let candidate = claim.candidate.unwrap_or_default();
+                if let Some(proposal) = self.find(&candidate) {
+                    *proposal.failed_verifiers.entry(claim.holder).or_default() += 1;
+                }
+            }
+            (Release::Failed { .. }, Role::Finalize) => {}
+        }
+    }
+
+    fn finalized(&mut self, epoch: u64, candidate: &str, until: Timestamp) {
+        let candidate = candidate.to_owned();
+        self.decided = Some(candidate.clone());
+        self.windows.push(Window { epoch, candidate: candidate.clone(), until, complaint: None });
+        self.claims.clear();
+        if self.terms.mode == Mode::OneShot {
+            self.ended(End::Finalized { candidate });
+        }
+    }
+
+    fn ended(&mut self, end: End) {
+        self.claims.clear();
+        self.unfinished.clear();
+        self.end = Some(end);
+    }
+
+    /// All that belongs to one decision begins anew. Tokens go on rising, and who was proven to
+    /// equivocate has no vote in any epoch.
+    fn next_epoch(&mut self, epoch: u64) {
+        let fresh = Self::created(&self.id, self.terms.clone(), self.created_at);
+        *self = Self {
+            epoch: epoch + 1,
+            last_token: self.last_token,
+            equivocators: std::mem::take(&mut self.equivocators),
+            windows: std::mem::take(&mut self.windows),
+            spent: Spent::default(),
+            ..fresh
+        };
     }
 
     fn phase_now(&self) -> Phase {
@@ -190,7 +141,9 @@ impl Task {
             matches!(proposal.standing, Standing::Verifying | Standing::Revealing)
         };
         let is_waiting = |proposal: &Proposal| proposal.standing == Standing::Waiting;
-        if self.approved().is_some() {
+        if self.decided.is_some() {
+            Phase::Finalized
+        } else if self.approved().is_some() {
             Phase::Committed
         } else if self.proposals.iter().any(is_under_way) {
             Phase::Verifying

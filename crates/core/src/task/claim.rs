@@ -2,10 +2,14 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{job::words, time::Timestamp};
 
 words!(
     /// What somebody claims to do.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     Role {
         Propose => "propose",
         Verify => "verify",
@@ -14,15 +18,44 @@ words!(
 );
 
 /// Work under way. It holds until its lease ends, and the token is how a late writer is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub role: Role,
     /// The executor that does the work; the node, to finalize.
     pub holder: String,
+    /// The node on which the work goes on.
+    pub node: String,
     /// What the holder has in common with others, such as a model.
     pub independence: String,
+    /// How many different independence keys there are among all who could verify the candidate
+    /// now, the holder among them. Votes under one key count as one as long as the quorum could be
+    /// reached under as many keys; where the pool has fewer, that many keys are enough. Without
+    /// meaning for other roles.
+    pub pool_keys: u32,
     pub execution_id: String,
     /// The candidate that is verified or made final.
     pub candidate: Option<String>,
+    /// At most the lease of the contract from now; what is beyond is cut off.
     pub until: Timestamp,
+}
+
+/// Why a claim ended without what it was for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Release {
+    /// Its holder was not heard of in time. What came of the work is not known.
+    LeaseRanOut,
+    /// The work failed; the code is that of an error or of a reason.
+    Failed { code: String, detail: String },
+    /// Whoever did it does not go on. What came of the work is not known.
+    GivenUp { detail: String },
+}
+
+/// Work that was begun, and of which nobody knows what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    pub role: Role,
+    pub holder: String,
+    pub candidate: Option<String>,
+    pub execution_id: String,
 }

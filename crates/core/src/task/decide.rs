@@ -1,9 +1,10 @@
 //! Which events follow from a command, or why none do.
 
+mod claims;
+mod votes;
+
 use super::{
-    Ballot, Claim, End, Event, Forfeit, Phase, Proposal, Role, Standing, Task, Terms, Weigher,
-    aggregate::{self, Tally},
-    vote::commitment,
+    Ballot, Claim, Event, Mode, Phase, Release, Role, Task, Weigher, check::MOST, follow::follow_up,
 };
 use crate::time::Timestamp;
 
@@ -15,27 +16,39 @@ pub enum Command {
         token: u64,
         claim: Claim,
     },
-    /// Goes on holding it.
+    /// Goes on holding it, for at most another lease.
     Renew {
         token: u64,
         until: Timestamp,
     },
-    /// Gives it up.
+    /// Ends it without what it was for.
     Release {
         token: u64,
-        reason: String,
+        reason: Release,
     },
     Propose {
         token: u64,
         candidate: String,
         digest: String,
         evidence: Vec<String>,
+        round_id: String,
+    },
+    /// Takes a candidate from an earlier decision, `knowledge:<task>#<epoch>`. It is verified
+    /// before anybody proposes, and costs no unit of the explore stage.
+    Reuse {
+        source: String,
+        candidate: String,
+        digest: String,
+        evidence: Vec<String>,
+        /// The executors that proposed it then.
+        proposers: Vec<String>,
     },
     /// A verdict, bound by its commitment, with the evidence that the verifier found.
     CommitVote {
         token: u64,
         commitment: String,
         available: Vec<String>,
+        round_id: String,
     },
     Reveal {
         candidate: String,
@@ -43,9 +56,23 @@ pub enum Command {
         ballot: Ballot,
         salt: String,
     },
+    /// A voter gave two different verdicts on a candidate in one turn; these are their digests.
+    Accuse {
+        candidate: String,
+        voter: String,
+        turn: u32,
+        verdicts: (String, String),
+    },
     Finalize {
         token: u64,
     },
+    /// Says that a final decision was wrong.
+    Complain {
+        epoch: u64,
+        reason: String,
+    },
+    /// Begins the next epoch of a continuous task.
+    NextEpoch,
     Cancel {
         reason: String,
     },
@@ -55,19 +82,20 @@ pub enum Command {
     },
 }
 
-/// What there is nobody left for.
+/// What there is nobody left for: of all who could, none is outside of what `needs` names as
+/// `without`. It is said by a tick, and has no meaning while somebody is at work on the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exhausted {
     /// No further executor can propose.
     pub proposers: bool,
-    /// No further executor can verify what is there.
+    /// No further executor can verify the candidate whose turn it is.
     pub verifiers: bool,
 }
 
 /// Why a command changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("the task is over: it {0}")]
+    #[error("the task is {0}, and no more work is done on it")]
     Over(Phase),
     #[error("the claim with the token {0} does not hold any more")]
     NotHeld(u64),
@@ -77,75 +105,119 @@ pub enum Refusal {
     OwnCandidate(String),
     #[error("`{0}` votes on the candidate already")]
     VotesAlready(String),
+    #[error("`{0}` gave two different verdicts, and has no vote any more")]
+    Equivocator(String),
     #[error("there are as many claims to {0} as the contract allows")]
     TooMany(Role),
-    #[error("the budget of the task for {0} is used up")]
+    #[error("the budget of the task to {0} is used up")]
     Budget(Role),
     #[error("the task has no candidate `{0}` for that")]
     NoCandidate(String),
-    #[error("`{0}` has no vote on the candidate")]
+    #[error("the candidate `{0}` is another output")]
+    IdTaken(String),
+    #[error("`{0}` has no vote of that turn on the candidate")]
     NoVote(String),
     #[error("votes on the candidate are not revealed {0}")]
     NotRevealing(&'static str),
-    #[error("evidence of the candidate was not found by enough verifiers")]
-    EvidenceMissing,
+    #[error("that does not prove two different verdicts of `{0}`")]
+    NoProof(String),
+    #[error("nothing is taken from knowledge: {0}")]
+    NoReuse(&'static str),
+    #[error("the decision of epoch {0} cannot be complained of")]
+    NoWindow(u64),
+    #[error("no epoch follows: {0}")]
+    NoEpoch(&'static str),
     #[error("nothing is tried again before its time")]
     TooEarly,
 }
 
-type Decided = Result<Vec<Event>, Refusal>;
+pub(super) type Decided = Result<Vec<Event>, Refusal>;
 
-/// The events that a command causes at a time. What the clock made due comes first.
+/// The events that a command causes at a time. What the clock made due comes first, and a command
+/// for a task that it ended is refused: a tick writes that end down.
 pub fn decide(task: &Task, command: &Command, now: Timestamp, known: &Weigher) -> Decided {
     let mut task = task.clone();
-    let due = task.due(now);
-    let mut events = follow(&mut task, due, now);
-    if task.phase.is_over() {
-        // A task that ended by the clock takes no other command, and says so by its events.
-        let is_tick = matches!(command, Command::Tick { .. });
-        let is_refused = events.is_empty() && !is_tick;
-        return if is_refused { Err(Refusal::Over(task.phase)) } else { Ok(events) };
-    }
-    let caused = match command {
-        Command::Claim { token, claim } => claimed(&task, *token, claim, now)?,
-        Command::Renew { token, until } => {
-            held(&task, *token)?;
-            vec![Event::Renewed { token: *token, until: *until }]
-        }
-        Command::Release { token, reason } => {
-            held(&task, *token)?;
-            vec![Event::Released { token: *token, reason: reason.clone() }]
-        }
-        Command::Propose { token, candidate, digest, evidence } => {
-            with_role(&task, *token, Role::Propose)?;
-            let (candidate, digest) = (candidate.clone(), digest.clone());
-            vec![Event::Proposed { token: *token, candidate, digest, evidence: evidence.clone() }]
-        }
-        Command::CommitVote { token, commitment, available } => {
-            vote_committed(&task, *token, commitment, available)?
-        }
-        Command::Reveal { candidate, voter, ballot, salt } => {
-            revealed(&task, (candidate, voter), ballot, salt)?
-        }
-        Command::Finalize { token } => finalized(&task, *token)?,
-        Command::Cancel { reason } => {
-            vec![Event::Ended { end: End::Cancelled { reason: reason.clone() } }]
-        }
-        Command::Tick { .. } => Vec::new(),
-    };
-    events.extend(follow(&mut task, caused, now));
+    let mut events = task.due(now);
+    follow(&mut task, &events, now);
+    let caused = caused(&task, command, now)?;
+    follow(&mut task, &caused, now);
+    events.extend(caused);
     let exhausted =
         if let Command::Tick { exhausted } = command { *exhausted } else { Exhausted::default() };
-    events.extend(consequences(&mut task, exhausted, now, known));
+    events.extend(follow_up(&mut task, exhausted, now, known));
     Ok(events)
 }
 
-/// Applies events to the task and hands them on.
-fn follow(task: &mut Task, events: Vec<Event>, now: Timestamp) -> Vec<Event> {
-    for event in &events {
+fn follow(task: &mut Task, events: &[Event], now: Timestamp) {
+    for event in events {
         task.apply(event, now);
     }
-    events
+}
+
+fn caused(task: &Task, command: &Command, now: Timestamp) -> Decided {
+    // These are about what was decided, and come after the end as well.
+    match command {
+        Command::Tick { .. } => return Ok(Vec::new()),
+        Command::Complain { epoch, reason } => return complained(task, *epoch, reason),
+        Command::Accuse { candidate, voter, turn, verdicts } => {
+            return votes::accused(task, (candidate, voter, *turn), verdicts);
+        }
+        Command::Claim { .. }
+        | Command::Renew { .. }
+        | Command::Release { .. }
+        | Command::Propose { .. }
+        | Command::Reuse { .. }
+        | Command::CommitVote { .. }
+        | Command::Reveal { .. }
+        | Command::Finalize { .. }
+        | Command::NextEpoch
+        | Command::Cancel { .. } => {}
+    }
+    if task.is_over() { Err(Refusal::Over(task.phase)) } else { of_work(task, command, now) }
+}
+
+fn of_work(task: &Task, command: &Command, now: Timestamp) -> Decided {
+    let lease = now.plus_millis(task.terms.lease_ms);
+    match command {
+        Command::Claim { token, claim } => claims::claimed(task, *token, claim, now),
+        Command::Renew { token, until } => {
+            held(task, *token)?;
+            Ok(vec![Event::Renewed { token: *token, until: (*until).min(lease) }])
+        }
+        Command::Release { token, reason } => {
+            held(task, *token)?;
+            Ok(vec![Event::Released { token: *token, reason: reason.clone() }])
+        }
+        Command::Propose { token, candidate, digest, evidence, round_id } => {
+            with_role(task, *token, Role::Propose)?;
+            free_id(task, candidate, digest)?;
+            Ok(vec![Event::Proposed {
+                token: *token,
+                candidate: candidate.clone(),
+                digest: digest.clone(),
+                evidence: evidence.clone(),
+                round_id: round_id.clone(),
+            }])
+        }
+        Command::Reuse { source, candidate, digest, evidence, proposers } => {
+            may_reuse(task, candidate, digest, now)?;
+            Ok(vec![Event::Reused {
+                source: source.clone(),
+                candidate: candidate.clone(),
+                digest: digest.clone(),
+                evidence: evidence.clone(),
+                proposers: proposers.clone(),
+            }])
+        }
+        Command::CommitVote { .. } => votes::committed(task, command),
+        Command::Reveal { candidate, voter, ballot, salt } => {
+            votes::revealed(task, (candidate, voter), ballot, salt)
+        }
+        Command::Finalize { token } => finalized(task, *token, now),
+        Command::NextEpoch => next_epoch(task),
+        Command::Cancel { reason } => Ok(vec![Event::Cancelled { reason: reason.clone() }]),
+        Command::Accuse { .. } | Command::Complain { .. } | Command::Tick { .. } => Ok(Vec::new()),
+    }
 }
 
 fn held(task: &Task, token: u64) -> Result<&Claim, Refusal> {
@@ -157,250 +229,64 @@ fn with_role(task: &Task, token: u64, role: Role) -> Result<&Claim, Refusal> {
         .and_then(|it| if it.role == role { Ok(it) } else { Err(Refusal::NotHeld(token)) })
 }
 
-/// Whether another step of a role can be paid for.
-pub(super) fn can_pay(task: &Task, role: Role) -> bool {
-    let (budget, spent) = (&task.terms.budget, &task.spent);
-    let has_step = spent.steps < budget.max_steps;
-    match role {
-        Role::Propose => has_step && spent.explore < budget.explore,
-        Role::Verify => has_step && spent.verify < budget.verify,
-        Role::Finalize => spent.finalize < budget.finalize,
-    }
+/// An id names one output.
+fn free_id(task: &Task, id: &str, digest: &str) -> Result<(), Refusal> {
+    let is_taken = task.proposal(id).is_some_and(|it| it.digest != digest);
+    if is_taken { Err(Refusal::IdTaken(id.to_owned())) } else { Ok(()) }
 }
 
-pub(super) fn claims_of(task: &Task, role: Role) -> u32 {
-    let count = task.claims.values().filter(|claim| claim.role == role).count();
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-fn claimed(task: &Task, token: u64, claim: &Claim, now: Timestamp) -> Decided {
-    if token <= task.last_token {
-        return Err(Refusal::OldToken { given: token, last: task.last_token });
-    }
-    if task.retry_at.is_some_and(|at| now < at) {
-        return Err(Refusal::TooEarly);
-    }
-    let Terms { propose_at_once, verify_at_once, max_finalizers, .. } = &task.terms;
-    let most = match claim.role {
-        Role::Propose => *propose_at_once,
-        Role::Verify => *verify_at_once,
-        Role::Finalize => *max_finalizers,
+fn may_reuse(task: &Task, id: &str, digest: &str, now: Timestamp) -> Result<(), Refusal> {
+    free_id(task, id, digest)?;
+    let is_begun = task.is_explored
+        || task.decided.is_some()
+        || task.claims_of(Role::Propose) > 0
+        || task.proposals.iter().any(|it| it.is_live() || it.source.is_none());
+    let is_late = task.reuse_until().is_some_and(|until| until <= now);
+    let is_known = task.proposals.iter().any(|it| it.digest == digest);
+    let why = if is_begun {
+        "other candidates are at work already"
+    } else if task.blacklist.contains(digest) {
+        "the verifiers refused that output"
+    } else if is_known {
+        "that output was tried already"
+    } else if task.terms.budget.reuse_max_attempts <= task.reuses {
+        "it was tried as often as the contract allows"
+    } else if is_late {
+        "the time for it is used up"
+    } else if task.payable(true) < u64::from(task.terms.quorum) {
+        "the budget cannot pay for its verification"
+    } else {
+        return Ok(());
     };
-    if most <= claims_of(task, claim.role) {
-        return Err(Refusal::TooMany(claim.role));
-    }
-    if !can_pay(task, claim.role) {
-        return Err(Refusal::Budget(claim.role));
-    }
-    match claim.role {
-        Role::Propose => may_propose(task, claim)?,
-        Role::Verify => may_verify(task, claim)?,
-        Role::Finalize => {
-            let id = claim.candidate.clone().unwrap_or_default();
-            let approved = task.approved().filter(|it| it.id == id);
-            approved.ok_or(Refusal::NoCandidate(id))?;
-        }
-    }
-    let charged = Event::Charged { role: claim.role };
-    Ok(vec![Event::Claimed { token, claim: claim.clone() }, charged])
+    Err(Refusal::NoReuse(why))
 }
 
-fn may_propose(task: &Task, claim: &Claim) -> Result<(), Refusal> {
-    let has_proposed = task.proposals.iter().any(|it| it.proposers.contains(&claim.holder));
-    let proposes =
-        task.claims.values().any(|it| it.role == Role::Propose && it.holder == claim.holder);
-    if has_proposed || proposes || task.approved().is_some() {
-        return Err(Refusal::TooMany(Role::Propose));
-    }
-    let proposers: usize = task.proposals.iter().map(|it| it.proposers.len()).sum();
-    let asked =
-        u32::try_from(proposers).unwrap_or(u32::MAX).saturating_add(claims_of(task, Role::Propose));
-    if task.terms.max_proposers <= asked { Err(Refusal::TooMany(Role::Propose)) } else { Ok(()) }
-}
-
-fn may_verify(task: &Task, claim: &Claim) -> Result<(), Refusal> {
-    let id = claim.candidate.clone().unwrap_or_default();
-    let open = |it: &&Proposal| matches!(it.standing, Standing::Waiting | Standing::Verifying);
-    let proposal = task.proposal(&id).filter(open).ok_or(Refusal::NoCandidate(id))?;
-    if proposal.proposers.contains(&claim.holder) {
-        return Err(Refusal::OwnCandidate(claim.holder.clone()));
-    }
-    let on_it = |it: &&Claim| it.role == Role::Verify && it.candidate == claim.candidate;
-    let is_under_way = task.claims.values().filter(on_it).any(|it| it.holder == claim.holder);
-    if is_under_way || proposal.votes.contains_key(&claim.holder) {
-        return Err(Refusal::VotesAlready(claim.holder.clone()));
-    }
-    let asked = task.claims.values().filter(on_it).count() + proposal.votes.len();
-    let most = usize::try_from(task.terms.max_verifiers).unwrap_or(usize::MAX);
-    if most <= asked { Err(Refusal::TooMany(Role::Verify)) } else { Ok(()) }
-}
-
-fn vote_committed(task: &Task, token: u64, digest: &str, available: &[String]) -> Decided {
-    let claim = with_role(task, token, Role::Verify)?;
-    let id = claim.candidate.clone().unwrap_or_default();
-    let proposal = task.proposal(&id).filter(|it| it.standing == Standing::Verifying);
-    let proposal = proposal.ok_or_else(|| Refusal::NoCandidate(id.clone()))?;
-    let found = available.iter().filter(|digest| proposal.evidence.contains(*digest));
-    let mut events: Vec<Event> = found
-        .map(|digest| Event::EvidenceSeen {
-            candidate: id.clone(),
-            verifier: claim.holder.clone(),
-            digest: digest.clone(),
-        })
-        .collect();
-    events.push(Event::VoteCommitted { token, candidate: id, commitment: digest.to_owned() });
-    Ok(events)
-}
-
-/// A vote counts when it is revealed in time and as it was committed.
-fn revealed(task: &Task, (id, voter): (&str, &str), ballot: &Ballot, salt: &str) -> Decided {
-    let proposal = task.proposal(id).ok_or_else(|| Refusal::NoCandidate(id.to_owned()))?;
-    let vote = proposal.votes.get(voter).ok_or_else(|| Refusal::NoVote(voter.to_owned()))?;
-    match proposal.standing {
-        Standing::Revealing => {}
-        Standing::Waiting | Standing::Verifying => return Err(Refusal::NotRevealing("yet")),
-        Standing::Approved | Standing::Rejected | Standing::Undecided => {
-            return Err(Refusal::NotRevealing("any more"));
-        }
-    }
-    if vote.forfeited.is_some() {
-        return Err(Refusal::NotRevealing("any more"));
-    }
-    let (candidate, voter) = (id.to_owned(), voter.to_owned());
-    let forfeit =
-        |why| Event::VoteForfeited { candidate: id.to_owned(), voter: voter.clone(), why };
-    let is_committed = commitment((&task.id, id, &voter), ballot, salt) == vote.commitment;
-    Ok(match &vote.revealed {
-        // Both ballots open the same commitment only if they are the same.
-        Some(before) if before == ballot => Vec::new(),
-        Some(_) => vec![forfeit(Forfeit::Equivocation)],
-        None if !is_committed => vec![forfeit(Forfeit::Mismatch)],
-        None => vec![Event::VoteRevealed { candidate, voter, ballot: ballot.clone() }],
-    })
-}
-
-fn finalized(task: &Task, token: u64) -> Decided {
+fn finalized(task: &Task, token: u64, now: Timestamp) -> Decided {
     let claim = with_role(task, token, Role::Finalize)?;
     let id = claim.candidate.clone().unwrap_or_default();
     let approved = task.approved().filter(|it| it.id == id);
     let proposal = approved.ok_or_else(|| Refusal::NoCandidate(id.clone()))?;
-    if !is_available(task, proposal) {
-        return Err(Refusal::EvidenceMissing);
-    }
-    Ok(vec![Event::Ended { end: End::Finalized { candidate: id } }])
+    let settles_at = now.plus_millis(task.terms.window_ms);
+    Ok(vec![Event::Finalized { epoch: task.epoch, candidate: proposal.id.clone(), settles_at }])
 }
 
-pub(super) fn is_available(task: &Task, proposal: &Proposal) -> bool {
-    let needed = usize::try_from(task.terms.da_quorum).unwrap_or(usize::MAX);
-    let seen =
-        |digest: &String| proposal.available.get(digest).map_or(0, std::collections::BTreeSet::len);
-    proposal.evidence.iter().all(|digest| needed <= seen(digest))
+/// One complaint is enough, and it must come in time.
+fn complained(task: &Task, epoch: u64, reason: &str) -> Decided {
+    let open = task.windows.iter().find(|it| it.epoch == epoch && it.complaint.is_none());
+    open.ok_or(Refusal::NoWindow(epoch))?;
+    Ok(vec![Event::Complained { epoch, reason: reason.to_owned() }])
 }
 
-/// What follows from how the task stands: reveals that open, votes that decide, ends.
-fn consequences(
-    task: &mut Task,
-    exhausted: Exhausted,
-    now: Timestamp,
-    known: &Weigher,
-) -> Vec<Event> {
-    let mut events = Vec::new();
-    while let Some(event) = consequence(task, exhausted, now, known) {
-        task.apply(&event, now);
-        events.push(event);
-    }
-    events
-}
-
-fn consequence(
-    task: &Task,
-    exhausted: Exhausted,
-    now: Timestamp,
-    known: &Weigher,
-) -> Option<Event> {
-    if task.phase.is_over() {
-        return None;
-    }
-    if let Some(approved) = task.approved() {
-        let is_lost = !is_available(task, approved);
-        let reason = || "evidence was not found by enough verifiers".to_owned();
-        return is_lost.then(|| Event::Ended { end: End::Failed { reason: reason() } });
-    }
-    let voting = task.proposals.iter().find_map(|it| of_votes(task, it, exhausted, (now, known)));
-    voting.or_else(|| of_proposals(task, exhausted, now))
-}
-
-/// What follows from the votes on a candidate.
-fn of_votes(
-    task: &Task,
-    proposal: &Proposal,
-    exhausted: Exhausted,
-    (now, known): (Timestamp, &Weigher),
-) -> Option<Event> {
-    let candidate = proposal.id.clone();
-    let id = Some(&proposal.id);
-    let is_claimed =
-        task.claims.values().any(|it| it.role == Role::Verify && it.candidate.as_ref() == id);
-    let votes = u32::try_from(proposal.votes.len()).unwrap_or(u32::MAX);
-    // Nobody else will vote: as many did as may, or nobody is left who could.
-    let is_full = task.terms.max_verifiers <= votes;
-    let is_last = is_full || exhausted.verifiers || !can_pay(task, Role::Verify);
-    match proposal.standing {
-        Standing::Verifying | Standing::Waiting if !is_claimed && is_last && votes > 0 => {
-            let until = now.plus_millis(task.terms.reveal_ms);
-            Some(Event::RevealOpened { candidate, until })
-        }
-        Standing::Verifying | Standing::Waiting if !is_claimed && is_last => {
-            Some(Event::Undecided { candidate })
-        }
-        Standing::Revealing => {
-            let is_open = |it: &super::Vote| it.revealed.is_none() && it.forfeited.is_none();
-            if proposal.votes.values().any(is_open) {
-                return None;
-            }
-            Some(match aggregate::tally(proposal, &task.terms, known) {
-                Tally::Approved => Event::Committed { candidate },
-                Tally::Rejected => Event::Rejected { candidate },
-                Tally::Undecided if may_repeat(task, proposal, exhausted) => {
-                    Event::VerificationRepeated { candidate }
-                }
-                Tally::Undecided => Event::Undecided { candidate },
-            })
-        }
-        Standing::Waiting
-        | Standing::Verifying
-        | Standing::Approved
-        | Standing::Rejected
-        | Standing::Undecided => None,
-    }
-}
-
-fn may_repeat(task: &Task, proposal: &Proposal, exhausted: Exhausted) -> bool {
-    proposal.repeats < task.terms.max_repeats && can_pay(task, Role::Verify) && !exhausted.verifiers
-}
-
-/// What follows when no candidate can be approved any more.
-fn of_proposals(task: &Task, exhausted: Exhausted, now: Timestamp) -> Option<Event> {
-    let is_done = |it: &Proposal| matches!(it.standing, Standing::Rejected | Standing::Undecided);
-    if !task.claims.is_empty() || !task.proposals.iter().all(is_done) {
-        return None;
-    }
-    let can_propose = can_pay(task, Role::Propose);
-    if !exhausted.proposers && can_propose {
-        return None;
-    }
-    // Executors that failed may be well again; those whose candidates were refused will not change.
-    let is_hopeful = task.proposals.is_empty() && can_propose;
-    if is_hopeful && task.retries < task.terms.max_retries {
-        let wait = task.terms.backoff_ms.saturating_mul(1 << task.retries.min(16));
-        return Some(Event::RetryScheduled { at: now.plus_millis(wait) });
-    }
-    let reason = if task.proposals.is_empty() {
-        "no executor proposed a candidate"
-    } else if task.proposals.iter().any(|it| it.standing == Standing::Undecided) {
-        "the verifiers came to no decision"
+fn next_epoch(task: &Task) -> Decided {
+    let open = u32::try_from(task.windows.len()).unwrap_or(u32::MAX);
+    let why = if task.terms.mode == Mode::OneShot {
+        "the task is decided once"
+    } else if !task.is_waiting() {
+        "this one is not decided"
+    } else if MOST <= open {
+        "too many decisions have not settled"
     } else {
-        "the verifiers refused every candidate"
+        return Ok(vec![Event::EpochEnded { epoch: task.epoch }]);
     };
-    Some(Event::Ended { end: End::Failed { reason: reason.to_owned() } })
+    Err(Refusal::NoEpoch(why))
 }

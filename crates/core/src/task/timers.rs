@@ -1,56 +1,98 @@
-//! What falls due by the clock: leases, reveals, waits and the end of the task.
+//! What falls due by the clock: leases, reveals, waits, settlements and the end of the task.
 
-use super::{End, Event, Forfeit, Standing, Task};
+use super::{Event, Forfeit, Gap, Proposal, Release, Standing, Task};
 use crate::time::Timestamp;
 
 impl Task {
-    /// The next time at which the clock alone changes something; `None` when it is over.
+    /// The next time at which the clock alone changes something, or at which there is something
+    /// to do again; `None` when nothing will ever happen by itself.
     pub fn wakes_at(&self) -> Option<Timestamp> {
-        if self.phase.is_over() {
-            return None;
+        let windows = self.windows.iter().map(|it| it.until);
+        if self.is_over() {
+            return windows.min();
         }
         let leases = self.claims.values().map(|claim| claim.until);
-        let reveals = self.proposals.iter().filter(|it| it.standing == Standing::Revealing);
-        let reveals = reveals.filter_map(|it| it.reveal_until);
-        let times = leases.chain(reveals).chain(self.retry_at).chain([self.deadline()]);
-        times.min()
+        let candidates = self.proposals.iter().filter_map(|it| self.candidate_wakes_at(it));
+        let waits = self.retry_at.into_iter().chain([self.deadline()]);
+        leases.chain(candidates).chain(waits).chain(windows).min()
+    }
+
+    fn candidate_wakes_at(&self, proposal: &Proposal) -> Option<Timestamp> {
+        match proposal.standing {
+            Standing::Revealing => proposal.reveal_until,
+            Standing::Waiting | Standing::Verifying => {
+                let reuse = self.reuse_until().filter(|_| proposal.source.is_some());
+                proposal.retry_at.into_iter().chain(reuse).min()
+            }
+            Standing::Approved | Standing::Rejected | Standing::Undecided => None,
+        }
     }
 
     /// The events that are due at a time.
     pub(super) fn due(&self, now: Timestamp) -> Vec<Event> {
-        if self.phase.is_over() {
-            return Vec::new();
+        let mut events = self.settled(now);
+        if self.is_over() {
+            return events;
         }
         if self.deadline() <= now {
-            let reason = if self.terms.expires_at <= now {
-                "its contract expired"
-            } else {
-                "its budget of time is used up"
-            };
-            return vec![Event::Ended { end: End::Expired { reason: reason.to_owned() } }];
+            let is_expired = self.terms.expires_at <= now;
+            let reason =
+                if is_expired { "its contract expired" } else { "its budget of time is used up" };
+            events.push(Event::Expired { reason: reason.to_owned() });
+            return events;
         }
-        let mut events = Vec::new();
         for (token, claim) in &self.claims {
             if claim.until <= now {
-                let reason = format!("the lease of `{}` ran out", claim.holder);
-                events.push(Event::Released { token: *token, reason });
+                events.push(Event::Released { token: *token, reason: Release::LeaseRanOut });
             }
         }
         for proposal in &self.proposals {
-            let is_over = proposal.reveal_until.is_some_and(|until| until <= now);
-            if proposal.standing != Standing::Revealing || !is_over {
-                continue;
-            }
-            for (voter, vote) in &proposal.votes {
-                if vote.revealed.is_none() && vote.forfeited.is_none() {
-                    events.push(Event::VoteForfeited {
-                        candidate: proposal.id.clone(),
-                        voter: voter.clone(),
-                        why: Forfeit::Late,
-                    });
-                }
-            }
+            events.extend(late_votes(proposal, now));
+            events.extend(self.late_reuse(proposal, now));
         }
         events
     }
+
+    fn settled(&self, now: Timestamp) -> Vec<Event> {
+        let over = self.windows.iter().filter(|it| it.until <= now);
+        over.map(|it| Event::Settled {
+            epoch: it.epoch,
+            candidate: it.candidate.clone(),
+            is_bad: it.complaint.is_some(),
+        })
+        .collect()
+    }
+
+    /// A candidate from knowledge has its own time. Votes that are being revealed are seen first:
+    /// they cost nothing more.
+    fn late_reuse(&self, proposal: &Proposal, now: Timestamp) -> Vec<Event> {
+        let is_over = self.reuse_until().is_some_and(|until| until <= now);
+        let is_at_work = matches!(proposal.standing, Standing::Waiting | Standing::Verifying);
+        if proposal.source.is_none() || !is_at_work || !is_over {
+            return Vec::new();
+        }
+        let on_it = |it: &super::Claim| it.candidate.as_ref() == Some(&proposal.id);
+        let at_work = self.claims.iter().filter(|(_, it)| on_it(it) && now < it.until);
+        let detail = "the time to verify what is remembered is used up";
+        let give_up = |token: &u64| Event::Released {
+            token: *token,
+            reason: Release::GivenUp { detail: detail.to_owned() },
+        };
+        let mut events: Vec<Event> = at_work.map(|(token, _)| give_up(token)).collect();
+        events.push(Event::Undecided { candidate: proposal.id.clone(), why: Gap::ReuseTime });
+        events
+    }
+}
+
+fn late_votes(proposal: &Proposal, now: Timestamp) -> Vec<Event> {
+    let is_over = proposal.reveal_until.is_some_and(|until| until <= now);
+    if proposal.standing != Standing::Revealing || !is_over {
+        return Vec::new();
+    }
+    let forfeit = |voter: &String| Event::VoteForfeited {
+        candidate: proposal.id.clone(),
+        voter: voter.clone(),
+        why: Forfeit::Late,
+    };
+    proposal.hidden().map(forfeit).collect()
 }

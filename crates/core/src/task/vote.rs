@@ -1,5 +1,6 @@
 //! Votes: committed by a digest before any of them can be seen, and revealed afterwards.
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::event::Forfeit;
@@ -12,7 +13,7 @@ use crate::{
 const DOMAIN: &str = "jurat.vote.v1";
 
 /// What a verifier said, as it is revealed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ballot {
     pub status: Status,
     /// How sure the verifier is, from 0 to 1.
@@ -23,13 +24,17 @@ pub struct Ballot {
 }
 
 /// A vote on one candidate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vote {
+    /// The turn in which it was committed.
+    pub turn: u32,
     pub independence: String,
     pub execution_id: String,
     pub commitment: String,
     pub revealed: Option<Ballot>,
     pub forfeited: Option<Forfeit>,
+    /// Whether the voter was proven to have given another verdict as well.
+    pub equivocated: bool,
 }
 
 impl Vote {
@@ -37,18 +42,42 @@ impl Vote {
     pub fn ballot(&self) -> Option<&Ballot> {
         self.revealed.as_ref().filter(|_| self.forfeited.is_none())
     }
+
+    /// Whether it is still to be revealed.
+    pub const fn is_hidden(&self) -> bool {
+        self.revealed.is_none() && self.forfeited.is_none()
+    }
+
+    /// Whether it says that the candidate is right, or that it is wrong.
+    pub(super) fn is_conclusive(&self) -> bool {
+        self.ballot().is_some_and(|it| it.status != Status::Inconclusive)
+    }
 }
 
-/// The digest by which a voter is bound to a ballot. It names the task, the candidate and the voter,
-/// so that nobody can use the commitment of another.
-pub fn commitment(place: (&str, &str, &str), ballot: &Ballot, salt: &str) -> String {
-    let (task, candidate, voter) = place;
+/// What a vote is cast on, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place<'a> {
+    pub task: &'a str,
+    pub epoch: u64,
+    pub candidate: &'a str,
+    /// Which time votes are being committed on the candidate.
+    pub turn: u32,
+    pub voter: &'a str,
+}
+
+/// The digest by which a voter is bound to a ballot. It names all that the vote is about, so that
+/// nobody can use the commitment of another, nor their own a second time.
+pub fn commitment(place: Place<'_>, ballot: &Ballot, salt: &str) -> String {
     let document = json!({
         "domain": DOMAIN,
-        "task": task,
-        "candidate": candidate,
-        "voter": voter,
+        "task": place.task,
+        "epoch": place.epoch,
+        "candidate": place.candidate,
+        "turn": place.turn,
+        "voter": place.voter,
         "verdict": ballot.status.as_str(),
+        "score": ballot.score,
+        "reason_codes": ballot.reason_codes,
         "verdict_digest": ballot.verdict_digest,
         "salt": salt,
     });
@@ -65,18 +94,23 @@ mod tests {
 
     #[test]
     fn a_commitment_binds_everything_that_it_names() {
-        let base = commitment(("t", "c", "v"), &ballot(Status::Passed), "s");
-        assert_eq!(base, commitment(("t", "c", "v"), &ballot(Status::Passed), "s"));
-        let other_digest =
-            Ballot { verdict_digest: "sha256:02".to_owned(), ..ballot(Status::Passed) };
+        let place = Place { task: "t", epoch: 1, candidate: "c", turn: 1, voter: "v" };
+        let passed = ballot(Status::Passed);
+        let base = commitment(place, &passed, "s");
+        assert_eq!(base, commitment(place, &passed, "s"));
+        let other_digest = Ballot { verdict_digest: "sha256:02".to_owned(), ..passed.clone() };
         for other in [
-            commitment(("u", "c", "v"), &ballot(Status::Passed), "s"),
-            commitment(("t", "d", "v"), &ballot(Status::Passed), "s"),
-            commitment(("t", "c", "w"), &ballot(Status::Passed), "s"),
-            commitment(("t", "c", "v"), &ballot(Status::Failed), "s"),
-            commitment(("t", "c", "v"), &ballot(Status::Passed), "r"),
-            commitment(("t", "c", "v"), &other_digest, "s"),
-            commitment(("tc", "", "v"), &ballot(Status::Passed), "s"),
+            commitment(Place { task: "u", ..place }, &passed, "s"),
+            commitment(Place { epoch: 2, ..place }, &passed, "s"),
+            commitment(Place { candidate: "d", ..place }, &passed, "s"),
+            commitment(Place { turn: 2, ..place }, &passed, "s"),
+            commitment(Place { voter: "w", ..place }, &passed, "s"),
+            commitment(Place { task: "tc", candidate: "", ..place }, &passed, "s"),
+            commitment(place, &ballot(Status::Failed), "s"),
+            commitment(place, &Ballot { score: 0.8, ..passed.clone() }, "s"),
+            commitment(place, &Ballot { reason_codes: vec![101], ..passed.clone() }, "s"),
+            commitment(place, &other_digest, "s"),
+            commitment(place, &passed, "r"),
         ] {
             assert_ne!(base, other);
         }

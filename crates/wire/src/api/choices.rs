@@ -23,6 +23,10 @@ pub(super) const NAME: &str = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
 /// A provider and a model, which may have slashes of its own.
 pub(super) const MODEL: &str = "^[a-z0-9-]+/[!-~]+$";
 
+/// An executor, or a judge by its provider and model.
+pub(super) const VERIFIER: &str =
+    "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|judge:[a-z0-9-]{1,64}/[!-~]{1,128})$";
+
 /// A type that stands for a schema, with the types that the schema refers to.
 macro_rules! choices {
     ($($(#[$doc:meta])* $name:ident($($part:ty),*) = $schema:expr;)+) => {$(
@@ -123,6 +127,9 @@ choices! {
 
     /// Why there may be no value.
     NullCause() = text().enum_values(Some(["EMPTY", "QUORUM_NULL"])).description(Some("Why there is no value."));
+
+    /// The name of somebody who verifies.
+    VerifierName() = text().pattern(Some(VERIFIER)).description(Some("The name of an executor, or `judge:provider/model` for a judge of this node."));
 
     /// What a task is about.
     TaskInputs() = of("What the task is about; executors get it as `inputs`.")

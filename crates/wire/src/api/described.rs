@@ -264,9 +264,10 @@ fn of_workflows() -> [Case; 1] {
 fn of_tasks() -> [Case; 3] {
     let mut contract = json!(TaskContract::sample("a", 1));
     contract["acceptance"]["da_quorum_threshold"] = json!(1);
+    contract["assignment"]["explore"]["max_retries"] = json!(1);
     let order =
         json!({ "contract": contract, "executors": ["a"], "verifiers": ["b"], "profile": "c" });
-    let submit = |it: &Value| tasks::decode_submit(it).map(drop);
+    let submit = |it: &Value| tasks::decode_shape(it).map(drop);
     [
         case::<TaskContractBody>(submit, contract, &[]),
         case::<TaskOrder>(submit, order, &[]),
@@ -489,6 +490,8 @@ const WORDS: &[&str] = &[
     "low",
     "a/b/c",
     "Provider/model",
+    "judge:a/b",
+    "judge:a",
 ];
 
 /// Values of every kind, good and bad, for whatever field.
@@ -507,7 +510,7 @@ fn values() -> Vec<Value> {
         json!({ "numeric": { "tolerance": 0.1 } }), json!({ "numeric": { "tolerance": -1 } }),
         json!({ "buckets": [1, 2] }), json!({ "buckets": [] }), json!({ "a": 1, "b": 2 }),
         json!([{ "inputs": { "d": "x" }, "passed": true }]), json!([{ "inputs": { "d": "x" } }]),
-        json!([{ "inputs": { "d": 1 }, "passed": true }]), json!(["a/b"]), json!(["a/b", "a/b"]),
+        json!([{ "inputs": { "d": 1 }, "passed": true }]), json!(["a/b"]), json!(["a/b", "a/b"]), json!(["judge:a/b"]), json!(["judge:a"]),
         json!([{ "mime": "a", "content": "b" }]), json!([{ "mime": "a" }]),
         json!([{
             "uri": "a", "digest": "b", "size_bytes": 1, "mime": "c", "created_at": 2, "producer": "d",

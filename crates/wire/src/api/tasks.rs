@@ -1,11 +1,23 @@
 //! The resource `/v1/tasks`.
 
 mod contract;
+mod decision;
 mod described;
+mod event;
+mod reply;
 mod request;
 
 pub(super) use self::request::is_name;
 pub use self::{
+    decision::{DecidedView, DecisionBody, StepRounds, decision},
     described::{SubmitTask, TaskContractBody, TaskOrder},
+    event::{EventBody, EventName, TASK, TASK_EVENT, event_body},
+    reply::{
+        Account, CandidateBody, ClaimBody, PanelView, TaskBody, TaskLine, TaskPanel, TaskSpent,
+        TaskSummaryBody, TaskView, VoteBody, body, summary, whole,
+    },
     request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit},
 };
+
+#[cfg(test)]
+pub(in crate::api) use self::request::decode_shape;

@@ -72,6 +72,7 @@ described! {
     TaskAggregation, task::Aggregation, "How verdicts on a candidate become a decision; `QUORUM` when left out.";
     TaskState, task::Phase, "How far a task has come.";
     CandidateStanding, task::Standing, "How a candidate stands.";
+    CandidateGap, task::Gap, "Why votes decided nothing.";
     ClaimRole, task::Role, "What somebody claims to do.";
     VoteForfeit, task::Forfeit, "Why a vote does not count.";
     TeamRole, team::TeamRole, "What somebody is in a team.";

@@ -72,11 +72,18 @@ pub struct Explore {
     pub max_proposers: u32,
     pub topk: u32,
     pub stop: ExploreStop,
+    /// How often proposing begins anew when everybody failed. An addition of Jurat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    /// How long to wait before the first of those. An addition of Jurat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_ms: Option<u64>,
 }
 
 impl Default for Explore {
     fn default() -> Self {
-        Self { max_proposers: 1, topk: 3, stop: ExploreStop::default() }
+        let stop = ExploreStop::default();
+        Self { max_proposers: 1, topk: 3, stop, max_retries: None, backoff_ms: None }
     }
 }
 
@@ -96,11 +103,14 @@ impl Default for ExploreStop {
 #[serde(default)]
 pub struct Verify {
     pub max_verifiers: u32,
+    /// How often a verification that decided nothing is made anew. An addition of Jurat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_repeats: Option<u32>,
 }
 
 impl Default for Verify {
     fn default() -> Self {
-        Self { max_verifiers: 1 }
+        Self { max_verifiers: 1, max_repeats: None }
     }
 }
 
@@ -305,7 +315,7 @@ mod aggregation {
     use jurat_core::task::Aggregation;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     pub(super) fn serialize<S: Serializer>(
         word: &Option<Aggregation>,
         writer: S,

@@ -1,7 +1,11 @@
 //! The contract of a task: what is taken, and what is said of one that is wrong.
 
-use jurat_core::{policy::policy_hash, task::Aggregation};
-use jurat_wire::{api::tasks::decode_submit, executor::TaskContract, problem::Problem};
+use jurat_core::{policy::policy_hash, task::Aggregation, time::Timestamp};
+use jurat_wire::{
+    api::tasks::{TaskSubmission, decode_submit},
+    executor::TaskContract,
+    problem::Problem,
+};
 use serde_json::{Value, json};
 
 fn contract() -> Value {
@@ -21,8 +25,12 @@ fn with(pointer: &str, value: Value) -> Value {
     contract
 }
 
+fn submitted(body: &Value) -> Result<TaskSubmission, Problem> {
+    decode_submit(body, Timestamp::from_millis(1_800_000_000_000))
+}
+
 fn refused(body: &Value) -> Problem {
-    decode_submit(body).unwrap_err()
+    submitted(body).unwrap_err()
 }
 
 fn fields(problem: &Problem) -> Vec<String> {
@@ -33,13 +41,13 @@ fn fields(problem: &Problem) -> Vec<String> {
 
 #[test]
 fn the_sample_is_taken_as_it_is_and_with_who_works_on_it() {
-    let bare = decode_submit(&contract()).unwrap();
+    let bare = submitted(&contract()).unwrap();
     assert_eq!(json!(bare.contract), contract());
     assert!(bare.executors.is_empty() && bare.verifiers.is_empty() && bare.profile.is_none());
     let order = json!({
         "contract": contract(), "executors": ["a", "b"], "verifiers": ["c"], "profile": "careful",
     });
-    let order = decode_submit(&order).unwrap();
+    let order = submitted(&order).unwrap();
     assert_eq!(order.contract, bare.contract);
     assert_eq!(order.executors, ["a", "b"]);
     assert_eq!(order.verifiers, ["c"]);
@@ -54,7 +62,7 @@ fn what_is_left_out_is_filled_up() {
     assignment.retain(|name, _| name == "mode" || name == "claim");
     contract["acceptance"].as_object_mut().unwrap().remove("aggregation");
     contract["acceptance"]["verifier_policy"] = json!({ "policy_id": "vp.crosscheck.v1" });
-    let read = decode_submit(&contract).unwrap().contract;
+    let read = submitted(&contract).unwrap().contract;
     assert_eq!(read.task_mode, "ONE_SHOT");
     assert_eq!(read.assignment.explore.topk, 3);
     assert_eq!(read.assignment.verify.max_verifiers, 1);
@@ -66,10 +74,10 @@ fn what_is_left_out_is_filled_up() {
 
 #[test]
 fn whether_evidence_is_asked_for_can_be_told() {
-    let read = |body: &Value| decode_submit(body).unwrap().contract.acceptance;
+    let read = |body: &Value| submitted(body).unwrap().contract.acceptance;
     assert_eq!(read(&contract()).da_quorum_threshold, None);
-    let given = with("/acceptance/da_quorum_threshold", json!(2));
-    assert_eq!(read(&given).da_quorum_threshold, Some(2));
+    let given = with("/acceptance/da_quorum_threshold", json!(1));
+    assert_eq!(read(&given).da_quorum_threshold, Some(1));
     // It is told on the way to executors too, and only then.
     assert_eq!(json!(read(&contract())).get("da_quorum_threshold"), None);
     let weighted = with("/acceptance/aggregation", json!("REPUTATION_WEIGHTED"));
@@ -78,121 +86,56 @@ fn whether_evidence_is_asked_for_can_be_told() {
 
 #[test]
 fn both_words_for_claimed_work_mean_the_same() {
-    let open = decode_submit(&with("/assignment/mode", json!("open"))).unwrap();
-    assert_eq!(open, decode_submit(&contract()).unwrap());
+    let open = submitted(&with("/assignment/mode", json!("open"))).unwrap();
+    assert_eq!(open, submitted(&contract()).unwrap());
 }
+
+/// Where something is changed, to what, and what is said of it.
+const FAULTS: &str = r#"
+/protocol_version | " " | `protocol_version` must not be blank
+/task_id | "a b" | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`
+/task_type | null | `task_type` is required
+/inputs | null | `inputs` is required; use {} for none
+/output_schema | true | `output_schema` must be an object
+/budget | 1 | `budget` must be an object, not a number
+/budget/time_ms | "1" | `budget.time_ms` must be a whole number from 1 to 31536000000
+/budget/explore_cost_units | null | `budget.explore_cost_units` is required
+/budget/reuse_verify_time_ms | 120001 | `budget.reuse_verify_time_ms` must be at most 120000, the time of the budget
+/budget/surplus | 1 | `budget.surplus` is not a known field; known are cost_units, explore_cost_units, finalize_cost_units, max_steps, mode, reuse_max_attempts, reuse_verify_cost_units, reuse_verify_time_ms, time_ms, verify_cost_units
+/assignment/mode | "PUSH" | `assignment.mode` must be CLAIM; `open` means the same
+/assignment/claim/lease_ms | 99 | `assignment.claim.lease_ms` must be a whole number from 100 to 86400000
+/assignment/claim/max_concurrency/verify | 0 | `assignment.claim.max_concurrency.verify` must be a whole number from 1 to 64
+/assignment/explore/stop/no_new_evidence_rounds | 0 | `assignment.explore.stop.no_new_evidence_rounds` must be a whole number from 1 to 64
+/acceptance/quorum_threshold | 0 | `acceptance.quorum_threshold` must be a whole number from 1 to 64
+/acceptance/vote/commit_reveal | false | `acceptance.vote.commit_reveal` must be true: votes are always committed before they are revealed
+/acceptance/verifier_policy/policy_hash | "sha256:placeholder" | `acceptance.verifier_policy.policy_hash` must be `sha256:` and 64 hex digits, or these alone; left out, it is computed
+/acceptance/aggregation | "MEDIAN" | `acceptance.aggregation` must be one of QUORUM, CONFIDENCE_WEIGHTED, REPUTATION_WEIGHTED, not `MEDIAN`
+/acceptance/settlement/implicit_weight | 1.1 | `acceptance.settlement.implicit_weight` must be a number from 0 to 1
+/acceptance/settlement/implicit_diminishing_returns/K | 0 | `acceptance.settlement.implicit_diminishing_returns.K` must be a whole number from 1 to 4294967295
+/acceptance/settlement/feedback/mode | "OPEN" | `acceptance.settlement.feedback.mode` must be CAPABILITY
+/acceptance/settlement/feedback/authority_pubkey | "ed25519:12" | `acceptance.settlement.feedback.authority_pubkey` must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody
+/task_mode | "CONTINUOUS" | `budget.mode` must be EPOCH_RENEW for a task of the mode CONTINUOUS
+/expiry_ms | 1800000000000 | `expiry_ms` lies in the past
+/budget/verify_cost_units | 451 | `budget.cost_units` must be 1001 or more, the sum of its stages
+/acceptance/quorum_threshold | 2 | `acceptance.quorum_threshold` cannot be reached: at most 1 verifiers are asked
+/expiry_ms | -1 | `expiry_ms` must be a whole number from 1 to 253402300799999
+/evidence_policy/max_inline_media_bytes | 1 | `evidence_policy.max_inline_media_bytes` must be 0
+/evidence_policy/inline_mime_allowlist | ["text/plain"] | `evidence_policy.inline_mime_allowlist` must have application/json, text/plain, text/markdown, text/csv, and at most 32 in all
+"#;
 
 #[test]
 fn each_wrong_member_is_named() {
-    for (pointer, value, expected) in [
-        ("/protocol_version", json!(" "), "`protocol_version` must not be blank"),
-        (
-            "/task_id",
-            json!("a b"),
-            "`task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`",
-        ),
-        ("/task_type", json!(null), "`task_type` is required"),
-        ("/inputs", json!(null), "`inputs` is required; use {} for none"),
-        ("/output_schema", json!(true), "`output_schema` must be an object"),
-        ("/budget", json!(1), "`budget` must be an object, not a number"),
-        (
-            "/budget/time_ms",
-            json!("1"),
-            "`budget.time_ms` must be a whole number from 1 to 31536000000",
-        ),
-        ("/budget/explore_cost_units", json!(null), "`budget.explore_cost_units` is required"),
-        (
-            "/budget/reuse_verify_time_ms",
-            json!(120_001),
-            "`budget.reuse_verify_time_ms` contradicts `budget.time_ms`: it must not be more",
-        ),
-        (
-            "/budget/surplus",
-            json!(1),
-            "`budget.surplus` is not a known field; known are cost_units, explore_cost_units, finalize_cost_units, max_steps, mode, reuse_max_attempts, reuse_verify_cost_units, reuse_verify_time_ms, time_ms, verify_cost_units",
-        ),
-        (
-            "/assignment/mode",
-            json!("PUSH"),
-            "`assignment.mode` must be CLAIM; `open` means the same",
-        ),
-        (
-            "/assignment/claim/lease_ms",
-            json!(99),
-            "`assignment.claim.lease_ms` must be a whole number from 100 to 86400000",
-        ),
-        (
-            "/assignment/claim/max_concurrency/verify",
-            json!(0),
-            "`assignment.claim.max_concurrency.verify` must be a whole number from 1 to 64",
-        ),
-        (
-            "/assignment/explore/stop/no_new_evidence_rounds",
-            json!(0),
-            "`assignment.explore.stop.no_new_evidence_rounds` must be a whole number from 1 to 64",
-        ),
-        (
-            "/acceptance/quorum_threshold",
-            json!(0),
-            "`acceptance.quorum_threshold` must be a whole number from 1 to 64",
-        ),
-        (
-            "/acceptance/vote/commit_reveal",
-            json!(false),
-            "`acceptance.vote.commit_reveal` must be true: votes are always committed before they are revealed",
-        ),
-        (
-            "/acceptance/verifier_policy/policy_hash",
-            json!("sha256:placeholder"),
-            "`acceptance.verifier_policy.policy_hash` must be `sha256:` and 64 hex digits, or these alone; left out, it is computed",
-        ),
-        (
-            "/acceptance/aggregation",
-            json!("MEDIAN"),
-            "`acceptance.aggregation` must be one of QUORUM, CONFIDENCE_WEIGHTED, REPUTATION_WEIGHTED, not `MEDIAN`",
-        ),
-        (
-            "/acceptance/settlement/implicit_weight",
-            json!(1.1),
-            "`acceptance.settlement.implicit_weight` must be a number from 0 to 1",
-        ),
-        (
-            "/acceptance/settlement/implicit_diminishing_returns/K",
-            json!(0),
-            "`acceptance.settlement.implicit_diminishing_returns.K` must be a whole number from 1 to 4294967295",
-        ),
-        (
-            "/acceptance/settlement/feedback/mode",
-            json!("OPEN"),
-            "`acceptance.settlement.feedback.mode` must be CAPABILITY",
-        ),
-        (
-            "/acceptance/settlement/feedback/authority_pubkey",
-            json!("ed25519:12"),
-            "`acceptance.settlement.feedback.authority_pubkey` must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody",
-        ),
-        (
-            "/task_mode",
-            json!("CONTINUOUS"),
-            "`budget.mode` contradicts `task_mode`: CONTINUOUS needs EPOCH_RENEW",
-        ),
-        ("/expiry_ms", json!(-1), "`expiry_ms` must be a whole number from 1 to 253402300799999"),
-        (
-            "/evidence_policy/max_inline_media_bytes",
-            json!(1),
-            "`evidence_policy.max_inline_media_bytes` must be 0",
-        ),
-        (
-            "/evidence_policy/inline_mime_allowlist",
-            json!(["text/plain"]),
-            "`evidence_policy.inline_mime_allowlist` must have application/json, text/plain, text/markdown, text/csv, and at most 32 in all",
-        ),
-    ] {
-        let problem = refused(&with(pointer, value));
+    let mut tried = 0;
+    for line in FAULTS.trim().lines() {
+        let parts: Vec<&str> = line.splitn(3, " | ").collect();
+        let [pointer, value, expected] = parts[..] else { panic!("{line}") };
+        let problem = refused(&with(pointer, serde_json::from_str(value).unwrap()));
         assert_eq!(problem.detail, expected);
         let field = problem.field.unwrap();
         assert!(expected.starts_with(&format!("`{field}`")), "{field}");
+        tried += 1;
     }
+    assert_eq!(tried, 29);
 }
 
 #[test]
@@ -211,6 +154,12 @@ fn all_that_is_wrong_is_told_at_once() {
     let fields = fields(&refused(&order));
     assert!(fields.contains(&"contract.acceptance.vote".to_owned()), "{fields:?}");
     assert_eq!(fields.last().map(String::as_str), Some("executors"));
+    // What nobody could be held to is told of the same way.
+    let mut contract = json!(TaskContract::sample("task-1", 0));
+    contract["budget"]["max_steps"] = json!(1);
+    let order = json!({ "contract": contract });
+    let expected = ["contract.expiry_ms", "contract.budget.max_steps"];
+    assert_eq!(self::fields(&refused(&order)), expected);
     // A document with a thousand faults gets no book for an answer.
     let many: serde_json::Map<String, Value> =
         (0..1_000).map(|n| (format!("surplus-{n}"), json!(n))).collect();

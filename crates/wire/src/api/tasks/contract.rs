@@ -15,7 +15,7 @@ use crate::{
 /// The most of anything that is counted.
 const MOST: u32 = 64;
 const MOST_STEPS: u32 = 100_000;
-const MOST_COST: u64 = 1_000_000_000_000;
+const MOST_COST: u64 = 1_000_000_000;
 /// A year.
 const MOST_MS: u64 = 31_536_000_000;
 /// Leases and reveals: from a tenth of a second to a day.
@@ -62,7 +62,7 @@ pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskCon
     let task_mode = word(fields, faults, ("task_mode", &["ONE_SHOT", "CONTINUOUS"]));
     let expiry_ms = faults.whole(fields, "expiry_ms", 1..=LAST_MS);
     let evidence_policy = evidence_policy(fields, faults);
-    let contract = TaskContract {
+    Some(TaskContract {
         protocol_version: protocol_version?,
         task_id: task_id?,
         task_type: task_type?,
@@ -74,27 +74,7 @@ pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskCon
         task_mode: task_mode?,
         expiry_ms: expiry_ms?,
         evidence_policy: evidence_policy?,
-    };
-    contradictions(&contract, fields, faults);
-    Some(contract)
-}
-
-/// Where two members cannot both hold.
-fn contradictions(contract: &TaskContract, fields: &Fields<'_>, faults: &mut Faults) {
-    let Budget { time_ms, cost_units, reuse_verify_time_ms, reuse_verify_cost_units, .. } =
-        contract.budget;
-    if time_ms < reuse_verify_time_ms {
-        let reason = "contradicts `budget.time_ms`: it must not be more";
-        faults.add(fields.wrong("budget.reuse_verify_time_ms", reason));
-    }
-    if cost_units < reuse_verify_cost_units {
-        let reason = "contradicts `budget.cost_units`: it must not be more";
-        faults.add(fields.wrong("budget.reuse_verify_cost_units", reason));
-    }
-    if contract.task_mode == "CONTINUOUS" && contract.budget.mode != "EPOCH_RENEW" {
-        let reason = "contradicts `task_mode`: CONTINUOUS needs EPOCH_RENEW";
-        faults.add(fields.wrong("budget.mode", reason));
-    }
+    })
 }
 
 fn task_id(fields: &Fields<'_>) -> Result<String, crate::problem::Problem> {
@@ -205,12 +185,7 @@ fn assignment(parent: &Fields<'_>, faults: &mut Faults) -> Option<Assignment> {
     };
     let claim = claim(fields, faults);
     let explore = explore(fields, faults);
-    let verify = match faults.optional(fields, "verify", &["max_verifiers"]) {
-        None => Some(Verify::default()),
-        Some(it) => faults
-            .count_or(&it, "max_verifiers", (1..=MOST, 1))
-            .map(|max_verifiers| Verify { max_verifiers }),
-    };
+    let verify = verify(fields, faults);
     let finalize = match faults.optional(fields, "finalize", &["max_finalizers"]) {
         None => Some(Finalize::default()),
         Some(it) => faults
@@ -238,7 +213,7 @@ fn claim(parent: &Fields<'_>, faults: &mut Faults) -> Option<Claim> {
 }
 
 fn explore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Explore> {
-    let known = ["max_proposers", "topk", "stop"];
+    let known = ["max_proposers", "topk", "stop", "max_retries", "backoff_ms"];
     let Some(fields) = faults.optional(parent, "explore", &known) else {
         return Some(Explore::default());
     };
@@ -250,7 +225,30 @@ fn explore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Explore> {
             .count_or(&stop, "no_new_evidence_rounds", (1..=MOST, 3))
             .map(|no_new_evidence_rounds| ExploreStop { no_new_evidence_rounds }),
     };
-    Some(Explore { max_proposers: max_proposers?, topk: topk?, stop: stop? })
+    let max_retries = faults.take(fields.whole("max_retries", 0, u64::from(MOST)));
+    let backoff_ms = faults.take(fields.whole("backoff_ms", 1, *SPAN_MS.end()));
+    Some(Explore {
+        max_proposers: max_proposers?,
+        topk: topk?,
+        stop: stop?,
+        max_retries: small(max_retries?),
+        backoff_ms: backoff_ms?,
+    })
+}
+
+fn verify(parent: &Fields<'_>, faults: &mut Faults) -> Option<Verify> {
+    let known = ["max_verifiers", "max_repeats"];
+    let Some(fields) = faults.optional(parent, "verify", &known) else {
+        return Some(Verify::default());
+    };
+    let max_verifiers = faults.count_or(&fields, "max_verifiers", (1..=MOST, 1));
+    let max_repeats = faults.take(fields.whole("max_repeats", 0, u64::from(MOST)));
+    Some(Verify { max_verifiers: max_verifiers?, max_repeats: small(max_repeats?) })
+}
+
+/// A number that was checked to be small.
+fn small(number: Option<u64>) -> Option<u32> {
+    number.and_then(|it| u32::try_from(it).ok())
 }
 
 fn acceptance(parent: &Fields<'_>, faults: &mut Faults) -> Option<Acceptance> {
@@ -275,7 +273,7 @@ fn acceptance(parent: &Fields<'_>, faults: &mut Faults) -> Option<Acceptance> {
         verifier_policy: verifier_policy?,
         vote: vote?,
         settlement: settlement?,
-        da_quorum_threshold: da?.and_then(|it| u32::try_from(it).ok()),
+        da_quorum_threshold: small(da?),
         aggregation: aggregation?,
     })
 }

@@ -12,6 +12,7 @@ use utoipa::{
 use crate::api::{
     choices::{
         Always, AssignmentMode, BudgetMode, ExecutorName, FeedbackMode, TaskInputs, TaskMode,
+        VerifierName,
     },
     words::TaskAggregation,
 };
@@ -48,7 +49,7 @@ pub struct TaskOrder {
     pub executors: Option<Vec<ExecutorName>>,
     /// Names of executors that verify; left out, those of `executors`.
     #[schema(max_items = 64)]
-    pub verifiers: Option<Vec<ExecutorName>>,
+    pub verifiers: Option<Vec<VerifierName>>,
     /// Under which profile they work; `default` when left out.
     #[schema(pattern = r"\S", max_length = 128)]
     pub profile: Option<String>,
@@ -93,21 +94,21 @@ pub struct TaskBudget {
     #[schema(minimum = 1, maximum = 100_000)]
     pub max_steps: u32,
     /// At least the sum of the three stages.
-    #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub cost_units: u64,
     /// `LIFETIME` when left out.
     pub mode: Option<BudgetMode>,
-    #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub explore_cost_units: u64,
-    #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub verify_cost_units: u64,
-    #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub finalize_cost_units: u64,
     /// For how long an earlier decision is tried first; no more than `time_ms`.
     #[schema(maximum = 31_536_000_000_u64)]
     pub reuse_verify_time_ms: u64,
     /// No more than `cost_units`.
-    #[schema(maximum = 1_000_000_000_000_u64)]
+    #[schema(maximum = 1_000_000_000)]
     pub reuse_verify_cost_units: u64,
     #[schema(minimum = 1, maximum = 64)]
     pub reuse_max_attempts: u32,
@@ -155,6 +156,12 @@ pub struct TaskExplore {
     #[schema(minimum = 1, maximum = 64)]
     pub topk: Option<u32>,
     pub stop: Option<TaskExploreStop>,
+    /// How often proposing begins anew when everybody failed; 3 when left out.
+    #[schema(maximum = 64)]
+    pub max_retries: Option<u32>,
+    /// How long to wait before the first of those, doubled each time; 1000 when left out.
+    #[schema(minimum = 1, maximum = 86_400_000)]
+    pub backoff_ms: Option<u64>,
 }
 
 /// When no more candidates are looked for.
@@ -173,6 +180,9 @@ pub struct TaskVerify {
     /// Verdicts on one candidate, at the most; 1 when left out.
     #[schema(minimum = 1, maximum = 64)]
     pub max_verifiers: Option<u32>,
+    /// How often a verification that decided nothing is made anew; 2 when left out.
+    #[schema(maximum = 64)]
+    pub max_repeats: Option<u32>,
 }
 
 /// How a decision is made final.
@@ -286,9 +296,9 @@ pub struct TaskEvidencePolicy {
     #[schema(min_items = 4, max_items = 32)]
     pub inline_mime_allowlist: Vec<String>,
     /// 8192 when left out.
-    #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub max_snippet_bytes: Option<u64>,
     /// 2048 when left out.
-    #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub max_snippet_tokens: Option<u64>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::code::Code;
+use jurat_core::{code::Code, task::TermError, time::Timestamp};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -32,11 +32,23 @@ pub struct TaskSubmission {
     pub profile: Option<String>,
 }
 
-/// Reads a contract alone, or with who is to work on it.
-pub fn decode_submit(body: &Value) -> Result<TaskSubmission, Problem> {
+/// Reads a contract alone, or with who is to work on it, and says all that nobody could be held to.
+pub fn decode_submit(body: &Value, now: Timestamp) -> Result<TaskSubmission, Problem> {
+    let submission = decode_shape(body)?;
     let fields = Fields::of_body(body, Code::ValidationError)?;
     let mut faults = Faults::default();
-    let read = if body.get("contract").is_some() {
+    for TermError { field, reason } in submission.contract.terms().check(now) {
+        let field = if is_order(body) { format!("contract.{field}") } else { field.to_owned() };
+        faults.add(fields.wrong(&field, &reason));
+    }
+    faults.problem(Code::ValidationError).map_or(Ok(submission), Err)
+}
+
+/// Reads what has the right shape, whether or not somebody could be held to it.
+pub(in crate::api) fn decode_shape(body: &Value) -> Result<TaskSubmission, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    let mut faults = Faults::default();
+    let read = if is_order(body) {
         order(&fields, &mut faults)
     } else {
         let contract = contract::decode(&fields, &mut faults);
@@ -53,6 +65,11 @@ pub fn decode_submit(body: &Value) -> Result<TaskSubmission, Problem> {
         // A decoder that gives nothing has said why.
         (None, None) => Err(Problem::new(Code::ValidationError, "the contract cannot be read")),
     }
+}
+
+/// Whether the contract comes with who is to work on it.
+fn is_order(body: &Value) -> bool {
+    body.get("contract").is_some()
 }
 
 fn order(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskSubmission> {
@@ -83,7 +100,8 @@ fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
     }
     let mut seen = BTreeSet::new();
     for it in &names {
-        if !is_name(it) {
+        let is_known = is_name(it) || (name == "verifiers" && is_judge(it));
+        if !is_known {
             let reason = format!("has `{}`, which is no name of an executor", short(it));
             return Err(fields.wrong(name, &reason));
         }
@@ -100,6 +118,20 @@ pub(in crate::api) fn is_name(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(is_first)
         && text.chars().all(|symbol| is_first(symbol) || matches!(symbol, '.' | '-'))
+}
+
+/// `judge:provider/model`.
+fn is_judge(text: &str) -> bool {
+    let Some((provider, model)) = text.strip_prefix("judge:").and_then(|it| it.split_once('/'))
+    else {
+        return false;
+    };
+    let is_of_provider =
+        |symbol: u8| symbol.is_ascii_lowercase() || symbol.is_ascii_digit() || symbol == b'-';
+    (1..=64).contains(&provider.len())
+        && provider.bytes().all(is_of_provider)
+        && (1..=128).contains(&model.len())
+        && model.bytes().all(|symbol| symbol.is_ascii_graphic())
 }
 
 fn profile(fields: &Fields<'_>) -> Result<Option<String>, Problem> {

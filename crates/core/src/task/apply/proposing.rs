@@ -1,0 +1,100 @@
+//! What events of the explore stage make of a task.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::{Event, Proposal, Standing, Task};
+use crate::time::Timestamp;
+
+impl Task {
+    pub(super) fn apply_proposing(&mut self, event: &Event, at: Timestamp) {
+        if let Event::Proposed { token, candidate, digest, evidence, .. } = event {
+            self.proposed(*token, (candidate, digest), evidence);
+        } else if let Event::Reused { source, candidate, digest, evidence, proposers } = event {
+            self.started_at.get_or_insert(at);
+            self.reuses += 1;
+            let mut proposal = self.fresh((candidate, digest), evidence);
+            proposal.source = Some(source.clone());
+            proposal.proposers = proposers.iter().cloned().collect();
+            self.proposals.push(proposal);
+        } else if let Event::ExploreClosed { .. } = event {
+            self.is_explored = true;
+        } else if let Event::RetryScheduled { at } = event {
+            self.retries += 1;
+            self.retry_at = Some(*at);
+            self.is_explored = false;
+            self.failed_proposers.clear();
+        }
+    }
+
+    fn fresh(&self, (id, digest): (&str, &str), evidence: &[String]) -> Proposal {
+        Proposal {
+            id: id.to_owned(),
+            digest: digest.to_owned(),
+            proposers: BTreeSet::new(),
+            source: None,
+            evidence: evidence.iter().cloned().collect(),
+            standing: Standing::Waiting,
+            gap: None,
+            turn: 1,
+            repeats: 0,
+            wanted: self.terms.quorum.min(self.terms.max_verifiers),
+            votes: BTreeMap::new(),
+            failed_verifiers: BTreeMap::new(),
+            retry_at: None,
+            reveal_until: None,
+            pool_keys: 1,
+            available: BTreeMap::new(),
+        }
+    }
+
+    /// Equal outputs are one candidate. One from knowledge that was left undecided is verified
+    /// again when an executor proposes it, and one that was refused stays refused.
+    fn proposed(&mut self, token: u64, (id, digest): (&str, &str), evidence: &[String]) {
+        let Some(claim) = self.claims.remove(&token) else { return };
+        let is_known = |it: &String| self.proposals.iter().any(|of| of.evidence.contains(it));
+        let brings_evidence = evidence.iter().any(|it| !is_known(it));
+        let wanted = self.terms.quorum;
+        let most = self.terms.max_verifiers;
+        let holder = claim.holder;
+        self.proposed.insert(holder.clone());
+        let same = self.proposals.iter_mut().find(|proposal| proposal.digest == digest);
+        let is_new = match same {
+            None => {
+                let mut proposal = self.fresh((id, digest), evidence);
+                proposal.proposers.insert(holder);
+                self.proposals.push(proposal);
+                true
+            }
+            Some(same) if same.standing == Standing::Undecided && same.source.is_some() => {
+                same.drop_empty_votes();
+                same.votes.remove(&holder);
+                same.wanted = wanted.max(same.asked()).min(most);
+                same.revive();
+                same.proposers.insert(holder);
+                same.evidence.extend(evidence.iter().cloned());
+                true
+            }
+            Some(same) if same.is_live() => {
+                same.proposers.insert(holder);
+                same.evidence.extend(evidence.iter().cloned());
+                brings_evidence
+            }
+            Some(_) => false,
+        };
+        self.barren = if is_new { 0 } else { self.barren + 1 };
+    }
+}
+
+impl Proposal {
+    /// It is a candidate like any other from now on.
+    fn revive(&mut self) {
+        self.source = None;
+        self.standing = Standing::Waiting;
+        self.gap = None;
+        self.turn += 1;
+        self.repeats = 0;
+        self.reveal_until = None;
+        self.retry_at = None;
+        self.failed_verifiers.clear();
+    }
+}

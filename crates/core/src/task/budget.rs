@@ -1,0 +1,81 @@
+//! What a task may still spend.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Proposal, Role, Task};
+use crate::time::Timestamp;
+
+/// What was spent of a budget in this epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    pub steps: u32,
+    pub explore: u64,
+    pub verify: u64,
+    pub finalize: u64,
+    /// What of `verify` went to candidates from knowledge.
+    pub reuse: u64,
+}
+
+impl Spent {
+    /// In all stages.
+    pub const fn units(&self) -> u64 {
+        self.explore.saturating_add(self.verify).saturating_add(self.finalize)
+    }
+
+    pub(super) fn charge(&mut self, role: Role, is_reuse: bool) {
+        match role {
+            Role::Propose => self.explore += 1,
+            Role::Verify => self.verify += 1,
+            Role::Finalize => self.finalize += 1,
+        }
+        // To make final is no call of an executor.
+        self.steps += u32::from(role != Role::Finalize);
+        self.reuse += u64::from(is_reuse);
+    }
+}
+
+impl Task {
+    /// Whether another step of a role can be paid for.
+    pub(super) fn can_pay(&self, role: Role) -> bool {
+        let (budget, spent) = (&self.terms.budget, &self.spent);
+        let has_unit = spent.units() < budget.cost_units;
+        let has_step = spent.steps < budget.max_steps;
+        has_unit
+            && match role {
+                Role::Propose => has_step && spent.explore < budget.explore,
+                Role::Verify => has_step && spent.verify < budget.verify,
+                Role::Finalize => spent.finalize < budget.finalize,
+            }
+    }
+
+    /// How many more verdicts can be paid for. What a fresh candidate and its quorum need is never
+    /// spent on one that is only remembered.
+    pub(super) fn payable(&self, is_reuse: bool) -> u64 {
+        let (budget, spent) = (&self.terms.budget, &self.spent);
+        let steps = u64::from(budget.max_steps.saturating_sub(spent.steps));
+        let units = budget.verify.saturating_sub(spent.verify);
+        let all = budget.cost_units.saturating_sub(spent.units());
+        if !is_reuse {
+            return steps.min(units).min(all);
+        }
+        let quorum = u64::from(self.terms.quorum);
+        let own = budget.reuse_verify_cost_units.saturating_sub(spent.reuse);
+        let steps = steps.saturating_sub(quorum + 1);
+        own.min(steps).min(units.saturating_sub(quorum)).min(all.saturating_sub(quorum + 1))
+    }
+
+    /// Whether another verdict on a candidate can be paid for.
+    pub(super) fn can_pay_verdict(&self, proposal: &Proposal) -> bool {
+        self.payable(proposal.source.is_some()) > 0
+    }
+
+    /// Until when candidates from knowledge are verified.
+    pub(super) fn reuse_until(&self) -> Option<Timestamp> {
+        self.started_at.map(|at| at.plus_millis(self.terms.budget.reuse_verify_time_ms))
+    }
+
+    pub(super) fn claims_of(&self, role: Role) -> u32 {
+        let count = self.claims.values().filter(|claim| claim.role == role).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+}

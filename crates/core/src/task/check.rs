@@ -1,0 +1,125 @@
+//! Whether a task can be held to its terms.
+
+use super::{Budget, Mode, Renewal, Terms};
+use crate::time::Timestamp;
+
+/// A term that no task can be held to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TermError {
+    /// Where it stands in the contract.
+    pub field: &'static str,
+    pub reason: String,
+}
+
+/// The most of anything that is counted: a task is walked by one node.
+pub(super) const MOST: u32 = 64;
+/// The longest time that the contract may let somebody hold up a task: a day.
+const LONGEST_MS: u64 = 86_400_000;
+/// The longest time for which decisions can be complained of: a year.
+const LONGEST_WINDOW_MS: u64 = 366 * 86_400_000;
+/// The highest number of units or steps, which is far above what a task could use.
+const MOST_UNITS: u64 = 1_000_000_000;
+
+/// Collects what is wrong.
+#[derive(Default)]
+struct Errors(Vec<TermError>);
+
+impl Errors {
+    fn refuse(&mut self, is_wrong: bool, field: &'static str, reason: impl Into<String>) {
+        if is_wrong {
+            self.0.push(TermError { field, reason: reason.into() });
+        }
+    }
+}
+
+impl Terms {
+    /// All that is wrong with the terms, by field.
+    pub fn check(&self, now: Timestamp) -> Vec<TermError> {
+        let mut errors = Errors::default();
+        self.check_counts(&mut errors);
+        self.check_spans(&mut errors);
+        errors.refuse(self.expires_at <= now, "expiry_ms", "lies in the past");
+        self.check_budget(&mut errors);
+        self.check_reuse(&mut errors);
+        errors.0
+    }
+
+    fn check_counts(&self, errors: &mut Errors) {
+        let counts = [
+            (self.propose_at_once, "assignment.claim.max_concurrency.propose"),
+            (self.verify_at_once, "assignment.claim.max_concurrency.verify"),
+            (self.max_proposers, "assignment.explore.max_proposers"),
+            (self.topk, "assignment.explore.topk"),
+            (self.no_new_evidence_rounds, "assignment.explore.stop.no_new_evidence_rounds"),
+            (self.max_verifiers, "assignment.verify.max_verifiers"),
+            (self.max_finalizers, "assignment.finalize.max_finalizers"),
+            (self.quorum, "acceptance.quorum_threshold"),
+        ];
+        for (count, field) in counts {
+            let is_wrong = !(1..=MOST).contains(&count);
+            errors.refuse(is_wrong, field, format!("must be from 1 to {MOST}"));
+        }
+        let most = self.max_verifiers;
+        let reachable = format!("cannot be reached: at most {most} verifiers are asked");
+        errors.refuse(most < self.quorum, "acceptance.quorum_threshold", reachable.clone());
+        errors.refuse(most < self.da_quorum, "acceptance.da_quorum_threshold", reachable);
+        let bound = format!("must be at most {MOST}");
+        errors.refuse(MOST < self.max_repeats, "assignment.verify.max_repeats", bound.clone());
+        errors.refuse(MOST < self.max_retries, "assignment.explore.max_retries", bound);
+    }
+
+    fn check_spans(&self, errors: &mut Errors) {
+        let spans = [
+            (self.lease_ms, "assignment.claim.lease_ms"),
+            (self.reveal_ms, "acceptance.vote.reveal_deadline_ms"),
+        ];
+        for (span, field) in spans {
+            let is_wrong = !(100..=LONGEST_MS).contains(&span);
+            errors.refuse(is_wrong, field, format!("must be from 100 to {LONGEST_MS}"));
+        }
+        let why = format!("must be from 1 to {LONGEST_MS}");
+        let is_wrong = !(1..=LONGEST_MS).contains(&self.backoff_ms);
+        errors.refuse(is_wrong, "assignment.explore.backoff_ms", why);
+        let why = format!("must be at most {LONGEST_WINDOW_MS}");
+        let is_wrong = LONGEST_WINDOW_MS < self.window_ms;
+        errors.refuse(is_wrong, "acceptance.settlement.window_ms", why);
+    }
+
+    /// A budget must pay for one candidate and its quorum, or the task could never end well.
+    fn check_budget(&self, errors: &mut Errors) {
+        let Budget { time_ms, max_steps, cost_units, explore, verify, finalize, .. } = self.budget;
+        errors.refuse(time_ms == 0, "budget.time_ms", "must be more than 0");
+        let steps = self.quorum.saturating_add(1);
+        let why = format!("must be {steps} or more: one proposal and a quorum of verdicts");
+        errors.refuse(max_steps < steps, "budget.max_steps", why);
+        let why = "must pay for one proposal, which is 1";
+        errors.refuse(explore == 0, "budget.explore_cost_units", why);
+        let quorum = u64::from(self.quorum);
+        let why = format!("must pay for a quorum of verdicts, which is {quorum}");
+        errors.refuse(verify < quorum, "budget.verify_cost_units", why);
+        let why = "must pay for one decision, which is 1";
+        errors.refuse(finalize == 0, "budget.finalize_cost_units", why);
+        let sum = explore.saturating_add(verify).saturating_add(finalize);
+        let why = format!("must be {sum} or more, the sum of its stages");
+        errors.refuse(cost_units < sum, "budget.cost_units", why);
+        let why = format!("must be at most {MOST_UNITS}");
+        errors.refuse(MOST_UNITS < cost_units, "budget.cost_units", why);
+        let is_continuous = self.mode == Mode::Continuous;
+        let is_renewed = self.budget.renewal == Renewal::EpochRenew;
+        let why = "must be EPOCH_RENEW for a task of the mode CONTINUOUS";
+        errors.refuse(is_continuous && !is_renewed, "budget.mode", why);
+    }
+
+    fn check_reuse(&self, errors: &mut Errors) {
+        let Budget { time_ms, cost_units, .. } = self.budget;
+        let Budget { reuse_verify_time_ms, reuse_verify_cost_units, reuse_max_attempts, .. } =
+            self.budget;
+        let why = format!("must be from 1 to {MOST}");
+        let is_wrong = !(1..=MOST).contains(&reuse_max_attempts);
+        errors.refuse(is_wrong, "budget.reuse_max_attempts", why);
+        let why = format!("must be at most {time_ms}, the time of the budget");
+        errors.refuse(time_ms < reuse_verify_time_ms, "budget.reuse_verify_time_ms", why);
+        let why = format!("must be at most {cost_units}, the units of the budget");
+        errors.refuse(cost_units < reuse_verify_cost_units, "budget.reuse_verify_cost_units", why);
+    }
+}

@@ -1,0 +1,100 @@
+//! Which votes are taken, which count, and which are forfeited.
+
+use super::{
+    super::{Ballot, Event, Forfeit, Place, Role, Standing, Task, vote::commitment},
+    Command, Decided, Refusal, with_role,
+};
+
+pub(super) fn committed(task: &Task, command: &Command) -> Decided {
+    let Command::CommitVote { token, commitment, available, round_id } = command else {
+        return Ok(Vec::new());
+    };
+    let claim = with_role(task, *token, Role::Verify)?;
+    let id = claim.candidate.clone().unwrap_or_default();
+    let proposal = task.proposal(&id).filter(|it| it.standing == Standing::Verifying);
+    let proposal = proposal.ok_or_else(|| Refusal::NoCandidate(id.clone()))?;
+    let found = proposal.evidence.iter().filter(|digest| available.contains(digest));
+    let mut events: Vec<Event> = found
+        .map(|digest| Event::EvidenceSeen {
+            candidate: id.clone(),
+            verifier: claim.holder.clone(),
+            digest: digest.clone(),
+        })
+        .collect();
+    events.push(Event::VoteCommitted {
+        token: *token,
+        candidate: id,
+        turn: proposal.turn,
+        commitment: commitment.clone(),
+        round_id: round_id.clone(),
+    });
+    Ok(events)
+}
+
+/// A vote counts when it is revealed in time and as it was committed.
+pub(super) fn revealed(
+    task: &Task,
+    (id, voter): (&str, &str),
+    ballot: &Ballot,
+    salt: &str,
+) -> Decided {
+    let proposal = task.proposal(id).ok_or_else(|| Refusal::NoCandidate(id.to_owned()))?;
+    let vote = proposal.votes.get(voter).ok_or_else(|| Refusal::NoVote(voter.to_owned()))?;
+    match proposal.standing {
+        Standing::Revealing => {}
+        Standing::Waiting | Standing::Verifying => return Err(Refusal::NotRevealing("yet")),
+        Standing::Approved | Standing::Rejected | Standing::Undecided => {
+            return Err(Refusal::NotRevealing("any more"));
+        }
+    }
+    if vote.forfeited.is_some() {
+        return Err(Refusal::NotRevealing("any more"));
+    }
+    if let Some(before) = &vote.revealed {
+        let verdicts = (before.verdict_digest.clone(), ballot.verdict_digest.clone());
+        // The same once more is no news.
+        let is_same = before == ballot;
+        return if is_same {
+            Ok(Vec::new())
+        } else {
+            accused(task, (id, voter, vote.turn), &verdicts)
+        };
+    }
+    let place = Place { task: &task.id, epoch: task.epoch, candidate: id, turn: vote.turn, voter };
+    let is_committed = commitment(place, ballot, salt) == vote.commitment;
+    let (candidate, voter) = (id.to_owned(), voter.to_owned());
+    // A score that is no number cannot be weighed, nor written down.
+    Ok(vec![if is_committed && ballot.score.is_finite() {
+        Event::VoteRevealed { candidate, voter, ballot: ballot.clone() }
+    } else {
+        Event::VoteForfeited { candidate, voter, why: Forfeit::Mismatch }
+    }])
+}
+
+/// Two different verdicts of one voter on one candidate in one turn cost it its vote. Once the
+/// candidate is decided they are recorded, and change nothing of the decision.
+pub(super) fn accused(
+    task: &Task,
+    (id, voter, turn): (&str, &str, u32),
+    verdicts: &(String, String),
+) -> Decided {
+    let proposal = task.proposal(id).ok_or_else(|| Refusal::NoCandidate(id.to_owned()))?;
+    let vote = proposal.votes.get(voter).filter(|it| it.turn == turn);
+    let vote = vote.ok_or_else(|| Refusal::NoVote(voter.to_owned()))?;
+    let is_about = |ballot: &Ballot| {
+        ballot.verdict_digest == verdicts.0 || ballot.verdict_digest == verdicts.1
+    };
+    if verdicts.0 == verdicts.1 || !vote.revealed.as_ref().is_none_or(is_about) {
+        return Err(Refusal::NoProof(voter.to_owned()));
+    }
+    if vote.equivocated {
+        return Ok(Vec::new());
+    }
+    let (candidate, voter) = (id.to_owned(), voter.to_owned());
+    let verdicts = verdicts.clone();
+    let proof =
+        Event::Equivocated { candidate: candidate.clone(), voter: voter.clone(), turn, verdicts };
+    let forfeit = Event::VoteForfeited { candidate, voter, why: Forfeit::Equivocation };
+    let counts = proposal.is_live() && vote.forfeited.is_none();
+    Ok(if counts { vec![proof, forfeit] } else { vec![proof] })
+}

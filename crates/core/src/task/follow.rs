@@ -1,0 +1,228 @@
+//! What follows from how a task stands: reveals that open, votes that decide, ends.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use super::{
+    Claim, Event, Exhausted, Gap, Proposal, Role, Standing, Stop, Tally, Task, Weigher,
+    aggregate::Sides,
+};
+use crate::time::Timestamp;
+
+/// What is seen when a consequence is drawn.
+struct View<'a> {
+    exhausted: Exhausted,
+    now: Timestamp,
+    known: &'a Weigher,
+}
+
+/// All that follows, one thing after the other. Each of them brings the task on, so it ends.
+pub(super) fn follow_up(
+    task: &mut Task,
+    exhausted: Exhausted,
+    now: Timestamp,
+    known: &Weigher,
+) -> Vec<Event> {
+    let view = View { exhausted, now, known };
+    let mut events = Vec::new();
+    while let Some(event) = consequence(task, &view) {
+        task.apply(&event, now);
+        events.push(event);
+    }
+    events
+}
+
+fn consequence(task: &Task, view: &View<'_>) -> Option<Event> {
+    if task.is_over() || task.is_waiting() {
+        return None;
+    }
+    if task.approved().is_some() {
+        let is_stuck = task.claims_of(Role::Finalize) == 0 && !task.can_pay(Role::Finalize);
+        return is_stuck.then(|| failed("the budget to make the decision final is used up"));
+    }
+    if let Some(proposal) = task.in_turn() {
+        return of_votes(task, proposal, view);
+    }
+    if task.is_explored { Some(of_refusals(task, view)) } else { of_exploring(task, view) }
+}
+
+fn failed(reason: &str) -> Event {
+    Event::Failed { reason: reason.to_owned() }
+}
+
+/// Votes are revealed when nobody else is to vote now, and decide when they are revealed.
+fn of_votes(task: &Task, proposal: &Proposal, view: &View<'_>) -> Option<Event> {
+    let is_early = proposal.retry_at.is_some_and(|at| view.now < at);
+    if is_early || task.verifies(&proposal.id).next().is_some() {
+        return None;
+    }
+    let has_hidden = proposal.hidden().next().is_some();
+    if proposal.standing == Standing::Revealing {
+        return (!has_hidden).then(|| of_revealed(task, proposal, view));
+    }
+    let can_ask = !view.exhausted.verifiers
+        && task.open_votes(proposal) > 0
+        && task.can_pay_verdict(proposal)
+        && task.is_reachable(proposal, view.known);
+    if can_ask {
+        return None;
+    }
+    if !has_hidden {
+        return Some(of_revealed(task, proposal, view));
+    }
+    let until = view.now.plus_millis(task.terms.reveal_ms);
+    Some(Event::RevealOpened { candidate: proposal.id.clone(), turn: proposal.turn, until })
+}
+
+/// What the votes come to when all of them can be seen.
+fn of_revealed(task: &Task, proposal: &Proposal, view: &View<'_>) -> Event {
+    let candidate = proposal.id.clone();
+    let sides = Sides::of(proposal, &task.terms, view.known);
+    let (why, lack) = match sides.tally() {
+        Tally::Approved if task.is_available(proposal) => return Event::Committed { candidate },
+        Tally::Rejected => return Event::Rejected { candidate },
+        Tally::Approved => (Gap::EvidenceMissing, 1),
+        Tally::Open(why) => (why, task.terms.quorum.saturating_sub(sides.strongest()).max(1)),
+    };
+    let (turn, asked) = (proposal.turn + 1, proposal.asked());
+    let wanted = asked.saturating_add(lack).min(task.terms.max_verifiers);
+    let can_extend = !view.exhausted.verifiers
+        && asked < wanted
+        && task.can_pay_verdict(proposal)
+        && task.is_reachable(proposal, view.known);
+    if can_extend {
+        return Event::VotingExtended { candidate, turn, wanted };
+    }
+    let mut rest = proposal.clone();
+    rest.drop_empty_votes();
+    let wanted = rest.asked().saturating_add(lack).min(task.terms.max_verifiers);
+    if may_repeat(task, proposal, &rest, view) {
+        let at = view.now.plus_millis(task.terms.backoff(proposal.repeats));
+        return Event::VerificationRepeated { candidate, turn, wanted, why, at };
+    }
+    Event::Undecided { candidate, why }
+}
+
+/// A verification is made anew when somebody could say more than the time before. Verdicts that
+/// contradict each other are none of those: asking again until it fits would be no verification.
+fn may_repeat(task: &Task, proposal: &Proposal, rest: &Proposal, view: &View<'_>) -> bool {
+    let is_open = rest.asked() < proposal.asked()
+        || !proposal.failed_verifiers.is_empty()
+        || rest.asked() < task.terms.quorum;
+    proposal.repeats < task.terms.max_repeats
+        && is_open
+        && rest.asked() < task.terms.max_verifiers
+        && task.can_pay_verdict(proposal)
+        && task.is_reachable(rest, view.known)
+}
+
+fn of_exploring(task: &Task, view: &View<'_>) -> Option<Event> {
+    let is_early = task.retry_at.is_some_and(|at| view.now < at);
+    if is_early || task.claims_of(Role::Propose) > 0 {
+        return None;
+    }
+    let nobody = view.exhausted.proposers.then_some(Stop::NobodyLeft);
+    task.stop().or(nobody).map(|why| Event::ExploreClosed { why })
+}
+
+/// What follows when no candidate can be approved any more.
+fn of_refusals(task: &Task, view: &View<'_>) -> Event {
+    // Executors that failed may be well again; those whose candidates were refused do not change.
+    let is_hopeful = !task.failed_proposers.is_empty() || task.proposed.is_empty();
+    if is_hopeful && task.stop().is_none() && task.retries < task.terms.max_retries {
+        let at = view.now.plus_millis(task.terms.backoff(task.retries));
+        return Event::RetryScheduled { at };
+    }
+    let is_left = |gap: Gap| task.proposals.iter().any(|it| it.gap == Some(gap));
+    failed(if task.proposals.is_empty() {
+        "no executor proposed a candidate"
+    } else if is_left(Gap::EvidenceMissing) {
+        "evidence was not found by enough verifiers"
+    } else if is_left(Gap::Tie) {
+        "the verifiers contradict each other"
+    } else if is_left(Gap::TooFewVotes) || is_left(Gap::Dependent) {
+        "the verifiers came to no decision"
+    } else if task.proposed.is_empty() {
+        "no executor proposed a candidate"
+    } else {
+        "the verifiers refused every candidate"
+    })
+}
+
+impl Task {
+    /// The candidate whose turn it is to be verified: one from knowledge at first, and when nobody
+    /// proposes any more, that which was begun, or which most executors proposed.
+    pub fn in_turn(&self) -> Option<&Proposal> {
+        let live = || self.proposals.iter().enumerate().filter(|(_, it)| it.is_live());
+        let (_, known) = live().find(|(_, it)| it.source.is_some()).unzip();
+        if known.is_some() || !self.is_explored {
+            return known;
+        }
+        let rank = |at: &usize, it: &Proposal| {
+            let is_begun = it.standing != Standing::Waiting || it.repeats > 0;
+            (is_begun, it.proposers.len(), Reverse(*at))
+        };
+        live().max_by_key(|(at, it)| rank(at, it)).map(|(_, it)| it)
+    }
+
+    /// The claims to verify a candidate.
+    pub(super) fn verifies<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Claim> {
+        let on_it =
+            move |it: &&Claim| it.role == Role::Verify && it.candidate.as_deref() == Some(id);
+        self.claims.values().filter(on_it)
+    }
+
+    /// How many more verifiers a candidate wants now.
+    pub(super) fn open_votes(&self, proposal: &Proposal) -> u32 {
+        let under_way = u32::try_from(self.verifies(&proposal.id).count()).unwrap_or(u32::MAX);
+        proposal.wanted.saturating_sub(proposal.asked().saturating_add(under_way))
+    }
+
+    /// How many more executors may be asked to propose, whatever they cost.
+    pub(super) fn open_proposals(&self) -> u32 {
+        let under_way = self.claims_of(Role::Propose);
+        let proposed = u32::try_from(self.proposed.len()).unwrap_or(u32::MAX);
+        let more = self.terms.max_proposers.saturating_sub(proposed);
+        let more = more.min(self.terms.topk.saturating_sub(self.candidates()));
+        more.saturating_sub(under_way)
+    }
+
+    fn candidates(&self) -> u32 {
+        let count = self.proposals.iter().filter(|it| it.source.is_none()).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Why nobody is asked to propose any more, as far as the contract says.
+    pub(super) fn stop(&self) -> Option<Stop> {
+        let proposed = u32::try_from(self.proposed.len()).unwrap_or(u32::MAX);
+        if self.terms.max_proposers <= proposed {
+            Some(Stop::MaxProposers)
+        } else if self.terms.topk <= self.candidates() {
+            Some(Stop::TopK)
+        } else if self.terms.no_new_evidence_rounds <= self.barren {
+            Some(Stop::NothingNew)
+        } else if !self.can_pay(Role::Propose) || self.payable(false) < u64::from(self.terms.quorum)
+        {
+            Some(Stop::Budget)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the votes that can still be had and paid for could decide. Where they could not,
+    /// nobody is asked: it would cost and change nothing.
+    fn is_reachable(&self, proposal: &Proposal, known: &Weigher) -> bool {
+        let strongest = Sides::of(proposal, &self.terms, known).strongest();
+        let hidden = proposal.hidden().count();
+        let open = self.terms.max_verifiers.saturating_sub(proposal.asked());
+        let more = self.payable(proposal.source.is_some()).min(u64::from(open));
+        let all = u64::from(strongest) + u64::try_from(hidden).unwrap_or(u64::MAX) + more;
+        u64::from(self.terms.quorum) <= all
+    }
+
+    /// Whether enough verifiers found all that a candidate refers to.
+    pub(super) fn is_available(&self, proposal: &Proposal) -> bool {
+        let needed = usize::try_from(self.terms.da_quorum).unwrap_or(usize::MAX);
+        let seen = |digest: &String| proposal.available.get(digest).map_or(0, BTreeSet::len);
+        needed == 0 || proposal.evidence.iter().all(|digest| needed <= seen(digest))
+    }
+}

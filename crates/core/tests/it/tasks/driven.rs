@@ -1,0 +1,180 @@
+//! A task that is driven as an engine does, with all that happened to it.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{
+    policy::Status,
+    task::{
+        Aggregation, Ballot, Budget, Claim, Command, Event, Exhausted, Mode, Refusal, Renewal,
+        Role, Task, Terms, Weigher, commitment, decide,
+    },
+    time::Timestamp,
+};
+
+pub(super) fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(millis).unwrap())
+}
+
+/// Terms under which most stories can be told.
+pub(super) fn terms() -> Terms {
+    Terms {
+        mode: Mode::OneShot,
+        lease_ms: 1_000,
+        propose_at_once: 2,
+        verify_at_once: 3,
+        max_proposers: 1,
+        topk: 3,
+        no_new_evidence_rounds: 2,
+        max_verifiers: 3,
+        max_finalizers: 1,
+        quorum: 2,
+        da_quorum: 0,
+        reveal_ms: 500,
+        max_repeats: 1,
+        max_retries: 1,
+        backoff_ms: 200,
+        aggregation: Aggregation::Quorum,
+        budget: Budget {
+            time_ms: 20_000,
+            max_steps: 20,
+            cost_units: 30,
+            explore: 6,
+            verify: 12,
+            finalize: 2,
+            reuse_verify_time_ms: 5_000,
+            reuse_verify_cost_units: 6,
+            reuse_max_attempts: 2,
+            renewal: Renewal::Lifetime,
+        },
+        window_ms: 1_000,
+        expires_at: at(30_000),
+    }
+}
+
+pub(super) fn ballot(status: Status, score: f64) -> Ballot {
+    let verdict_digest = format!("sha256:{}", status.as_str());
+    Ballot { status, score, reason_codes: Vec::new(), verdict_digest }
+}
+
+/// What a node keeps of a vote until it is revealed, by candidate and voter.
+pub(super) type Sealed = BTreeMap<(String, String), (Ballot, String)>;
+
+#[derive(Debug)]
+pub(super) struct Driven {
+    pub(super) task: Task,
+    pub(super) events: Vec<(Event, Timestamp)>,
+    pub(super) now: u64,
+    pub(super) sealed: Sealed,
+    pub(super) known: Weigher,
+}
+
+impl Driven {
+    pub(super) fn new(terms: Terms) -> Self {
+        let created = Event::Created { terms: Box::new(terms.clone()) };
+        Self {
+            task: Task::created("t1", terms, at(0)),
+            events: vec![(created, at(0))],
+            now: 0,
+            sealed: BTreeMap::new(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn tell(&mut self, command: &Command) -> Result<Vec<Event>, Refusal> {
+        let now = at(self.now);
+        let events = decide(&self.task, command, now, &self.known)?;
+        for event in &events {
+            self.task.apply(event, now);
+            self.events.push((event.clone(), now));
+        }
+        Ok(events)
+    }
+
+    /// Claims with the next token; the independence key of a holder is its name unless one is
+    /// given after a slash, and the pool has as many keys as could be needed.
+    pub(super) fn claim(
+        &mut self,
+        role: Role,
+        holder: &str,
+        candidate: Option<&str>,
+    ) -> Result<u64, Refusal> {
+        let token = self.task.last_token + 1;
+        let claim = self.claim_of(role, holder, candidate);
+        self.tell(&Command::Claim { token, claim }).map(|_| token)
+    }
+
+    pub(super) fn claim_of(&self, role: Role, holder: &str, candidate: Option<&str>) -> Claim {
+        let token = self.task.last_token + 1;
+        let resumed = self.task.resumable(role, holder, candidate);
+        Claim {
+            role,
+            holder: holder.to_owned(),
+            node: "node-1".to_owned(),
+            independence: holder.to_owned(),
+            pool_keys: 64,
+            execution_id: resumed.map_or_else(|| format!("exec-{token}"), str::to_owned),
+            candidate: candidate.map(str::to_owned),
+            until: at(self.now + self.task.terms.lease_ms),
+        }
+    }
+
+    pub(super) fn propose(&mut self, token: u64, digest: &str) -> Result<Vec<Event>, Refusal> {
+        self.propose_with(token, digest, &[])
+    }
+
+    pub(super) fn propose_with(
+        &mut self,
+        token: u64,
+        digest: &str,
+        evidence: &[String],
+    ) -> Result<Vec<Event>, Refusal> {
+        self.tell(&Command::Propose {
+            token,
+            candidate: format!("c-{digest}"),
+            digest: digest.to_owned(),
+            evidence: evidence.to_vec(),
+            round_id: format!("round-{token}"),
+        })
+    }
+
+    pub(super) fn vote(
+        &mut self,
+        token: u64,
+        ballot: Ballot,
+        available: &[String],
+    ) -> Result<Vec<Event>, Refusal> {
+        let claim = self.task.claims.get(&token).cloned();
+        let (candidate, voter) =
+            claim.map_or_else(Default::default, |it| (it.candidate.unwrap_or_default(), it.holder));
+        let salt = format!("salt-{token}");
+        let commitment = commitment(self.task.place(&candidate, &voter), &ballot, &salt);
+        let events = self.tell(&Command::CommitVote {
+            token,
+            commitment,
+            available: available.to_vec(),
+            round_id: format!("round-{token}"),
+        })?;
+        self.sealed.insert((candidate, voter), (ballot, salt));
+        Ok(events)
+    }
+
+    pub(super) fn reveal(&mut self, candidate: &str, voter: &str) -> Result<Vec<Event>, Refusal> {
+        let (candidate, voter) = (candidate.to_owned(), voter.to_owned());
+        let sealed = self.sealed.get(&(candidate.clone(), voter.clone())).cloned();
+        let (ballot, salt) = sealed.unwrap_or_else(|| (ballot(Status::Passed, 0.9), String::new()));
+        self.tell(&Command::Reveal { candidate, voter, ballot, salt })
+    }
+
+    pub(super) fn tick(&mut self, proposers: bool, verifiers: bool) -> Vec<Event> {
+        self.tell(&Command::Tick { exhausted: Exhausted { proposers, verifiers } }).unwrap()
+    }
+
+    /// The task that the events alone make.
+    pub(super) fn replayed(&self) -> Task {
+        let mut task = Task::created(&self.task.id, self.task.terms.clone(), at(0));
+        for (event, at) in &self.events {
+            task.apply(event, *at);
+        }
+        task
+    }
+}

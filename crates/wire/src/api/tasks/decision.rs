@@ -1,0 +1,146 @@
+//! What a task decided, also in the words of the peer that has `run-real`.
+
+use std::collections::BTreeMap;
+
+use jurat_core::task::Proposal;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::reply::{TaskView, VoteBody, committed, sides, votes};
+use crate::api::words::{TaskAggregation, TaskState};
+
+/// What is known of the candidate that was decided on.
+#[derive(Debug, Clone)]
+pub struct DecidedView<'a> {
+    pub output: &'a Value,
+    pub executor: &'a str,
+    pub provider_family: Option<&'a str>,
+    pub model_id: Option<&'a str>,
+    pub evidence_digests: Vec<&'a str>,
+    pub confidence: Option<f64>,
+    pub final_hash: Option<&'a str>,
+    pub rounds: StepRounds<'a>,
+}
+
+/// The rounds in which the steps were made.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[schema(as = TaskRounds)]
+pub struct StepRounds<'a> {
+    /// Where the candidate was proposed; null when it is from an earlier decision.
+    #[schema(required = true)]
+    pub propose: Option<&'a str>,
+    /// Where each verifier gave its verdict.
+    pub verify: BTreeMap<&'a str, &'a str>,
+}
+
+/// What a task decided; null where it has not, or not yet.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskDecision)]
+pub struct DecisionBody<'a> {
+    task_id: &'a str,
+    task_type: &'a str,
+    epoch: u64,
+    state: TaskState,
+    /// The same as `state`.
+    terminal_state: TaskState,
+    /// Why there is no decision, where the task ended without one.
+    #[schema(required = true)]
+    reason: Option<&'a str>,
+    #[schema(required = true)]
+    candidate_id: Option<&'a str>,
+    /// The candidate that the votes approved.
+    #[schema(required = true)]
+    committed_candidate_id: Option<&'a str>,
+    /// The candidate whose decision is final.
+    #[schema(required = true)]
+    finalized_candidate_id: Option<&'a str>,
+    /// What was decided on.
+    #[schema(required = true, value_type = Option<Value>)]
+    output: Option<&'a Value>,
+    /// The same as `output`.
+    #[schema(required = true, value_type = Option<Value>)]
+    candidate_output: Option<&'a Value>,
+    /// The member `answer` of the output, where it is a text.
+    #[schema(required = true)]
+    final_answer: Option<&'a str>,
+    /// The member `decision` of the output, where it is a text.
+    #[schema(required = true)]
+    final_decision: Option<&'a str>,
+    aggregation: TaskAggregation,
+    quorum_threshold: u32,
+    /// Votes that count for the candidate.
+    approvals: usize,
+    /// Votes that count against it.
+    rejections: usize,
+    /// The share of the votes on the candidate that count for it.
+    #[schema(required = true, minimum = 0, maximum = 1)]
+    agreement: Option<f64>,
+    /// How likely the decision is right.
+    #[schema(required = true, minimum = 0, maximum = 1)]
+    confidence: Option<f64>,
+    votes: Vec<VoteBody<'a>>,
+    /// Who proposed what was decided on.
+    #[schema(required = true)]
+    executor: Option<&'a str>,
+    #[schema(required = true)]
+    provider_family: Option<&'a str>,
+    #[schema(required = true)]
+    model_id: Option<&'a str>,
+    profile: &'a str,
+    /// Digests of what the candidate refers to.
+    evidence_digests: Vec<&'a str>,
+    /// The rounds in which the steps were made; `GET /v1/rounds/{id}` shows them.
+    rounds: StepRounds<'a>,
+    /// Digest of the decision, by which later tasks refer to it.
+    #[schema(required = true)]
+    final_hash: Option<&'a str>,
+}
+
+pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedView<'a>>) -> DecisionBody<'a> {
+    let task = view.task;
+    let committed = committed(task);
+    let proposal = committed.and_then(|id| task.proposal(id));
+    let (approvals, rejections) = proposal.map_or((0, 0), sides);
+    let output = decided.as_ref().map(|it| it.output);
+    let text = |name: &str| output.and_then(|it| it.get(name)).and_then(Value::as_str);
+    DecisionBody {
+        task_id: &task.id,
+        task_type: view.task_type,
+        epoch: task.epoch,
+        state: TaskState(task.phase),
+        terminal_state: TaskState(task.phase),
+        reason: view.reason,
+        candidate_id: committed,
+        committed_candidate_id: committed,
+        finalized_candidate_id: task.decided.as_deref(),
+        output,
+        candidate_output: output,
+        final_answer: text("answer"),
+        final_decision: text("decision"),
+        aggregation: TaskAggregation(task.terms.aggregation),
+        quorum_threshold: task.terms.quorum,
+        approvals,
+        rejections,
+        agreement: proposal.and_then(|it| agreement(it, approvals)),
+        confidence: decided.as_ref().and_then(|it| it.confidence),
+        votes: proposal.map(votes).unwrap_or_default(),
+        executor: decided.as_ref().map(|it| it.executor),
+        provider_family: decided.as_ref().and_then(|it| it.provider_family),
+        model_id: decided.as_ref().and_then(|it| it.model_id),
+        profile: view.panel.profile,
+        evidence_digests: decided
+            .as_ref()
+            .map(|it| it.evidence_digests.clone())
+            .unwrap_or_default(),
+        final_hash: decided.as_ref().and_then(|it| it.final_hash),
+        rounds: decided.map(|it| it.rounds).unwrap_or_default(),
+    }
+}
+
+/// Who was asked and forfeited its vote stays in the denominator.
+fn agreement(proposal: &Proposal, approvals: usize) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a task has at most 64 votes on a candidate")]
+    let share = approvals as f64 / proposal.votes.len() as f64;
+    (!proposal.votes.is_empty()).then_some(share)
+}

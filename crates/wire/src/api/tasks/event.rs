@@ -1,0 +1,74 @@
+//! What happened to a task, event by event.
+
+use jurat_core::{task::Event, time::Timestamp};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, schema::Schema},
+};
+
+use crate::api::{
+    time::{self, Time},
+    words::one_of,
+};
+
+/// The name of an event of a task in a stream, and the name of the last one.
+pub const TASK_EVENT: &str = "task_event";
+pub const TASK: &str = "final";
+
+/// Members of an event that are moments. Documents keep them as numbers.
+const MOMENTS: [&str; 4] = ["until", "at", "settles_at", "expires_at"];
+
+/// An event of a task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskEvent)]
+pub struct EventBody<'a> {
+    task_id: &'a str,
+    /// From 1, without gaps.
+    seq: u64,
+    r#type: EventName,
+    at: Time,
+    /// What belongs to an event of this type.
+    #[schema(value_type = Object)]
+    data: Value,
+}
+
+/// The name of an event.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(transparent)]
+pub struct EventName(&'static str);
+
+impl PartialSchema for EventName {
+    fn schema() -> RefOr<Schema> {
+        one_of("What happened.", Event::NAMES.into_iter())
+    }
+}
+
+impl ToSchema for EventName {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "TaskEventType".into()
+    }
+}
+
+pub fn event_body<'a>(task_id: &'a str, seq: u64, event: &Event, at: Timestamp) -> EventBody<'a> {
+    let mut data = json!(event);
+    if let Some(members) = data.as_object_mut() {
+        members.remove("kind");
+        readable(members);
+    }
+    EventBody { task_id, seq, r#type: EventName(event.name()), at: Time(at), data }
+}
+
+/// Writes moments as all replies do.
+fn readable(members: &mut Map<String, Value>) {
+    for (name, value) in members {
+        if let Value::Object(inner) = value {
+            readable(inner);
+        } else if MOMENTS.contains(&name.as_str())
+            && let Some(micros) = value.as_i64()
+        {
+            *value = time::value(Timestamp::from_micros(micros));
+        }
+    }
+}

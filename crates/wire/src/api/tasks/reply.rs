@@ -1,0 +1,345 @@
+//! A task as it is shown: how far it has come, who works on it, and what it has spent.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{
+    policy::Status,
+    task::{Claim, Proposal, Task, Vote},
+    time::Timestamp,
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::api::{
+    member::Member,
+    time::Time,
+    words::{CandidateGap, CandidateStanding, ClaimRole, TaskState, VoteForfeit},
+};
+use crate::executor::VerificationStatus;
+
+/// What is known of a task.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskView<'a> {
+    pub task: &'a Task,
+    pub task_type: &'a str,
+    pub contract: &'a Value,
+    pub contract_digest: &'a str,
+    pub panel: PanelView<'a>,
+    /// How many events there are.
+    pub events: u64,
+    pub updated_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub reason: Option<&'a str>,
+}
+
+/// Who may work on a task.
+#[derive(Debug, Clone, Copy)]
+pub struct PanelView<'a> {
+    pub executors: &'a [String],
+    pub verifiers: &'a [String],
+    pub profile: &'a str,
+    /// Whether this node votes as well.
+    pub has_node: bool,
+}
+
+/// A line of a list of tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskLine<'a> {
+    pub id: &'a str,
+    pub task_type: &'a str,
+    pub phase: jurat_core::task::Phase,
+    pub events: u64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub reason: Option<&'a str>,
+}
+
+/// A task in a list.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskSummary)]
+pub struct TaskSummaryBody<'a> {
+    task_id: &'a str,
+    task_type: &'a str,
+    state: TaskState,
+    /// How many events there are.
+    events: u64,
+    created_at: Time,
+    updated_at: Time,
+    #[schema(required = true)]
+    ended_at: Option<Time>,
+    /// Why it ended without a decision.
+    #[schema(required = true)]
+    reason: Option<&'a str>,
+}
+
+/// A task: where it stands, and what happened on the way.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Task)]
+pub struct TaskBody<'a> {
+    task_id: &'a str,
+    task_type: &'a str,
+    state: TaskState,
+    /// Which decision of a continuous task is being made, from 1.
+    epoch: u64,
+    /// Digest of the contract's canonical JSON.
+    contract_digest: &'a str,
+    panel: TaskPanel<'a>,
+    created_at: Time,
+    /// When the first work of this epoch began.
+    #[schema(required = true)]
+    started_at: Option<Time>,
+    updated_at: Time,
+    #[schema(required = true)]
+    ended_at: Option<Time>,
+    /// When it is over at the latest, as far as that is known now.
+    deadline_at: Time,
+    /// Until then nobody is asked to propose again.
+    #[schema(required = true)]
+    retry_at: Option<Time>,
+    /// How often proposing failed as a whole.
+    retries: u32,
+    spent: TaskSpent,
+    /// Work under way.
+    claims: Vec<ClaimBody<'a>>,
+    candidates: Vec<CandidateBody<'a>>,
+    /// The candidate that the votes approved.
+    #[schema(required = true)]
+    committed_candidate_id: Option<&'a str>,
+    /// The candidate whose decision is final.
+    #[schema(required = true)]
+    finalized_candidate_id: Option<&'a str>,
+    /// Why it ended without a decision.
+    #[schema(required = true)]
+    reason: Option<&'a str>,
+    /// How many events there are.
+    events: u64,
+    /// As it was read, with what was left out; not in the reply to a submission.
+    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[schema(value_type = Object)]
+    contract: Member<&'a Value>,
+}
+
+/// Who may work on a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskPanel<'a> {
+    executors: &'a [String],
+    verifiers: &'a [String],
+    profile: &'a str,
+    /// Whether this node votes too, because the others are too few for the quorum.
+    node_votes: bool,
+}
+
+/// What was spent of the budget in this epoch, and what is left.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskSpent {
+    /// Calls of executors.
+    steps: Account,
+    /// Units of all stages.
+    cost_units: Account,
+    explore_cost_units: Account,
+    verify_cost_units: Account,
+    finalize_cost_units: Account,
+}
+
+/// One part of a budget.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskAccount)]
+pub struct Account {
+    limit: u64,
+    spent: u64,
+    left: u64,
+}
+
+/// Work under way.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskClaimUnderWay)]
+pub struct ClaimBody<'a> {
+    /// The fencing token: a later claim has a higher one.
+    token: u64,
+    role: ClaimRole,
+    /// The executor, or the node.
+    holder: &'a str,
+    #[schema(required = true)]
+    candidate_id: Option<&'a str>,
+    execution_id: &'a str,
+    /// When the lease ends unless it is renewed.
+    until: Time,
+}
+
+/// An output that somebody proposed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskCandidate)]
+pub struct CandidateBody<'a> {
+    candidate_id: &'a str,
+    /// Digest of the output's canonical JSON.
+    output_digest: &'a str,
+    /// Executors that proposed this output; none of them has a vote on it.
+    proposers: Vec<&'a str>,
+    /// The earlier decision that it is taken from.
+    #[schema(required = true)]
+    source: Option<&'a str>,
+    standing: CandidateStanding,
+    /// Why the votes so far decided nothing.
+    #[schema(required = true)]
+    gap: Option<CandidateGap>,
+    /// Which time votes are committed on it, from 1.
+    turn: u32,
+    votes: Vec<VoteBody<'a>>,
+    /// For each digest it refers to: the verifiers for which it was there.
+    evidence: BTreeMap<&'a str, Vec<&'a str>>,
+}
+
+/// A vote. What it says can be seen only once it is revealed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskVoteCast)]
+pub struct VoteBody<'a> {
+    voter: &'a str,
+    /// What the voter shares with others, such as a model.
+    independence: &'a str,
+    turn: u32,
+    /// The digest by which the voter is bound to its verdict.
+    commitment: &'a str,
+    /// Null until the vote is revealed, like the next three.
+    #[schema(required = true)]
+    verdict: Option<VerificationStatus>,
+    #[schema(required = true, minimum = 0, maximum = 1)]
+    score: Option<f64>,
+    #[schema(required = true)]
+    reason_codes: Option<&'a [u16]>,
+    /// Digest of all that the verifier answered.
+    #[schema(required = true)]
+    verdict_digest: Option<&'a str>,
+    /// Why it does not count.
+    #[schema(required = true)]
+    forfeited: Option<VoteForfeit>,
+}
+
+pub fn summary(line: TaskLine<'_>) -> TaskSummaryBody<'_> {
+    TaskSummaryBody {
+        task_id: line.id,
+        task_type: line.task_type,
+        state: TaskState(line.phase),
+        events: line.events,
+        created_at: Time(line.created_at),
+        updated_at: Time(line.updated_at),
+        ended_at: line.ended_at.map(Time),
+        reason: line.reason,
+    }
+}
+
+/// A task with its contract.
+pub fn whole(view: TaskView<'_>) -> TaskBody<'_> {
+    TaskBody { contract: Member::Is(Some(view.contract)), ..body(view) }
+}
+
+/// A task without its contract, for those who sent it.
+pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
+    let TaskView { task, panel, .. } = view;
+    TaskBody {
+        task_id: &task.id,
+        task_type: view.task_type,
+        state: TaskState(task.phase),
+        epoch: task.epoch,
+        contract_digest: view.contract_digest,
+        panel: TaskPanel {
+            executors: panel.executors,
+            verifiers: panel.verifiers,
+            profile: panel.profile,
+            node_votes: panel.has_node,
+        },
+        created_at: Time(task.created_at),
+        started_at: task.started_at.map(Time),
+        updated_at: Time(view.updated_at),
+        ended_at: view.ended_at.map(Time),
+        deadline_at: Time(task.deadline()),
+        retry_at: task.retry_at.map(Time),
+        retries: task.retries,
+        spent: spent(task),
+        claims: task.claims.iter().map(|(token, it)| claim(*token, it)).collect(),
+        candidates: task.proposals.iter().map(candidate).collect(),
+        committed_candidate_id: committed(task),
+        finalized_candidate_id: task.decided.as_deref(),
+        reason: view.reason,
+        events: view.events,
+        contract: Member::LeftOut,
+    }
+}
+
+/// The candidate that the votes approved.
+pub(super) fn committed(task: &Task) -> Option<&str> {
+    task.decided.as_deref().or_else(|| task.approved().map(|it| it.id.as_str()))
+}
+
+fn spent(task: &Task) -> TaskSpent {
+    let (budget, spent) = (&task.terms.budget, &task.spent);
+    TaskSpent {
+        steps: account(u64::from(budget.max_steps), u64::from(spent.steps)),
+        cost_units: account(budget.cost_units, spent.units()),
+        explore_cost_units: account(budget.explore, spent.explore),
+        verify_cost_units: account(budget.verify, spent.verify),
+        finalize_cost_units: account(budget.finalize, spent.finalize),
+    }
+}
+
+const fn account(limit: u64, spent: u64) -> Account {
+    Account { limit, spent, left: limit.saturating_sub(spent) }
+}
+
+fn claim(token: u64, claim: &Claim) -> ClaimBody<'_> {
+    ClaimBody {
+        token,
+        role: ClaimRole(claim.role),
+        holder: &claim.holder,
+        candidate_id: claim.candidate.as_deref(),
+        execution_id: &claim.execution_id,
+        until: Time(claim.until),
+    }
+}
+
+fn candidate(proposal: &Proposal) -> CandidateBody<'_> {
+    let found = |digest: &str| {
+        let found = proposal.available.get(digest).into_iter().flatten();
+        found.map(String::as_str).collect()
+    };
+    CandidateBody {
+        candidate_id: &proposal.id,
+        output_digest: &proposal.digest,
+        proposers: proposal.proposers.iter().map(String::as_str).collect(),
+        source: proposal.source.as_deref(),
+        standing: CandidateStanding(proposal.standing),
+        gap: proposal.gap.map(CandidateGap),
+        turn: proposal.turn,
+        votes: votes(proposal),
+        evidence: proposal.evidence.iter().map(|it| (it.as_str(), found(it))).collect(),
+    }
+}
+
+pub(super) fn votes(proposal: &Proposal) -> Vec<VoteBody<'_>> {
+    proposal.votes.iter().map(|(voter, it)| vote(voter, it)).collect()
+}
+
+fn vote<'a>(voter: &'a str, vote: &'a Vote) -> VoteBody<'a> {
+    let ballot = vote.revealed.as_ref();
+    VoteBody {
+        voter,
+        independence: &vote.independence,
+        turn: vote.turn,
+        commitment: &vote.commitment,
+        verdict: ballot.map(|it| it.status.into()),
+        score: ballot.map(|it| it.score),
+        reason_codes: ballot.map(|it| it.reason_codes.as_slice()),
+        verdict_digest: ballot.map(|it| it.verdict_digest.as_str()),
+        forfeited: vote.forfeited.map(VoteForfeit),
+    }
+}
+
+/// How many of the votes that count are on each side.
+pub(super) fn sides(proposal: &Proposal) -> (usize, usize) {
+    let of = |status: Status| {
+        let counted = proposal.votes.values().filter_map(Vote::ballot);
+        counted.filter(|it| it.status == status).count()
+    };
+    (of(Status::Passed), of(Status::Failed))
+}

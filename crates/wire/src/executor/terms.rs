@@ -1,0 +1,62 @@
+//! The terms of a contract that the lifecycle of a task keeps.
+
+use jurat_core::{
+    task::{Aggregation, Budget, Mode, Renewal, Terms},
+    time::Timestamp,
+};
+use serde_json::Value;
+
+use super::TaskContract;
+
+/// How often proposing begins anew when everybody failed, unless the contract says it.
+pub const USUAL_RETRIES: u32 = 3;
+/// How often a verification that decided nothing is made anew, unless the contract says it.
+pub const USUAL_REPEATS: u32 = 2;
+/// How long to wait before something is done anew for the first time, unless the contract says it.
+pub const USUAL_BACKOFF_MS: u64 = 1_000;
+
+impl TaskContract {
+    /// The terms. Words that nobody knows read like the usual ones; a submission has none.
+    pub fn terms(&self) -> Terms {
+        let Self { assignment, acceptance, budget, .. } = self;
+        Terms {
+            mode: self.task_mode.parse().unwrap_or(Mode::OneShot),
+            lease_ms: assignment.claim.lease_ms,
+            propose_at_once: assignment.claim.max_concurrency.propose,
+            verify_at_once: assignment.claim.max_concurrency.verify,
+            max_proposers: assignment.explore.max_proposers,
+            topk: assignment.explore.topk,
+            no_new_evidence_rounds: assignment.explore.stop.no_new_evidence_rounds,
+            max_verifiers: assignment.verify.max_verifiers,
+            max_finalizers: assignment.finalize.max_finalizers,
+            quorum: acceptance.quorum_threshold,
+            da_quorum: self.da_quorum(),
+            reveal_ms: acceptance.vote.reveal_deadline_ms,
+            max_repeats: assignment.verify.max_repeats.unwrap_or(USUAL_REPEATS),
+            max_retries: assignment.explore.max_retries.unwrap_or(USUAL_RETRIES),
+            backoff_ms: assignment.explore.backoff_ms.unwrap_or(USUAL_BACKOFF_MS),
+            aggregation: acceptance.aggregation.unwrap_or(Aggregation::Quorum),
+            budget: Budget {
+                time_ms: budget.time_ms,
+                max_steps: budget.max_steps,
+                cost_units: budget.cost_units,
+                explore: budget.explore_cost_units,
+                verify: budget.verify_cost_units,
+                finalize: budget.finalize_cost_units,
+                reuse_verify_time_ms: budget.reuse_verify_time_ms,
+                reuse_verify_cost_units: budget.reuse_verify_cost_units,
+                reuse_max_attempts: budget.reuse_max_attempts,
+                renewal: budget.mode.parse().unwrap_or(Renewal::Lifetime),
+            },
+            window_ms: acceptance.settlement.window_ms,
+            expires_at: Timestamp::from_millis(i64::try_from(self.expiry_ms).unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// How many verifiers must have found each piece of evidence; 0 when nobody asks for it.
+    fn da_quorum(&self) -> u32 {
+        let params = &self.acceptance.verifier_policy.policy_params;
+        let is_asked_for = params.get("fetch_evidence") == Some(&Value::Bool(true));
+        self.acceptance.da_quorum_threshold.unwrap_or_else(|| u32::from(is_asked_for))
+    }
+}
