@@ -106,6 +106,16 @@ words!(
 );
 
 words!(
+    /// Which way an event goes.
+    Direction {
+        /// To an executor.
+        Out => "out",
+        /// From an executor, or from somebody else for one.
+        In => "in",
+    }
+);
+
+words!(
     /// How far the telling of an event has come.
     Delivery {
         Pending => "pending",

@@ -20,6 +20,7 @@ use crate::{
     rows::{
         Cells,
         once::{OnceRow, status},
+        to_bigint,
     },
 };
 
@@ -70,6 +71,9 @@ pub(crate) trait Tx {
     /// Lets others who name the same thing wait until this transaction ends. Whoever needs several
     /// names them in ascending order. It is called before the first look at what it protects.
     fn lock(&mut self, what: &str) -> impl Future<Output = Result<()>>;
+
+    /// The text for this database, where the two need different ones.
+    fn own(&self, sqlite: &'static str, postgres: &'static str) -> &'static str;
 
     /// The first row of a question.
     async fn first<T>(
@@ -127,6 +131,12 @@ impl From<i64> for Arg {
 impl From<u32> for Arg {
     fn from(number: u32) -> Self {
         Self::Number(Some(i64::from(number)))
+    }
+}
+
+impl From<u64> for Arg {
+    fn from(number: u64) -> Self {
+        Self::Number(Some(to_bigint(number)))
     }
 }
 
@@ -208,6 +218,10 @@ impl Tx for SqliteTx<'_> {
         // Only one thread writes.
         Ok(())
     }
+
+    fn own(&self, sqlite: &'static str, _: &'static str) -> &'static str {
+        sqlite
+    }
 }
 
 pub(crate) struct PgTx<'a>(pub(crate) &'a mut PgConnection);
@@ -240,6 +254,10 @@ impl Tx for PgTx<'_> {
         const LOCK: &str = "select pg_advisory_xact_lock(1785036917, hashtext($1))";
         sqlx::query(LOCK).bind(what).execute(&mut *self.0).await?;
         Ok(())
+    }
+
+    fn own(&self, _: &'static str, postgres: &'static str) -> &'static str {
+        postgres
     }
 }
 

@@ -1,12 +1,15 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
+mod agent_events;
 pub mod backup;
 mod both;
 mod checkup;
 mod credit;
 mod error;
+mod evidence;
 mod invitations;
 mod key;
+mod knowledge;
 mod load;
 mod logins;
 mod migrations;
@@ -17,6 +20,8 @@ mod registry;
 mod rows;
 mod sql;
 mod sqlite;
+mod task_runs;
+mod tasks;
 mod teams;
 mod templates;
 mod verifiers;
@@ -43,14 +48,23 @@ use jurat_core::{
 };
 
 pub use self::{
+    agent_events::{
+        AgentEvent, AgentEventAdd, AgentEventFilter, AgentEventOutcome, AgentEventTake,
+        AgentEvents, NewAgentEvent, NotHeld,
+    },
     both::{Behalf, Written},
     checkup::{Checkup, EndedPage, Record},
     credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
+    evidence::{EvidenceBlob, EvidenceCache, EvidenceFound, EvidencePruning},
     invitations::{
         AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
     },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
+    knowledge::{
+        Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, KnowledgeOf,
+        KnowledgePage, KnowledgePosition, Learned, Remembered,
+    },
     load::{Connections, Load},
     logins::{
         CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
@@ -64,6 +78,17 @@ pub use self::{
         VerifierGone, VersionSummary,
     },
     sqlite::Sqlite,
+    task_runs::{
+        EventsFrom, HeldStep, NewRunEvent, NewStep, RunAdvance, RunEventsAsked, RunKey, RunNote,
+        RunRefused, RunSubmit, RunSubmitRefused, RunSubmitted, StepFinish, StepFinished, StepLease,
+        StepOutcome, StepRenewal, StepTake, TakenStep, TaskRun, TaskRunEvent, TaskRunFilter,
+        TaskRunStep, TaskRunSummary, TaskRuns,
+    },
+    tasks::{
+        AppendRefused, AppendedWith, Position, SubmitRefused, TaskAppend, TaskBallot,
+        TaskCandidate, TaskEvent, TaskEventsAsked, TaskFilter, TaskKey, TaskRecord, TaskSubmit,
+        TaskSubmitted, TaskSummary, TaskTake, Tasks,
+    },
     teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
     templates::{
         Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
@@ -89,6 +114,9 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub trait Store: fmt::Debug + Send + Sync {
     /// What people do with each other: accounts, workflows, templates.
     fn sharing(&self) -> &dyn Sharing;
+
+    /// Tasks and what belongs to them.
+    fn tasks(&self) -> &dyn TaskStore;
 
     /// Adds an executor and, where given, a session to it: both or nothing.
     async fn executor_add(
@@ -274,6 +302,11 @@ pub trait Sharing:
 }
 
 impl<S: People + Teams + Invitations + Logins + Templates + Verifiers + Workflows> Sharing for S {}
+
+/// The parts of the store that keep tasks, runs, and what is remembered of them.
+pub trait TaskStore: Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents {}
+
+impl<S: Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents> TaskStore for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,10 +35,16 @@ pub(crate) const ALL: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0004_sharing.sql"),
         postgres: include_str!("../migrations/postgres/0004_sharing.sql"),
     },
+    Migration {
+        version: 5,
+        name: "0005_tasks",
+        sqlite: include_str!("../migrations/sqlite/0005_tasks.sql"),
+        postgres: include_str!("../migrations/postgres/0005_tasks.sql"),
+    },
 ];
 
 /// The schema version that this program is written for.
-pub(crate) const NEEDED: i64 = 4;
+pub(crate) const NEEDED: i64 = 5;
 
 /// Each migration lets the previous program run on, so one step ahead is served as well:
 /// while nodes are replaced one by one, an old one may restart.
@@ -69,7 +75,7 @@ mod tests {
     fn an_older_schema_and_one_far_ahead_are_refused() {
         assert_eq!(
             check_served(NEEDED - 1).unwrap_err().to_string(),
-            "the database has schema version 3 and this program needs 4; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
+            "the database has schema version 4 and this program needs 5; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
         );
         assert_eq!(check_served(NEEDED), Ok(()));
         assert_eq!(check_served(NEEDED + 1), Ok(()));

@@ -34,7 +34,7 @@ use crate::{
     Grant, Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page,
     Pruning, Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
     RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended,
-    Suspension, VerifierGone,
+    Suspension, TaskStore, VerifierGone,
     error::Refusal,
     migrations,
     rows::{
@@ -149,6 +149,10 @@ fn options(url: &str) -> Result<PgConnectOptions> {
 #[async_trait]
 impl Store for Postgres {
     fn sharing(&self) -> &dyn Sharing {
+        self
+    }
+
+    fn tasks(&self) -> &dyn TaskStore {
         self
     }
 

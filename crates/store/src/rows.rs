@@ -127,11 +127,35 @@ impl<'a, C: Cells> Columns<'a, C> {
     pub(crate) fn document<D: DeserializeOwned>(&self, column: &'static str) -> Result<D> {
         serde_json::from_str(&self.text(column)?).map_err(|why| self.bad(column, why))
     }
+
+    pub(crate) fn maybe_document<D: DeserializeOwned>(
+        &self,
+        column: &'static str,
+    ) -> Result<Option<D>> {
+        let text = self.maybe_text(column)?;
+        let read = |text: String| serde_json::from_str(&text).map_err(|why| self.bad(column, why));
+        text.map(read).transpose()
+    }
 }
 
 /// The text of a document.
 pub(crate) fn json(document: &impl Serialize) -> Result<String> {
     serde_json::to_string(document).map_err(StoreError::unavailable)
+}
+
+/// An event on its way into the database.
+#[derive(Serialize)]
+struct EventText<'a> {
+    kind: &'a str,
+    body: String,
+}
+
+/// The kinds and the texts of several events, which the database takes apart again at once.
+pub(crate) fn event_texts<'a>(
+    events: impl Iterator<Item = Result<(&'a str, String)>>,
+) -> Result<String> {
+    let texts = events.map(|event| event.map(|(kind, body)| EventText { kind, body }));
+    json(&texts.collect::<Result<Vec<_>>>()?)
 }
 
 /// Numbers above the largest that the databases hold are kept as that.

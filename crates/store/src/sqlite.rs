@@ -32,7 +32,7 @@ use crate::{
     KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
     SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, Suspension,
-    VerifierGone,
+    TaskStore, VerifierGone,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
@@ -99,6 +99,10 @@ impl Sqlite {
 #[async_trait]
 impl Store for Sqlite {
     fn sharing(&self) -> &dyn Sharing {
+        self
+    }
+
+    fn tasks(&self) -> &dyn TaskStore {
         self
     }
 

@@ -23,7 +23,7 @@ use jurat_store::{
     KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
     SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension,
-    VerifierGone,
+    TaskStore, VerifierGone,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -63,6 +63,10 @@ impl UnreliableStore {
 impl Store for UnreliableStore {
     fn sharing(&self) -> &dyn Sharing {
         self.inner.sharing()
+    }
+
+    fn tasks(&self) -> &dyn TaskStore {
+        self.inner.tasks()
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {

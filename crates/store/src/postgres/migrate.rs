@@ -25,9 +25,11 @@ const SERVED: &str = "\
     verifiers, verifier_measurements, verifier_runs, known_verdicts, credit_balances, \
     handles, team_members, invitations, login_codes, device_logins, workflows, workflow_files, \
     workflow_blobs, workflow_bindings, workflow_grants, templates, template_versions, \
-    template_moves, template_files, template_pins, anonymous_days, anonymous_grants";
+    template_moves, template_files, template_pins, anonymous_days, anonymous_grants, tasks, \
+    task_candidates, task_ballots, evidence_blobs, knowledge, task_runs, task_run_steps, \
+    agent_events";
 /// Tables whose rows are never changed once they are written.
-const APPENDED: &str = "entries, credit_transfers";
+const APPENDED: &str = "entries, credit_transfers, task_events, task_run_events";
 
 pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) -> Result<()> {
     let mut connection = PgConnection::connect_with(options).await?;

@@ -223,13 +223,25 @@ pub(crate) struct SaidDocument<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct InlineDocument<'a> {
+pub(crate) struct InlineDocument<'a> {
     mime: Text<'a>,
     content: Text<'a>,
 }
 
+impl<'a> From<&'a InlineEvidence> for InlineDocument<'a> {
+    fn from(inline: &'a InlineEvidence) -> Self {
+        Self { mime: Cow::Borrowed(&inline.mime), content: Cow::Borrowed(&inline.content) }
+    }
+}
+
+impl From<InlineDocument<'_>> for InlineEvidence {
+    fn from(document: InlineDocument<'_>) -> Self {
+        Self { mime: document.mime.into_owned(), content: document.content.into_owned() }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
-struct ReferenceDocument<'a> {
+pub(crate) struct ReferenceDocument<'a> {
     uri: Text<'a>,
     digest: Text<'a>,
     size_bytes: u64,
@@ -238,20 +250,36 @@ struct ReferenceDocument<'a> {
     producer: Text<'a>,
 }
 
-impl<'a> From<&'a Said> for SaidDocument<'a> {
-    fn from(said: &'a Said) -> Self {
-        let inline = said.evidence.inline.iter().map(|inline| InlineDocument {
-            mime: Cow::Borrowed(&inline.mime),
-            content: Cow::Borrowed(&inline.content),
-        });
-        let refs = said.evidence.refs.iter().map(|artifact| ReferenceDocument {
+impl<'a> From<&'a ArtifactRef> for ReferenceDocument<'a> {
+    fn from(artifact: &'a ArtifactRef) -> Self {
+        Self {
             uri: Cow::Borrowed(&artifact.uri),
             digest: Cow::Borrowed(&artifact.digest),
             size_bytes: artifact.size_bytes,
             mime: Cow::Borrowed(&artifact.mime),
             created_at: artifact.created_at,
             producer: Cow::Borrowed(&artifact.producer),
-        });
+        }
+    }
+}
+
+impl From<ReferenceDocument<'_>> for ArtifactRef {
+    fn from(document: ReferenceDocument<'_>) -> Self {
+        Self {
+            uri: document.uri.into_owned(),
+            digest: document.digest.into_owned(),
+            size_bytes: document.size_bytes,
+            mime: document.mime.into_owned(),
+            created_at: document.created_at,
+            producer: document.producer.into_owned(),
+        }
+    }
+}
+
+impl<'a> From<&'a Said> for SaidDocument<'a> {
+    fn from(said: &'a Said) -> Self {
+        let inline = said.evidence.inline.iter().map(InlineDocument::from);
+        let refs = said.evidence.refs.iter().map(ReferenceDocument::from);
         Self {
             output: said.output.as_ref().map(Cow::Borrowed),
             score: said.score,
@@ -266,18 +294,8 @@ impl<'a> From<&'a Said> for SaidDocument<'a> {
 
 impl From<SaidDocument<'_>> for Said {
     fn from(document: SaidDocument<'_>) -> Self {
-        let inline = document.evidence_inline.into_iter().map(|inline| InlineEvidence {
-            mime: inline.mime.into_owned(),
-            content: inline.content.into_owned(),
-        });
-        let refs = document.evidence_refs.into_iter().map(|artifact| ArtifactRef {
-            uri: artifact.uri.into_owned(),
-            digest: artifact.digest.into_owned(),
-            size_bytes: artifact.size_bytes,
-            mime: artifact.mime.into_owned(),
-            created_at: artifact.created_at,
-            producer: artifact.producer.into_owned(),
-        });
+        let inline = document.evidence_inline.into_iter().map(InlineEvidence::from);
+        let refs = document.evidence_refs.into_iter().map(ArtifactRef::from);
         Self {
             output: document.output.map(Cow::into_owned),
             score: document.score,

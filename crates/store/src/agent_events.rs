@@ -1,0 +1,279 @@
+//! What agents are told, and what they tell: an outbox and an inbox.
+
+use std::convert::Infallible;
+
+use jurat_core::{
+    agent_event::{Delivery, Direction},
+    id::AccountId,
+    time::Timestamp,
+};
+use serde_json::Value;
+
+use crate::{
+    Result,
+    both::{Tx, args, operations},
+    rows::{Cells, Columns, json},
+    tasks::{Position, read::LAST},
+};
+
+operations! {
+    /// Events to agents and from them.
+    pub trait AgentEvents;
+    reads {
+        fn agent_event_get(account: &AccountId, id: &str) -> Option<AgentEvent> = get;
+        /// The account's events, newest first.
+        fn agent_event_page(filter: &AgentEventFilter) -> Vec<AgentEvent> = page;
+        /// When the next event of any account is to be sent.
+        fn agent_event_next() -> Option<Timestamp> = next;
+    }
+    writes {
+        /// Adds an event once: `false` when the executor has one with the key already.
+        fn agent_event_add(added: &AgentEventAdd) -> bool, or Infallible = add_one;
+        /// Takes events of all accounts that are to be sent, the longest due first. Each has a
+        /// number of attempts that is its holder's until somebody takes it again.
+        fn agent_event_take(take: &AgentEventTake) -> Vec<AgentEvent>, or Infallible = take_due;
+        /// Notes what became of an event, unless somebody took it again meanwhile.
+        fn agent_event_note(outcome: &AgentEventOutcome) -> (), or NotHeld = note;
+    }
+}
+
+/// An event to be added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewAgentEvent {
+    pub id: String,
+    pub direction: Direction,
+    /// Who is told, or who tells.
+    pub executor: String,
+    pub event_type: String,
+    pub source_kind: String,
+    /// Of several with the same key for one executor, one is kept.
+    pub dedupe_key: Option<String>,
+    /// The whole event.
+    pub body: Value,
+    /// When it is to be sent; `None` when there is nothing to do.
+    pub next_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventAdd {
+    pub account: AccountId,
+    pub event: NewAgentEvent,
+    pub at: Timestamp,
+}
+
+/// An event as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEvent {
+    pub account: AccountId,
+    pub event: NewAgentEvent,
+    pub state: Delivery,
+    /// How often it was taken to be sent.
+    pub attempts: u32,
+    /// What the agent decided.
+    pub decision: Option<Value>,
+    pub last_error: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// Which events to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEventFilter {
+    pub account: AccountId,
+    pub state: Option<Delivery>,
+    pub executor: Option<String>,
+    /// Starts behind this event, towards older ones.
+    pub before: Option<Position>,
+    pub limit: u32,
+}
+
+/// Who sends events, and for how long they are his.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEventTake {
+    pub now: Timestamp,
+    /// When each is to be sent again, should nobody have noted anything by then.
+    pub until: Timestamp,
+    pub limit: u32,
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventOutcome {
+    pub account: AccountId,
+    pub id: String,
+    /// The number of attempts that it was taken with.
+    pub attempt: u32,
+    pub state: Delivery,
+    /// When it is sent again; `None` when it is not.
+    pub next_at: Option<Timestamp>,
+    pub decision: Option<Value>,
+    pub last_error: Option<String>,
+    pub at: Timestamp,
+}
+
+/// Somebody else has it, or it is gone: nothing changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotHeld;
+
+const ADD: &str = "\
+    insert into agent_events (\
+        account_id, id, direction, executor, event_type, source_kind, dedupe_key, body, state, \
+        attempts, next_at, created_at, updated_at) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', 0, $9, $10, $10) on conflict do nothing";
+
+macro_rules! columns {
+    () => {
+        "agent_events.account_id, agent_events.id, agent_events.direction, agent_events.executor, \
+         agent_events.event_type, agent_events.source_kind, agent_events.dedupe_key, \
+         agent_events.body, agent_events.state, agent_events.attempts, agent_events.next_at, \
+         agent_events.decision, agent_events.last_error, agent_events.created_at, \
+         agent_events.updated_at"
+    };
+}
+
+const GET: &str =
+    concat!("select ", columns!(), " from agent_events where account_id = $1 and id = $2");
+
+/// Each filter has a text of its own, so that it reads along an index.
+macro_rules! page {
+    ($filter:literal, $at:literal, $id:literal, $limit:literal) => {
+        concat!(
+            "select ",
+            columns!(),
+            " from agent_events where account_id = $1 ",
+            $filter,
+            " and (created_at, id) < (",
+            $at,
+            ", ",
+            $id,
+            ") order by created_at desc, id desc limit ",
+            $limit
+        )
+    };
+}
+
+const ANY: &str = page!("", "$2", "$3", "$4");
+const OF_STATE: &str = page!("and state = $2", "$3", "$4", "$5");
+const OF_EXECUTOR: &str = page!("and executor = $2", "$3", "$4", "$5");
+const OF_BOTH: &str = page!("and executor = $2 and state = $3", "$4", "$5", "$6");
+
+const NEXT: &str = "\
+    select id, next_at from agent_events where next_at is not null order by next_at limit 1";
+
+macro_rules! take_due {
+    ($lock:literal) => {
+        concat!(
+            "with due as materialized (\
+                 select account_id, id from agent_events where next_at <= $1 \
+                 order by next_at limit $2 ",
+            $lock,
+            ") update agent_events set attempts = attempts + 1, next_at = $3, updated_at = $1 \
+             from due where agent_events.account_id = due.account_id \
+             and agent_events.id = due.id returning ",
+            columns!()
+        )
+    };
+}
+
+const NOTE: &str = "\
+    update agent_events set state = $1, next_at = $2, decision = coalesce($3, decision), \
+    last_error = $4, updated_at = $5 where account_id = $6 and id = $7 and attempts = $8";
+
+/// Adds an event, unless it is known already.
+pub(crate) async fn add(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    event: &NewAgentEvent,
+    at: Timestamp,
+) -> Result<bool> {
+    let args = args![
+        account,
+        &event.id,
+        event.direction.as_str(),
+        &event.executor,
+        &event.event_type,
+        &event.source_kind,
+        event.dedupe_key.as_deref(),
+        json(&event.body)?,
+        event.next_at,
+        at
+    ];
+    Ok(tx.run(ADD, args).await? == 1)
+}
+
+async fn add_one(tx: &mut impl Tx, added: &AgentEventAdd) -> Result<Result<bool, Infallible>> {
+    add(tx, &added.account, &added.event, added.at).await.map(Ok)
+}
+
+async fn get(tx: &mut impl Tx, account: &AccountId, id: &str) -> Result<Option<AgentEvent>> {
+    tx.first(GET, args![account, id], read).await
+}
+
+async fn page(tx: &mut impl Tx, filter: &AgentEventFilter) -> Result<Vec<AgentEvent>> {
+    let text = match (&filter.executor, filter.state) {
+        (None, None) => ANY,
+        (None, Some(_)) => OF_STATE,
+        (Some(_), None) => OF_EXECUTOR,
+        (Some(_), Some(_)) => OF_BOTH,
+    };
+    let mut args = args![&filter.account];
+    args.extend(filter.executor.as_ref().map(Into::into));
+    args.extend(filter.state.map(|state| state.as_str().into()));
+    let before = filter.before.as_ref();
+    args.push(before.map_or(LAST, |it| it.created_at).into());
+    args.push(before.map_or("", |it| it.id.as_str()).into());
+    args.push(filter.limit.into());
+    tx.all(text, args, read).await
+}
+
+async fn next(tx: &mut impl Tx) -> Result<Option<Timestamp>> {
+    let read = |cells: &dyn Cells| Columns::new(&cells, "agent_events", "id")?.time("next_at");
+    tx.first(NEXT, args![], read).await
+}
+
+async fn take_due(
+    tx: &mut impl Tx,
+    take: &AgentEventTake,
+) -> Result<Result<Vec<AgentEvent>, Infallible>> {
+    let text = tx.own(take_due!(""), take_due!("for update skip locked"));
+    tx.all(text, args![take.now, take.limit, take.until], read).await.map(Ok)
+}
+
+async fn note(tx: &mut impl Tx, outcome: &AgentEventOutcome) -> Result<Result<(), NotHeld>> {
+    let decision = outcome.decision.as_ref().map(json).transpose()?;
+    let args = args![
+        outcome.state.as_str(),
+        outcome.next_at,
+        decision.as_deref(),
+        outcome.last_error.as_deref(),
+        outcome.at,
+        &outcome.account,
+        &outcome.id,
+        outcome.attempt
+    ];
+    Ok(if tx.run(NOTE, args).await? == 1 { Ok(()) } else { Err(NotHeld) })
+}
+
+fn read(cells: &dyn Cells) -> Result<AgentEvent> {
+    let columns = Columns::new(&cells, "agent_events", "id")?;
+    let event = NewAgentEvent {
+        id: columns.text("id")?,
+        direction: columns.word("direction")?,
+        executor: columns.text("executor")?,
+        event_type: columns.text("event_type")?,
+        source_kind: columns.text("source_kind")?,
+        dedupe_key: columns.maybe_text("dedupe_key")?,
+        body: columns.document("body")?,
+        next_at: columns.maybe_time("next_at")?,
+    };
+    Ok(AgentEvent {
+        account: columns.id("account_id", AccountId::parse)?,
+        event,
+        state: columns.word("state")?,
+        attempts: columns.count("attempts")?,
+        decision: columns.maybe_document("decision")?,
+        last_error: columns.maybe_text("last_error")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+    })
+}

@@ -1,0 +1,229 @@
+//! Tasks under contracts: their state and their events, written together or not at all.
+
+pub(crate) mod read;
+mod rows;
+mod write;
+
+use jurat_core::{
+    candidate::Evidence,
+    id::{AccountId, RoundId},
+    task::{Ballot, Event, Phase, Task},
+    time::Timestamp,
+};
+use serde_json::Value;
+
+use crate::{agent_events::NewAgentEvent, both::operations, knowledge::Knowledge};
+
+operations! {
+    /// Tasks under contracts.
+    pub trait Tasks;
+    reads {
+        fn task_get(task: &TaskKey) -> Option<TaskRecord> = read::get;
+        /// The account's tasks, newest first. Nothing large is read for it.
+        fn task_page(filter: &TaskFilter) -> Vec<TaskSummary> = read::page;
+        /// The events of a task in the order in which they happened.
+        fn task_events(asked: &TaskEventsAsked) -> Vec<TaskEvent> = read::events;
+        fn task_candidate(task: &TaskKey, candidate: &str) -> Option<TaskCandidate>
+            = read::candidate;
+        /// The candidates of a task by identifier, no more than the limit.
+        fn task_candidates(task: &TaskKey, limit: &u32) -> Vec<TaskCandidate> = read::candidates;
+        /// The sealed ballots on a candidate in one turn of its verification, by voter.
+        fn task_ballots(task: &TaskKey, candidate: &str, turn: &u32) -> Vec<TaskBallot>
+            = read::ballots;
+        /// When the next task of any account is due.
+        fn task_next_due() -> Option<Timestamp> = read::next_due;
+    }
+    writes {
+        /// Adds a task. One with the same identifier and the same contract is returned as it is.
+        fn task_submit(submit: &TaskSubmit) -> TaskSubmitted, or SubmitRefused = write::submit;
+        /// Adds events and all that comes with them, if nobody else added some meanwhile.
+        fn task_append(append: &TaskAppend) -> (), or AppendRefused = write::append;
+        /// Takes tasks of all accounts that are due, the longest due first, and lets each be due
+        /// again at another time: of several nodes that ask at once, one gets a task.
+        fn task_take_due(take: &TaskTake) -> Vec<TaskKey>, or std::convert::Infallible
+            = write::take_due;
+    }
+}
+
+/// Which task of which account.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaskKey {
+    pub account: AccountId,
+    pub id: String,
+}
+
+/// A task as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskRecord {
+    pub key: TaskKey,
+    pub task_type: String,
+    pub contract: Value,
+    pub contract_digest: String,
+    /// Who proposes and who verifies.
+    pub panel: Value,
+    /// What the events made of the task.
+    pub state: Task,
+    /// How many events there are.
+    pub seq: u64,
+    /// When somebody must look at it; `None` when nothing more happens by itself.
+    pub due_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    /// Why it ended without a decision.
+    pub reason: Option<String>,
+}
+
+/// A line of a list of tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskSummary {
+    pub id: String,
+    pub task_type: String,
+    pub phase: Phase,
+    pub seq: u64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub reason: Option<String>,
+}
+
+/// Where a page of a list that shows the newest first goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    pub created_at: Timestamp,
+    pub id: String,
+}
+
+/// Which tasks to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskFilter {
+    pub account: AccountId,
+    pub phase: Option<Phase>,
+    pub task_type: Option<String>,
+    /// Starts behind this task, towards older ones.
+    pub before: Option<Position>,
+    pub limit: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskEventsAsked {
+    pub task: TaskKey,
+    /// Starts behind the event with this number; zero for the first.
+    pub after: u64,
+    pub limit: u32,
+}
+
+/// An event as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskEvent {
+    /// From one, without gaps.
+    pub seq: u64,
+    pub event: Event,
+    pub at: Timestamp,
+}
+
+/// A task to be added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSubmit {
+    pub task: TaskKey,
+    pub task_type: String,
+    pub contract: Value,
+    pub contract_digest: String,
+    pub panel: Value,
+    /// What the events made of it.
+    pub state: Task,
+    /// The first events of the task.
+    pub events: Vec<Event>,
+    pub due_at: Option<Timestamp>,
+    pub at: Timestamp,
+    /// How many tasks of the account may be open, this one included.
+    pub most_open: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSubmitted {
+    pub record: TaskRecord,
+    /// Whether it was added now.
+    pub is_new: bool,
+}
+
+/// Why a task was not added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SubmitRefused {
+    /// Another contract has the identifier.
+    Taken,
+    /// As many tasks of the account are open as may be.
+    TooManyOpen,
+}
+
+/// Events of a task, with all that is written in the same transaction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskAppend {
+    pub task: TaskKey,
+    /// How many events there were when it was decided.
+    pub expected_seq: u64,
+    pub events: Vec<Event>,
+    /// What the events made of the task.
+    pub state: Task,
+    pub due_at: Option<Timestamp>,
+    pub at: Timestamp,
+    pub with: AppendedWith,
+}
+
+/// What is written along with events.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AppendedWith {
+    pub candidate: Option<TaskCandidate>,
+    pub ballot: Option<TaskBallot>,
+    pub knowledge: Option<Knowledge>,
+    /// Those that are known already, by their key, are left out.
+    pub agent_events: Vec<NewAgentEvent>,
+}
+
+/// Why events were not added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AppendRefused {
+    Unknown,
+    /// Somebody else added events; this is how many there are now.
+    Stale {
+        seq: u64,
+    },
+}
+
+/// What an executor proposed, with who made it and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskCandidate {
+    pub id: String,
+    pub execution_id: String,
+    pub executor: String,
+    /// The round in which it was made.
+    pub round: Option<RoundId>,
+    pub output: Value,
+    pub evidence: Evidence,
+    /// Of the output.
+    pub digest: String,
+    pub created_at: Timestamp,
+}
+
+/// A vote that is committed, with what opens it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskBallot {
+    pub candidate: String,
+    /// How often the verification began anew before.
+    pub turn: u32,
+    pub voter: String,
+    pub ballot: Ballot,
+    pub salt: String,
+    /// The round in which it was cast.
+    pub round: Option<RoundId>,
+    pub created_at: Timestamp,
+}
+
+/// Who looks at tasks that are due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskTake {
+    pub now: Timestamp,
+    /// When each is due again, should nobody have written anything by then.
+    pub until: Timestamp,
+    pub limit: u32,
+}

@@ -1,0 +1,120 @@
+//! Rows of tasks, their events, candidates and ballots.
+
+use jurat_core::{
+    candidate::Evidence,
+    id::{AccountId, RoundId},
+    task::{End, Event, Task},
+};
+
+use super::{TaskBallot, TaskCandidate, TaskEvent, TaskKey, TaskRecord, TaskSummary};
+use crate::{
+    Result,
+    rows::{
+        Cells, Columns,
+        documents::{InlineDocument, ReferenceDocument},
+        event_texts, json,
+    },
+};
+
+pub(super) fn read_key(cells: &dyn Cells) -> Result<TaskKey> {
+    let columns = Columns::new(&cells, "tasks", "id")?;
+    let account = columns.id("account_id", AccountId::parse)?;
+    Ok(TaskKey { account, id: columns.text("id")? })
+}
+
+pub(super) fn read_record(cells: &dyn Cells) -> Result<TaskRecord> {
+    let columns = Columns::new(&cells, "tasks", "id")?;
+    Ok(TaskRecord {
+        key: read_key(cells)?,
+        task_type: columns.text("task_type")?,
+        contract: columns.document("contract")?,
+        contract_digest: columns.text("contract_digest")?,
+        panel: columns.document("panel")?,
+        state: columns.document("state")?,
+        seq: columns.count("seq")?,
+        due_at: columns.maybe_time("due_at")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        ended_at: columns.maybe_time("ended_at")?,
+        reason: columns.maybe_text("reason")?,
+    })
+}
+
+pub(super) fn read_summary(cells: &dyn Cells) -> Result<TaskSummary> {
+    let columns = Columns::new(&cells, "tasks", "id")?;
+    Ok(TaskSummary {
+        id: columns.text("id")?,
+        task_type: columns.text("task_type")?,
+        phase: columns.word("phase")?,
+        seq: columns.count("seq")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        ended_at: columns.maybe_time("ended_at")?,
+        reason: columns.maybe_text("reason")?,
+    })
+}
+
+pub(super) fn read_event(cells: &dyn Cells) -> Result<TaskEvent> {
+    let columns = Columns::new(&cells, "task_events", "task_id")?;
+    let event = columns.document("body")?;
+    Ok(TaskEvent { seq: columns.count("seq")?, event, at: columns.time("at")? })
+}
+
+pub(super) fn read_candidate(cells: &dyn Cells) -> Result<TaskCandidate> {
+    let columns = Columns::new(&cells, "task_candidates", "candidate_id")?;
+    let inline: Vec<InlineDocument<'_>> = columns.document("evidence_inline")?;
+    let refs: Vec<ReferenceDocument<'_>> = columns.document("evidence_refs")?;
+    Ok(TaskCandidate {
+        id: columns.text("candidate_id")?,
+        execution_id: columns.text("execution_id")?,
+        executor: columns.text("executor")?,
+        round: read_round(&columns)?,
+        output: columns.document("output")?,
+        evidence: Evidence {
+            inline: inline.into_iter().map(Into::into).collect(),
+            refs: refs.into_iter().map(Into::into).collect(),
+        },
+        digest: columns.text("digest")?,
+        created_at: columns.time("created_at")?,
+    })
+}
+
+pub(super) fn read_ballot(cells: &dyn Cells) -> Result<TaskBallot> {
+    let columns = Columns::new(&cells, "task_ballots", "voter")?;
+    Ok(TaskBallot {
+        candidate: columns.text("candidate_id")?,
+        turn: columns.count("turn")?,
+        voter: columns.text("voter")?,
+        ballot: columns.document("ballot")?,
+        salt: columns.text("salt")?,
+        round: read_round(&columns)?,
+        created_at: columns.time("created_at")?,
+    })
+}
+
+fn read_round<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<RoundId>> {
+    let round = columns.maybe_text("round_id")?;
+    round.map(|text| RoundId::parse(&text).map_err(|why| columns.bad("round_id", why))).transpose()
+}
+
+/// Why a task ended without a decision.
+pub(super) fn reason_of(task: &Task) -> Option<&str> {
+    match task.end.as_ref()? {
+        End::Finalized { .. } => None,
+        End::Failed { reason } | End::Expired { reason } | End::Cancelled { reason } => {
+            Some(reason)
+        }
+    }
+}
+
+pub(super) fn events_text(events: &[Event]) -> Result<String> {
+    event_texts(events.iter().map(|event| Ok((event.name(), json(event)?))))
+}
+
+pub(super) fn inline_text(evidence: &Evidence) -> Result<String> {
+    json(&evidence.inline.iter().map(InlineDocument::from).collect::<Vec<_>>())
+}
+
+pub(super) fn refs_text(evidence: &Evidence) -> Result<String> {
+    json(&evidence.refs.iter().map(ReferenceDocument::from).collect::<Vec<_>>())
+}
