@@ -12,6 +12,7 @@ pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod runs;
 pub(crate) mod takeover;
+pub(crate) mod task_runs;
 pub(crate) mod teams;
 pub(crate) mod templates;
 pub(crate) mod trust;
@@ -21,6 +22,19 @@ pub(crate) mod workflows;
 /// Makes one test of each story for a database.
 macro_rules! conformance {
     ($start:expr) => {
+        $crate::conformance::stories!(
+            $start,
+            task_runs,
+            a_run_reads_back_with_its_steps,
+            steps_are_taken_by_age_and_within_a_run_by_priority,
+            an_executor_does_only_so_much_at_once,
+            a_step_is_taken_once_by_all_who_ask_at_once,
+            a_step_whose_lease_ran_out_is_taken_from_whoever_had_it,
+            what_became_of_a_run_is_written_whole_or_not_at_all,
+            events_of_a_run_are_read_from_both_ends,
+            runs_are_listed_newest_first_with_their_counts,
+            a_step_that_waits_is_taken_when_its_time_comes,
+        );
         $crate::conformance::stories!(
             $start,
             installation,

@@ -7,7 +7,7 @@ mod event;
 mod reply;
 mod request;
 
-pub(super) use self::request::is_name;
+pub(super) use self::request::{is_name, names};
 pub use self::{
     decision::{DecidedView, DecisionBody, StepRounds, decision},
     described::{SubmitTask, TaskContractBody, TaskOrder},

@@ -12,7 +12,7 @@ use utoipa::{
 };
 
 use crate::api::{
-    choices::{ExecutorName, NullCause, ReputationUnit, TieCause},
+    choices::{ExecutorName, NullCause, ReputationUnit, TieCause, VerifierName},
     words::{MissingReputation, NullStep, TieStep},
 };
 
@@ -72,7 +72,7 @@ pub struct RunSpecBody {
     pub contract: Option<Value>,
     /// Executors that verify what the agents say; left out, as for any task.
     #[schema(max_items = 64)]
-    pub verifiers: Option<Vec<ExecutorName>>,
+    pub verifiers: Option<Vec<VerifierName>>,
     /// How many steps of this run are with one executor at a time.
     #[schema(minimum = 1, maximum = 64)]
     pub per_executor: Option<u32>,
@@ -112,7 +112,7 @@ pub struct RunAgent {
     pub contract: Option<Value>,
     /// Executors that verify what it says, instead of those of the run.
     #[schema(max_items = 64)]
-    pub verifiers: Option<Vec<ExecutorName>>,
+    pub verifiers: Option<Vec<VerifierName>>,
 }
 
 /// How often a step is tried.

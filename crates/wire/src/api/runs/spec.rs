@@ -17,7 +17,7 @@ use crate::{
     api::{
         faults::Faults,
         fields::{Fields, short},
-        tasks::is_name,
+        tasks::{is_name, names},
     },
     problem::Problem,
 };
@@ -110,7 +110,7 @@ fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<RunSpec> {
     let shared_inputs = object(fields, faults, "shared_inputs");
     let agents = agents(fields, faults);
     let contract = object(fields, faults, "contract");
-    let verifiers = names(fields, faults, "verifiers");
+    let verifiers = faults.take(names(fields, "verifiers"));
     let per_executor = faults.take(fields.whole("per_executor", 1, 64));
     let retry = retry(fields, faults);
     let aggregation = aggregation(fields, faults);
@@ -154,16 +154,6 @@ fn object(fields: &Fields<'_>, faults: &mut Faults, name: &str) -> Option<Value>
     Some(fields.get(name).cloned().unwrap_or_else(|| json!({})))
 }
 
-fn names(fields: &Fields<'_>, faults: &mut Faults, name: &str) -> Option<Vec<String>> {
-    let names = faults.take(fields.texts(name))?;
-    if let Some(wrong) = names.iter().find(|it| !is_name(it)) {
-        let reason = format!("has `{}`, which is no name of an executor", short(wrong));
-        faults.add(fields.wrong(name, &reason));
-        return None;
-    }
-    Some(names.into_iter().map(str::to_owned).collect())
-}
-
 fn agents(parent: &Fields<'_>, faults: &mut Faults) -> Option<Vec<AgentSpec>> {
     if parent.get("agents").is_none() {
         faults.add(parent.wrong("agents", "is required: name the agents of the run"));
@@ -196,7 +186,7 @@ fn agent(fields: &Fields<'_>, faults: &mut Faults) -> Option<AgentSpec> {
     let weight = number(fields, faults, ("weight", 1.0));
     let priority = priority(fields, faults);
     let contract = object(fields, faults, "contract");
-    let verifiers = names(fields, faults, "verifiers");
+    let verifiers = faults.take(names(fields, "verifiers"));
     Some(AgentSpec {
         agent_id: agent_id?.to_owned(),
         executor: executor?.to_owned(),

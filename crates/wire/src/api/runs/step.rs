@@ -26,8 +26,8 @@ pub fn step_order(run: &Run, agent_id: &str) -> Result<TaskSubmission, Problem> 
     let (Some(agent), Some(step)) = (run.agent(agent_id), run.step(agent_id)) else {
         return Err(Problem::new(Code::NotFound, format!("the run has no agent `{agent_id}`")));
     };
-    let begun_ms = step.begun_at.unwrap_or(run.created_at).millis();
-    let begun_ms = u64::try_from(begun_ms).unwrap_or(0);
+    let begun_at = step.begun_at.unwrap_or(run.created_at);
+    let begun_ms = u64::try_from(begun_at.millis()).unwrap_or(0);
     let task_id = run.task_id(agent_id, step.attempt);
     let mut contract = json!(TaskContract::sample(&task_id, begun_ms));
     let said = [&run.spec.contract, &agent.contract];
@@ -46,12 +46,13 @@ pub fn step_order(run: &Run, agent_id: &str) -> Result<TaskSubmission, Problem> 
     contract["task_type"] = json!(run.spec.task_type);
     contract["inputs"] = inputs(run, agent);
     let verifiers = if agent.verifiers.is_empty() { &run.spec.verifiers } else { &agent.verifiers };
-    decode_submit(&json!({
+    let order = json!({
         "contract": contract,
         "executors": [agent.executor],
         "verifiers": verifiers,
         "profile": agent.profile,
-    }))
+    });
+    decode_submit(&order, begun_at)
 }
 
 fn inputs(run: &Run, agent: &AgentSpec) -> Value {

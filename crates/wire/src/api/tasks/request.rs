@@ -93,7 +93,8 @@ fn order(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskSubmission> {
     })
 }
 
-fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
+/// Names of executors, each once; those that verify may be judges too.
+pub(in crate::api) fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
     let names = fields.texts(name)?;
     if MOST_NAMES < names.len() {
         return Err(fields.wrong(name, &format!("must have {MOST_NAMES} names at the most")));

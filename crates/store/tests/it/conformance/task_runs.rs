@@ -1,0 +1,349 @@
+//! Runs of several agents, and the queue of their steps.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures::future::join_all;
+use jurat_core::{
+    id::AccountId,
+    task_run::{Conclusion, RunEvent, RunEventKind, RunStatus, Step, StepStatus},
+    time::Timestamp,
+};
+use jurat_store::{
+    Behalf, EventsFrom, NewStep, Position, RunAdded, RunEventsAsked, RunKey, RunRefused, RunState,
+    RunSubmit, RunSubmitRefused, RunWrite, StepRenewal, StepTake, Store, StoredRun, TakenStep,
+    TaskRunFilter, Written,
+};
+use serde_json::json;
+
+use crate::{
+    backend::Backend,
+    samples::{account, at},
+};
+
+fn key(account: &AccountId, id: &str) -> RunKey {
+    RunKey { account: account.clone(), id: id.to_owned() }
+}
+
+fn step(agent: &str, status: StepStatus, run_at: Timestamp) -> Step {
+    Step {
+        agent_id: agent.to_owned(),
+        status,
+        attempt: 1,
+        last_attempt: 2,
+        run_at,
+        begun_at: None,
+        lease: None,
+        conclusion: None,
+        error: None,
+    }
+}
+
+fn state(status: RunStatus, at: Timestamp) -> RunState {
+    RunState {
+        status,
+        iteration: 0,
+        explored: json!({}),
+        result: None,
+        error: None,
+        updated_at: at,
+        started_at: None,
+        finished_at: None,
+    }
+}
+
+/// A run whose steps are queued: each agent with the executor that does it, and its priority.
+fn submit(account: &AccountId, id: &str, agents: &[(&str, &str, i32)]) -> RunSubmit {
+    let new = |(agent, executor, priority): &(&str, &str, i32)| NewStep {
+        step: step(agent, StepStatus::Queued, at(0)),
+        executor: (*executor).to_owned(),
+        priority: *priority,
+        at_once: None,
+    };
+    RunSubmit {
+        run: key(account, id),
+        task_type: "swarm".to_owned(),
+        spec: json!({ "run_id": id }),
+        spec_digest: format!("digest of {id}"),
+        state: state(RunStatus::Queued, at(0)),
+        steps: agents.iter().map(new).collect(),
+        events: vec![RunEvent::new(RunEventKind::RunCreated, json!({ "agents": agents.len() }))],
+        at: at(0),
+        most_open: 10,
+    }
+}
+
+async fn submitted(store: &dyn Store, submit: &RunSubmit) -> Written<RunAdded, RunSubmitRefused> {
+    let behalf = Behalf::Account(submit.run.account.clone());
+    store.tasks().task_run_submit(&behalf, submit, None).await.unwrap()
+}
+
+async fn got(store: &dyn Store, run: &RunKey) -> StoredRun {
+    let behalf = Behalf::Account(run.account.clone());
+    store.tasks().task_run_get(&behalf, run).await.unwrap().unwrap()
+}
+
+fn take(worker: &str, now: i64, limit: u32, per_executor: u32) -> StepTake {
+    StepTake {
+        worker: worker.to_owned(),
+        token: format!("token of {worker} at {now}"),
+        until: at(now + 30),
+        now: at(now),
+        limit,
+        per_executor,
+    }
+}
+
+async fn taken(store: &dyn Store, take: &StepTake) -> Vec<TakenStep> {
+    match store.tasks().task_run_take_steps(&Behalf::Platform, take, None).await.unwrap() {
+        Written::Done(steps) => steps,
+        Written::Refused(never) => match never {},
+        Written::Repeated => panic!("there was no key"),
+    }
+}
+
+fn agents(steps: &[TakenStep]) -> Vec<&str> {
+    steps.iter().map(|step| step.agent_id.as_str()).collect()
+}
+
+async fn renewed(
+    store: &dyn Store,
+    step: &TakenStep,
+    token: &str,
+    until: i64,
+) -> Option<RunStatus> {
+    let renewal = StepRenewal { step: step.clone(), token: token.to_owned(), until: at(until) };
+    match store.tasks().task_run_step_renew(&Behalf::Platform, &renewal, None).await.unwrap() {
+        Written::Done(status) => Some(status),
+        Written::Refused(_) => None,
+        Written::Repeated => panic!("there was no key"),
+    }
+}
+
+/// Writes a step of the run that ended, and nothing else.
+async fn ended(store: &dyn Store, run: &StoredRun, changed: Step) -> Written<(), RunRefused> {
+    let write = RunWrite {
+        run: run.key.clone(),
+        expected_seq: run.seq,
+        state: RunState { updated_at: at(9), ..run.state.clone() },
+        steps: vec![changed],
+        events: vec![RunEvent::new(RunEventKind::StepCompleted, json!({ "agent_id": "a" }))],
+        at: at(9),
+    };
+    let behalf = Behalf::Account(run.key.account.clone());
+    store.tasks().task_run_write(&behalf, &write, None).await.unwrap()
+}
+
+pub(crate) async fn a_run_reads_back_with_its_steps(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let ann = account("ann");
+    let mut run = submit(&ann, "r", &[("b", "one", 1), ("a", "two", -5)]);
+    run.state.status = RunStatus::Created;
+    assert_eq!(submitted(&*store, &run).await, Written::Done(RunAdded::New));
+    let found = got(&*store, &run.run).await;
+    assert_eq!((found.spec, found.seq), (run.spec.clone(), 1));
+    assert_eq!(found.state, run.state);
+    assert_eq!(found.steps, [run.steps[0].step.clone(), run.steps[1].step.clone()]);
+    assert_eq!(submitted(&*store, &run).await, Written::Done(RunAdded::Known));
+    let other = RunSubmit { spec_digest: "another".to_owned(), ..run.clone() };
+    assert_eq!(submitted(&*store, &other).await, Written::Refused(RunSubmitRefused::Taken));
+    let bob = Behalf::Account(account("bob"));
+    let theirs = key(&account("bob"), "r");
+    assert_eq!(store.tasks().task_run_get(&bob, &theirs).await.unwrap(), None);
+    let crowded = RunSubmit { most_open: 1, ..submit(&ann, "r2", &[("a", "one", 0)]) };
+    assert_eq!(submitted(&*store, &crowded).await, Written::Refused(RunSubmitRefused::TooManyOpen));
+}
+
+pub(crate) async fn steps_are_taken_by_age_and_within_a_run_by_priority(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let ann = account("ann");
+    let older = submit(&ann, "r1", &[("low", "one", -1), ("high", "one", 5)]);
+    let mut younger = submit(&account("bob"), "r2", &[("loud", "one", i32::MAX)]);
+    younger.steps[0].step.run_at = at(1);
+    submitted(&*store, &younger).await;
+    submitted(&*store, &older).await;
+    assert_eq!(agents(&taken(&*store, &take("w", 2, 1, 8)).await), ["high"]);
+    assert_eq!(agents(&taken(&*store, &take("w", 3, 1, 8)).await), ["low"]);
+    assert_eq!(agents(&taken(&*store, &take("w", 4, 1, 8)).await), ["loud"]);
+    assert_eq!(taken(&*store, &take("w", 5, 1, 8)).await, []);
+    let run = got(&*store, &older.run).await;
+    assert_eq!((run.state.status, run.state.started_at), (RunStatus::Running, Some(at(2))));
+    assert_eq!(run.seq, 3, "each step that is taken is told");
+    let lease = run.steps[1].lease.clone().unwrap();
+    assert_eq!((lease.worker.as_str(), lease.until), ("w", at(32)));
+    assert_eq!(run.steps[1].begun_at, Some(at(2)));
+}
+
+pub(crate) async fn an_executor_does_only_so_much_at_once(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let ann = account("ann");
+    let mut run =
+        submit(&ann, "r", &[("a", "one", 0), ("b", "one", 0), ("c", "one", 0), ("d", "two", 0)]);
+    submitted(&*store, &run).await;
+    assert_eq!(agents(&taken(&*store, &take("w1", 1, 10, 2)).await), ["a", "b", "d"]);
+    assert_eq!(taken(&*store, &take("w2", 2, 10, 2)).await, []);
+    assert_eq!(agents(&taken(&*store, &take("w2", 3, 10, 3)).await), ["c"]);
+    run = submit(&ann, "s", &[("a", "three", 0), ("b", "three", 0), ("c", "three", 0)]);
+    for step in &mut run.steps {
+        step.at_once = Some(2);
+    }
+    submitted(&*store, &run).await;
+    assert_eq!(taken(&*store, &take("w3", 4, 10, 8)).await.len(), 2, "the run bounds it too");
+    assert_eq!(taken(&*store, &take("w3", 5, 10, 8)).await, []);
+}
+
+pub(crate) async fn a_step_is_taken_once_by_all_who_ask_at_once(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let ann = account("ann");
+    let names: Vec<String> = (0..24).map(|number| format!("a{number:02}")).collect();
+    for run in ["r1", "r2", "r3"] {
+        let agents: Vec<(&str, &str, i32)> = names
+            .iter()
+            .enumerate()
+            .map(|(number, name)| (name.as_str(), if number % 2 == 0 { "one" } else { "two" }, 0))
+            .collect();
+        submitted(&*store, &submit(&ann, run, &agents)).await;
+    }
+    let mut seen: BTreeSet<TakenStep> = BTreeSet::new();
+    let mut all = 0;
+    for now in 1..20 {
+        let askers = (0..4).map(|worker| {
+            let store = Arc::clone(&store);
+            async move { taken(&*store, &take(&format!("w{worker}"), now, 3, 100)).await }
+        });
+        for steps in join_all(askers).await {
+            all += steps.len();
+            seen.extend(steps);
+        }
+    }
+    assert_eq!((all, seen.len()), (72, 72), "each once");
+}
+
+pub(crate) async fn a_step_whose_lease_ran_out_is_taken_from_whoever_had_it(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let ann = account("ann");
+    let run = submit(&ann, "r", &[("a", "one", 0)]);
+    submitted(&*store, &run).await;
+    let first = taken(&*store, &take("w1", 1, 1, 1)).await;
+    let step = first[0].clone();
+    let late = got(&*store, &run.run).await;
+    assert_eq!(renewed(&*store, &step, "token of w1 at 1", 40).await, Some(RunStatus::Running));
+    assert_eq!(taken(&*store, &take("w2", 39, 1, 1)).await, [], "it was renewed");
+    assert_eq!(taken(&*store, &take("w2", 40, 1, 1)).await, [step.clone()]);
+    assert_eq!(renewed(&*store, &step, "token of w1 at 1", 90).await, None);
+    let now = got(&*store, &run.run).await;
+    assert_eq!(now.steps[0].begun_at, Some(at(1)), "it is the same attempt");
+    let mut done = late.steps[0].clone();
+    (done.status, done.lease) = (StepStatus::Succeeded, None);
+    let refused = Written::Refused(RunRefused::Stale { seq: now.seq });
+    assert_eq!(ended(&*store, &late, done.clone()).await, refused, "a late writer changes nothing");
+    assert_eq!(got(&*store, &run.run).await, now);
+    assert_eq!(ended(&*store, &now, done).await, Written::Done(()));
+}
+
+pub(crate) async fn what_became_of_a_run_is_written_whole_or_not_at_all(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let ann = account("ann");
+    let run = submit(&ann, "r", &[("a", "one", 0)]);
+    submitted(&*store, &run).await;
+    taken(&*store, &take("w", 1, 1, 1)).await;
+    let before = got(&*store, &run.run).await;
+    let evidence = BTreeSet::from(["sha256:1".to_owned()]);
+    let conclusion =
+        Conclusion { output: json!({ "answer": 1 }), candidate_id: "c".to_owned(), evidence };
+    let mut step = before.steps[0].clone();
+    step.status = StepStatus::Succeeded;
+    step.lease = None;
+    step.conclusion = Some(conclusion);
+    let write = RunWrite {
+        run: run.run.clone(),
+        expected_seq: before.seq,
+        state: RunState {
+            status: RunStatus::Finalized,
+            iteration: 1,
+            explored: json!({ "evidence": ["sha256:1"] }),
+            result: Some(json!({ "final": true })),
+            error: Some("none".to_owned()),
+            updated_at: at(9),
+            started_at: before.state.started_at,
+            finished_at: Some(at(9)),
+        },
+        steps: vec![step.clone()],
+        events: vec![
+            RunEvent::new(RunEventKind::StepCompleted, json!({})),
+            RunEvent::new(RunEventKind::RunFinalized, json!({ "iteration": 1 })),
+        ],
+        at: at(9),
+    };
+    let behalf = Behalf::Account(ann.clone());
+    let written = store.tasks().task_run_write(&behalf, &write, None).await.unwrap();
+    assert_eq!(written, Written::Done(()));
+    let after = got(&*store, &run.run).await;
+    assert_eq!(
+        (after.state, after.steps, after.seq),
+        (write.state.clone(), vec![step], before.seq + 2)
+    );
+    let again = store.tasks().task_run_write(&behalf, &write, None).await.unwrap();
+    assert_eq!(again, Written::Refused(RunRefused::Stale { seq: before.seq + 2 }));
+    let unknown = RunWrite { run: key(&ann, "x"), ..write };
+    let unknown = store.tasks().task_run_write(&behalf, &unknown, None).await.unwrap();
+    assert_eq!(unknown, Written::Refused(RunRefused::Unknown));
+}
+
+pub(crate) async fn events_of_a_run_are_read_from_both_ends(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let ann = account("ann");
+    let run = submit(&ann, "r", &[("a", "one", 0), ("b", "two", 0)]);
+    submitted(&*store, &run).await;
+    taken(&*store, &take("w", 1, 2, 1)).await;
+    let behalf = Behalf::Account(ann);
+    let events = async |from, limit| {
+        let asked = RunEventsAsked { run: run.run.clone(), from, limit };
+        let found = store.tasks().task_run_events(&behalf, &asked).await.unwrap();
+        found.iter().map(|it| (it.seq, it.event.kind.as_str())).collect::<Vec<_>>()
+    };
+    let all = [(1, "RUN_CREATED"), (2, "STEP_LEASED"), (3, "STEP_LEASED")];
+    assert_eq!(events(EventsFrom::After(0), 10).await, all);
+    assert_eq!(events(EventsFrom::After(2), 10).await, all[2..]);
+    assert_eq!(events(EventsFrom::Before(u64::MAX), 2).await, [all[2], all[1]]);
+    assert_eq!(events(EventsFrom::Before(2), 2).await, [all[0]]);
+}
+
+pub(crate) async fn runs_are_listed_newest_first_with_their_counts(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let ann = account("ann");
+    for (number, id) in ["r1", "r2", "r3"].into_iter().enumerate() {
+        let mut run = submit(&ann, id, &[("a", "one", 0), ("b", "two", 0)]);
+        run.at = at(i64::try_from(number).unwrap());
+        submitted(&*store, &run).await;
+    }
+    taken(&*store, &take("w", 5, 1, 1)).await;
+    let behalf = Behalf::Account(ann.clone());
+    let page = async |status, before: Option<Position>| {
+        let filter = TaskRunFilter { account: ann.clone(), status, before, limit: 2 };
+        store.tasks().task_run_page(&behalf, &filter).await.unwrap()
+    };
+    let first = page(None, None).await;
+    assert_eq!(first.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), ["r3", "r2"]);
+    assert_eq!(first[0].counts[&StepStatus::Queued], 2);
+    assert_eq!(first[0].counts[&StepStatus::Failed], 0);
+    let last = &first[1];
+    let before = Position { created_at: last.created_at, id: last.run_id.clone() };
+    assert_eq!(page(None, Some(before)).await.len(), 1);
+    let running = page(Some(RunStatus::Running), None).await;
+    assert_eq!(running.len(), 1);
+    assert_eq!(running[0].counts[&StepStatus::Leased], 1);
+}
+
+pub(crate) async fn a_step_that_waits_is_taken_when_its_time_comes(backend: &Backend) {
+    let store = Arc::clone(&backend.store);
+    let mut run = submit(&account("ann"), "r", &[("a", "one", 0)]);
+    run.steps[0].step = step("a", StepStatus::RetryWait, at(50));
+    assert!(store.tasks().task_run_is_idle(&Behalf::Platform).await.unwrap());
+    submitted(&*store, &run).await;
+    assert!(!store.tasks().task_run_is_idle(&Behalf::Platform).await.unwrap());
+    let due = async || store.tasks().task_run_next_due(&Behalf::Platform).await.unwrap();
+    assert_eq!(due().await, Some(at(50)));
+    assert_eq!(taken(&*store, &take("w", 49, 1, 1)).await, []);
+    assert_eq!(agents(&taken(&*store, &take("w", 50, 1, 1)).await), ["a"]);
+    assert_eq!(due().await, Some(at(80)), "its lease ends then");
+}
