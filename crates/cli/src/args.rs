@@ -11,6 +11,7 @@ mod people;
 mod request;
 mod rounds;
 mod serve;
+mod tasks;
 mod templates;
 mod verifiers;
 mod workflows;
@@ -35,6 +36,7 @@ pub(crate) use self::{
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
     serve::{Compat, EngineName, Runtime, Serve},
+    tasks::{ListTasks, NamedTask, OrderArgs, RunTask, SubmitTask, TaskEvents, Tasks},
     templates::{
         ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
         PublishTemplate, RemoveTemplate, SearchTemplates, Templates,
@@ -188,6 +190,9 @@ pub(crate) enum Command {
     /// Lists and shows the rounds that were walked
     #[command(subcommand)]
     Rounds(Rounds),
+    /// Submits, follows and lists tasks: jobs under a contract, proposed, verified and voted on
+    #[command(subcommand, visible_alias = "tasks")]
+    Task(Tasks),
     /// Deploys, runs and measures verifiers: versioned checks that a judge decides
     #[command(subcommand)]
     Verifiers(Verifiers),

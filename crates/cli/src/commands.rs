@@ -20,6 +20,7 @@ mod rounds;
 mod runtime;
 mod serve;
 mod sessions;
+mod tasks;
 mod templates;
 mod verifiers;
 mod workflows;
@@ -78,6 +79,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Delegate(args) => Box::pin(consensus::delegate(context, &args)).await,
         Command::Validate(args) => Box::pin(consensus::validate(context, &args)).await,
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
+        Command::Task(command) => Box::pin(tasks::run(context, command)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
         Command::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
         Command::Templates(command) => Box::pin(templates::run(context, command)).await,

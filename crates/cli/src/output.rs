@@ -6,6 +6,8 @@ pub(crate) mod progress;
 pub(crate) mod round;
 pub(crate) mod steps;
 pub(crate) mod table;
+pub(crate) mod task;
+pub(crate) mod task_events;
 pub(crate) mod verifier;
 pub(crate) mod verifier_diff;
 pub(crate) mod verifier_run;

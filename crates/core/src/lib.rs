@@ -12,6 +12,7 @@ pub mod checkup;
 pub mod code;
 pub mod consensus;
 pub mod decision;
+pub mod evidence;
 pub mod executor;
 pub mod figure;
 pub mod id;

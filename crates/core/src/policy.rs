@@ -57,6 +57,11 @@ impl PolicyBinding {
             policy_params: params,
         }
     }
+
+    /// Whether references of the candidate are to be fetched and checked.
+    pub fn fetches_evidence(&self) -> bool {
+        self.policy_params.get(params::FETCH_EVIDENCE).and_then(Value::as_bool).unwrap_or(false)
+    }
 }
 
 /// `sha256:` and the digest of the policy's name followed by its canonical parameters.

@@ -12,7 +12,8 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jurat_core::{
-    id::RoundId,
+    evidence::amend_answer,
+    id::{AccountId, RoundId},
     job::{Job, Work},
     replica::{Answer, Failure, FailureCode, Usage},
     round::OpenRound,
@@ -26,6 +27,7 @@ use tokio::time::Instant;
 pub(crate) use self::{check::Checks, judge::Judging};
 use crate::{
     Engine,
+    evidence::{self, SharedFindings},
     places::{Place, Places},
     probe::headers,
     signature::{Covered, content_digest},
@@ -48,6 +50,9 @@ pub(crate) struct Errand {
     pub(crate) places: Places,
     pub(crate) opened_at: Timestamp,
     pub(crate) deadline: Instant,
+    pub(crate) account: AccountId,
+    /// What is found for the candidate, where its references are to be looked at.
+    pub(crate) findings: Option<SharedFindings>,
     /// The body of `/verify`, the same for all replicas.
     verify: Option<Letter>,
 }
@@ -82,6 +87,8 @@ impl Errand {
         };
         Self {
             round: open.id.clone(),
+            account: open.account.clone(),
+            findings: evidence::asked_for(&job),
             job,
             checks,
             places,
@@ -108,8 +115,18 @@ impl From<Answer> for Asked {
 }
 
 impl Engine {
-    /// What one session says. Never fails: whatever goes wrong is the answer.
+    /// What one session says, in the light of the evidence. Never fails: whatever goes wrong is the
+    /// answer.
     pub(crate) async fn ask(&self, errand: &Arc<Errand>, index: usize) -> Asked {
+        let (mut asked, findings) =
+            tokio::join!(self.ask_seat(errand, index), self.findings(errand));
+        if let Some(findings) = findings {
+            asked.answer = amend_answer(asked.answer, findings);
+        }
+        asked
+    }
+
+    async fn ask_seat(&self, errand: &Arc<Errand>, index: usize) -> Asked {
         match &errand.places {
             Places::Judges(models) => self.ask_judge(errand, &models[index]).await,
             Places::Node => node::answer(&errand.checks).into(),

@@ -11,6 +11,7 @@ mod devices;
 mod doctor;
 mod error;
 pub mod evaluation;
+mod evidence;
 mod executors;
 mod fan_out;
 mod idempotency;
@@ -35,6 +36,7 @@ mod sessions;
 mod signature;
 mod step;
 mod stop;
+mod task_reads;
 mod tasks;
 mod teams;
 mod templates;
@@ -56,6 +58,9 @@ pub use jurat_store::{
     Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement, Offered,
     Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
     Upstream, VersionSummary, WorkflowView,
+};
+pub use jurat_store::{
+    Position as TaskPosition, TaskCandidate, TaskEvent, TaskRecord, TaskSummary,
 };
 
 pub use self::{
@@ -79,6 +84,7 @@ pub use self::{
     rounds::RoundQuery,
     signature::NodeKey,
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
+    task_reads::{TaskDecision, TaskQuery},
     templates::{
         FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
         ScreenVerdict, TemplateView,
@@ -176,6 +182,8 @@ struct Inner {
     limits: Limits,
     bench: Bench,
     rounds: Arc<Semaphore>,
+    /// Places for fetching documents.
+    fetches: Semaphore,
     under_way: Arc<UnderWay>,
     pool: PoolCache,
     keys: KeyCache,
@@ -213,6 +221,7 @@ impl Engine {
             node_key: parts.node_key,
             secrets: parts.secrets,
             rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
+            fetches: Semaphore::new(evidence::FETCHES),
             under_way: Arc::default(),
             limits: parts.limits,
             bench: Bench::new(parts.judges),

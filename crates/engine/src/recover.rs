@@ -72,6 +72,9 @@ impl Engine {
         self.inner.tasks.every(PRUNE_EVERY, move || {
             let engine = engine.clone();
             async move {
+                if let Err(error) = engine.prune_evidence().await {
+                    tracing::warn!(error = %error, "could not remove old evidence");
+                }
                 match engine.prune_verdicts().await {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(count, "removed verdicts of judges that were kept"),

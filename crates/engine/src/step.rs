@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jurat_core::{
     caller::Caller,
     candidate::Candidate,
+    evidence::Finding,
     id::{AccountId, RoundId},
     policy::Status,
     time::Timestamp,
@@ -74,6 +75,8 @@ pub struct StepDone {
     /// Probability that it is right, as assumed or measured beforehand.
     pub reliability: f64,
     pub outcome: StepOutcome,
+    /// What was found where the candidate refers to; empty where nobody looked.
+    pub evidence: Vec<Finding>,
     pub latency_ms: u64,
     pub cost_micros: u64,
 }

@@ -1,19 +1,21 @@
-//! Fetches images from addresses that callers name: over HTTPS, and from public addresses only.
+//! Fetches what callers and executors name: over HTTPS, and from public addresses only.
 
 mod address;
 mod connector;
+mod document;
 mod image;
 
 use std::{error::Error, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Uri, header};
+use http::{HeaderValue, Request, header};
 use url::{Host, Url};
 
 use self::{address::Permitted, connector::Connector};
 pub use self::{
     address::{Range, is_public},
     connector::{Resolve, Resolving, SystemResolver},
+    document::{DOCUMENT_BYTES, Looked},
     image::Fetched,
 };
 use crate::client::{CallError, Client, Limits};
@@ -98,11 +100,8 @@ impl PublicClient {
     pub async fn image(&self, text: &str, timeout: Duration) -> Result<Fetched, FetchError> {
         let unavailable = |detail: String| FetchError::Unavailable { detail };
         let url = self.check(text).map_err(|refused| unavailable(refused.to_string()))?;
-        let uri = Uri::try_from(url.as_str()).map_err(|error| unavailable(error.to_string()))?;
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, ACCEPT);
-        headers.insert(header::ACCEPT_ENCODING, IDENTITY);
-        let reply = self.client.get(&uri, headers, timeout.min(LONGEST)).await;
+        let request = plain_get(&url, ACCEPT).map_err(|error| unavailable(error.to_string()))?;
+        let reply = self.client.send(request, timeout.min(LONGEST)).await;
         let reply = reply.map_err(|error| match error {
             CallError::TooLarge { .. } => FetchError::TooLarge,
             CallError::Timeout
@@ -119,6 +118,14 @@ impl PublicClient {
         let declared = declared.and_then(|value| value.to_str().ok()).unwrap_or_default();
         image::recognised(declared, reply.body).ok_or(FetchError::NotAnImage)
     }
+}
+
+/// Asks for an address, uncompressed.
+fn plain_get(url: &Url, accept: HeaderValue) -> Result<Request<Bytes>, http::Error> {
+    Request::get(url.as_str())
+        .header(header::ACCEPT, accept)
+        .header(header::ACCEPT_ENCODING, IDENTITY)
+        .body(Bytes::new())
 }
 
 /// Whether an address has the form of one that may be fetched, where only public ones may.

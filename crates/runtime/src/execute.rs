@@ -79,12 +79,16 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut body: Value) -> Result<Byte
     ended.ok().and_then(|outcome| outcome.clone()).unwrap_or_else(|| Err(lost()))
 }
 
-/// The digest of a request. A caller that tries again may count its attempts.
+/// The digest of a request. A caller that tries again may count its attempts, and may know more of
+/// earlier decisions than it did.
 fn digest(body: &mut Value) -> String {
-    let attempt = body.as_object_mut().and_then(|members| members.remove("attempt_id"));
+    const OF_THE_TRY: [&str; 2] = ["attempt_id", "seed_bundle"];
+    let taken = OF_THE_TRY.map(|name| body.as_object_mut().and_then(|it| it.remove(name)));
     let digest = canonical::digest_json(body);
-    if let (Some(attempt), Some(members)) = (attempt, body.as_object_mut()) {
-        members.insert("attempt_id".to_owned(), attempt);
+    for (name, value) in OF_THE_TRY.into_iter().zip(taken) {
+        if let (Some(value), Some(members)) = (value, body.as_object_mut()) {
+            members.insert(name.to_owned(), value);
+        }
     }
     digest
 }

@@ -19,13 +19,14 @@ use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use jurat_guard::bounded::Bounded;
+use jurat_guard::public::PublicClient;
 use jurat_wire::executor::{CapabilitiesResponse, HealthResponse};
 use jurat_wire::strict;
 
 use crate::accept::accept;
 use crate::execute::Answers;
 use crate::executor::Executor;
-use crate::options::Options;
+use crate::options::{Compat, Options};
 use crate::refusal::Refusal;
 use crate::tasks::Tasks;
 use crate::{execute, verify};
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) answers: Answers,
     pub(crate) bounded: Bounded,
+    /// Fetches evidence; `None` on a machine whose TLS set-up is broken.
+    pub(crate) public: Option<PublicClient>,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) tasks: Tasks,
 }
@@ -43,9 +46,12 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(executor: Arc<dyn Executor>, options: Options, tasks: Tasks) -> Self {
         let limits = options.limits;
+        let public = PublicClient::new(&options.evidence_allow)
+            .inspect_err(|error| tracing::error!(%error, "Evidence cannot be fetched."));
         Self {
             executor,
             options,
+            public: public.ok(),
             answers: Answers::new(limits),
             bounded: Bounded::new(limits.policy_threads),
             slots: Arc::new(Semaphore::new(limits.concurrent)),
@@ -106,7 +112,19 @@ async fn health() -> Json<HealthResponse> {
 }
 
 async fn capabilities(State(shared): State<Arc<Shared>>) -> Json<CapabilitiesResponse> {
-    Json(shared.executor.capabilities().into())
+    let mut capabilities = shared.executor.capabilities();
+    if shared.options.compat == Compat::WattSwarm {
+        // That kernel looks for the word itself, and asks for these where nobody says otherwise.
+        spell_out(&mut capabilities.task_types, "swarm");
+        spell_out(&mut capabilities.profiles, "default");
+    }
+    Json(capabilities.into())
+}
+
+fn spell_out(names: &mut Vec<String>, usual: &str) {
+    if names.iter().any(|name| name == "*") && names.iter().all(|name| name != usual) {
+        names.push(usual.to_owned());
+    }
 }
 
 async fn execute(

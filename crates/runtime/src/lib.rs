@@ -16,4 +16,5 @@ pub use jurat_core::candidate::{ArtifactRef, Candidate, Evidence, InlineEvidence
 pub use jurat_core::executor::Capabilities;
 pub use jurat_core::policy::{Evaluation, PolicyBinding, Status};
 pub use jurat_core::reason;
+pub use jurat_guard::public::Range;
 pub use options::{Compat, Limits, Options, Secret};

@@ -3,12 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
+use jurat_guard::public::Range;
+
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub limits: Limits,
     pub compat: Compat,
     /// When set, every endpoint but `/health` wants `Authorization: Bearer <token>`.
     pub token: Option<Secret>,
+    /// Ranges that are not public from which evidence may be fetched all the same, also without TLS.
+    pub evidence_allow: Vec<Range>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

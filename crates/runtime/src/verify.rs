@@ -5,7 +5,8 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::Value;
 
-use jurat_core::candidate::Candidate;
+use jurat_core::candidate::{ArtifactRef, Candidate};
+use jurat_core::evidence::{Finding, Found, MOST_REFS, amend};
 use jurat_core::policy::{
     BindError, Evaluation, Policy, PolicyBinding, ResultFields, Rules, Status, policy_hash,
     result_hash,
@@ -80,7 +81,32 @@ async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Re
         }
         Some(_) | None => judge(shared, judgement, schema).await?,
     };
-    Ok(shared.executor.review(judgement, computed).await?)
+    let reviewed = shared.executor.review(judgement, computed).await?;
+    let refs = &judgement.candidate.evidence.refs;
+    if !judgement.policy.fetches_evidence() || refs.is_empty() {
+        return Ok(reviewed);
+    }
+    Ok(amend(reviewed, &look_at(shared, refs).await))
+}
+
+/// Looks at what the candidate refers to, as the policy asks.
+async fn look_at(shared: &Shared, refs: &[ArtifactRef]) -> Vec<Finding> {
+    let mut findings = Vec::with_capacity(refs.len());
+    for (index, reference) in refs.iter().enumerate() {
+        let found = match &shared.public {
+            Some(client) if index < MOST_REFS => {
+                let looked = client.look_at(reference, shared.options.limits.execute).await;
+                if looked.found != Found::Seen {
+                    let (found, cause) = (looked.found.as_str(), looked.detail);
+                    tracing::warn!(found, %cause, "Evidence could not be confirmed.");
+                }
+                looked.found
+            }
+            Some(_) | None => Found::Unreachable,
+        };
+        findings.push(Finding::new(reference, found));
+    }
+    findings
 }
 
 /// The built-in policy of a binding; `None` for one of the executor's own.

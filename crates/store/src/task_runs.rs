@@ -143,12 +143,12 @@ pub struct NewStep {
     pub at_once: Option<u32>,
 }
 
-/// Whether a run was added now.
+/// A run that is there now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunAdded {
-    New,
-    /// It was there, with the same spec.
-    Known,
+pub struct RunAdded {
+    /// Whether it was added now; otherwise it was there, with the same spec.
+    pub is_new: bool,
+    pub status: RunStatus,
 }
 
 /// Why a run was not added.

@@ -8,6 +8,7 @@
 pub mod app;
 mod described;
 pub mod fake_collector;
+pub mod fake_documents;
 pub mod fake_executor;
 pub mod fake_provider;
 pub mod json_table;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use jurat_runtime::engines::EchoMode;
+use jurat_runtime::{Range, engines::EchoMode};
 
 use crate::settings::LISTEN;
 
@@ -76,6 +76,9 @@ pub(crate) struct Runtime {
     /// Environment variable with the bearer token that callers must send
     #[arg(long, value_name = "VAR")]
     pub(crate) token_env: Option<String>,
+    /// Private ranges from which evidence may be fetched, such as `10.0.0.0/8`; without it only public addresses
+    #[arg(long, value_delimiter = ',', value_name = "RANGES")]
+    pub(crate) evidence_allow: Vec<Range>,
     /// Address of the model's API, for `--engine openai`; by default `https://api.openai.com/v1`
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,

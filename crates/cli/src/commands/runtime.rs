@@ -35,7 +35,8 @@ pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> 
         Some(args::Compat::WattSwarm) => Compat::WattSwarm,
         None => Compat::Jurat,
     };
-    let options = Options { compat, token, ..Options::default() };
+    let evidence_allow = args.evidence_allow.clone();
+    let options = Options { compat, token, evidence_allow, ..Options::default() };
 
     let mut signals = Signals::listen()?;
     let listener = bind(&args.listen).await?;

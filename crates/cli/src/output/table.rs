@@ -11,8 +11,10 @@ use crate::config::Colours;
 
 const WIDEST_CELL: usize = 60;
 /// Columns with what is copied into the next command, which a break would spoil.
-const IDS: [&str; 10] =
-    ["round", "session", "executor", "name", "setting", "key", "provider", "run", "account", "id"];
+const IDS: [&str; 11] = [
+    "task", "round", "session", "executor", "name", "setting", "key", "provider", "run", "account",
+    "id",
+];
 /// Columns that give way on a narrow terminal, the first one first: words in pieces help nobody.
 const SPARE: [&str; 13] = [
     "state",
@@ -94,12 +96,12 @@ pub(crate) fn word(value: &Value) -> Cell {
 pub(crate) fn colour(word: &str) -> Option<Color> {
     match word {
         "VALID" | "TRUE" | "OK" | "up" | "live" | "agreed" | "ok" | "passed" | "pass"
-        | "active" | "current" => Some(Color::Green),
+        | "active" | "current" | "finalized" | "approved" => Some(Color::Green),
         "INVALID" | "FALSE" | "INVALID_OUTPUT" | "ERROR" | "down" | "revoked" | "failed"
-        | "problem" | "fail" | "suspended" => Some(Color::Red),
+        | "problem" | "fail" | "suspended" | "rejected" => Some(Color::Red),
         "TIMEOUT" | "RETRY" | "NEEDS_SPEC" | "UNSURE" | "CANCELLED" | "NO_CONSENSUS" | "split"
         | "abstained" | "resting" | "unchecked" | "expired" | "open" | "warning" | "error"
-        | "running" => Some(Color::Yellow),
+        | "running" | "cancelled" | "undecided" | "inconclusive" => Some(Color::Yellow),
         _ => None,
     }
 }

@@ -23,9 +23,9 @@ impl BindError {
     }
 }
 
-/// Asks that evidence be fetched before the verdict. Nobody here does, so asking is refused:
-/// a verdict must not look as if it rested on evidence that nobody read.
-const FETCH_EVIDENCE: &str = "fetch_evidence";
+/// Asks that references are fetched and checked. It is no matter of the policy: whoever decides by
+/// it does that beside it.
+pub(super) const FETCH_EVIDENCE: &str = "fetch_evidence";
 
 /// The parameters as an object that has no other members than these.
 pub(super) fn members<'a>(
@@ -49,11 +49,7 @@ pub(super) fn members<'a>(
         ));
     }
     match members.get(FETCH_EVIDENCE) {
-        None | Some(Value::Null | Value::Bool(false)) => {}
-        Some(Value::Bool(true)) => {
-            let problem = "is not supported: evidence is not fetched; leave it out";
-            return Err(BindError::params("policy_params.fetch_evidence", problem));
-        }
+        None | Some(Value::Null | Value::Bool(_)) => {}
         Some(Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
             return Err(BindError::params("policy_params.fetch_evidence", "must be true or false"));
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     BindError, Policy,
-    params::{is_pointer, members},
+    params::{FETCH_EVIDENCE, is_pointer, members},
 };
 use crate::{
     canonical::canonical,
@@ -29,6 +29,8 @@ pub struct Semantic {
     pub leave_out: Option<usize>,
     /// How long a text credit is set aside for, where the candidate is not there yet.
     pub max_chars: Option<usize>,
+    /// Whether references of the candidate are fetched, which the judge does not see.
+    fetch_evidence: bool,
 }
 
 /// What a judge is given of a candidate.
@@ -62,6 +64,7 @@ pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
         is_fresh: toggle(members, "fresh")?.unwrap_or(false),
         leave_out: leave_out(members)?,
         max_chars: max_chars(members)?,
+        fetch_evidence: toggle(members, FETCH_EVIDENCE)?.unwrap_or(false),
     }))
 }
 
@@ -87,6 +90,9 @@ impl Semantic {
         }
         if let Some(chars) = self.max_chars {
             params.insert("max_chars".to_owned(), json!(chars));
+        }
+        if self.fetch_evidence {
+            params.insert(FETCH_EVIDENCE.to_owned(), json!(true));
         }
         Value::Object(params)
     }

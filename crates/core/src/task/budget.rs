@@ -37,15 +37,28 @@ impl Spent {
 impl Task {
     /// Whether another step of a role can be paid for.
     pub(super) fn can_pay(&self, role: Role) -> bool {
-        let (budget, spent) = (&self.terms.budget, &self.spent);
-        let has_unit = spent.units() < budget.cost_units;
-        let has_step = spent.steps < budget.max_steps;
-        has_unit
-            && match role {
-                Role::Propose => has_step && spent.explore < budget.explore,
-                Role::Verify => has_step && spent.verify < budget.verify,
-                Role::Finalize => spent.finalize < budget.finalize,
+        match role {
+            Role::Propose => self.payable_proposals() > 0,
+            Role::Verify => self.payable(false) > 0,
+            Role::Finalize => {
+                let (budget, spent) = (&self.terms.budget, &self.spent);
+                spent.finalize < budget.finalize && spent.units() < budget.cost_units
             }
+        }
+    }
+
+    /// How many more proposals can be paid for. Each must leave the steps and units that a quorum
+    /// needs: a candidate that nobody could verify would cost and change nothing.
+    pub(super) fn payable_proposals(&self) -> u64 {
+        let (budget, spent) = (&self.terms.budget, &self.spent);
+        let quorum = u64::from(self.terms.quorum);
+        if budget.verify.saturating_sub(spent.verify) < quorum {
+            return 0;
+        }
+        let steps = u64::from(budget.max_steps.saturating_sub(spent.steps));
+        let all = budget.cost_units.saturating_sub(spent.units());
+        let units = budget.explore.saturating_sub(spent.explore);
+        units.min(steps.saturating_sub(quorum)).min(all.saturating_sub(quorum))
     }
 
     /// How many more verdicts can be paid for. What a fresh candidate and its quorum need is never

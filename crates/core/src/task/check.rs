@@ -15,8 +15,8 @@ pub struct TermError {
 pub(super) const MOST: u32 = 64;
 /// The longest time that the contract may let somebody hold up a task: a day.
 const LONGEST_MS: u64 = 86_400_000;
-/// The longest time for which decisions can be complained of: a year.
-const LONGEST_WINDOW_MS: u64 = 366 * 86_400_000;
+/// The longest time to work on a decision, and to complain of one: a year.
+const YEAR_MS: u64 = 366 * 86_400_000;
 /// The highest number of units or steps, which is far above what a task could use.
 const MOST_UNITS: u64 = 1_000_000_000;
 
@@ -39,6 +39,8 @@ impl Terms {
         self.check_counts(&mut errors);
         self.check_spans(&mut errors);
         errors.refuse(self.expires_at <= now, "expiry_ms", "lies in the past");
+        let last = now.plus_millis(10 * YEAR_MS);
+        errors.refuse(last < self.expires_at, "expiry_ms", "lies more than ten years ahead");
         self.check_budget(&mut errors);
         self.check_reuse(&mut errors);
         errors.0
@@ -80,23 +82,26 @@ impl Terms {
         let why = format!("must be from 1 to {LONGEST_MS}");
         let is_wrong = !(1..=LONGEST_MS).contains(&self.backoff_ms);
         errors.refuse(is_wrong, "assignment.explore.backoff_ms", why);
-        let why = format!("must be at most {LONGEST_WINDOW_MS}");
-        let is_wrong = LONGEST_WINDOW_MS < self.window_ms;
+        let why = format!("must be at most {YEAR_MS}");
+        let is_wrong = YEAR_MS < self.window_ms;
         errors.refuse(is_wrong, "acceptance.settlement.window_ms", why);
     }
 
     /// A budget must pay for one candidate and its quorum, or the task could never end well.
     fn check_budget(&self, errors: &mut Errors) {
         let Budget { time_ms, max_steps, cost_units, explore, verify, finalize, .. } = self.budget;
-        errors.refuse(time_ms == 0, "budget.time_ms", "must be more than 0");
-        let steps = self.quorum.saturating_add(1);
-        let why = format!("must be {steps} or more: one proposal and a quorum of verdicts");
+        let why = format!("must be from 1 to {YEAR_MS}");
+        errors.refuse(!(1..=YEAR_MS).contains(&time_ms), "budget.time_ms", why);
+        // Evidence may have to be found by more verifiers than have to approve.
+        let verdicts = self.quorum.max(self.da_quorum);
+        let steps = verdicts.saturating_add(1);
+        let why = format!("must be {steps} or more: one proposal and {verdicts} verdicts");
         errors.refuse(max_steps < steps, "budget.max_steps", why);
         let why = "must pay for one proposal, which is 1";
         errors.refuse(explore == 0, "budget.explore_cost_units", why);
-        let quorum = u64::from(self.quorum);
-        let why = format!("must pay for a quorum of verdicts, which is {quorum}");
-        errors.refuse(verify < quorum, "budget.verify_cost_units", why);
+        let units = u64::from(verdicts);
+        let why = format!("must pay for as many verdicts as a decision needs, which is {units}");
+        errors.refuse(verify < units, "budget.verify_cost_units", why);
         let why = "must pay for one decision, which is 1";
         errors.refuse(finalize == 0, "budget.finalize_cost_units", why);
         let sum = explore.saturating_add(verify).saturating_add(finalize);

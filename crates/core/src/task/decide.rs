@@ -26,6 +26,8 @@ pub enum Command {
         token: u64,
         reason: Release,
     },
+    /// Proposes an output under a new id. One that is known already keeps its own, and the event
+    /// says which that is.
     Propose {
         token: u64,
         candidate: String,
@@ -191,9 +193,11 @@ fn of_work(task: &Task, command: &Command, now: Timestamp) -> Decided {
         Command::Propose { token, candidate, digest, evidence, round_id } => {
             with_role(task, *token, Role::Propose)?;
             free_id(task, candidate, digest)?;
+            // An output that is known keeps the id under which it is.
+            let same = task.proposals.iter().find(|it| it.digest == *digest);
             Ok(vec![Event::Proposed {
                 token: *token,
-                candidate: candidate.clone(),
+                candidate: same.map_or(candidate, |it| &it.id).clone(),
                 digest: digest.clone(),
                 evidence: evidence.clone(),
                 round_id: round_id.clone(),

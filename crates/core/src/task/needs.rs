@@ -41,9 +41,10 @@ fn of_candidate(task: &Task, proposal: &Proposal, now: Timestamp) -> Option<Need
         return (!voters.is_empty()).then_some(Need::Reveals { candidate, voters });
     }
     let free = task.terms.verify_at_once.saturating_sub(task.claims_of(Role::Verify));
-    let count = task.open_votes(proposal).min(free);
+    let payable = u32::try_from(task.payable(proposal.source.is_some())).unwrap_or(u32::MAX);
+    let count = task.open_votes(proposal).min(free).min(payable);
     let is_early = proposal.retry_at.is_some_and(|at| now < at);
-    if count == 0 || is_early || !task.can_pay_verdict(proposal) {
+    if count == 0 || is_early {
         return None;
     }
     let mut without = proposal.proposers.clone();
@@ -62,11 +63,12 @@ fn of_candidate(task: &Task, proposal: &Proposal, now: Timestamp) -> Option<Need
 
 fn proposals(task: &Task, now: Timestamp) -> Option<Need> {
     let is_early = task.retry_at.is_some_and(|at| now < at);
-    if task.is_explored || is_early || !task.can_pay(Role::Propose) {
+    if task.is_explored || is_early {
         return None;
     }
     let free = task.terms.propose_at_once.saturating_sub(task.claims_of(Role::Propose));
-    let count = task.open_proposals().min(free);
+    let payable = u32::try_from(task.payable_proposals()).unwrap_or(u32::MAX);
+    let count = task.open_proposals().min(free).min(payable);
     let at_work = task.claims.values().filter(|it| it.role == Role::Propose);
     let mut without = task.proposed.clone();
     without.extend(task.failed_proposers.keys().cloned());

@@ -2,3 +2,8 @@
 
 mod documents;
 mod driven;
+mod oracle;
+mod properties;
+mod script;
+mod stories;
+mod terms;

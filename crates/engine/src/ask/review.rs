@@ -8,6 +8,7 @@ use std::{
 use jurat_core::{
     candidate::{Candidate, InlineEvidence},
     canonical::digest_json,
+    evidence::amend,
     judge::{JudgeVerdict, Judgment},
     policy::{Evaluation, Status},
     reason,
@@ -102,6 +103,26 @@ impl Engine {
             }
             Some(_) | None => reviewed,
         }
+    }
+
+    /// What an answer refers to must be what it says, where the policy asks for that.
+    pub(super) async fn review_evidence(
+        &self,
+        errand: &Errand,
+        candidate: &Candidate,
+        mut reviewed: Reviewed,
+    ) -> Reviewed {
+        let refs = &candidate.evidence.refs;
+        let is_asked = errand.job.policy.fetches_evidence() && !refs.is_empty();
+        if !is_asked || reviewed.refused.is_some() {
+            return reviewed;
+        }
+        let findings = self.evidence_check(&errand.account, refs, errand.deadline).await;
+        let amended = Reviewed::from(amend(Evaluation::passed(Vec::new()), &findings));
+        reviewed.refused = amended.refused;
+        reviewed.reason_codes.extend(amended.reason_codes);
+        reviewed.notes.extend(amended.notes);
+        reviewed
     }
 
     async fn judge_answer(&self, errand: &Errand, review: &Review, output: &Value) -> Reviewed {

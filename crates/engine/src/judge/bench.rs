@@ -136,12 +136,12 @@ impl Bench {
         self.refused.insert(model.to_string(), without);
     }
 
-    /// The client for images; `None` on a machine whose TLS set-up is broken.
-    pub(super) fn media(&self) -> Option<&PublicClient> {
+    /// The client for what callers and executors name; `None` on a machine whose TLS set-up is broken.
+    pub(crate) fn media(&self) -> Option<&PublicClient> {
         let client = || match PublicClient::new(&self.judges.media_allow) {
             Ok(client) => Some(client),
             Err(error) => {
-                tracing::error!(error = %error, "images cannot be fetched");
+                tracing::error!(error = %error, "images and evidence cannot be fetched");
                 None
             }
         };

@@ -3,6 +3,7 @@
 use jurat_core::{
     candidate::Candidate,
     canonical::digest_json,
+    evidence,
     policy::Status,
     replica::{Answer, Failure, FailureCode, Label, Replica, Said},
     round::{Closing, Ending, Round},
@@ -24,6 +25,8 @@ pub(super) fn read(order: &StepOrder, round: Round) -> Result<StepDone, EngineEr
     let Replica { executor, independence, reliability, latency_ms, cost_micros, answer, .. } =
         replica;
     let policy_hash = &round.open.policy_hash;
+    let checked = answer.said().and_then(evidence::checked);
+    let evidence = checked.map(|checked| checked.findings).unwrap_or_default();
     let outcome = match (ending, answer) {
         (Ending::Closed, answer) => outcome(order, policy_hash, &executor, answer),
         // What was said before the round was stopped decides nothing.
@@ -41,6 +44,7 @@ pub(super) fn read(order: &StepOrder, round: Round) -> Result<StepDone, EngineEr
         independence: independence.to_string(),
         reliability,
         outcome,
+        evidence,
         latency_ms,
         cost_micros,
     })
@@ -75,6 +79,7 @@ pub(super) fn refused(order: &StepOrder, error: EngineError) -> Result<StepDone,
         executor,
         reliability: 0.0,
         outcome: StepOutcome::Failed { code: error.code().as_str(), detail },
+        evidence: Vec::new(),
         latency_ms: 0,
         cost_micros: 0,
     })
@@ -111,10 +116,36 @@ fn verdict(
     label: Label,
     said: Said,
 ) -> StepOutcome {
-    let status = match label {
-        Label::Valid => Status::Passed,
-        Label::Invalid => Status::Failed,
-        Label::Retry | Label::NeedsSpec => Status::Inconclusive,
+    let Some(status) = status_of(label) else {
+        let detail = format!("`{label}` is no verdict on a candidate");
+        return failed(Failure::new(FailureCode::Internal, detail));
+    };
+    let no_doubt = if status == Status::Inconclusive { 0.0 } else { 1.0 };
+    let score = said.score.unwrap_or(no_doubt);
+    // What this node found out about evidence is no part of what the verifier answered.
+    let before = evidence::checked(&said);
+    let (said_label, said_codes) = before
+        .as_ref()
+        .map_or((label, &said.reason_codes), |before| (before.label, &before.reason_codes));
+    let result_hash = digest_json(&json!({
+        "candidate_id": candidate.candidate_id,
+        "execution_id": candidate.execution_id,
+        "policy_hash": policy_hash,
+        "verifier": executor,
+        "status": status_of(said_label).map(Status::as_str),
+        "score": said.score,
+        "reason_codes": said_codes,
+        "verifier_result_hash": said.result_hash,
+    }));
+    let Said { reason_codes, notes, .. } = said;
+    StepOutcome::Verdict(StepVerdict { status, score, reason_codes, result_hash, notes })
+}
+
+const fn status_of(label: Label) -> Option<Status> {
+    match label {
+        Label::Valid => Some(Status::Passed),
+        Label::Invalid => Some(Status::Failed),
+        Label::Retry | Label::NeedsSpec => Some(Status::Inconclusive),
         Label::True
         | Label::False
         | Label::Unsure
@@ -122,24 +153,8 @@ fn verdict(
         | Label::InvalidOutput
         | Label::Timeout
         | Label::Error
-        | Label::Cancelled => {
-            let detail = format!("`{label}` is no verdict on a candidate");
-            return failed(Failure::new(FailureCode::Internal, detail));
-        }
-    };
-    let score = said.score.unwrap_or(if status == Status::Inconclusive { 0.0 } else { 1.0 });
-    let result_hash = digest_json(&json!({
-        "candidate_id": candidate.candidate_id,
-        "execution_id": candidate.execution_id,
-        "policy_hash": policy_hash,
-        "verifier": executor,
-        "status": status.as_str(),
-        "score": score,
-        "reason_codes": said.reason_codes,
-        "verifier_result_hash": said.result_hash,
-    }));
-    let Said { reason_codes, notes, .. } = said;
-    StepOutcome::Verdict(StepVerdict { status, score, reason_codes, result_hash, notes })
+        | Label::Cancelled => None,
+    }
 }
 
 fn failed(failure: Failure) -> StepOutcome {

@@ -1,5 +1,6 @@
 //! The engine under faults: nodes that stop, stores that fail, executors that come and go.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod crash;
 mod health;
@@ -7,4 +8,5 @@ mod keys;
 mod overload;
 mod postgres;
 mod schema_bombs;
+mod steps;
 mod unreliable_store;

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
-use jurat_runtime::{Limits, Options, Secret, serve};
+use jurat_runtime::{Compat, Limits, Options, Secret, serve};
 
 use crate::server::{Server, background, execute_request};
 
@@ -35,6 +35,16 @@ async fn health_and_capabilities_answer() {
             "model_id": "echo-1", "policies": ["vp.claim.v1"],
         })
     );
+}
+
+#[tokio::test]
+async fn the_other_kernel_finds_the_words_that_it_looks_for() {
+    let echo = EchoExecutor::new("echo", "echo-1", EchoMode::Honest);
+    let options = Options { compat: Compat::WattSwarm, ..Options::default() };
+    let server = Server::start(echo, options).await;
+    let declared = server.get("/capabilities").await.json;
+    assert_eq!(declared["profiles"], json!(["*", "default"]));
+    assert_eq!(declared["task_types"], json!(["*", "swarm"]));
 }
 
 #[tokio::test]

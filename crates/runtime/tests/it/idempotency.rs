@@ -177,6 +177,17 @@ async fn the_number_of_the_attempt_does_not_make_another_request() {
 }
 
 #[tokio::test]
+async fn what_became_known_between_two_tries_does_not_make_another_request() {
+    let gated = Gated::new(10);
+    let server = Server::start(gated.clone(), Options::default()).await;
+    let mut request = execute_request("e", "swarm", &json!({"prompt": "hi"}));
+    let first = server.post("/execute", &request).await;
+    request["seed_bundle"] = json!({"seed_type": "SIMILAR_HITS_V1", "hits": []});
+    assert_eq!(server.post("/execute", &request).await, first);
+    assert_eq!(gated.executions(), 1);
+}
+
+#[tokio::test]
 async fn an_executor_that_panics_can_be_asked_again() {
     let limits = Limits { concurrent: 1, ..Limits::default() };
     let gated = Gated::new(10);

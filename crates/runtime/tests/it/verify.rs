@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
 use jurat_runtime::{Compat, Options};
+use jurat_testkit::fake_documents::{Document, FakeDocuments};
 
 use crate::server::{Server, expected_hash, verify_request};
 
@@ -183,4 +184,45 @@ async fn checks_are_made_and_bad_ones_refused_with_their_field() {
     let reply = server.post("/verify", &request).await;
     assert_eq!((reply.status, &reply.json["error"]), (422, &json!("policy_invalid")), "{reply:?}");
     assert_eq!(reply.json["field"], "policy.policy_params.checks.1.cel");
+}
+
+#[tokio::test]
+async fn evidence_is_looked_at_where_the_policy_asks() {
+    let web = FakeDocuments::start().await;
+    web.put("/denied", Document::Status(403));
+    let there = web.publish("/a", b"a document");
+    let cases = [
+        (there.clone(), "passed", json!([])),
+        (web.reference("/nothing", b"a document"), "inconclusive", json!([200])),
+        (web.reference("/denied", b"a document"), "inconclusive", json!([202])),
+        (web.reference("/a", b"A document"), "failed", json!([203])),
+    ];
+    let options =
+        || Options { evidence_allow: vec!["127.0.0.0/8".parse().unwrap()], ..Options::default() };
+    let echo = || EchoExecutor::new("echo", "echo-1", EchoMode::Honest);
+    let server = Server::start(echo(), options()).await;
+    for (reference, status, codes) in cases {
+        let reply = server.post("/verify", &referring(&reference, true)).await;
+        assert_eq!(reply.json["verification_status"], status, "{reply:?}");
+        assert_eq!(reply.json["reason_codes"], codes, "{reply:?}");
+        let request = referring(&reference, true);
+        assert_eq!(reply.json["verifier_result_hash"], expected_hash(&request, &reply.json));
+    }
+    let asked = web.asked().len();
+    let unasked = web.reference("/nothing", b"a document");
+    let reply = server.post("/verify", &referring(&unasked, false)).await;
+    assert_eq!(reply.json["verification_status"], "passed");
+    assert_eq!(web.asked().len(), asked, "nobody asked for it");
+    let careful = Server::start(echo(), Options::default()).await;
+    let reply = careful.post("/verify", &referring(&there, true)).await;
+    assert_eq!(reply.json["reason_codes"], json!([202]), "private addresses are denied");
+    assert_eq!(web.asked().len(), asked);
+}
+
+fn referring(reference: &Value, fetch: bool) -> Value {
+    let params = json!({ "fetch_evidence": fetch });
+    let mut request =
+        verify_request(&json!({"answer": "x"}), &answer_schema(), "vp.schema_only.v1", &params);
+    request["candidate"]["evidence_refs"] = json!([reference]);
+    request
 }

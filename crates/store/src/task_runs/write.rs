@@ -80,7 +80,7 @@ pub(super) async fn submit(
         add_step(tx, key, (position, step), submit.at).await?;
     }
     add_events(tx, key, 0, (&submit.events, submit.at)).await?;
-    Ok(Ok(RunAdded::New))
+    Ok(Ok(RunAdded { is_new: true, status: submit.state.status }))
 }
 
 /// The run that has the identifier already.
@@ -91,7 +91,8 @@ async fn known(
     let found = read::get(tx, &submit.run).await?;
     Ok(found.map(|run| {
         let is_same = run.spec_digest == submit.spec_digest;
-        if is_same { Ok(RunAdded::Known) } else { Err(RunSubmitRefused::Taken) }
+        let added = RunAdded { is_new: false, status: run.state.status };
+        if is_same { Ok(added) } else { Err(RunSubmitRefused::Taken) }
     }))
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod anonymous;
 pub(crate) mod checkup;
 pub(crate) mod installation;
 pub(crate) mod keys;
+pub(crate) mod knowledge;
 pub(crate) mod ledger;
 pub(crate) mod logins;
 pub(crate) mod once;
@@ -13,6 +14,7 @@ pub(crate) mod rounds;
 pub(crate) mod runs;
 pub(crate) mod takeover;
 pub(crate) mod task_runs;
+pub(crate) mod tasks;
 pub(crate) mod teams;
 pub(crate) mod templates;
 pub(crate) mod trust;
@@ -253,6 +255,30 @@ macro_rules! conformance {
             what_is_live_is_not_deleted,
             templates_are_listed_and_searched,
             a_template_that_is_given_away_leads_on,
+        );
+        $crate::conformance::stories!(
+            $start,
+            tasks,
+            a_task_reads_back_as_it_was_submitted,
+            a_task_is_submitted_once,
+            events_and_all_that_comes_with_them_are_written_together,
+            events_are_read_in_pages_in_their_order,
+            of_two_appends_on_the_same_events_one_wins,
+            a_refused_append_leaves_nothing_behind,
+            a_task_that_is_due_is_taken_by_one_node,
+            the_longest_due_are_taken_first,
+            tasks_are_listed_by_every_filter_newest_first,
+            a_task_that_is_over_says_when_and_why,
+            another_account_sees_no_tasks,
+            events_of_tasks_cannot_be_changed_or_removed,
+            the_state_is_what_the_stored_events_make,
+        );
+        $crate::conformance::stories!(
+            $start,
+            knowledge,
+            a_decision_is_found_by_those_who_ask_the_same,
+            a_deprecated_decision_is_exported_and_not_used,
+            what_is_remembered_is_exported_in_pages,
         );
     };
 }

@@ -13,7 +13,7 @@ pub use self::{
     described::{SubmitTask, TaskContractBody, TaskOrder},
     event::{EventBody, EventName, TASK, TASK_EVENT, event_body},
     reply::{
-        Account, CandidateBody, ClaimBody, PanelView, TaskBody, TaskLine, TaskPanel, TaskSpent,
+        Account, CandidateBody, ClaimBody, TaskBody, TaskLine, TaskPanel, TaskSpent,
         TaskSummaryBody, TaskView, VoteBody, body, summary, whole,
     },
     request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit},

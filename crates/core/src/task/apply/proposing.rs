@@ -18,6 +18,7 @@ impl Task {
             self.proposals.push(proposal);
         } else if let Event::ExploreClosed { .. } = event {
             self.is_explored = true;
+            self.retry_at = None;
         } else if let Event::RetryScheduled { at } = event {
             self.retries += 1;
             self.retry_at = Some(*at);

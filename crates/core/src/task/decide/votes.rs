@@ -10,6 +10,9 @@ pub(super) fn committed(task: &Task, command: &Command) -> Decided {
         return Ok(Vec::new());
     };
     let claim = with_role(task, *token, Role::Verify)?;
+    if task.equivocators.contains(&claim.holder) {
+        return Err(Refusal::Equivocator(claim.holder.clone()));
+    }
     let id = claim.candidate.clone().unwrap_or_default();
     let proposal = task.proposal(&id).filter(|it| it.standing == Standing::Verifying);
     let proposal = proposal.ok_or_else(|| Refusal::NoCandidate(id.clone()))?;
@@ -95,6 +98,6 @@ pub(super) fn accused(
     let proof =
         Event::Equivocated { candidate: candidate.clone(), voter: voter.clone(), turn, verdicts };
     let forfeit = Event::VoteForfeited { candidate, voter, why: Forfeit::Equivocation };
-    let counts = proposal.is_live() && vote.forfeited.is_none();
+    let counts = !task.is_over() && proposal.is_live() && vote.forfeited.is_none();
     Ok(if counts { vec![proof, forfeit] } else { vec![proof] })
 }

@@ -118,10 +118,6 @@ impl Driven {
         }
     }
 
-    pub(super) fn propose(&mut self, token: u64, digest: &str) -> Result<Vec<Event>, Refusal> {
-        self.propose_with(token, digest, &[])
-    }
-
     pub(super) fn propose_with(
         &mut self,
         token: u64,

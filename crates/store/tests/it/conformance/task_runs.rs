@@ -138,12 +138,13 @@ pub(crate) async fn a_run_reads_back_with_its_steps(backend: &Backend) {
     let ann = account("ann");
     let mut run = submit(&ann, "r", &[("b", "one", 1), ("a", "two", -5)]);
     run.state.status = RunStatus::Created;
-    assert_eq!(submitted(&*store, &run).await, Written::Done(RunAdded::New));
+    let added = |is_new| RunAdded { is_new, status: RunStatus::Created };
+    assert_eq!(submitted(&*store, &run).await, Written::Done(added(true)));
     let found = got(&*store, &run.run).await;
     assert_eq!((found.spec, found.seq), (run.spec.clone(), 1));
     assert_eq!(found.state, run.state);
     assert_eq!(found.steps, [run.steps[0].step.clone(), run.steps[1].step.clone()]);
-    assert_eq!(submitted(&*store, &run).await, Written::Done(RunAdded::Known));
+    assert_eq!(submitted(&*store, &run).await, Written::Done(added(false)));
     let other = RunSubmit { spec_digest: "another".to_owned(), ..run.clone() };
     assert_eq!(submitted(&*store, &other).await, Written::Refused(RunSubmitRefused::Taken));
     let bob = Behalf::Account(account("bob"));

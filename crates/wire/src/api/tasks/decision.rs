@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::reply::{TaskView, VoteBody, committed, sides, votes};
+use super::reply::{TaskView, VoteBody, committed, profile, sides, votes};
 use crate::api::words::{TaskAggregation, TaskState};
 
 /// What is known of the candidate that was decided on.
@@ -128,7 +128,7 @@ pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedView<'a>>) -> Dec
         executor: decided.as_ref().map(|it| it.executor),
         provider_family: decided.as_ref().and_then(|it| it.provider_family),
         model_id: decided.as_ref().and_then(|it| it.model_id),
-        profile: view.panel.profile,
+        profile: profile(view.panel),
         evidence_digests: decided
             .as_ref()
             .map(|it| it.evidence_digests.clone())

@@ -25,22 +25,13 @@ pub struct TaskView<'a> {
     pub task_type: &'a str,
     pub contract: &'a Value,
     pub contract_digest: &'a str,
-    pub panel: PanelView<'a>,
+    /// Who may work on it, as it is recorded.
+    pub panel: &'a Value,
     /// How many events there are.
     pub events: u64,
     pub updated_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub reason: Option<&'a str>,
-}
-
-/// Who may work on a task.
-#[derive(Debug, Clone, Copy)]
-pub struct PanelView<'a> {
-    pub executors: &'a [String],
-    pub verifiers: &'a [String],
-    pub profile: &'a str,
-    /// Whether this node votes as well.
-    pub has_node: bool,
 }
 
 /// A line of a list of tasks.
@@ -124,8 +115,8 @@ pub struct TaskBody<'a> {
 /// Who may work on a task.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskPanel<'a> {
-    executors: &'a [String],
-    verifiers: &'a [String],
+    executors: Vec<&'a str>,
+    verifiers: Vec<&'a str>,
     profile: &'a str,
     /// Whether this node votes too, because the others are too few for the quorum.
     node_votes: bool,
@@ -244,10 +235,10 @@ pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
         epoch: task.epoch,
         contract_digest: view.contract_digest,
         panel: TaskPanel {
-            executors: panel.executors,
-            verifiers: panel.verifiers,
-            profile: panel.profile,
-            node_votes: panel.has_node,
+            executors: texts(&panel["executors"]),
+            verifiers: texts(&panel["verifiers"]),
+            profile: profile(panel),
+            node_votes: panel["has_node"] == Value::Bool(true),
         },
         created_at: Time(task.created_at),
         started_at: task.started_at.map(Time),
@@ -265,6 +256,15 @@ pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
         events: view.events,
         contract: Member::LeftOut,
     }
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The profile of a panel.
+pub(super) fn profile(panel: &Value) -> &str {
+    panel["profile"].as_str().unwrap_or("default")
 }
 
 /// The candidate that the votes approved.

@@ -1,0 +1,200 @@
+//! `jurat task`.
+
+mod order;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Context, gate, items, rounds::to_the_second};
+use crate::{
+    args::{ListTasks, NamedTask, RunTask, SubmitTask, TaskEvents, Tasks},
+    client::{Call, Client, Reply, path, query},
+    output::{
+        Format, Output,
+        table::{cell, table, word},
+        task,
+        task_events::TaskProgress,
+    },
+};
+
+const ROUTE: &str = "/v1/tasks";
+/// The event that ends the stream: the task.
+const LAST: &str = jurat_wire::api::tasks::TASK;
+/// The longest that one stream is followed.
+const LONGEST: Duration = Duration::from_hours(24);
+
+pub(super) async fn run(context: &Context, command: Tasks) -> anyhow::Result<u8> {
+    match command {
+        Tasks::Submit(args) => submit(context, &args).await,
+        Tasks::Run(args) | Tasks::RunReal(args) => run_to_the_end(context, &args).await,
+        Tasks::Watch(args) => watch(context, &args).await,
+        Tasks::Decision(args) => decision(context, &args).await,
+        Tasks::List(args) => list(context, args).await,
+        Tasks::Show { id } => {
+            let reply = context.send(Call::get(path(ROUTE, &[&id]))).await?;
+            context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
+            Ok(0)
+        }
+        Tasks::Cancel { id, reason } => cancel(context, &id, reason).await,
+        Tasks::Events(args) => events(context, &args).await,
+        Tasks::Sample { task_id } => {
+            let reply = context.send(order::sample(task_id.as_deref())).await?;
+            let text = |_: Output| format!("{:#}", reply.value);
+            context.out.reply(&reply, text)?;
+            Ok(0)
+        }
+    }
+}
+
+async fn submit(context: &Context, args: &SubmitTask) -> anyhow::Result<u8> {
+    let (reply, is_here) = context
+        .with_client(async |client| {
+            let call = order::of_submit(client, args).await?;
+            Ok((client.send(call).await?.well()?, client.is_in_process()))
+        })
+        .await?;
+    let id = reply.value["task_id"].as_str().unwrap_or_default().to_owned();
+    context.out.reply(&reply, |_| format!("submitted {id}"))?;
+    context.out.note(&if is_here {
+        format!("no server runs: `jurat task watch {id}` drives it, or `jurat serve`")
+    } else {
+        format!("follow it with `jurat task watch {id}`")
+    });
+    Ok(0)
+}
+
+async fn run_to_the_end(context: &Context, args: &RunTask) -> anyhow::Result<u8> {
+    let reply = context
+        .with_client(async |client| {
+            let call = order::of_run(client, args).await?;
+            let submitted = client.send(call).await?.well()?;
+            let id = submitted.value["task_id"].as_str().unwrap_or_default().to_owned();
+            context.out.note(&format!("submitted {id}"));
+            followed(client, context.out, &id).await?;
+            Ok(client.send(Call::get(path(ROUTE, &[&id, "decision"]))).await?.well()?)
+        })
+        .await?;
+    context.out.reply(&reply, |out| task::decision(out, &reply.value))?;
+    Ok(gated(args.gate, &reply.value))
+}
+
+async fn watch(context: &Context, args: &NamedTask) -> anyhow::Result<u8> {
+    let reply =
+        context.with_client(async |client| followed(client, context.out, &args.id).await).await?;
+    context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
+    Ok(gated(args.gate, &reply.value))
+}
+
+async fn decision(context: &Context, args: &NamedTask) -> anyhow::Result<u8> {
+    let reply = context.send(Call::get(path(ROUTE, &[&args.id, "decision"]))).await?;
+    context.out.reply(&reply, |out| task::decision(out, &reply.value))?;
+    Ok(gated(args.gate, &reply.value))
+}
+
+/// Follows a task and returns it as it ended.
+async fn followed(client: &Client, out: Output, id: &str) -> anyhow::Result<Reply> {
+    let mut progress = TaskProgress::new(out);
+    let call = Call::get(path(ROUTE, &[id, "events"])).within(LONGEST);
+    let reply = client.watch(call, LAST, |event| progress.show(&event.value())).await;
+    progress.finish();
+    Ok(reply?.well()?)
+}
+
+/// The exit code for a pipeline. Only a decision passes.
+fn gated(is_gate: bool, body: &Value) -> u8 {
+    match body["state"].as_str() {
+        _ if !is_gate => 0,
+        Some("finalized") => gate::PASSED,
+        Some("failed") => gate::NEGATIVE,
+        Some(_) | None => gate::UNDECIDED,
+    }
+}
+
+async fn cancel(context: &Context, id: &str, reason: Option<String>) -> anyhow::Result<u8> {
+    let body = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
+    let reply = context.send(Call::post(path(ROUTE, &[id, "cancel"]), body)).await?;
+    context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
+    Ok(0)
+}
+
+async fn list(context: &Context, args: ListTasks) -> anyhow::Result<u8> {
+    let parameters = [
+        ("state", args.state),
+        ("task_type", args.task_type),
+        ("limit", args.list.limit.map(|limit| limit.to_string())),
+        ("cursor", args.list.cursor),
+    ];
+    let is_filter = |name| !matches!(name, "limit" | "cursor");
+    let is_filtered = parameters.iter().any(|(name, value)| is_filter(*name) && value.is_some());
+    let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        vec![
+            cell(&item["task_id"]),
+            cell(&item["task_type"]),
+            word(&item["state"]),
+            cell(&json!(to_the_second(&item["created_at"]))),
+            cell(&item["reason"]),
+        ]
+    });
+    let header = ["task", "type", "stands", "begun at", "reason"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    let when_empty = if is_filtered {
+        "no tasks match"
+    } else {
+        "no tasks yet: try `jurat task run --executor NAME`"
+    };
+    context.note_page(&reply.value, when_empty);
+    Ok(0)
+}
+
+async fn events(context: &Context, args: &TaskEvents) -> anyhow::Result<u8> {
+    let parameters = [
+        ("after", args.after.map(|after| after.to_string())),
+        ("limit", args.limit.map(|limit| limit.to_string())),
+    ];
+    let call = Call::get(query(&path(ROUTE, &[&args.id, "events"]), &parameters));
+    if args.follow {
+        return follow(context, call).await;
+    }
+    let reply = context.send(call).await?;
+    context
+        .out
+        .reply(&reply, |_| items(&reply.value).iter().map(line).collect::<Vec<_>>().join("\n"))?;
+    if let Some(cursor) = reply.value["next_cursor"].as_str() {
+        context.out.note(&format!("there are more: go on with `--after {cursor}`"));
+    }
+    Ok(0)
+}
+
+/// Prints each event as it happens.
+async fn follow(context: &Context, call: Call) -> anyhow::Result<u8> {
+    let out = context.out;
+    let mut printed = Ok(());
+    let reply = context
+        .with_client(async |client| {
+            let call = call.within(LONGEST);
+            let show = |event: &crate::client::Event| {
+                if printed.is_ok() {
+                    printed = match out.format {
+                        Format::Json => out.data(&event.data),
+                        Format::Text => out.data(&line(&event.value())),
+                    };
+                }
+            };
+            Ok(client.watch(call, LAST, show).await?.well()?)
+        })
+        .await?;
+    printed?;
+    out.note(&format!("the task is {}", crate::output::table::said(&reply.value["state"])));
+    Ok(0)
+}
+
+/// An event in a line: its number, when, what, and what it says.
+fn line(event: &Value) -> String {
+    let when = to_the_second(&event["at"]).unwrap_or_default();
+    let name = event["type"].as_str().unwrap_or_default();
+    let seq = event["seq"].as_u64().unwrap_or_default();
+    let data = crate::output::shortened(&event["data"].to_string(), 200);
+    format!("{seq:>4}  {when}  {name:<22}  {data}")
+}

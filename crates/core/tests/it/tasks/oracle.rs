@@ -1,0 +1,286 @@
+//! What no sequence of commands may break, told from the events alone and not from the task.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jurat_core::{
+    policy::Status,
+    task::{Aggregation, Ballot, Claim, Command, Event, Role, Spent, Terms},
+    time::Timestamp,
+};
+
+/// A candidate as its events tell of it.
+#[derive(Debug, Default)]
+struct Seen {
+    digest: String,
+    makers: BTreeSet<String>,
+    /// Revealed and not forfeited, by voter.
+    counted: BTreeMap<String, Ballot>,
+    /// Committed in this turn.
+    committed: BTreeSet<String>,
+    keys: BTreeMap<String, String>,
+    pool_keys: u32,
+    is_open: bool,
+}
+
+/// Reads events one after the other, and panics at the first that must not be.
+#[derive(Debug)]
+pub(super) struct Oracle {
+    terms: Terms,
+    epoch: u64,
+    live: BTreeMap<u64, Claim>,
+    last_token: u64,
+    candidates: BTreeMap<String, Seen>,
+    proposers: BTreeSet<String>,
+    spent: Spent,
+    began: Option<Timestamp>,
+    unpaid: Option<Role>,
+    approved: Option<String>,
+    finalized: BTreeMap<u64, String>,
+    settled: BTreeSet<u64>,
+    equivocators: BTreeSet<String>,
+    is_over: bool,
+}
+
+impl Oracle {
+    pub(super) fn new(terms: Terms) -> Self {
+        Self {
+            terms,
+            epoch: 1,
+            live: BTreeMap::new(),
+            last_token: 0,
+            candidates: BTreeMap::new(),
+            proposers: BTreeSet::new(),
+            spent: Spent::default(),
+            began: None,
+            unpaid: None,
+            approved: None,
+            finalized: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            equivocators: BTreeSet::new(),
+            is_over: false,
+        }
+    }
+
+    /// A command with a token that does not hold at this time must have been refused.
+    pub(super) fn accepted(&self, command: &Command, now: Timestamp) {
+        let token = match command {
+            Command::Renew { token, .. }
+            | Command::Release { token, .. }
+            | Command::Propose { token, .. }
+            | Command::CommitVote { token, .. }
+            | Command::Finalize { token } => token,
+            Command::Claim { token, .. } => {
+                assert!(self.last_token < *token, "the token {token} was given out before");
+                return;
+            }
+            Command::Reuse { .. }
+            | Command::Reveal { .. }
+            | Command::Accuse { .. }
+            | Command::Complain { .. }
+            | Command::NextEpoch
+            | Command::Cancel { .. }
+            | Command::Tick { .. } => return,
+        };
+        let is_held = self.live.get(token).is_some_and(|claim| now < claim.until);
+        assert!(is_held, "{command:?} was taken with a token that does not hold");
+    }
+
+    pub(super) fn read(&mut self, event: &Event, now: Timestamp) {
+        let is_paid =
+            |role: Role| matches!(event, Event::Charged { role: paid, .. } if *paid == role);
+        assert!(self.unpaid.take().is_none_or(is_paid), "work was begun and not paid for");
+        let is_after = matches!(
+            event,
+            Event::Settled { .. } | Event::Complained { .. } | Event::Equivocated { .. }
+        );
+        assert!(!self.is_over || is_after, "{} after the end", event.name());
+        match event {
+            Event::Claimed { token, claim } => self.claimed(*token, claim, now),
+            Event::Renewed { token, until } => {
+                assert!(*until <= now.plus_millis(self.terms.lease_ms));
+                self.live.get_mut(token).unwrap().until = *until;
+            }
+            Event::Released { token, .. } => {
+                self.live.remove(token).unwrap();
+            }
+            Event::Charged { role, reuse } => self.charged(*role, *reuse),
+            Event::Proposed { token, candidate, digest, .. } => {
+                let claim = self.live.remove(token).unwrap();
+                self.proposed(&claim.holder, candidate, digest);
+            }
+            Event::Reused { candidate, digest, proposers, .. } => {
+                self.began.get_or_insert(now);
+                let makers = proposers.iter().cloned().collect();
+                let seen = Seen { digest: digest.clone(), makers, ..Seen::default() };
+                assert!(self.candidates.insert(candidate.clone(), seen).is_none());
+            }
+            Event::Finalized { epoch, candidate, .. } => {
+                assert_eq!(*epoch, self.epoch);
+                assert_eq!(self.approved.as_ref(), Some(candidate), "final, and never approved");
+                let before = self.finalized.insert(*epoch, candidate.clone());
+                assert_eq!(before, None, "two final candidates in one epoch");
+                self.live.clear();
+            }
+            Event::Settled { epoch, candidate, .. } => {
+                assert_eq!(self.finalized.get(epoch), Some(candidate));
+                assert!(self.settled.insert(*epoch), "settled twice");
+            }
+            Event::EpochEnded { epoch } => self.next_epoch(*epoch),
+            Event::Failed { .. } | Event::Expired { .. } | Event::Cancelled { .. } => {
+                self.is_over = true;
+                self.live.clear();
+            }
+            Event::EvidenceSeen { .. }
+            | Event::VoteCommitted { .. }
+            | Event::RevealOpened { .. }
+            | Event::VoteRevealed { .. }
+            | Event::VoteForfeited { .. }
+            | Event::Equivocated { .. }
+            | Event::VotingExtended { .. }
+            | Event::Committed { .. }
+            | Event::Rejected { .. }
+            | Event::VerificationRepeated { .. }
+            | Event::Undecided { .. } => self.voted(event),
+            Event::Created { .. }
+            | Event::ExploreClosed { .. }
+            | Event::RetryScheduled { .. }
+            | Event::Complained { .. } => {}
+        }
+    }
+
+    fn claimed(&mut self, token: u64, claim: &Claim, now: Timestamp) {
+        assert!(self.last_token < token, "a token was given out twice");
+        self.last_token = token;
+        let began = *self.began.get_or_insert(now);
+        assert!(now < began.plus_millis(self.terms.budget.time_ms), "work after the time");
+        assert!(now < self.terms.expires_at, "work after the contract expired");
+        assert!(claim.until <= now.plus_millis(self.terms.lease_ms), "a lease that is too long");
+        self.unpaid = Some(claim.role);
+        if claim.role == Role::Verify {
+            let candidate = claim.candidate.clone().unwrap();
+            let seen = self.candidates.get_mut(&candidate).unwrap();
+            assert!(!seen.makers.contains(&claim.holder), "it verifies what it proposed");
+            seen.pool_keys = claim.pool_keys;
+        }
+        self.live.insert(token, claim.clone());
+        let of = |role: Role| self.live.values().filter(|it| it.role == role).count();
+        let limits = [
+            (Role::Propose, self.terms.propose_at_once),
+            (Role::Verify, self.terms.verify_at_once),
+            (Role::Finalize, self.terms.max_finalizers),
+        ];
+        for (role, most) in limits {
+            assert!(of(role) <= usize::try_from(most).unwrap(), "too many {role} at once");
+        }
+    }
+
+    fn charged(&mut self, role: Role, is_reuse: bool) {
+        let budget = &self.terms.budget;
+        let spent = &mut self.spent;
+        match role {
+            Role::Propose => spent.explore += 1,
+            Role::Verify => spent.verify += 1,
+            Role::Finalize => spent.finalize += 1,
+        }
+        spent.steps += u32::from(role != Role::Finalize);
+        spent.reuse += u64::from(is_reuse);
+        if role == Role::Propose || is_reuse {
+            let steps = budget.max_steps.saturating_sub(spent.steps);
+            assert!(self.terms.quorum <= steps, "nothing is left to verify a candidate with");
+        }
+        assert!(spent.steps <= budget.max_steps, "too many steps");
+        assert!(spent.explore <= budget.explore, "exploring costs too much");
+        assert!(spent.verify <= budget.verify, "verifying costs too much");
+        assert!(spent.finalize <= budget.finalize, "making final costs too much");
+        assert!(spent.units() <= budget.cost_units, "all costs too much");
+        assert!(spent.reuse <= budget.reuse_verify_cost_units, "what is known costs too much");
+    }
+
+    fn proposed(&mut self, holder: &str, candidate: &str, digest: &str) {
+        assert!(self.proposers.insert(holder.to_owned()), "it proposed twice");
+        assert!(self.proposers.len() <= usize::try_from(self.terms.max_proposers).unwrap());
+        let same = self.candidates.values_mut().find(|it| it.digest == digest);
+        let Some(same) = same else {
+            let makers = BTreeSet::from([holder.to_owned()]);
+            let seen = Seen { digest: digest.to_owned(), makers, ..Seen::default() };
+            assert!(self.candidates.insert(candidate.to_owned(), seen).is_none());
+            return;
+        };
+        // What it said of the output before does not count from now on.
+        same.makers.insert(holder.to_owned());
+        same.counted.remove(holder);
+        same.counted.retain(|_, it| it.status != Status::Inconclusive);
+        same.committed.clear();
+        same.is_open = false;
+    }
+
+    fn voted(&mut self, event: &Event) {
+        if let Event::VoteCommitted { token, candidate, .. } = event {
+            let claim = self.live.remove(token).unwrap();
+            let seen = self.candidates.get_mut(candidate).unwrap();
+            assert!(!seen.is_open, "a vote is committed while others are seen");
+            assert!(!seen.makers.contains(&claim.holder), "it votes on what it proposed");
+            assert!(!self.equivocators.contains(&claim.holder), "it equivocated, and votes");
+            assert!(!seen.counted.contains_key(&claim.holder), "it votes, and has a vote");
+            assert!(seen.committed.insert(claim.holder.clone()), "it committed twice");
+            seen.keys.insert(claim.holder, claim.independence);
+        } else if let Event::RevealOpened { candidate, .. } = event {
+            let on_it = |it: &&Claim| it.candidate.as_deref() == Some(candidate);
+            assert_eq!(self.live.values().filter(on_it).count(), 0, "somebody is still to vote");
+            self.candidates.get_mut(candidate).unwrap().is_open = true;
+        } else if let Event::VoteRevealed { candidate, voter, ballot } = event {
+            let seen = self.candidates.get_mut(candidate).unwrap();
+            assert!(seen.is_open, "a vote was revealed before its time");
+            assert!(seen.committed.contains(voter), "a vote that was not committed");
+            let before = seen.counted.insert(voter.clone(), ballot.clone());
+            assert_eq!(before, None, "{voter} is counted twice");
+            let most = usize::try_from(self.terms.max_verifiers).unwrap();
+            assert!(seen.counted.len() <= most, "more votes than the contract allows");
+        } else if let Event::VoteForfeited { candidate, voter, .. } = event {
+            self.candidates.get_mut(candidate).unwrap().counted.remove(voter);
+        } else if let Event::Equivocated { voter, .. } = event {
+            self.equivocators.insert(voter.clone());
+        } else if let Event::VotingExtended { candidate, .. } = event {
+            let seen = self.candidates.get_mut(candidate).unwrap();
+            seen.is_open = false;
+            seen.committed.clear();
+        } else if let Event::VerificationRepeated { candidate, .. } = event {
+            let seen = self.candidates.get_mut(candidate).unwrap();
+            seen.is_open = false;
+            seen.committed.clear();
+            seen.counted.retain(|_, it| it.status != Status::Inconclusive);
+        } else if let Event::Committed { candidate } = event {
+            assert_eq!(self.approved.replace(candidate.clone()), None, "two were approved");
+            self.assert_approved(candidate);
+        }
+    }
+
+    /// Enough different voters approved, under enough keys, and they outweigh those against.
+    fn assert_approved(&self, candidate: &str) {
+        let seen = &self.candidates[candidate];
+        let of = |status: Status| seen.counted.iter().filter(move |(_, it)| it.status == status);
+        let quorum = usize::try_from(self.terms.quorum).unwrap();
+        let pro = of(Status::Passed).count();
+        assert!(quorum <= pro, "approved without its quorum");
+        let keys: BTreeSet<&String> = of(Status::Passed).map(|(it, _)| &seen.keys[it]).collect();
+        let pool = usize::try_from(seen.pool_keys.max(1)).unwrap();
+        assert!(quorum.min(pool) <= keys.len(), "approved by too few keys");
+        let against = of(Status::Failed).count();
+        if self.terms.aggregation == Aggregation::Quorum && pool < quorum {
+            assert!(against < pro, "approved, and as many are against");
+        }
+        assert!(seen.makers.iter().all(|it| !seen.counted.contains_key(it)), "its own vote");
+    }
+
+    fn next_epoch(&mut self, epoch: u64) {
+        assert_eq!(epoch, self.epoch);
+        assert!(self.finalized.contains_key(&epoch), "an epoch ended without its decision");
+        let terms = self.terms.clone();
+        let before = std::mem::replace(self, Self::new(terms));
+        self.epoch = epoch + 1;
+        self.last_token = before.last_token;
+        self.finalized = before.finalized;
+        self.settled = before.settled;
+        self.equivocators = before.equivocators;
+    }
+}

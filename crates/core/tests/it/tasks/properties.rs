@@ -1,0 +1,445 @@
+//! Tasks under random commands, of honest workers and of hostile ones: whatever comes in whatever
+//! order, what the contract says is kept.
+
+use jurat_core::{
+    policy::Status,
+    task::{
+        Aggregation, Ballot, Claim, Command, Event, Exhausted, Mode, Need, Refusal, Release,
+        Renewal, Role, Task, Terms, needs,
+    },
+};
+use proptest::prelude::*;
+
+use super::{
+    driven::{Driven, at, ballot, terms},
+    oracle::Oracle,
+};
+
+const STATUSES: [Status; 4] =
+    [Status::Passed, Status::Failed, Status::Inconclusive, Status::Passed];
+
+/// What a random walk does next. Numbers pick among what there is.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Does what there is to do, as an honest node would.
+    Work(u8, u8),
+    /// Claims something, whether or not it is wanted.
+    Claim(u8, u8, u8),
+    Propose(u8, u8),
+    Vote(u8, u8),
+    Reveal(u8),
+    /// Reveals something else, or with another salt.
+    WrongReveal(u8, u8),
+    Accuse(u8, u8, u8),
+    Release(u8, u8),
+    Renew(u8, u16),
+    Finalize(u8),
+    Reuse(u8, u8),
+    Complain(u8),
+    NextEpoch,
+    Cancel,
+    Wait(u16),
+    Tick(bool, bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let byte = any::<u8>;
+    prop_oneof![
+        20 => (byte(), byte()).prop_map(|(who, what)| Step::Work(who, what)),
+        4 => (byte(), byte(), byte()).prop_map(|(role, who, on)| Step::Claim(role, who, on)),
+        3 => (byte(), byte()).prop_map(|(token, digest)| Step::Propose(token, digest)),
+        3 => (byte(), byte()).prop_map(|(token, status)| Step::Vote(token, status)),
+        3 => byte().prop_map(Step::Reveal),
+        1 => (byte(), byte()).prop_map(|(vote, how)| Step::WrongReveal(vote, how)),
+        1 => (byte(), byte(), byte()).prop_map(|(on, who, how)| Step::Accuse(on, who, how)),
+        2 => (byte(), byte()).prop_map(|(token, why)| Step::Release(token, why)),
+        1 => (byte(), any::<u16>()).prop_map(|(token, until)| Step::Renew(token, until)),
+        2 => byte().prop_map(Step::Finalize),
+        2 => (byte(), byte()).prop_map(|(digest, by)| Step::Reuse(digest, by)),
+        1 => byte().prop_map(Step::Complain),
+        2 => Just(Step::NextEpoch),
+        1 => prop::bool::weighted(0.05).prop_map(|it| if it { Step::Cancel } else { Step::Wait(1) }),
+        4 => (0..1_500_u16).prop_map(Step::Wait),
+        3 => (any::<bool>(), any::<bool>()).prop_map(|(p, v)| Step::Tick(p, v)),
+    ]
+}
+
+/// Terms that can be kept, and are narrow enough for their bounds to be met.
+fn any_terms() -> impl Strategy<Value = Terms> {
+    let counts = (1..4_u32, 0..3_u32, 1..4_u32, 1..3_u32, 1..3_u32, 0..3_u32);
+    let budget = (0..4_u64, 0..6_u64, 1..3_u64, 0..8_u32, 1..6_u64);
+    let rest = (0..3_usize, any::<bool>(), 0..3_u32, 0..3_u32, 1..4_u32);
+    (counts, budget, rest).prop_map(|(counts, budget, rest)| {
+        let (quorum, spare, max_proposers, topk, at_once, da_quorum) = counts;
+        let (explore, verify, finalize, steps, reuse) = budget;
+        let (aggregation, is_continuous, max_repeats, max_retries, rounds) = rest;
+        let max_verifiers = quorum + spare;
+        let mut terms = Terms {
+            quorum,
+            max_verifiers,
+            max_proposers,
+            topk,
+            propose_at_once: at_once,
+            verify_at_once: at_once + 1,
+            max_finalizers: at_once,
+            no_new_evidence_rounds: rounds,
+            da_quorum: da_quorum.min(max_verifiers),
+            aggregation: Aggregation::ALL[aggregation],
+            max_repeats,
+            max_retries,
+            ..terms()
+        };
+        let verdicts = terms.quorum.max(terms.da_quorum);
+        terms.budget.explore = 1 + explore;
+        terms.budget.verify = u64::from(verdicts) + verify;
+        terms.budget.finalize = finalize;
+        terms.budget.max_steps = 1 + verdicts + steps;
+        terms.budget.reuse_verify_cost_units = reuse;
+        if is_continuous {
+            terms.mode = Mode::Continuous;
+            terms.budget.renewal = Renewal::EpochRenew;
+        }
+        assert_eq!(terms.check(at(0)), []);
+        terms
+    })
+}
+
+fn proposal(token: u64, digest: u8) -> Command {
+    let is_odd = digest.is_multiple_of(16);
+    let digest = format!("d{}", digest % 4);
+    Command::Propose {
+        token,
+        candidate: if is_odd { "c-d0".to_owned() } else { format!("c-{digest}") },
+        digest,
+        evidence: vec!["x1".to_owned()],
+        round_id: "round".to_owned(),
+    }
+}
+
+/// A task, and who watches over it.
+struct Walk {
+    driven: Driven,
+    oracle: Oracle,
+    read: usize,
+    /// What the events alone make.
+    replayed: Task,
+}
+
+impl Walk {
+    fn new(terms: Terms) -> Self {
+        let driven = Driven::new(terms.clone());
+        let replayed = driven.replayed();
+        Self { driven, oracle: Oracle::new(terms), read: 0, replayed }
+    }
+
+    fn tell(&mut self, command: &Command) -> Result<Vec<Event>, Refusal> {
+        let found = self.driven.tell(command);
+        if found.is_ok() {
+            self.oracle.accepted(command, at(self.driven.now));
+        }
+        self.read_on();
+        found
+    }
+
+    /// Lets the oracle see what it did not see yet.
+    fn read_on(&mut self) {
+        for (event, at) in &self.driven.events[self.read..] {
+            if let Event::VoteRevealed { candidate, voter, ballot } = event {
+                let (sealed, _) = &self.driven.sealed[&(candidate.clone(), voter.clone())];
+                assert_eq!(sealed, ballot, "another ballot than was committed");
+            }
+            self.oracle.read(event, *at);
+            self.replayed.apply(event, *at);
+        }
+        self.read = self.driven.events.len();
+    }
+
+    /// Any token that was ever given out, or was not yet, so that late writers are among them.
+    fn token(&self, pick: u8) -> u64 {
+        u64::from(pick) % (self.driven.task.last_token + 2)
+    }
+
+    fn candidate(&self, pick: u8) -> String {
+        let proposals = &self.driven.task.proposals;
+        let picked = proposals.get(usize::from(pick) % (proposals.len() + 1));
+        picked.map_or_else(|| "c-none".to_owned(), |it| it.id.clone())
+    }
+
+    fn sealed(&self, pick: u8) -> Option<(String, String)> {
+        let keys: Vec<&(String, String)> = self.driven.sealed.keys().collect();
+        keys.get(usize::from(pick) % keys.len().max(1)).map(|key| (*key).clone())
+    }
+
+    /// Two executors each have a key in common.
+    fn claim(&self, role: Role, who: u8, candidate: Option<&str>) -> Claim {
+        let base = self.driven.claim_of(role, &format!("e{}", who % 6), candidate);
+        let pool_keys = 1 + u32::from(who) % 4;
+        Claim { independence: format!("k{}", who % 3), pool_keys, ..base }
+    }
+
+    fn vote(&mut self, token: u64, status: Status) {
+        let ballot = ballot(status, 0.6);
+        let command_time = at(self.driven.now);
+        let evidence = ["x1".to_owned()];
+        let held = self.driven.task.claims.get(&token).cloned();
+        if self.driven.vote(token, ballot, &evidence).is_ok() {
+            let is_held = held.is_some_and(|it| it.role == Role::Verify && command_time < it.until);
+            assert!(is_held, "a vote was taken with a token that does not hold");
+        }
+        self.read_on();
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Work(who, what) => self.work(*who, *what),
+            Step::Vote(token, status) => {
+                self.vote(self.token(*token), STATUSES[usize::from(*status % 3)]);
+            }
+            Step::Wait(millis) => self.driven.now += u64::from(*millis),
+            Step::Claim(..)
+            | Step::Propose(..)
+            | Step::Reveal(..)
+            | Step::WrongReveal(..)
+            | Step::Accuse(..)
+            | Step::Release(..)
+            | Step::Renew(..)
+            | Step::Finalize(..)
+            | Step::Reuse(..)
+            | Step::Complain(..)
+            | Step::NextEpoch
+            | Step::Cancel
+            | Step::Tick(..) => {
+                let Some(command) = self.command(step) else { return };
+                self.tell(&command).ok();
+            }
+        }
+    }
+
+    fn command(&self, step: &Step) -> Option<Command> {
+        Some(match step {
+            Step::Claim(role, who, on) => {
+                let candidate = self.candidate(*on);
+                let role = Role::ALL[usize::from(*role) % 3];
+                let of = (role != Role::Propose).then_some(candidate.as_str());
+                let claim = self.claim(role, *who, of);
+                let old = u64::from(on.is_multiple_of(8));
+                Command::Claim { token: self.driven.task.last_token + 1 - old, claim }
+            }
+            Step::Propose(token, digest) => proposal(self.token(*token), *digest),
+            Step::Reveal(pick) => self.reveal(*pick, None)?,
+            Step::WrongReveal(pick, how) => self.reveal(*pick, Some(*how))?,
+            Step::Accuse(on, who, how) => Command::Accuse {
+                candidate: self.candidate(*on),
+                voter: format!("e{}", who % 6),
+                turn: 1 + u32::from(how % 3),
+                verdicts: (
+                    "sha256:passed".to_owned(),
+                    format!("sha256:{}", STATUSES[usize::from(how % 4)].as_str()),
+                ),
+            },
+            Step::Release(token, why) => {
+                let detail = "it was so".to_owned();
+                let reason = match why % 3 {
+                    0 => Release::GivenUp { detail },
+                    _ => Release::Failed { code: "timeout".to_owned(), detail },
+                };
+                Command::Release { token: self.token(*token), reason }
+            }
+            Step::Renew(token, until) => Command::Renew {
+                token: self.token(*token),
+                until: at(self.driven.now + u64::from(*until)),
+            },
+            Step::Finalize(token) => Command::Finalize { token: self.token(*token) },
+            Step::Reuse(digest, by) => Command::Reuse {
+                source: "knowledge:t0#1".to_owned(),
+                candidate: format!("c-d{}", digest % 4),
+                digest: format!("d{}", digest % 4),
+                evidence: Vec::new(),
+                proposers: vec![format!("e{}", by % 6)],
+            },
+            Step::Complain(epoch) => {
+                Command::Complain { epoch: u64::from(epoch % 4), reason: "wrong".to_owned() }
+            }
+            Step::NextEpoch => Command::NextEpoch,
+            Step::Cancel => Command::Cancel { reason: "not wanted".to_owned() },
+            Step::Tick(proposers, verifiers) => {
+                let exhausted = Exhausted { proposers: *proposers, verifiers: *verifiers };
+                Command::Tick { exhausted }
+            }
+            Step::Work(..) | Step::Vote(..) | Step::Wait(..) => return None,
+        })
+    }
+
+    fn reveal(&self, pick: u8, wrong: Option<u8>) -> Option<Command> {
+        let (candidate, voter) = self.sealed(pick)?;
+        let (mut ballot, mut salt) =
+            self.driven.sealed[&(candidate.clone(), voter.clone())].clone();
+        match wrong.map(|how| how % 4) {
+            None => {}
+            Some(0) => "another".clone_into(&mut salt),
+            Some(1) => ballot.score = f64::NAN,
+            Some(2) => ballot.status = Status::Passed,
+            Some(_) => {
+                ballot = Ballot { verdict_digest: "sha256:other".to_owned(), ..ballot };
+            }
+        }
+        Some(Command::Reveal { candidate, voter, ballot, salt })
+    }
+
+    /// What there is to do is done, and never refused: a claim that is asked for can be had.
+    fn work(&mut self, who: u8, what: u8) {
+        self.driven.tick(false, false);
+        self.read_on();
+        let now = at(self.driven.now);
+        let Some(need) = needs(&self.driven.task, now).into_iter().next() else {
+            let status = STATUSES[usize::from(what % 4)];
+            let claims = self.driven.task.claims.clone();
+            let Some((token, claim)) = claims.iter().next() else { return };
+            return self.finish(*token, claim, status, what);
+        };
+        match need {
+            Need::Proposals { count, mut without } => {
+                for _ in 0..count {
+                    without.extend(self.take(Role::Propose, who, (None, &without)));
+                }
+            }
+            Need::Verdicts { candidate, count, mut without, .. } => {
+                for _ in 0..count {
+                    without.extend(self.take(Role::Verify, who, (Some(&candidate), &without)));
+                }
+            }
+            Need::Reveals { candidate, voters } => {
+                assert!(!voters.is_empty());
+                let found = self.driven.reveal(&candidate, &voters[0]);
+                assert!(found.is_ok(), "a reveal that is asked for is refused: {found:?}");
+                self.read_on();
+            }
+            Need::Final { candidate } => {
+                self.take(Role::Finalize, who, (Some(&candidate), &[]));
+            }
+        }
+    }
+
+    /// Claims for somebody who is free, or says that nobody is.
+    fn take(
+        &mut self,
+        role: Role,
+        who: u8,
+        (candidate, without): (Option<&str>, &[String]),
+    ) -> Option<String> {
+        let mut picks = (0..6).map(|shift| who.wrapping_add(shift));
+        let free = picks.find(|it| !without.contains(&format!("e{}", it % 6)));
+        let Some(who) = free else {
+            let (proposers, verifiers) = (role == Role::Propose, role == Role::Verify);
+            self.driven.tick(proposers, verifiers);
+            self.read_on();
+            return None;
+        };
+        let claim = self.claim(role, who, candidate);
+        let token = self.driven.task.last_token + 1;
+        let found = self.tell(&Command::Claim { token, claim });
+        assert!(found.is_ok(), "what is asked for is refused: {role} by e{}: {found:?}", who % 6);
+        Some(format!("e{}", who % 6))
+    }
+
+    fn finish(&mut self, token: u64, claim: &Claim, status: Status, what: u8) {
+        match claim.role {
+            Role::Propose => {
+                let command = proposal(token, 1 + what % 8);
+                self.tell(&command).ok();
+            }
+            Role::Verify => self.vote(token, status),
+            Role::Finalize => {
+                self.tell(&Command::Finalize { token }).unwrap();
+            }
+        }
+    }
+
+    /// What the state itself must show at any time.
+    fn assert_kept(&self) {
+        let task = &self.driven.task;
+        assert_eq!(self.replayed, *task, "the events make another task");
+        let written = serde_json::to_string(task).unwrap();
+        assert_eq!(serde_json::from_str::<Task>(&written).unwrap(), *task, "written otherwise");
+        for proposal in &task.proposals {
+            let mut own = proposal.votes.keys().filter(|it| proposal.proposers.contains(*it));
+            assert_eq!(own.next(), None, "a proposer has a vote on its own candidate");
+            let most = usize::try_from(task.terms.max_verifiers).unwrap();
+            assert!(proposal.votes.len() <= most, "more votes than the contract allows");
+            assert!(proposal.repeats <= task.terms.max_repeats, "verified anew too often");
+        }
+        assert!(task.retries <= task.terms.max_retries, "tried anew too often");
+        assert!(task.reuses <= task.terms.budget.reuse_max_attempts, "reused too often");
+        let fresh = task.proposals.iter().filter(|it| it.source.is_none()).count();
+        let most = usize::try_from(task.terms.topk).unwrap();
+        assert!(fresh <= most, "more candidates than the contract allows");
+    }
+
+    /// The clock alone ends the task by its deadline, and settles what was decided.
+    fn assert_ends(mut self) {
+        let deadline = self.driven.task.deadline().max(at(self.driven.now));
+        for _ in 0..1_000 {
+            let Some(wakes) = self.driven.task.wakes_at() else { break };
+            if !self.driven.task.is_over() {
+                assert!(wakes <= self.driven.task.terms.expires_at, "it wakes after its end");
+            }
+            let next = u64::try_from(wakes.millis()).unwrap();
+            self.driven.now = self.driven.now.max(next);
+            let before = self.driven.task.clone();
+            self.driven.tick(false, false);
+            self.read_on();
+            if before == self.driven.task {
+                // A wait is over, and nobody comes to work.
+                self.driven.now += 1_000;
+            }
+            let is_late = deadline.plus_millis(1_000) < at(self.driven.now);
+            assert!(self.driven.task.is_over() || !is_late, "open after its deadline");
+        }
+        assert!(self.driven.task.is_over(), "open for ever");
+        assert_eq!(self.driven.task.wakes_at(), None, "something is left to happen");
+        assert_eq!(needs(&self.driven.task, at(self.driven.now)), []);
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_commanded_the_contract_is_kept(
+        terms in any_terms(),
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let mut walk = Walk::new(terms);
+        for step in &steps {
+            let before = walk.read;
+            walk.step(step);
+            if before != walk.read {
+                walk.assert_kept();
+            }
+        }
+        walk.assert_ends();
+    }
+
+    #[test]
+    fn an_honest_panel_comes_to_an_end_without_the_clock(
+        terms in any_terms(),
+        steps in prop::collection::vec(any::<(u8, u8)>(), 400),
+    ) {
+        let mut walk = Walk::new(terms);
+        for (who, what) in steps {
+            if walk.driven.task.is_over() || walk.driven.task.is_waiting() {
+                break;
+            }
+            let before = walk.driven.events.len();
+            walk.work(who, what);
+            if before == walk.driven.events.len() {
+                // Only a wait keeps a panel from work.
+                let wakes = walk.driven.task.wakes_at().unwrap();
+                let now = u64::try_from(wakes.millis()).unwrap();
+                prop_assert!(walk.driven.now < now, "nothing is done and nothing is waited for");
+                walk.driven.now = now;
+            }
+        }
+        prop_assert!(walk.driven.task.is_over() || walk.driven.task.is_waiting());
+        let is_expired = walk.driven.events.iter().any(|(it, _)| it.name() == "TASK_EXPIRED");
+        prop_assert!(!is_expired, "the panel did all, and the clock ended it");
+    }
+}

@@ -1,0 +1,225 @@
+//! Stories of tasks, from case files: what is commanded when, and what came of it.
+//!
+//! A step is a line `TIME COMMAND => OUTCOME`. The outcome is the events with what tells them
+//! apart, and behind a bar the phase when it changed; or `refused` with the refusal; or an answer.
+#![expect(clippy::panic, reason = "a story that cannot be read is a mistake of its writer")]
+
+use std::collections::BTreeSet;
+
+use jurat_core::task::{Event, Forfeit, Gap, Phase, Refusal, Release, Stop, Terms};
+use serde_json::Value;
+
+use super::{
+    driven::{Driven, terms},
+    script,
+};
+use crate::cases;
+
+/// The terms of a story: those that most have, with what it says otherwise. A dot leads into the
+/// budget.
+fn terms_of(file: &toml::Table) -> Terms {
+    let mut document = serde_json::to_value(terms()).unwrap();
+    let told = file.get("terms").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    for (name, value) in told {
+        let value = serde_json::to_value(value).unwrap();
+        let place = match name.strip_prefix("budget_") {
+            Some(inner) => document["budget"].get_mut(inner),
+            None => document.get_mut(&name),
+        };
+        *place.unwrap_or_else(|| panic!("`{name}` is no term")) = value;
+    }
+    serde_json::from_value(document).unwrap()
+}
+
+fn begun(file: &toml::Table) -> Driven {
+    cases::refuse_others(file, &["terms", "known", "steps", "expect"]);
+    let mut driven = Driven::new(terms_of(file));
+    for (executor, weight) in
+        file.get("known").and_then(toml::Value::as_table).into_iter().flatten()
+    {
+        driven.known.insert(executor.clone(), weight.as_float().unwrap());
+    }
+    driven
+}
+
+/// What tells an event apart from others of its name.
+fn mark(event: &Event) -> Option<String> {
+    let millis = |at: &jurat_core::time::Timestamp| at.millis().to_string();
+    match event {
+        Event::Released { reason, .. } => Some(why(reason).to_owned()),
+        Event::ExploreClosed { why } => Some(why.to_string()),
+        Event::VoteForfeited { why, .. } => Some(why.to_string()),
+        Event::Undecided { why, .. } => Some(why.to_string()),
+        Event::VerificationRepeated { why, at, .. } => Some(format!("{why}@{}", millis(at))),
+        Event::VotingExtended { wanted, .. } => Some(wanted.to_string()),
+        Event::RetryScheduled { at } => Some(format!("@{}", millis(at))),
+        Event::RevealOpened { until, .. } | Event::Renewed { until, .. } => {
+            Some(format!("@{}", millis(until)))
+        }
+        Event::Charged { role, reuse: false } => Some(role.to_string()),
+        Event::Charged { role, reuse: true } => Some(format!("{role}+reuse")),
+        Event::Settled { is_bad, .. } => Some(if *is_bad { "bad" } else { "good" }.to_owned()),
+        Event::Created { .. }
+        | Event::Claimed { .. }
+        | Event::Proposed { .. }
+        | Event::Reused { .. }
+        | Event::EvidenceSeen { .. }
+        | Event::VoteCommitted { .. }
+        | Event::VoteRevealed { .. }
+        | Event::Equivocated { .. }
+        | Event::Committed { .. }
+        | Event::Rejected { .. }
+        | Event::Finalized { .. }
+        | Event::Complained { .. }
+        | Event::EpochEnded { .. }
+        | Event::Failed { .. }
+        | Event::Expired { .. }
+        | Event::Cancelled { .. } => None,
+    }
+}
+
+fn why(release: &Release) -> &'static str {
+    match release {
+        Release::LeaseRanOut => "lease_ran_out",
+        Release::Failed { .. } => "failed",
+        Release::GivenUp { .. } => "given_up",
+    }
+}
+
+fn refusal(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Over(_) => "over",
+        Refusal::NotHeld(_) => "not_held",
+        Refusal::OldToken { .. } => "old_token",
+        Refusal::OwnCandidate(_) => "own_candidate",
+        Refusal::VotesAlready(_) => "votes_already",
+        Refusal::Equivocator(_) => "equivocator",
+        Refusal::TooMany(_) => "too_many",
+        Refusal::Budget(_) => "budget",
+        Refusal::NoCandidate(_) => "no_candidate",
+        Refusal::IdTaken(_) => "id_taken",
+        Refusal::NoVote(_) => "no_vote",
+        Refusal::NotRevealing(_) => "not_revealing",
+        Refusal::NoProof(_) => "no_proof",
+        Refusal::NoReuse(_) => "no_reuse",
+        Refusal::NoWindow(_) => "no_window",
+        Refusal::NoEpoch(_) => "no_epoch",
+        Refusal::TooEarly => "too_early",
+    }
+}
+
+const REFUSALS: [&str; 17] = [
+    "over",
+    "not_held",
+    "old_token",
+    "own_candidate",
+    "votes_already",
+    "equivocator",
+    "too_many",
+    "budget",
+    "no_candidate",
+    "id_taken",
+    "no_vote",
+    "not_revealing",
+    "no_proof",
+    "no_reuse",
+    "no_window",
+    "no_epoch",
+    "too_early",
+];
+
+/// What came of a step, as the story tells it.
+fn outcome(driven: &mut Driven, words: &[&str]) -> String {
+    let before = driven.task.phase;
+    match script::perform(driven, words) {
+        script::Done::Answer(answer) => answer,
+        script::Done::Told(Err(why)) => {
+            // A refusal names no place of this machine, and can be shown to a user.
+            assert!(!why.to_string().contains(['[', ']']), "{why}");
+            format!("refused {}", refusal(&why))
+        }
+        script::Done::Told(Ok(events)) => {
+            let mut told: Vec<String> = events
+                .iter()
+                .map(|it| {
+                    mark(it).map_or(it.name().to_owned(), |mark| format!("{}:{mark}", it.name()))
+                })
+                .collect();
+            if driven.task.phase != before {
+                told.push(format!("| {}", driven.task.phase));
+            }
+            if told.is_empty() { "nothing".to_owned() } else { told.join(" ") }
+        }
+    }
+}
+
+/// The steps with what came of each of them.
+fn told(file: &toml::Table) -> (Vec<String>, Driven) {
+    let mut driven = begun(file);
+    let mut lines = Vec::new();
+    for line in file["steps"].as_str().unwrap().lines() {
+        let (said, _) = line.split_once("=>").unwrap_or((line, ""));
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let (time, words) = words.split_first().unwrap();
+        driven.now = time.parse().unwrap();
+        let found = outcome(&mut driven, words);
+        assert_eq!(driven.replayed(), driven.task, "the events make another task: {line}");
+        let written = serde_json::to_string(&driven.task).unwrap();
+        assert_eq!(serde_json::from_str::<jurat_core::task::Task>(&written).unwrap(), driven.task);
+        lines.push(format!("{} => {found}", said.trim_end()));
+    }
+    (lines, driven)
+}
+
+/// How the task stands at last.
+fn standing(driven: &Driven) -> toml::Table {
+    let mut found = toml::Table::new();
+    found.insert("phase".to_owned(), driven.task.phase.as_str().into());
+    let end = serde_json::to_value(&driven.task.end).unwrap();
+    if let Some(reason) = end.get("reason").and_then(Value::as_str) {
+        found.insert("reason".to_owned(), reason.into());
+    }
+    if let Some(candidate) = &driven.task.decided {
+        found.insert("decided".to_owned(), candidate.as_str().into());
+    }
+    let spent = driven.task.spent;
+    let units = format!("{} {} {}", spent.explore, spent.verify, spent.finalize);
+    found.insert("spent".to_owned(), units.into());
+    found
+}
+
+#[test]
+fn every_story_of_a_task_ends_as_it_is_told() {
+    cases::check("tasks", 50, |file| {
+        let (lines, driven) = told(file);
+        let mut found = standing(&driven);
+        // The whole story is shown when a step of it comes out otherwise.
+        if lines != file["steps"].as_str().unwrap().lines().collect::<Vec<_>>() {
+            found.insert("steps".to_owned(), lines.join("\n").into());
+        }
+        found
+    });
+}
+
+#[test]
+fn all_that_can_happen_to_a_task_is_told_in_some_story() {
+    let mut seen = BTreeSet::from(["TASK_CREATED".to_owned()]);
+    for (_, file) in cases::read("tasks") {
+        let (lines, _) = told(&file);
+        for line in lines {
+            let (_, outcome) = line.split_once("=> ").unwrap();
+            for word in outcome.split_whitespace() {
+                seen.extend(word.split(['@', ':']).map(str::to_owned));
+            }
+        }
+    }
+    let phases = Phase::ALL.iter().map(|it| it.as_str());
+    let stops = Stop::ALL.iter().map(|it| it.as_str());
+    let gaps = Gap::ALL.iter().map(|it| it.as_str());
+    let forfeits = Forfeit::ALL.iter().map(|it| it.as_str());
+    let releases = ["lease_ran_out", "failed", "given_up"];
+    let words = phases.chain(stops).chain(gaps).chain(forfeits).chain(releases);
+    let missing: Vec<&str> =
+        words.chain(Event::NAMES).chain(REFUSALS).filter(|word| !seen.contains(*word)).collect();
+    assert!(missing.is_empty(), "no story tells of {missing:?}");
+}

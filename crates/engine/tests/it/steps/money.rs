@@ -1,0 +1,110 @@
+//! Steps are paid like rounds: once for an answer, not at all for none, and by accounts that may.
+
+use jurat_core::{id::AccountId, ledger::Balance};
+use jurat_engine::{Alone, EngineError, StepOutcome};
+use jurat_store::Location;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{answers, gated, status},
+};
+use serde_json::json;
+
+use super::{by, contract, propose};
+
+const PRICE: i64 = 250_000;
+
+fn team() -> AccountId {
+    AccountId::parse("acct_team").unwrap()
+}
+
+/// An account with a credit, and a session of `s1` with a price.
+async fn priced(app: &TestApp, credit_usd: &str) {
+    app.caller("team", &[]).await;
+    let credit = json!({ "amount_usd": credit_usd });
+    app.admin().post("/v1/accounts/acct_team/grants", &credit).await;
+    app.admin().delete("/v1/sessions/s1").await;
+    let session = json!({ "id": "dear", "executor": "s1", "price_micros": PRICE });
+    let reply = app.admin().post("/v1/sessions", &session).await;
+    assert!(reply.status.is_success(), "{}", reply.text());
+}
+
+async fn balance(app: &TestApp) -> Balance {
+    app.store.account_get(&team()).await.unwrap().unwrap().balance
+}
+
+#[tokio::test]
+async fn the_price_of_a_session_is_taken_once_for_an_answer_and_not_for_none() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
+    priced(&app, "1.00").await;
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let done = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
+    assert_eq!(done.cost_micros, u64::try_from(PRICE).unwrap());
+    let paid = balance(&app).await;
+    assert_eq!((paid.spent, paid.held), (PRICE, 0));
+    fake.set(status(500));
+    let failed = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
+    assert!(matches!(failed.outcome, StepOutcome::Failed { .. }));
+    assert_eq!(balance(&app).await, paid);
+}
+
+#[tokio::test]
+async fn a_step_that_the_credit_does_not_pay_for_is_not_begun() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
+    priced(&app, "0.10").await;
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let refused = app.engine.step_run(&caller, propose(contract(), by("s1"))).await;
+    assert!(matches!(refused, Err(EngineError::Overdrawn { .. })), "{refused:?}");
+    assert!(super::work(&fake).is_empty());
+}
+
+#[tokio::test]
+async fn nothing_is_done_for_an_account_that_was_suspended_in_the_meantime() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
+    priced(&app, "1.00").await;
+    app.engine.caller_for(&team()).await.unwrap();
+    app.admin().post("/v1/accounts/acct_team/suspend", &json!({})).await;
+    let refused = app.engine.caller_for(&team()).await;
+    assert!(matches!(refused, Err(EngineError::Suspended)));
+    app.admin().post("/v1/accounts/acct_team/resume", &json!({})).await;
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
+    assert_eq!(super::work(&fake).len(), 1);
+    let nobody = AccountId::parse("acct_nobody").unwrap();
+    let refused = app.engine.caller_for(&nobody).await;
+    assert!(matches!(refused, Err(EngineError::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn a_step_that_is_tried_again_after_its_node_stopped_is_paid_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Location::File(folder.path().join("jurat.db"));
+    let app = TestApp::with_store(&place).await;
+    let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
+    priced(&app, "1.00").await;
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let mut step = Box::pin(app.engine.step_run(&caller, propose(contract(), by("s1"))));
+    tokio::select! {
+        _ = &mut step => panic!("it ended before it was answered"),
+        () = fake.called(1) => {}
+    }
+    assert_eq!(balance(&app).await.held, PRICE);
+    // The store closes under the running step, as if the node were killed.
+    app.store.close().await;
+    drop(step);
+
+    let app = TestApp::with_store(&place).await;
+    app.start(Alone::Yes).await;
+    assert_eq!((balance(&app).await.held, balance(&app).await.spent), (0, 0));
+    fake.release();
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let done = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
+    assert!(matches!(done.outcome, StepOutcome::Candidate(_)));
+    assert_eq!((balance(&app).await.held, balance(&app).await.spent), (0, PRICE));
+    let calls = super::work(&fake);
+    assert_eq!(calls.len(), 2);
+    assert_eq!(calls[0].body["execution_id"], calls[1].body["execution_id"]);
+    app.engine.shutdown().await;
+}

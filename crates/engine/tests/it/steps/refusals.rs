@@ -1,0 +1,166 @@
+//! What an executor cannot do or does wrong is the outcome of a step, and never a verdict.
+
+use jurat_core::{id::AccountId, policy::PolicyBinding};
+use jurat_engine::{EngineError, StepBy, StepDone, StepOutcome};
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{
+        FakeExecutor, Health, answers, disconnects_before_headers, gated, hangs, html, says_valid,
+        status, wrong_hash, wrong_json,
+    },
+};
+use serde_json::json;
+
+use super::{by, candidate, contract, propose, run, under, verify, work};
+
+#[track_caller]
+fn failure(done: &StepDone) -> (&'static str, &str) {
+    let StepOutcome::Failed { code, detail } = &done.outcome else {
+        panic!("it did not fail: {:?}", done.outcome)
+    };
+    (code, detail)
+}
+
+#[tokio::test]
+async fn an_executor_that_did_not_declare_the_task_type_is_not_asked() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid().task_types(&["other"])]).await;
+    let done = run(&app, propose(contract(), by("s1"))).await;
+    let (code, detail) = failure(&done);
+    assert_eq!(code, "sessions_unavailable");
+    assert!(detail.contains("does not declare the task type `swarm`"), "{detail}");
+    assert_eq!((&done.round_id, &done.receipt_id), (&None, &None));
+    assert!(work(&fake).is_empty());
+}
+
+#[tokio::test]
+async fn an_executor_that_did_not_declare_the_profile_is_not_asked() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let by = StepBy::Executor { name: "s1".to_owned(), profile: "reckless".to_owned() };
+    let done = run(&app, propose(contract(), by)).await;
+    assert!(failure(&done).1.contains("does not declare the profile `reckless`"));
+    assert!(work(&fake).is_empty());
+}
+
+#[tokio::test]
+async fn a_profile_without_a_session_has_a_plain_lane() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
+    let by = StepBy::Executor { name: "s1".to_owned(), profile: "careful".to_owned() };
+    let done = run(&app, propose(contract(), by)).await;
+    assert!(matches!(done.outcome, StepOutcome::Candidate(_)));
+    assert_eq!(work(&fake)[0].body["profile"], "careful");
+    let path = format!("/v1/rounds/{}", done.round_id.unwrap());
+    let round = app.admin().get(&path).await.json();
+    assert_eq!(round["replicas"][0]["session_id"], "executor:s1");
+    // Callers of the API cannot name such a lane.
+    let body = json!({ "claim": "x", "consensus": { "session_pool": ["executor:s1"] } });
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["code"], "session_unknown", "{reply}");
+}
+
+#[tokio::test]
+async fn an_executor_that_is_not_there_or_not_well_is_an_outcome() {
+    let app = TestApp::new().await;
+    let done = run(&app, propose(contract(), by("nobody"))).await;
+    assert_eq!(failure(&done), ("session_unknown", "there is no executor `nobody`"));
+    let sick = FakeExecutor::start(says_valid().health(Health::Status(503))).await;
+    app.register("sick", &sick.url()).await;
+    let done = run(&app, propose(contract(), by("sick"))).await;
+    assert!(failure(&done).1.contains("is not healthy"), "{:?}", done.outcome);
+}
+
+#[tokio::test]
+async fn an_output_that_does_not_match_the_schema_of_the_contract_is_no_candidate() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([answers(json!({ "answer": 7 }))]).await;
+    let done = run(&app, propose(contract(), by("s1"))).await;
+    assert_eq!(failure(&done).0, "invalid_output");
+    assert!(done.round_id.is_some());
+}
+
+#[tokio::test]
+async fn nothing_that_goes_wrong_in_a_call_is_a_verdict() {
+    let app = TestApp::new().await;
+    let _fakes = app
+        .executors([status(500), html(), disconnects_before_headers(), wrong_json(), wrong_hash()])
+        .await;
+    let expected = [
+        ("s1", "http_status"),
+        ("s2", "not_json"),
+        ("s3", "disconnected"),
+        ("s4", "bad_shape"),
+        ("s5", "hash_mismatch"),
+    ];
+    for (name, code) in expected {
+        let step = verify(contract(), by(name), candidate(json!({ "answer": "x" })));
+        assert_eq!(failure(&run(&app, step).await).0, code, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_step_ends_with_its_time() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([hangs()]).await;
+    let mut step = verify(contract(), by("s1"), candidate(json!({ "answer": "x" })));
+    step.timeout_ms = 50;
+    assert_eq!(failure(&run(&app, step).await).0, "timeout");
+}
+
+#[tokio::test]
+async fn a_pass_that_the_policy_does_not_bear_out_is_no_verdict() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let done = run(&app, verify(contract(), by("s1"), candidate(json!({ "answer": 7 })))).await;
+    assert_eq!(failure(&done).0, "policy_contradicted");
+}
+
+#[tokio::test]
+async fn a_verifier_of_the_registry_is_never_shown_to_an_executor() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let policy = PolicyBinding::new("vp.semantic.v1", json!({ "verifier": "system:x" }));
+    let step = verify(under(&policy), by("s1"), candidate(json!({ "answer": "x" })));
+    let done = run(&app, step).await;
+    assert_eq!(failure(&done).0, "not_supported");
+    let step = verify(contract(), by("judge:openai/gpt"), candidate(json!({ "answer": "x" })));
+    assert_eq!(failure(&run(&app, step).await).0, "not_supported");
+    assert!(work(&fake).is_empty());
+}
+
+#[tokio::test]
+async fn a_policy_whose_hash_is_wrong_is_an_outcome_and_asks_nobody() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    let mut policy = PolicyBinding::new("vp.schema_only.v1", json!({}));
+    policy.policy_hash = format!("sha256:{}", "0".repeat(64));
+    let done = run(&app, verify(under(&policy), by("s1"), candidate(json!({})))).await;
+    assert_eq!(failure(&done).0, "policy_invalid");
+    assert!(work(&fake).is_empty());
+}
+
+#[tokio::test]
+async fn a_step_that_nobody_waits_for_any_more_is_called_off() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
+    let caller = app.engine.caller_for(&AccountId::admin()).await.unwrap();
+    let mut step = Box::pin(app.engine.step_run(&caller, propose(contract(), by("s1"))));
+    tokio::select! {
+        _ = &mut step => panic!("it ended before it was answered"),
+        () = fake.called(1) => {}
+    }
+    drop(step);
+    fake.abandoned(1).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_node_that_ends_begins_no_step() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let caller = app.engine.caller_for(&AccountId::admin()).await.unwrap();
+    app.engine.stop_rounds();
+    let refused = app.engine.step_run(&caller, propose(contract(), by("s1"))).await;
+    assert!(matches!(refused, Err(EngineError::ShuttingDown)));
+}

@@ -1,0 +1,140 @@
+//! Documents that somebody refers to: whether they are there, and are what was declared.
+
+use std::{error::Error, io, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use jurat_core::{candidate::ArtifactRef, canonical::sha256_hex, evidence::Found};
+
+use super::{CallError, LONGEST, PublicClient, UrlRefused, chain, plain_get};
+
+/// The largest document.
+pub const DOCUMENT_BYTES: usize = 5 * 1024 * 1024;
+
+const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
+
+/// What a look at a reference came to, with the document where it is the one.
+#[derive(Debug, Clone)]
+pub struct Looked {
+    pub found: Found,
+    /// The bytes, when they are what was declared.
+    pub bytes: Option<Bytes>,
+    /// For the log of the operator only.
+    pub detail: String,
+}
+
+impl Looked {
+    fn new(found: Found, detail: impl Into<String>) -> Self {
+        Self { found, bytes: None, detail: detail.into() }
+    }
+}
+
+impl PublicClient {
+    /// Fetches what a reference names, within `timeout`, and holds it against size and digest.
+    /// Nothing is fetched of which it is known beforehand that it cannot be looked at.
+    pub async fn look_at(&self, reference: &ArtifactRef, timeout: Duration) -> Looked {
+        let Some(digest) = sha256_of(&reference.digest) else {
+            return Looked::new(Found::Mismatch, "its digest is no SHA-256 digest");
+        };
+        let size = usize::try_from(reference.size_bytes).unwrap_or(usize::MAX);
+        if DOCUMENT_BYTES < size {
+            let detail = format!("it is declared to have more than {DOCUMENT_BYTES} bytes");
+            return Looked::new(Found::Unreachable, detail);
+        }
+        match self.document(&reference.uri, size, timeout).await {
+            Err(looked) => looked,
+            Ok(bytes) if bytes.len() == size && sha256_hex(&bytes) == digest => {
+                Looked { found: Found::Seen, bytes: Some(bytes), detail: String::new() }
+            }
+            Ok(bytes) => Looked::new(Found::Mismatch, format!("it has {} bytes", bytes.len())),
+        }
+    }
+
+    /// A document that should have so many bytes. One that has more is read no further.
+    async fn document(&self, text: &str, size: usize, timeout: Duration) -> Result<Bytes, Looked> {
+        let url = self.check(text).map_err(|refused| not_asked(refused, text))?;
+        let request = plain_get(&url, ANYTHING)
+            .map_err(|error| Looked::new(Found::Unreachable, error.to_string()))?;
+        let stream = self.client.stream(request, timeout.min(LONGEST)).await;
+        let mut stream = stream.map_err(|error| failed(&error))?;
+        if !stream.status.is_success() {
+            return Err(answered(stream.status));
+        }
+        if declared(&stream.headers).is_some_and(|declared| declared != size) {
+            return Err(Looked::new(Found::Mismatch, "another length is declared"));
+        }
+        let mut whole = BytesMut::new();
+        while let Some(data) = stream.chunk().await.map_err(|error| failed(&error))? {
+            if size < whole.len() + data.len() {
+                return Err(Looked::new(Found::Mismatch, "it has more bytes than were declared"));
+            }
+            whole.extend_from_slice(&data);
+        }
+        Ok(whole.freeze())
+    }
+}
+
+/// The digest in hex, if it is one of SHA-256.
+fn sha256_of(text: &str) -> Option<String> {
+    let hex = text.strip_prefix("sha256:").unwrap_or(text).to_ascii_lowercase();
+    (hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(hex)
+}
+
+fn declared(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// What is said of an address that nothing was sent to.
+fn not_asked(refused: UrlRefused, text: &str) -> Looked {
+    let is_denied = match refused {
+        UrlRefused::NotPublic | UrlRefused::Credentials => true,
+        // It could be reached and is not, for the safety of what it says.
+        UrlRefused::Scheme => text.to_ascii_lowercase().starts_with("http:"),
+        UrlRefused::NotUrl | UrlRefused::TooLong => false,
+    };
+    let found = if is_denied { Found::Denied } else { Found::Unreachable };
+    Looked::new(found, refused.to_string())
+}
+
+fn answered(status: StatusCode) -> Looked {
+    let found = match status {
+        StatusCode::UNAUTHORIZED
+        | StatusCode::FORBIDDEN
+        | StatusCode::PROXY_AUTHENTICATION_REQUIRED
+        | StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS => Found::Denied,
+        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => Found::Timeout,
+        _ => Found::Unreachable,
+    };
+    Looked::new(found, format!("the answer was {status}"))
+}
+
+fn failed(error: &CallError) -> Looked {
+    let found = match error {
+        CallError::Timeout => Found::Timeout,
+        CallError::Unreachable(cause) => match io_cause(cause) {
+            // The connector resolved the name and refused an address of it.
+            Some(io::ErrorKind::PermissionDenied) => Found::Denied,
+            Some(io::ErrorKind::TimedOut) => Found::Timeout,
+            Some(_) | None => Found::Unreachable,
+        },
+        CallError::Disconnected(_)
+        | CallError::TooLarge { .. }
+        | CallError::Encoded { .. }
+        | CallError::Redirect { .. }
+        | CallError::Tls(_) => Found::Unreachable,
+    };
+    Looked::new(found, chain(error))
+}
+
+/// What kind of failure of input or output is behind an error.
+fn io_cause(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
+    let mut cause = Some(error);
+    let mut kind = None;
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref::<io::Error>() {
+            kind = Some(found.kind());
+        }
+        cause = error.source();
+    }
+    kind
+}

@@ -1,0 +1,109 @@
+//! A place on the web with documents, which are there, denied, late or endless, as a test wants.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    future,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use axum::{Router, body::Body, extract::State};
+use bytes::Bytes;
+use http::{Response, StatusCode, Uri, header};
+use jurat_core::canonical::digest;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
+
+use crate::fake_executor::lock;
+
+/// What is at an address.
+#[derive(Debug, Clone)]
+pub enum Document {
+    Bytes(Vec<u8>),
+    /// Bytes without a length in the head.
+    Chunks(Vec<u8>),
+    Status(u16),
+    /// The head of an answer does not come.
+    Silence,
+    /// The answer has no end.
+    Endless,
+    MovedTo(String),
+}
+
+/// A running place; it ends when it is dropped.
+#[derive(Debug)]
+pub struct FakeDocuments {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    documents: Mutex<BTreeMap<String, Document>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl FakeDocuments {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared::default());
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { address, shared, _tasks: tasks }
+    }
+
+    pub fn put(&self, path: &str, document: Document) {
+        lock(&self.shared.documents).insert(path.to_owned(), document);
+    }
+
+    /// Puts bytes there and returns a reference to them.
+    pub fn publish(&self, path: &str, bytes: &[u8]) -> Value {
+        self.put(path, Document::Bytes(bytes.to_vec()));
+        self.reference(path, bytes)
+    }
+
+    /// A reference to what should be there.
+    pub fn reference(&self, path: &str, bytes: &[u8]) -> Value {
+        json!({
+            "uri": format!("http://{}{path}", self.address),
+            "digest": digest(bytes),
+            "size_bytes": bytes.len(),
+            "mime": "text/plain",
+            "created_at": 1,
+            "producer": "tests",
+        })
+    }
+
+    /// The paths that were asked for, in order.
+    pub fn asked(&self) -> Vec<String> {
+        lock(&self.shared.asked).clone()
+    }
+}
+
+async fn answer(State(shared): State<Arc<Shared>>, uri: Uri) -> Response<Body> {
+    lock(&shared.asked).push(uri.path().to_owned());
+    let document = lock(&shared.documents).get(uri.path()).cloned();
+    let answer = Response::builder();
+    match document.unwrap_or(Document::Status(404)) {
+        Document::Bytes(bytes) => answer.body(bytes.into()),
+        Document::Chunks(bytes) => {
+            let parts: Vec<Result<Bytes, Infallible>> =
+                bytes.chunks(7).map(|part| Ok(Bytes::copy_from_slice(part))).collect();
+            answer.body(Body::from_stream(futures::stream::iter(parts)))
+        }
+        Document::Status(status) => answer.status(status).body(Body::empty()),
+        Document::Silence => future::pending().await,
+        Document::Endless => {
+            let part = || Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 4_096]));
+            answer.body(Body::from_stream(futures::stream::repeat_with(part)))
+        }
+        Document::MovedTo(place) => {
+            answer.status(StatusCode::FOUND).header(header::LOCATION, place).body(Body::empty())
+        }
+    }
+    .unwrap()
+}
