@@ -11,8 +11,8 @@ use serde_json::Value;
 pub use self::{
     described::{CancelRunRequest, RunOrderBody, RunSpecBody, SubmitRun},
     reply::{
-        RunBody, RunCounts, RunEventBody, RunLine, RunResultBody, RunStepBody, RunSubmitted, body,
-        event, line, result_body, submitted,
+        RUN, RUN_EVENT, RunBody, RunCounts, RunEventBody, RunLine, RunResultBody, RunStepBody,
+        RunSubmitted, body, event, line, result_body, submitted,
     },
     spec::decode_spec,
     step::step_order,

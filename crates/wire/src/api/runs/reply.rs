@@ -1,7 +1,7 @@
 //! What is told of a run.
 
 use jurat_core::{
-    task_run::{Run, RunEvent, RunSummary, StepStatus},
+    task_run::{Run, RunEvent, RunStatus, RunSummary, StepStatus},
     time::Timestamp,
 };
 use serde::Serialize;
@@ -12,6 +12,11 @@ use crate::api::{
     time::Time,
     words::{RunEventType, RunState, StepState},
 };
+
+/// The name of an event of a stream that tells what happened.
+pub const RUN_EVENT: &str = "run_event";
+/// The name of the last event of a stream: the run as it ended.
+pub const RUN: &str = "run";
 
 /// How many steps of a run are how far.
 #[derive(Debug, Serialize, ToSchema)]
@@ -161,14 +166,9 @@ pub struct RunSubmitted<'a> {
     status: RunState,
 }
 
-pub fn submitted(run: &Run) -> RunSubmitted<'_> {
-    let is_waiting = run.status == jurat_core::task_run::RunStatus::Created;
-    RunSubmitted {
-        ok: true,
-        run_id: &run.spec.run_id,
-        kicked_off: !is_waiting,
-        status: RunState(run.status),
-    }
+pub fn submitted(run_id: &str, status: RunStatus) -> RunSubmitted<'_> {
+    let kicked_off = status != RunStatus::Created;
+    RunSubmitted { ok: true, run_id, kicked_off, status: RunState(status) }
 }
 
 /// What came of a run.
