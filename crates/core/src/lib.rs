@@ -19,6 +19,7 @@ pub mod id;
 pub mod job;
 pub mod judge;
 pub mod key;
+pub mod knowledge;
 pub mod ledger;
 pub mod login;
 pub mod policy;

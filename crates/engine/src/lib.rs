@@ -2,6 +2,7 @@
 
 mod anonymous;
 mod ask;
+mod background;
 mod begun;
 mod checked;
 mod clock;
@@ -36,8 +37,8 @@ mod sessions;
 mod signature;
 mod step;
 mod stop;
+pub mod task;
 mod task_reads;
-mod tasks;
 mod teams;
 mod templates;
 pub mod trace;
@@ -60,9 +61,19 @@ pub use jurat_store::{
     Upstream, VersionSummary, WorkflowView,
 };
 pub use jurat_store::{
-    Position as TaskPosition, TaskCandidate, TaskEvent, TaskRecord, TaskSummary,
+    Position as TaskPosition, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
 };
 
+use self::{
+    background::Background,
+    judge::Bench,
+    keys::{InUse, KeyCache},
+    logins::Doors,
+    pool::PoolCache,
+    pressure::Pressure,
+    task::{Followers, UnderWay as DrivenTasks},
+    under_way::UnderWay,
+};
 pub use self::{
     begun::Begun,
     clock::{Clock, SystemClock},
@@ -84,6 +95,7 @@ pub use self::{
     rounds::RoundQuery,
     signature::NodeKey,
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
+    task::Panel as TaskPanel,
     task_reads::{TaskDecision, TaskQuery},
     templates::{
         FileView, ForkOrder, Found as FoundTemplates, PublishOrder, SafetyCheck, ScreenRun,
@@ -95,15 +107,6 @@ pub use self::{
         VersionList,
     },
     workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
-};
-use self::{
-    judge::Bench,
-    keys::{InUse, KeyCache},
-    logins::Doors,
-    pool::PoolCache,
-    pressure::Pressure,
-    tasks::Tasks,
-    under_way::UnderWay,
 };
 
 /// Finds the value of a named secret, such as an environment variable.
@@ -148,6 +151,10 @@ pub struct Limits {
     pub anonymous_grant_micros: i64,
     /// What all callers without a key may spend in a day together, in micro-credits.
     pub anonymous_day_micros: i64,
+    /// Tasks that this node drives at a time; more wait for their turn.
+    pub tasks: usize,
+    /// Tasks of an account that are not over; more are refused.
+    pub open_tasks: u32,
 }
 
 impl Default for Limits {
@@ -161,6 +168,8 @@ impl Default for Limits {
             lag: Some(Duration::from_millis(2)),
             anonymous_grant_micros: 100_000,
             anonymous_day_micros: 1_000_000,
+            tasks: 256,
+            open_tasks: 10_000,
         }
     }
 }
@@ -191,7 +200,10 @@ struct Inner {
     points: Points,
     doors: Doors,
     in_use: InUse,
-    tasks: Tasks,
+    background: Background,
+    /// The tasks that are driven on this node.
+    driven: DrivenTasks,
+    followers: Followers,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -207,6 +219,7 @@ impl fmt::Debug for Engine {
 impl Engine {
     pub fn new(parts: Parts) -> Self {
         let node = NodeId::new(parts.clock.now(), parts.clock.bits());
+        let stopping = CancellationToken::new();
         let metrics = Metrics::new(&parts.store.load(), parts.clock.now());
         let pressure = Pressure::new(metrics.writes());
         let inner = Inner {
@@ -230,8 +243,10 @@ impl Engine {
             accounts: parts.accounts,
             points: parts.points,
             doors: Doors::new(),
-            tasks: Tasks::default(),
-            stopping: CancellationToken::new(),
+            background: Background::default(),
+            driven: DrivenTasks::until(stopping.clone()),
+            followers: Followers::default(),
+            stopping,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -250,7 +265,9 @@ impl Engine {
 
     /// Waits for what is under way, then closes the store.
     pub async fn shutdown(&self) {
-        self.inner.tasks.shutdown().await;
+        // Tasks are given up, so that others take them over at once.
+        self.stop_rounds();
+        self.inner.background.shutdown().await;
         if let Err(error) = self.key_uses_write().await {
             tracing::warn!(error = %error, "could not note when keys were last used");
         }

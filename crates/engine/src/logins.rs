@@ -128,7 +128,7 @@ impl Engine {
     /// Sends a mail while the request goes on: how long that takes would tell of the account.
     fn mail(&self, mail: Mail) {
         let mailer = Arc::clone(&self.inner.accounts.mailer);
-        let _sending = self.inner.tasks.spawn(async move {
+        let _sending = self.inner.background.spawn(async move {
             if let Err(error) = mailer.send(&mail).await {
                 tracing::error!(error = %error, "a mail was not sent");
             }

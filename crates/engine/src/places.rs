@@ -32,7 +32,7 @@ use crate::{
 pub(crate) const JUDGE_PREFIX: &str = "judge:";
 
 /// What a node decides by itself is computed, not judged.
-const NODE_RELIABILITY: f64 = 0.99;
+pub(crate) const NODE_RELIABILITY: f64 = 0.99;
 
 /// Where a chosen session is, and how it wants to be asked.
 #[derive(Debug)]
@@ -199,7 +199,7 @@ impl Engine {
         self.judges().panel.iter().chain([own]).collect::<BTreeSet<_>>().len()
     }
 
-    fn is_judge_known(&self, model: &ModelRef) -> bool {
+    pub(crate) fn is_judge_known(&self, model: &ModelRef) -> bool {
         model.provider == BUILTIN || self.judges().providers.contains_key(&model.provider)
     }
 

@@ -11,7 +11,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use http::Uri;
 use jurat_core::{
-    executor::{Breaker, BreakerState, Probe},
+    executor::{Breaker, BreakerState, Capabilities, Probe},
     select::Lane,
     session::{Pool, Session},
     time::Timestamp,
@@ -150,6 +150,13 @@ impl Engine {
 #[derive(Debug)]
 pub(crate) struct Standings(Arc<BTreeMap<String, Arc<Standing>>>, Timestamp);
 
+impl Standings {
+    /// What an executor declares, or why it cannot be asked now.
+    pub(crate) fn of(&self, executor: &str) -> Result<&Capabilities, String> {
+        judge_standing(self.0.get(executor).map(|standing| &**standing), executor, self.1)
+    }
+}
+
 /// All sessions with how they stand, and these besides.
 pub(crate) fn lanes<'a>(
     view: &'a PoolView,
@@ -173,7 +180,7 @@ fn judge_standing<'a>(
     standing: Option<&'a Standing>,
     executor: &str,
     now: Timestamp,
-) -> Result<&'a jurat_core::executor::Capabilities, String> {
+) -> Result<&'a Capabilities, String> {
     let unchecked = || format!("executor `{executor}` has not been checked yet");
     let standing = standing.ok_or_else(unchecked)?;
     if let BreakerState::Open(until) = standing.breaker.state(now) {

@@ -202,7 +202,9 @@ impl Engine {
     pub(crate) fn watch_pressure(&self) {
         let Some(target) = self.inner.limits.lag else { return };
         let engine = self.clone();
-        self.inner.tasks.until_shutdown(async move { engine.inner.pressure.watch(target).await });
+        self.inner
+            .background
+            .until_shutdown(async move { engine.inner.pressure.watch(target).await });
     }
 }
 

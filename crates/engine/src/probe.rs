@@ -1,6 +1,6 @@
 //! Asks executors how they are and what they can do, and keeps the answer current.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderValue, header};
@@ -70,6 +70,20 @@ impl Engine {
         names.sort_unstable();
         names.dedup();
         self.probe_all(view, names).await;
+    }
+
+    /// Probes those of a name that were not probed lately.
+    pub(crate) async fn probe_named(&self, view: &PoolView, names: &BTreeSet<&str>) {
+        let now = self.inner.clock.now();
+        let is_stale = |name: &&&str| {
+            let standing = self.inner.pool.standing(name);
+            let fresh_ms = self.inner.limits.probe_fresh_ms;
+            standing.probe.as_ref().is_none_or(|probe| fresh_ms < now.millis_since(probe.at))
+        };
+        let stale: Vec<&str> = names.iter().filter(is_stale).copied().collect();
+        if !stale.is_empty() {
+            self.probe_all(view, stale).await;
+        }
     }
 
     /// Probes every executor; called again and again in the background.

@@ -39,12 +39,12 @@ impl Engine {
         self.expire_orphans(orphans).await?;
         self.watch_pressure();
         let engine = self.clone();
-        self.inner.tasks.every(PROBE_EVERY, move || {
+        self.inner.background.every(PROBE_EVERY, move || {
             let engine = engine.clone();
             async move { engine.probe_every().await }
         });
         let engine = self.clone();
-        self.inner.tasks.every(SWEEP_EVERY, move || {
+        self.inner.background.every(SWEEP_EVERY, move || {
             let engine = engine.clone();
             async move {
                 if let Err(error) = engine.expire_orphans(Orphans::LeaseOver).await {
@@ -53,7 +53,7 @@ impl Engine {
             }
         });
         let engine = self.clone();
-        self.inner.tasks.every(KEY_USES_EVERY, move || {
+        self.inner.background.every(KEY_USES_EVERY, move || {
             let engine = engine.clone();
             async move {
                 if let Err(error) = engine.key_uses_write().await {
@@ -63,13 +63,14 @@ impl Engine {
         });
         self.prune_again_and_again();
         self.watch_for_changes();
+        self.drive_tasks();
         Ok(())
     }
 
     /// Removes what is kept for a while only.
     fn prune_again_and_again(&self) {
         let engine = self.clone();
-        self.inner.tasks.every(PRUNE_EVERY, move || {
+        self.inner.background.every(PRUNE_EVERY, move || {
             let engine = engine.clone();
             async move {
                 if let Err(error) = engine.prune_evidence().await {
@@ -90,7 +91,7 @@ impl Engine {
     /// waiting for the end of the request.
     fn watch_for_changes(&self) {
         let engine = self.clone();
-        self.inner.tasks.every(REFRESH_EVERY, move || {
+        self.inner.background.every(REFRESH_EVERY, move || {
             let engine = engine.clone();
             async move {
                 if let Err(error) = engine.pool_refresh().await {
@@ -99,7 +100,7 @@ impl Engine {
             }
         });
         let engine = self.clone();
-        self.inner.tasks.every(CALLED_OFF_EVERY, move || {
+        self.inner.background.every(CALLED_OFF_EVERY, move || {
             let engine = engine.clone();
             async move {
                 if let Err(error) = engine.stop_called_off().await {

@@ -93,7 +93,7 @@ impl Engine {
             walked.inspect_err(|error| engine.inner.metrics.rounds.failed(kind, error.code()))
         };
         // The log lines of the round name the request that it belongs to.
-        let walk = self.inner.tasks.spawn(walk.instrument(trace::round(kind)));
+        let walk = self.inner.background.spawn(walk.instrument(trace::round(kind)));
         if let Ok(open) = opening.await {
             return Ok(Begun::now(self, open, walk));
         }

@@ -8,5 +8,6 @@ mod keys;
 mod overload;
 mod postgres;
 mod schema_bombs;
+mod simulation;
 mod steps;
 mod unreliable_store;

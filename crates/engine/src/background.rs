@@ -7,12 +7,12 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tasks {
+pub(crate) struct Background {
     tracker: TaskTracker,
     stopping: CancellationToken,
 }
 
-impl Tasks {
+impl Background {
     /// Runs work that shutdown waits for.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,

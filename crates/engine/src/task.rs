@@ -1,0 +1,50 @@
+//! Tasks: jobs under a contract, driven to their end by whichever node looks at them.
+//!
+//! The lifecycle is decided by `jurat_core::task`. Here it meets the world: the `Desk` is where a task
+//! is kept, the `Hands` are those who work for it, `drive` brings it forward, and `schedule` says when.
+
+mod answer;
+mod asks;
+mod call;
+mod cancel;
+mod choose;
+mod desk;
+mod draft;
+mod drive;
+mod followers;
+mod hands;
+mod keep;
+mod knowledge;
+mod operations;
+mod panel;
+mod schedule;
+mod submit;
+mod walk;
+
+use std::sync::Arc;
+
+use jurat_core::task::Task;
+use serde_json::Value;
+
+pub use jurat_store::TaskKey;
+
+pub(crate) use self::followers::Followers;
+pub use self::{
+    cancel::cancel,
+    choose::Worker,
+    desk::{Append, Appended, Candidacy, Desk, DeskError, Due, Remembered, Sealed},
+    drive::{Driver, Left, Signals},
+    hands::{Failure, Hands, Made, ProposeOrder, Verdict, VerifyOrder},
+    panel::Panel,
+    schedule::{Schedule, UnderWay},
+};
+
+/// A task as the desk keeps it.
+#[derive(Debug, Clone)]
+pub struct Filed {
+    pub task: Task,
+    /// How many events made it.
+    pub seq: u64,
+    pub contract: Arc<Value>,
+    pub panel: Panel,
+}

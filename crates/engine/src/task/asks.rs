@@ -1,0 +1,221 @@
+//! The hands of a node: each call of a task is a step, which is a round with one seat.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    consensus::reliability_prior,
+    executor::Independence,
+    policy::{CROSSCHECK, Status},
+    session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session},
+    task::Ballot,
+};
+use jurat_store::{Behalf, TaskCandidate};
+use serde_json::Value;
+
+use super::{
+    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, knowledge,
+};
+use crate::{
+    Engine, EngineError, StepBy, StepDone, StepOrder, StepOutcome, StepWork,
+    places::{JUDGE_PREFIX, NODE_RELIABILITY},
+    pool::{PoolView, Standings},
+};
+
+/// How many other candidates a verifier that compares is shown.
+const MOST_OTHERS: u32 = 16;
+/// How many decisions on the same an executor is told of.
+const EXACT_HITS: u32 = 3;
+
+/// The executors and judges of a node, and the node itself.
+#[derive(Debug, Clone)]
+pub(crate) struct StepHands {
+    pub(crate) engine: Engine,
+}
+
+impl Hands for StepHands {
+    async fn workers(&self, filed: &Filed) -> Result<Vec<Worker>, DeskError> {
+        let panel = &filed.panel;
+        let names: BTreeSet<&str> =
+            panel.executors.iter().chain(&panel.verifiers).map(String::as_str).collect();
+        let view = self.engine.pool_view().await.map_err(|error| DeskError(error.to_string()))?;
+        self.engine.probe_named(&view, &names).await;
+        let standings = self.engine.standings();
+        let mut workers: Vec<Worker> =
+            names.into_iter().map(|name| self.worker(filed, name, (&view, &standings))).collect();
+        workers.extend(panel.has_node.then(node));
+        Ok(workers)
+    }
+
+    async fn propose(&self, order: ProposeOrder) -> Result<Made, Failure> {
+        let ProposeOrder { key, filed, executor, execution_id, within } = order;
+        let behalf = Behalf::Account(key.account.clone());
+        let counts = (EXACT_HITS, knowledge::LOOKED_THROUGH);
+        let asked = knowledge::asked(&key.account, &filed.contract, counts);
+        let hits = self.engine.inner.store.tasks().knowledge_hits(&behalf, &asked).await;
+        // Without what is remembered an executor can work as well.
+        let hits = hits.unwrap_or_default();
+        let refused: Vec<String> = filed.task.blacklist.iter().cloned().collect();
+        let step = StepOrder {
+            task_id: key.id.clone(),
+            execution_id,
+            attempt: 1 + filed.task.retries,
+            contract: filed.contract.clone(),
+            by: StepBy::Executor { name: executor, profile: filed.panel.profile.clone() },
+            timeout_ms: millis(within),
+            work: StepWork::Propose {
+                seed_bundle: knowledge::bundle(&hits, &filed.contract, &refused),
+            },
+        };
+        let done = self.step(&key.account, step).await?;
+        match done.outcome {
+            StepOutcome::Candidate(candidate) => Ok(Made { candidate, round_id: done.round_id }),
+            StepOutcome::Verdict(_) => Err(failure("internal", "a proposal came as a verdict")),
+            StepOutcome::Failed { code, detail } => Err(failure(code, &detail)),
+        }
+    }
+
+    async fn verify(&self, order: VerifyOrder) -> Result<Verdict, Failure> {
+        let (made, others) = self.made(&order).await?;
+        let VerifyOrder { key, filed, verifier, execution_id, candidate, within } = order;
+        let by = if verifier == BUILTIN_LANE {
+            StepBy::Node
+        } else {
+            StepBy::Executor { name: verifier, profile: filed.panel.profile.clone() }
+        };
+        let evidence: Vec<String> =
+            candidate.evidence.refs.iter().map(|it| it.digest.clone()).collect();
+        let is_fetched = filed.task.terms.da_quorum > 0;
+        let step = StepOrder {
+            task_id: key.id.clone(),
+            execution_id,
+            attempt: 1,
+            contract: filed.contract.clone(),
+            by,
+            timeout_ms: millis(within),
+            work: StepWork::Verify {
+                candidate: Box::new(candidate),
+                proposed_at: made.created_at,
+                producer: made.executor,
+                others,
+                fetch_evidence: is_fetched,
+            },
+        };
+        let done = self.step(&key.account, step).await?;
+        let verdict = match done.outcome {
+            StepOutcome::Verdict(verdict) => verdict,
+            StepOutcome::Candidate(_) => {
+                return Err(failure("internal", "a verdict came as a proposal"));
+            }
+            StepOutcome::Failed { code, detail } => return Err(failure(code, &detail)),
+        };
+        // Whoever could not reach all of it has found none of it.
+        let is_found = is_fetched
+            && verdict.status != Status::Inconclusive
+            && !verdict.reason_codes.iter().any(|code| (200..=203).contains(code));
+        let ballot = Ballot {
+            status: verdict.status,
+            score: verdict.score,
+            reason_codes: verdict.reason_codes,
+            verdict_digest: verdict.result_hash,
+        };
+        let available = if is_found { evidence } else { Vec::new() };
+        Ok(Verdict { ballot, available, round_id: done.round_id })
+    }
+}
+
+impl StepHands {
+    async fn step(
+        &self,
+        account: &jurat_core::id::AccountId,
+        order: StepOrder,
+    ) -> Result<StepDone, Failure> {
+        let said = |error: EngineError| failure(error.code().as_str(), &error.to_string());
+        let caller = self.engine.caller_for(account).await.map_err(said)?;
+        self.engine.inner.points.pass("task_ask_before");
+        let done = self.engine.step_run(&caller, order).await.map_err(said);
+        self.engine.inner.points.pass("task_ask_after");
+        done
+    }
+
+    /// Who made a candidate and when, and what else was proposed where the policy compares.
+    async fn made(
+        &self,
+        order: &VerifyOrder,
+    ) -> Result<(TaskCandidate, Vec<(String, Value)>), Failure> {
+        let tasks = self.engine.inner.store.tasks();
+        let behalf = Behalf::Account(order.key.account.clone());
+        let id = &order.candidate.candidate_id;
+        let lost = |_| failure("store_unavailable", "the candidate could not be read");
+        let made = tasks.task_candidate(&behalf, &order.key, id).await.map_err(lost)?;
+        let made = made.ok_or_else(|| failure("internal", "the candidate is not there"))?;
+        let policy = &order.filed.contract["acceptance"]["verifier_policy"]["policy_id"];
+        if policy != CROSSCHECK {
+            return Ok((made, Vec::new()));
+        }
+        let all = tasks.task_candidates(&behalf, &order.key, &MOST_OTHERS).await.map_err(lost)?;
+        let others = all.into_iter().filter(|it| it.id != *id && it.digest != made.digest);
+        let others = others.map(|it| (it.id, it.output)).collect();
+        Ok((made, others))
+    }
+
+    fn worker(
+        &self,
+        filed: &Filed,
+        name: &str,
+        (view, standings): (&PoolView, &Standings),
+    ) -> Worker {
+        let panel = &filed.panel;
+        let is_in = |names: &[String]| names.iter().any(|it| it == name);
+        let mut worker = Worker {
+            name: name.to_owned(),
+            independence: name.to_owned(),
+            proposes: false,
+            verifies: is_in(&panel.verifiers),
+            is_ready: false,
+            is_node: false,
+            reliability: reliability_prior(None),
+        };
+        if let Some(model) = name.strip_prefix(JUDGE_PREFIX).and_then(|it| it.parse().ok()) {
+            worker.is_ready = self.engine.is_judge_known(&model);
+            return worker;
+        }
+        let is_lane = |it: &&Session| it.executor == name && it.profile == panel.profile;
+        let session = view.pool.sessions.values().find(is_lane).cloned();
+        let session = session.unwrap_or_else(|| Session::plain(name, &panel.profile));
+        worker.reliability = session.reliability();
+        let Some(address) = view.addresses.get(name) else { return worker };
+        let Ok(declared) = standings.of(name) else { return worker };
+        let task_type = filed.contract["task_type"].as_str().unwrap_or_default();
+        let independence = Independence {
+            provider_family: declared.provider_family.clone(),
+            model_id: declared.model_id.clone(),
+            host: address.host.clone(),
+            executor: name.to_owned(),
+        };
+        worker.independence = independence.to_string();
+        worker.is_ready = declared.has_profile(&panel.profile);
+        worker.proposes =
+            is_in(&panel.executors) && declared.takes_task_type(session.task_type(task_type));
+        worker
+    }
+}
+
+fn node() -> Worker {
+    Worker {
+        name: BUILTIN_LANE.to_owned(),
+        independence: format!("{NODE_FAMILY}/{NODE_MODEL}"),
+        proposes: false,
+        verifies: true,
+        is_ready: true,
+        is_node: true,
+        reliability: NODE_RELIABILITY,
+    }
+}
+
+fn failure(code: &str, detail: &str) -> Failure {
+    Failure { code: code.to_owned(), detail: detail.to_owned() }
+}
+
+fn millis(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1)
+}

@@ -1,0 +1,57 @@
+//! One call of a worker, for a claim that is on record.
+
+use std::time::Duration;
+
+use jurat_core::{
+    candidate::Candidate,
+    task::{Claim, Role},
+};
+
+use super::{
+    Desk, Driver, Failure, Filed, Hands, ProposeOrder, TaskKey, VerifyOrder, answer::Came,
+};
+
+/// How often, and how far apart, a candidate is looked for before a verifier is asked.
+const CANDIDATE_TRIES: u32 = 5;
+const CANDIDATE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Asks whom a claim names for what it is about.
+pub(super) async fn ask<D: Desk, H: Hands>(
+    driver: &Driver<'_, D, H>,
+    key: &TaskKey,
+    filed: Filed,
+    (claim, within): (&Claim, Duration),
+) -> Came {
+    let (key, execution_id) = (key.clone(), claim.execution_id.clone());
+    if claim.role == Role::Propose {
+        let executor = claim.holder.clone();
+        let order = ProposeOrder { key, filed, executor, execution_id, within };
+        return match driver.hands.propose(order).await {
+            Ok(made) => Came::Candidate(Box::new(made)),
+            Err(failure) => Came::Nothing(failure),
+        };
+    }
+    let id = claim.candidate.clone().unwrap_or_default();
+    let Some(candidate) = find_candidate(driver.desk, &key, &id).await else {
+        let detail = "the candidate could not be read".to_owned();
+        return Came::Nothing(Failure { code: "candidate_unreadable".to_owned(), detail });
+    };
+    let verifier = claim.holder.clone();
+    let order = VerifyOrder { key, filed, verifier, execution_id, candidate, within };
+    match driver.hands.verify(order).await {
+        Ok(verdict) => Came::Verdict(Box::new(verdict)),
+        Err(failure) => Came::Nothing(failure),
+    }
+}
+
+/// A desk that does not answer is asked again, since the claim is paid for.
+async fn find_candidate(desk: &impl Desk, key: &TaskKey, id: &str) -> Option<Candidate> {
+    let mut pause = tokio::time::interval(CANDIDATE_PAUSE);
+    for _ in 0..CANDIDATE_TRIES {
+        pause.tick().await;
+        if let Ok(found) = desk.candidate(key, id).await {
+            return found;
+        }
+    }
+    None
+}

@@ -1,0 +1,125 @@
+//! Where tasks are kept: the store, or the one of the simulation.
+
+use std::future::Future;
+
+use jurat_core::{
+    candidate::Candidate,
+    id::RoundId,
+    task::{Ballot, Event, Task, Weigher},
+    time::Timestamp,
+};
+
+use super::{Filed, TaskKey};
+
+/// Where tasks are kept. Each method is one transaction.
+pub trait Desk: Send + Sync {
+    fn load(&self, key: &TaskKey) -> impl Future<Output = Result<Option<Filed>, DeskError>> + Send;
+
+    /// Writes events and what came with them, if the task has as many as the writer knew of.
+    ///
+    /// After an error nobody knows whether it was written.
+    fn append(&self, append: Append) -> impl Future<Output = Result<Appended, DeskError>> + Send;
+
+    /// A candidate of a task in full.
+    fn candidate(
+        &self,
+        key: &TaskKey,
+        id: &str,
+    ) -> impl Future<Output = Result<Option<Candidate>, DeskError>> + Send;
+
+    /// The sealed ballots on a candidate in one turn of its verification.
+    fn ballots(
+        &self,
+        key: &TaskKey,
+        candidate: &str,
+        turn: u32,
+    ) -> impl Future<Output = Result<Vec<Sealed>, DeskError>> + Send;
+
+    /// What was decided before for the same inputs, schema and policy, the newest first.
+    fn remembered(
+        &self,
+        key: &TaskKey,
+        filed: &Filed,
+    ) -> impl Future<Output = Result<Vec<Remembered>, DeskError>> + Send;
+
+    /// Takes at most so many tasks that are due, and moves them to `until`, so that nobody else looks
+    /// at them before.
+    fn take_due(
+        &self,
+        now: Timestamp,
+        until: Timestamp,
+        limit: usize,
+    ) -> impl Future<Output = Result<Due, DeskError>> + Send;
+}
+
+/// The desk did not answer, or not as it should.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DeskError(pub String);
+
+/// What is to be written in one transaction.
+#[derive(Debug, Clone)]
+pub struct Append {
+    pub key: TaskKey,
+    /// How many events the writer knew of.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub events: Vec<Event>,
+    /// The task that they make.
+    pub task: Task,
+    /// When somebody must look at it, should the writer be gone; never, when it is over.
+    pub due_at: Option<Timestamp>,
+    pub candidate: Option<Candidacy>,
+    pub ballot: Option<Sealed>,
+    /// How often each voter is right, as far as that is known.
+    pub known: Weigher,
+}
+
+/// A candidate that comes with its event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidacy {
+    /// The executor, or where the candidate is remembered from.
+    pub proposer: String,
+    pub candidate: Candidate,
+    /// Of the output.
+    pub digest: String,
+    /// The round in which it was made.
+    pub round_id: Option<RoundId>,
+}
+
+/// A decision that can be tried again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Remembered {
+    /// `knowledge:<task>#<epoch>`.
+    pub source: String,
+    pub candidate: Candidate,
+    /// Who proposed it then.
+    pub proposers: Vec<String>,
+}
+
+/// A ballot that nobody may see before votes are revealed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sealed {
+    pub candidate: String,
+    pub turn: u32,
+    pub voter: String,
+    pub ballot: Ballot,
+    pub salt: String,
+    /// The round in which it was cast.
+    pub round_id: Option<RoundId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    Written,
+    /// Others wrote meanwhile, and nothing was written.
+    Stale,
+}
+
+/// Tasks that are due.
+#[derive(Debug, Clone, Default)]
+pub struct Due {
+    pub taken: Vec<TaskKey>,
+    /// When the next one is due of those that were not taken.
+    pub next: Option<Timestamp>,
+}

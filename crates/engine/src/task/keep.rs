@@ -1,0 +1,198 @@
+//! The desk of a node: tasks as the store keeps them.
+
+use std::sync::Arc;
+
+use jurat_core::{candidate::Candidate, task::Event, time::Timestamp};
+use jurat_store::{
+    AppendRefused, AppendedWith, Behalf, StoreError, TaskAppend, TaskBallot, TaskCandidate,
+    TaskRecord, TaskTake, Written,
+};
+
+use super::{
+    Append, Appended, Candidacy, Desk, DeskError, Due, Filed, Panel, Remembered, Sealed, TaskKey,
+    knowledge,
+};
+use crate::Engine;
+
+/// The store as a desk.
+#[derive(Debug, Clone)]
+pub(crate) struct StoreDesk {
+    pub(crate) engine: Engine,
+}
+
+impl Desk for StoreDesk {
+    async fn load(&self, key: &TaskKey) -> Result<Option<Filed>, DeskError> {
+        let tasks = self.engine.inner.store.tasks();
+        let found = tasks.task_get(&behalf(key), key).await.map_err(|error| trouble(&error))?;
+        Ok(found.map(Filed::from))
+    }
+
+    async fn append(&self, append: Append) -> Result<Appended, DeskError> {
+        let inner = &self.engine.inner;
+        let key = append.key.clone();
+        let append = self.fill(append).await?;
+        inner.points.pass("task_append_before");
+        let writing = async { inner.store.tasks().task_append(&behalf(&key), &append, None).await };
+        let written = inner.metrics.write("task_append", writing).await;
+        inner.points.pass("task_append_after");
+        match written.map_err(|error| trouble(&error))? {
+            Written::Done(()) => {
+                inner.followers.tell(&key);
+                Ok(Appended::Written)
+            }
+            Written::Refused(AppendRefused::Stale { .. }) => Ok(Appended::Stale),
+            Written::Refused(AppendRefused::Unknown) => {
+                Err(DeskError("there is no such task".to_owned()))
+            }
+            Written::Repeated => Err(DeskError("a write without a key was repeated".to_owned())),
+        }
+    }
+
+    async fn candidate(&self, key: &TaskKey, id: &str) -> Result<Option<Candidate>, DeskError> {
+        let found = self.engine.inner.store.tasks().task_candidate(&behalf(key), key, id).await;
+        Ok(found.map_err(|error| trouble(&error))?.map(plain))
+    }
+
+    async fn ballots(
+        &self,
+        key: &TaskKey,
+        candidate: &str,
+        turn: u32,
+    ) -> Result<Vec<Sealed>, DeskError> {
+        let tasks = self.engine.inner.store.tasks();
+        let found = tasks.task_ballots(&behalf(key), key, candidate, &turn).await;
+        let found = found.map_err(|error| trouble(&error))?;
+        let sealed = |it: TaskBallot| Sealed {
+            candidate: it.candidate,
+            turn: it.turn,
+            voter: it.voter,
+            ballot: it.ballot,
+            salt: it.salt,
+            round_id: it.round,
+        };
+        Ok(found.into_iter().map(sealed).collect())
+    }
+
+    async fn remembered(&self, key: &TaskKey, filed: &Filed) -> Result<Vec<Remembered>, DeskError> {
+        let asked = knowledge::asked(&key.account, &filed.contract, (REUSED, 0));
+        let tasks = self.engine.inner.store.tasks();
+        let hits = tasks.knowledge_hits(&behalf(key), &asked).await;
+        let mut found = Vec::new();
+        for learned in hits.map_err(|error| trouble(&error))?.exact {
+            let before = TaskKey { account: key.account.clone(), id: learned.task_id.clone() };
+            let id = &learned.knowledge.candidate;
+            let made = tasks.task_candidate(&behalf(key), &before, id).await;
+            let Some(made) = made.map_err(|error| trouble(&error))? else { continue };
+            found.push(knowledge::remembered(&learned, made));
+        }
+        Ok(found)
+    }
+
+    async fn take_due(
+        &self,
+        now: Timestamp,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Due, DeskError> {
+        let tasks = self.engine.inner.store.tasks();
+        let take = TaskTake { now, until, limit: u32::try_from(limit).unwrap_or(u32::MAX) };
+        let taken = tasks.task_take_due(&Behalf::Platform, &take, None).await;
+        let taken = match taken.map_err(|error| trouble(&error))? {
+            Written::Done(taken) => taken,
+            Written::Refused(never) => match never {},
+            Written::Repeated => Vec::new(),
+        };
+        let is_all = taken.len() < limit;
+        let next = if is_all { tasks.task_next_due(&Behalf::Platform).await } else { Ok(None) };
+        Ok(Due { taken, next: next.map_err(|error| trouble(&error))? })
+    }
+}
+
+/// How many decisions of before are tried at the most.
+const REUSED: u32 = 4;
+
+impl StoreDesk {
+    /// The write as the store wants it, with what is to be remembered of a decision.
+    async fn fill(&self, append: Append) -> Result<TaskAppend, DeskError> {
+        let mut knowledge = None;
+        for (place, event) in append.events.iter().enumerate() {
+            if let Event::Finalized { epoch, candidate, .. } = event {
+                let made = self.made(&append, candidate).await?;
+                let filed = self.load(&append.key).await?;
+                let seq = append.seq + u64::try_from(place).unwrap_or(u64::MAX) + 1;
+                knowledge = made.zip(filed).map(|(made, filed)| {
+                    knowledge::learned(&append, (*epoch, seq), &made, &filed.contract)
+                });
+            }
+        }
+        let at = append.at;
+        let candidate = append.candidate.map(|it| stored(it, at));
+        let ballot = append.ballot.map(|it| TaskBallot {
+            candidate: it.candidate,
+            turn: it.turn,
+            voter: it.voter,
+            ballot: it.ballot,
+            salt: it.salt,
+            round: it.round_id,
+            created_at: at,
+        });
+        Ok(TaskAppend {
+            task: append.key,
+            expected_seq: append.seq,
+            events: append.events,
+            state: append.task,
+            due_at: append.due_at,
+            at,
+            with: AppendedWith { candidate, ballot, knowledge, agent_events: Vec::new() },
+        })
+    }
+
+    async fn made(&self, append: &Append, id: &str) -> Result<Option<Candidate>, DeskError> {
+        let own = append.candidate.as_ref().filter(|it| it.candidate.candidate_id == id);
+        match own {
+            Some(own) => Ok(Some(own.candidate.clone())),
+            None => self.candidate(&append.key, id).await,
+        }
+    }
+}
+
+impl From<TaskRecord> for Filed {
+    fn from(record: TaskRecord) -> Self {
+        Self {
+            task: record.state,
+            seq: record.seq,
+            contract: Arc::new(record.contract),
+            panel: Panel::read(&record.panel),
+        }
+    }
+}
+
+fn stored(it: Candidacy, created_at: Timestamp) -> TaskCandidate {
+    TaskCandidate {
+        id: it.candidate.candidate_id,
+        execution_id: it.candidate.execution_id,
+        executor: it.proposer,
+        round: it.round_id,
+        output: it.candidate.output,
+        evidence: it.candidate.evidence,
+        digest: it.digest,
+        created_at,
+    }
+}
+
+fn plain(it: TaskCandidate) -> Candidate {
+    Candidate {
+        candidate_id: it.id,
+        execution_id: it.execution_id,
+        output: it.output,
+        evidence: it.evidence,
+    }
+}
+
+fn behalf(key: &TaskKey) -> Behalf {
+    Behalf::Account(key.account.clone())
+}
+
+fn trouble(error: &StoreError) -> DeskError {
+    DeskError(error.to_string())
+}

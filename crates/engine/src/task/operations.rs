@@ -1,0 +1,153 @@
+//! Taking tasks, waiting for them, and calling them off.
+
+use std::time::Duration;
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    canonical::digest_json,
+    task::{Event, Phase, Task},
+};
+use jurat_store::{SubmitRefused, TaskRecord, TaskSubmit, TaskSubmitted};
+use jurat_wire::api::tasks::TaskSubmission;
+use tokio::time::Instant;
+
+use super::{TaskKey, cancel, keep::StoreDesk};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
+
+/// How soon, and how seldom, a task that another node drives is looked at.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// Takes a task. The same contract under the same identifier is the same task.
+    pub async fn task_submit(
+        &self,
+        caller: &Caller,
+        order: TaskSubmission,
+        keyed: Option<Keyed<TaskSubmitted>>,
+    ) -> Result<Done<TaskSubmitted>, EngineError> {
+        require(caller, Scope::TasksWrite)?;
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
+        let id = order.contract.task_id.clone();
+        let contract = serde_json::to_value(&order.contract)
+            .map_err(|_| EngineError::Bug("a contract cannot be written"))?;
+        let digest = digest_json(&contract);
+        if let Some(known) = self.task_before(caller, &id, &digest).await?
+            && keyed.is_none()
+        {
+            return Ok(Done::Now(known));
+        }
+        let panel = self.task_check(&order).await?;
+        let now = self.inner.clock.now();
+        let terms = order.contract.terms();
+        let submit = TaskSubmit {
+            task: key(caller, &id),
+            task_type: order.contract.task_type,
+            contract,
+            contract_digest: digest,
+            panel: panel.write(),
+            state: Task::created(&id, terms.clone(), now),
+            events: vec![Event::Created { terms: Box::new(terms) }],
+            due_at: Some(now),
+            at: now,
+            most_open: self.inner.limits.open_tasks,
+        };
+        let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
+        let written = self
+            .write_once(caller, keyed.as_ref(), async |once| {
+                let writing = tasks.task_submit(&behalf, &submit, once);
+                self.inner.metrics.write("task_submit", writing).await
+            })
+            .await?;
+        let done = written.map_err(|refused| match refused {
+            SubmitRefused::Taken => taken(&id),
+            SubmitRefused::TooManyOpen => EngineError::Conflict(format!(
+                "{} tasks of the account are open, which is as many as may be; wait, or cancel some",
+                self.inner.limits.open_tasks
+            )),
+        })?;
+        self.inner.driven.wake.notify_one();
+        Ok(done)
+    }
+
+    /// The task that has the identifier already, if its contract is the same.
+    async fn task_before(
+        &self,
+        caller: &Caller,
+        id: &str,
+        digest: &str,
+    ) -> Result<Option<TaskSubmitted>, EngineError> {
+        let tasks = self.inner.store.tasks();
+        match tasks.task_get(&behalf(caller), &key(caller, id)).await? {
+            None => Ok(None),
+            Some(record) if record.contract_digest == digest => {
+                Ok(Some(TaskSubmitted { record, is_new: false }))
+            }
+            Some(_) => Err(taken(id)),
+        }
+    }
+
+    /// The task as it is when it has more events than these, is over, or the time is up.
+    pub async fn task_wait(
+        &self,
+        caller: &Caller,
+        id: &str,
+        after: u64,
+        within: Duration,
+    ) -> Result<TaskRecord, EngineError> {
+        require(caller, Scope::TasksRead)?;
+        let key = key(caller, id);
+        let following = self.inner.followers.follow(&key);
+        let until = Instant::now() + within;
+        let mut pause = FIRST_LOOK;
+        loop {
+            // Listened to before the task is read, so that nothing in between is missed.
+            let mut news = std::pin::pin!(following.news());
+            news.as_mut().enable();
+            let record = self.task_of(&key).await?;
+            let is_time_up = until <= Instant::now() || self.is_stopping();
+            if after < record.seq || record.state.is_over() || is_time_up {
+                return Ok(record);
+            }
+            let next = until.min(Instant::now() + pause);
+            pause = LOOK_EVERY.min(pause * 2);
+            let either = async {
+                tokio::select! {
+                    () = news => {}
+                    () = self.stopping() => {}
+                }
+            };
+            let _elapsed = tokio::time::timeout_at(next, either).await;
+        }
+    }
+
+    /// Calls a task off. One that is over otherwise stays as it is, and that is a conflict.
+    pub async fn task_cancel(
+        &self,
+        caller: &Caller,
+        id: &str,
+        reason: Option<&str>,
+    ) -> Result<TaskRecord, EngineError> {
+        require(caller, Scope::TasksWrite)?;
+        let key = key(caller, id);
+        let desk = StoreDesk { engine: self.clone() };
+        let reason = reason.unwrap_or("its caller called it off");
+        let ended = cancel(&desk, &*self.inner.clock, &key, reason).await;
+        let ended = ended.map_err(|_| EngineError::Late("the task could not be called off now"))?;
+        self.inner.driven.tell(&key);
+        if let Some(phase) = ended.map(|it| it.task.phase).filter(|it| *it != Phase::Cancelled) {
+            return Err(EngineError::Conflict(format!("the task `{id}` is over already: {phase}")));
+        }
+        self.task_of(&key).await
+    }
+}
+
+fn key(caller: &Caller, id: &str) -> TaskKey {
+    TaskKey { account: caller.account().clone(), id: id.to_owned() }
+}
+
+fn taken(id: &str) -> EngineError {
+    EngineError::Conflict(format!("there is a task `{id}` already, under another contract"))
+}

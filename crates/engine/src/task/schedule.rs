@@ -1,0 +1,223 @@
+//! When a task is driven: takes what is due, drives so many at a time, and sleeps until the next.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use jurat_core::time::Timestamp;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{Desk, DeskError, Driver, Due, Hands, Left, Signals, TaskKey};
+
+/// For how long a task that was taken is left to its taker, who writes before that.
+const TAKEN_MS: u64 = 2_000;
+/// How long to wait for a desk that does not answer.
+const TROUBLE_MS: u64 = 1_000;
+
+/// The tasks that are driven on this node.
+#[derive(Debug, Default)]
+pub struct UnderWay {
+    tasks: Mutex<BTreeMap<TaskKey, Arc<Signals>>>,
+    /// Something is due at once.
+    pub wake: Notify,
+    /// The node ends.
+    pub stop: CancellationToken,
+}
+
+impl UnderWay {
+    /// Ends when the token is cancelled.
+    pub fn until(stop: CancellationToken) -> Self {
+        Self { stop, ..Self::default() }
+    }
+
+    /// Tells the driver of a task, if it is on this node, that somebody else wrote to it.
+    pub fn tell(&self, key: &TaskKey) {
+        if let Some(signals) = self.lock().get(key) {
+            signals.changed.notify_one();
+        }
+    }
+
+    /// Enters a task; nothing when it is under way already.
+    fn enter(&self, key: &TaskKey) -> Option<Arc<Signals>> {
+        let mut tasks = self.lock();
+        if tasks.contains_key(key) {
+            return None;
+        }
+        let signals = Signals { changed: Notify::new(), stop: self.stop.clone() };
+        let signals = Arc::new(signals);
+        tasks.insert(key.clone(), Arc::clone(&signals));
+        Some(signals)
+    }
+
+    fn leave(&self, key: &TaskKey) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<TaskKey, Arc<Signals>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Drives what is due, so many tasks at a time.
+pub struct Schedule<'a, D, H> {
+    pub driver: &'a Driver<'a, D, H>,
+    pub under_way: &'a UnderWay,
+    pub at_once: usize,
+    /// How long it sleeps at the most: other nodes may have brought work.
+    pub longest_sleep: Duration,
+}
+
+impl<D, H> fmt::Debug for Schedule<'_, D, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule").field("at_once", &self.at_once).finish_non_exhaustive()
+    }
+}
+
+/// What the schedule waits for.
+enum Turn {
+    Stop,
+    Found(Result<Due, DeskError>),
+    Left(Left),
+    Woken,
+    Time,
+}
+
+type Looking<'a> = Option<BoxFuture<'a, Result<Due, DeskError>>>;
+type Walks<'a> = FuturesUnordered<BoxFuture<'a, Left>>;
+
+impl<D: Desk, H: Hands> Schedule<'_, D, H> {
+    /// Goes on until the node ends, and then until its drivers have given up what they hold.
+    pub async fn run(&self) {
+        let mut walks: Walks<'_> = FuturesUnordered::new();
+        let mut looking: Looking<'_> = None;
+        let mut look_at = self.driver.clock.now();
+        loop {
+            let now = self.driver.clock.now();
+            let free = self.at_once.saturating_sub(walks.len());
+            if looking.is_none() && free != 0 && look_at <= now {
+                let until = now.plus_millis(TAKEN_MS);
+                looking = Some(self.driver.desk.take_due(now, until, free).boxed());
+                look_at = now.plus_millis(millis(self.longest_sleep));
+            }
+            // With no place free there is nothing to look for before one is.
+            let sleep = if free == 0 { self.longest_sleep } else { span(now, look_at) };
+            match self.turn(&mut looking, &mut walks, sleep).await {
+                Turn::Stop => break,
+                Turn::Found(found) => {
+                    looking = None;
+                    look_at = look_at.min(self.found(found, free, &walks));
+                }
+                Turn::Left(Left::Waiting(until)) => look_at = look_at.min(until),
+                Turn::Left(Left::Over | Left::Missing | Left::Trouble | Left::Stopped)
+                | Turn::Time => {}
+                Turn::Woken => look_at = self.driver.clock.now(),
+            }
+        }
+        while walks.next().await.is_some() {}
+    }
+
+    async fn turn<'w>(
+        &self,
+        looking: &mut Looking<'w>,
+        walks: &mut Walks<'w>,
+        sleep: Duration,
+    ) -> Turn {
+        let is_looking = looking.is_some();
+        let look = async {
+            match looking {
+                Some(looking) => looking.await,
+                None => std::future::pending().await,
+            }
+        };
+        let turn = async {
+            tokio::select! {
+                biased;
+                () = self.under_way.stop.cancelled() => Turn::Stop,
+                found = look, if is_looking => Turn::Found(found),
+                Some(left) = walks.next(), if !walks.is_empty() => Turn::Left(left),
+                () = self.under_way.wake.notified() => Turn::Woken,
+            }
+        };
+        tokio::time::timeout(sleep, turn).await.unwrap_or(Turn::Time)
+    }
+
+    /// Drives what was found, and says when to look again.
+    fn found<'w>(
+        &'w self,
+        found: Result<Due, DeskError>,
+        free: usize,
+        walks: &Walks<'w>,
+    ) -> Timestamp {
+        let now = self.driver.clock.now();
+        let due = match found {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::warn!(error = %error, "could not look for tasks that are due");
+                return now.plus_millis(TROUBLE_MS);
+            }
+        };
+        let is_all = due.taken.len() < free;
+        for key in due.taken {
+            if let Some(signals) = self.under_way.enter(&key) {
+                walks.push(self.walk(key, signals).boxed());
+            }
+        }
+        let next = if is_all { due.next } else { Some(now) };
+        next.unwrap_or_else(|| now.plus_millis(millis(self.longest_sleep)))
+    }
+
+    async fn walk(&self, key: TaskKey, signals: Arc<Signals>) -> Left {
+        // It is left also when the walk panics or is dropped.
+        let _entered = Entered { under_way: self.under_way, key: &key };
+        self.driver.drive(&key, &signals).await
+    }
+}
+
+struct Entered<'a> {
+    under_way: &'a UnderWay,
+    key: &'a TaskKey,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.under_way.leave(self.key);
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// From now until then, in whole milliseconds and never too short.
+fn span(now: Timestamp, until: Timestamp) -> Duration {
+    Duration::from_millis(until.millis_since(now) + 1)
+}
+
+/// How long a node sleeps at the most: others may have brought work to the same store.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+impl crate::Engine {
+    /// Drives the tasks of the store until this node ends.
+    pub(crate) fn drive_tasks(&self) {
+        let engine = self.clone();
+        let _driving = self.inner.background.spawn(async move {
+            let desk = super::keep::StoreDesk { engine: engine.clone() };
+            let hands = super::asks::StepHands { engine: engine.clone() };
+            let node = engine.inner.node.to_string();
+            let driver =
+                Driver { desk: &desk, hands: &hands, clock: &*engine.inner.clock, node: &node };
+            let schedule = Schedule {
+                driver: &driver,
+                under_way: &engine.inner.driven,
+                at_once: engine.inner.limits.tasks,
+                longest_sleep: LONGEST_SLEEP,
+            };
+            schedule.run().await;
+        });
+    }
+}

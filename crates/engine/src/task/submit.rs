@@ -1,0 +1,181 @@
+//! What is checked before a task is taken: nothing that could never end well is begun.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    policy::{BindError, Policy},
+    session::Session,
+    verifier::InputError,
+};
+use jurat_guard::bounded::{RefusedPolicy, RefusedSchema};
+use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
+
+use super::Panel;
+use crate::{
+    Engine, EngineError,
+    places::JUDGE_PREFIX,
+    pool::{PoolView, Standings},
+};
+
+const USUAL_PROFILE: &str = "default";
+
+impl Engine {
+    /// Who works for a task that can be taken, or the field that is wrong.
+    pub(super) async fn task_check(&self, order: &TaskSubmission) -> Result<Panel, EngineError> {
+        let contract = &order.contract;
+        if let Some(wrong) = contract.terms().check(self.inner.clock.now()).into_iter().next() {
+            return Err(wrong_field(wrong.field, wrong.reason));
+        }
+        self.task_schema(contract).await?;
+        let view = self.pool_view().await?;
+        let panel = self.task_panel(order, &view).await?;
+        self.task_policy(contract, &panel).await?;
+        let policy_id = &contract.acceptance.verifier_policy.policy_id;
+        Ok(panel.for_quorum(contract.acceptance.quorum_threshold, policy_id)?)
+    }
+
+    async fn task_schema(&self, contract: &TaskContract) -> Result<(), EngineError> {
+        let compiled = self.inner.bounded.schema(&contract.output_schema).await;
+        compiled.map(drop).map_err(|error| match error {
+            RefusedSchema::Schema(error) => EngineError::Schema(error),
+            RefusedSchema::Busy => EngineError::ChecksBusy,
+            RefusedSchema::Crashed => EngineError::Bug("a schema could not be compiled"),
+        })
+    }
+
+    async fn task_policy(&self, contract: &TaskContract, panel: &Panel) -> Result<(), EngineError> {
+        let binding = contract.acceptance.verifier_policy.clone().into();
+        if !Policy::is_known(&contract.acceptance.verifier_policy.policy_id) {
+            return self.task_custom_policy(contract, panel);
+        }
+        let bound = self.inner.bounded.policy(&binding).await;
+        bound.map(drop).map_err(|error| match error {
+            RefusedPolicy::Policy(error) => EngineError::Input(policy_field(&error)),
+            RefusedPolicy::NotDone(_) => EngineError::ChecksBusy,
+        })
+    }
+
+    /// A policy that only executors know: one of those who verify must say that it does.
+    fn task_custom_policy(
+        &self,
+        contract: &TaskContract,
+        panel: &Panel,
+    ) -> Result<(), EngineError> {
+        let policy_id = &contract.acceptance.verifier_policy.policy_id;
+        let standings = self.standings();
+        let knows = |name: &String| {
+            standings.of(name).is_ok_and(|declared| declared.policies.contains(policy_id))
+        };
+        if panel.verifiers.iter().any(knows) {
+            return Ok(());
+        }
+        let problem = "is no policy that this server or a verifier of the panel knows".to_owned();
+        Err(wrong_field("acceptance.verifier_policy.policy_id", problem))
+    }
+
+    async fn task_panel(
+        &self,
+        order: &TaskSubmission,
+        view: &PoolView,
+    ) -> Result<Panel, EngineError> {
+        let profile = order.profile.clone().unwrap_or_else(|| USUAL_PROFILE.to_owned());
+        for (field, names) in [("executors", &order.executors), ("verifiers", &order.verifiers)] {
+            let is_unknown =
+                |name: &&String| !view.pool.executors.contains_key(*name) && !self.is_judge(name);
+            if let Some(name) = names.iter().find(is_unknown) {
+                return Err(wrong_field(field, format!("names `{name}`, which is not registered")));
+            }
+        }
+        let names: BTreeSet<&str> = if order.executors.is_empty() {
+            view.pool.executors.keys().map(String::as_str).collect()
+        } else {
+            order.executors.iter().chain(&order.verifiers).map(String::as_str).collect()
+        };
+        self.probe_named(view, &names).await;
+        let declaring = Declaring {
+            view,
+            standings: self.standings(),
+            task_type: &order.contract.task_type,
+            profile: &profile,
+        };
+        let asked = if order.executors.is_empty() {
+            view.pool.executors.keys().cloned().collect()
+        } else {
+            order.executors.clone()
+        };
+        let able: Vec<String> = asked.iter().filter(|it| declaring.both(it)).cloned().collect();
+        if able.is_empty() {
+            return Err(declaring.refusal(&asked));
+        }
+        // Those that are named stay, in case that they declare it later.
+        let executors = if order.executors.is_empty() { able } else { asked };
+        let verifiers =
+            if order.verifiers.is_empty() { executors.clone() } else { order.verifiers.clone() };
+        Ok(Panel { executors, verifiers, profile, has_node: false })
+    }
+
+    fn is_judge(&self, name: &str) -> bool {
+        let model = name.strip_prefix(JUDGE_PREFIX).and_then(|it| it.parse().ok());
+        model.is_some_and(|model| self.is_judge_known(&model))
+    }
+}
+
+/// Who declares what a task needs.
+struct Declaring<'a> {
+    view: &'a PoolView,
+    standings: Standings,
+    task_type: &'a str,
+    profile: &'a str,
+}
+
+impl Declaring<'_> {
+    fn task_type(&self, name: &str) -> bool {
+        let is_lane = |it: &&Session| it.executor == name && it.profile == self.profile;
+        let session = self.view.pool.sessions.values().find(is_lane);
+        let wanted = session.map_or(self.task_type, |it| it.task_type(self.task_type));
+        self.standings.of(name).is_ok_and(|declared| declared.takes_task_type(wanted))
+    }
+
+    fn profile(&self, name: &str) -> bool {
+        self.standings.of(name).is_ok_and(|declared| declared.has_profile(self.profile))
+    }
+
+    fn both(&self, name: &str) -> bool {
+        self.task_type(name) && self.profile(name)
+    }
+
+    /// Why none of them can work on it.
+    fn refusal(&self, names: &[String]) -> EngineError {
+        if names.is_empty() {
+            let problem = "has nobody to work on it: register an executor first".to_owned();
+            return wrong_field("executors", problem);
+        }
+        if names.iter().any(|name| self.task_type(name)) {
+            let problem = format!("is `{}`, which no executor of the panel declares", self.profile);
+            return wrong_field("profile", problem);
+        }
+        let why = names.iter().find_map(|name| self.standings.of(name).err());
+        let problem = match why {
+            Some(why) => format!("is declared by no executor of the panel: {why}"),
+            None => "is declared by no executor of the panel".to_owned(),
+        };
+        wrong_field("task_type", problem)
+    }
+}
+
+fn wrong_field(field: &str, problem: String) -> EngineError {
+    EngineError::Input(InputError { field: field.to_owned(), problem })
+}
+
+fn policy_field(error: &BindError) -> InputError {
+    let (field, problem) = match error {
+        BindError::Unknown { .. } => ("policy_id".to_owned(), "is not known".to_owned()),
+        BindError::Version { .. } => ("policy_version".to_owned(), "must be `1`".to_owned()),
+        BindError::Hash { expected, .. } => (
+            "policy_hash".to_owned(),
+            format!("is not that of the policy and its parameters, which is `{expected}`"),
+        ),
+        BindError::Params { field, problem } => (field.clone(), problem.clone()),
+    };
+    InputError { field: format!("acceptance.verifier_policy.{field}"), problem }
+}

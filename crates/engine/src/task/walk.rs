@@ -1,0 +1,414 @@
+//! One driver's way through a task: what it knows, what it holds, and what it waits for.
+
+use std::{collections::BTreeMap, mem, time::Duration};
+
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use jurat_core::{
+    canonical::digest_json,
+    task::{Claim, Command, Exhausted, Need, Release, Role, Weigher, needs},
+    time::Timestamp,
+};
+
+use super::{
+    Appended, Candidacy, Desk, DeskError, Driver, Failure, Filed, Hands, Left, Remembered, Sealed,
+    Signals, TaskKey, Worker,
+    answer::{Came, Finished, Late},
+    call, choose,
+    draft::{Draft, Start},
+};
+
+/// How long to wait for a desk that does not answer, at first and at the most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// What the desk says beyond the task itself, for one look at it.
+#[derive(Default)]
+struct Told {
+    /// Ballots that are to be revealed.
+    ballots: Vec<Sealed>,
+    /// Voters that said two things, as commands.
+    accusations: Vec<Command>,
+    remembered: Vec<Remembered>,
+}
+
+pub(super) struct Walk<'a, D, H> {
+    driver: &'a Driver<'a, D, H>,
+    key: &'a TaskKey,
+    filed: Filed,
+    /// Whether others may have written since.
+    is_stale: bool,
+    workers: Vec<Worker>,
+    calls: FuturesUnordered<BoxFuture<'a, Finished>>,
+    /// The claims of the calls, and when each is to be renewed.
+    held: BTreeMap<u64, Timestamp>,
+    /// Calls that ended and are not on record.
+    finished: Vec<Finished>,
+    /// Claims that may be on record: the desk did not say.
+    unsure: Vec<Start>,
+    /// Verdicts whose claims were lost, as long as their voters may say something else.
+    late: Vec<Late>,
+    pause: Duration,
+}
+
+impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
+    pub(super) fn new(driver: &'a Driver<'a, D, H>, key: &'a TaskKey, filed: Filed) -> Self {
+        Self {
+            driver,
+            key,
+            filed,
+            is_stale: false,
+            workers: Vec::new(),
+            calls: FuturesUnordered::new(),
+            held: BTreeMap::new(),
+            finished: Vec::new(),
+            unsure: Vec::new(),
+            late: Vec::new(),
+            pause: FIRST_PAUSE,
+        }
+    }
+
+    /// Whether nothing is lost when it ends here.
+    pub(super) fn is_idle(&self) -> bool {
+        self.calls.is_empty() && self.finished.is_empty() && self.late.is_empty()
+    }
+
+    /// Writes all that can be written now. Nothing: there is something to wait for.
+    pub(super) async fn go_on(&mut self) -> Result<Option<Left>, DeskError> {
+        loop {
+            if self.is_stale && !self.load().await? {
+                return Ok(Some(Left::Missing));
+            }
+            if self.filed.task.is_over() {
+                // Nobody needs the answers any more, but for those that contradict others.
+                self.calls.clear();
+                self.held.clear();
+            } else {
+                self.workers = self.driver.hands.workers(&self.filed).await?;
+            }
+            let told = self.ask_desk().await?;
+            let known = choose::known(&self.workers);
+            let draft = self.compose(&told, &known);
+            if !draft.is_empty() {
+                self.write(draft).await;
+                continue;
+            }
+            // Whoever voted and said nothing else is believed.
+            self.late.retain(|it| !self.filed.task.is_over() && !has_voted(&self.filed, it));
+            let left = self.filed.task.wakes_at().map_or(Left::Over, Left::Waiting);
+            return Ok(self.is_idle().then_some(left));
+        }
+    }
+
+    /// Reads the task again; `false` when it is gone.
+    async fn load(&mut self) -> Result<bool, DeskError> {
+        let Some(filed) = self.driver.desk.load(self.key).await? else { return Ok(false) };
+        self.filed = filed;
+        self.is_stale = false;
+        self.pause = FIRST_PAUSE;
+        for start in mem::take(&mut self.unsure) {
+            let task = &self.filed.task;
+            if task.claims.get(&start.token) == Some(&start.claim) {
+                self.begin(start);
+            } else if task.last_token < start.token {
+                // It may still be on its way to the desk.
+                self.unsure.push(start);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn ask_desk(&mut self) -> Result<Told, DeskError> {
+        let (driver, key) = (self.driver, self.key);
+        let mut told = Told::default();
+        // Only what is on record is revealed, and only when no more votes are taken.
+        for need in needs(&self.filed.task, driver.clock.now()) {
+            let Need::Reveals { candidate, voters } = need else { continue };
+            let turn = self.filed.task.place(&candidate, "").turn;
+            let sealed = driver.desk.ballots(key, &candidate, turn).await?;
+            told.ballots.extend(sealed.into_iter().filter(|it| voters.contains(&it.voter)));
+        }
+        self.late.retain(|it| may_matter(&self.filed, it));
+        for late in &self.late {
+            let sealed = driver.desk.ballots(key, &late.candidate, late.turn).await?;
+            let cast = sealed.into_iter().find(|it| it.voter == late.voter);
+            told.accusations.extend(cast.and_then(|cast| contradiction(late, cast)));
+        }
+        if self.may_reuse() {
+            told.remembered = driver.desk.remembered(key, &self.filed).await?;
+        }
+        Ok(told)
+    }
+
+    /// Whether a decision of before may be tried: nobody has begun anything else.
+    fn may_reuse(&self) -> bool {
+        let task = &self.filed.task;
+        let is_idle = !task.is_over() && task.claims.is_empty() && task.proposed.is_empty();
+        let is_open = is_idle && task.in_turn().is_none() && task.failed_proposers.is_empty();
+        is_open && task.reuses < task.terms.budget.reuse_max_attempts
+    }
+
+    fn compose<'k>(&mut self, told: &Told, known: &'k Weigher) -> Draft<'k> {
+        let now = self.driver.clock.now();
+        let mut draft = Draft::new(&self.filed, now, known);
+        draft.tick(Exhausted::default());
+        self.note_finished(&mut draft);
+        self.renew(&mut draft);
+        for accusation in &told.accusations {
+            // What proves nothing any more is refused.
+            let _refused = draft.decide(accusation);
+        }
+        for Sealed { candidate, voter, ballot, salt, .. } in told.ballots.iter().cloned() {
+            // A vote that is late by now is forfeited by the tick.
+            let _refused = draft.decide(&Command::Reveal { candidate, voter, ballot, salt });
+        }
+        reuse(&mut draft, &told.remembered);
+        loop {
+            while self.claim_next(&mut draft) {}
+            let before = draft.len();
+            draft.tick(choose::exhausted(&draft.task, now, &self.workers));
+            if draft.len() == before {
+                return draft;
+            }
+        }
+    }
+
+    /// Notes what came, and drops what came too late.
+    fn note_finished(&mut self, draft: &mut Draft<'_>) {
+        let mut kept = Vec::new();
+        for finished in mem::take(&mut self.finished) {
+            if !finished.fits(draft) {
+                kept.push((finished, false));
+                continue;
+            }
+            match finished.note(draft) {
+                Ok(()) => kept.push((finished, true)),
+                Err(refusal) => {
+                    tracing::debug!(task.id = %self.key.id, %refusal, "an answer came too late");
+                    self.late.extend(finished.into_late());
+                }
+            }
+        }
+        self.finished =
+            kept.into_iter().map(|(it, is_noted)| Finished { is_noted, ..it }).collect();
+    }
+
+    fn renew(&mut self, draft: &mut Draft<'_>) {
+        let now = draft.now();
+        let lease_ms = self.filed.task.terms.lease_ms;
+        let is_due = |it: &(&u64, &Timestamp)| *it.1 <= now;
+        let due: Vec<u64> = self.held.iter().filter(is_due).map(|(token, _)| *token).collect();
+        for token in due {
+            let until = now.plus_millis(lease_ms);
+            // One that does not hold any more is not renewed; what it brings is refused.
+            let _refused = draft.decide(&Command::Renew { token, until });
+            self.held.insert(token, now.plus_millis(lease_ms / 3));
+        }
+    }
+
+    /// Claims one piece of work that is needed; `false` when there is none, or nobody for it.
+    fn claim_next(&self, draft: &mut Draft<'_>) -> bool {
+        for need in needs(&draft.task, draft.now()) {
+            if let Need::Final { candidate } = need {
+                return self.finalize(draft, &candidate);
+            }
+            let Some(choice) = choose::choose(&draft.task, &need, &self.workers) else { continue };
+            let execution_id = choice.begun.unwrap_or_else(|| self.execution_id(choice.role));
+            let claim = Claim {
+                role: choice.role,
+                holder: choice.worker.name.clone(),
+                node: self.driver.node.to_owned(),
+                independence: choice.worker.independence.clone(),
+                pool_keys: choice.pool_keys,
+                execution_id,
+                candidate: choice.candidate,
+                until: draft.now().plus_millis(draft.task.terms.lease_ms),
+            };
+            if draft.claim(claim).is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The node itself makes a decision final, and asks nobody for it.
+    fn finalize(&self, draft: &mut Draft<'_>, candidate: &str) -> bool {
+        let claim = Claim {
+            role: Role::Finalize,
+            holder: self.driver.node.to_owned(),
+            node: self.driver.node.to_owned(),
+            independence: self.driver.node.to_owned(),
+            pool_keys: 0,
+            execution_id: self.execution_id(Role::Finalize),
+            candidate: Some(candidate.to_owned()),
+            until: draft.now().plus_millis(draft.task.terms.lease_ms),
+        };
+        let claimed = draft.claim(claim);
+        claimed.and_then(|token| draft.decide(&Command::Finalize { token })).is_ok()
+    }
+
+    fn execution_id(&self, role: Role) -> String {
+        let clock = self.driver.clock;
+        let letter = match role {
+            Role::Propose => 'p',
+            Role::Verify => 'v',
+            Role::Finalize => 'f',
+        };
+        format!("exec-{letter}-{}", jurat_core::id::uuid(clock.now(), clock.bits()))
+    }
+
+    async fn write(&mut self, draft: Draft<'_>) {
+        let (append, starts) = draft.finish(self.key);
+        let (task, count) = (append.task.clone(), append.events.len());
+        match self.driver.desk.append(append).await {
+            Ok(Appended::Written) => {
+                self.filed.task = task;
+                self.filed.seq += u64::try_from(count).unwrap_or(u64::MAX);
+                self.finished.retain(|it| !it.is_noted);
+                starts.into_iter().for_each(|start| self.begin(start));
+            }
+            Ok(Appended::Stale) => self.is_stale = true,
+            Err(error) => {
+                tracing::debug!(task.id = %self.key.id, error = %error, "written or not, nobody knows");
+                self.unsure.extend(starts);
+                self.is_stale = true;
+            }
+        }
+    }
+
+    /// Asks for the work of a claim that is on record.
+    fn begin(&mut self, start: Start) {
+        let now = self.driver.clock.now();
+        self.held.insert(start.token, now.plus_millis(self.filed.task.terms.lease_ms / 3));
+        let within = self.time_for(&start.claim, now);
+        let (driver, key, filed) = (self.driver, self.key, self.filed.clone());
+        let salt = format!("{:032x}{:032x}", driver.clock.bits(), driver.clock.bits());
+        let work = async move {
+            let asking = call::ask(driver, key, filed, (&start.claim, within));
+            let came = tokio::time::timeout(within, asking).await.unwrap_or_else(|_| {
+                let detail = format!("`{}` did not answer in time", start.claim.holder);
+                Came::Nothing(Failure { code: "timeout".to_owned(), detail })
+            });
+            Finished { start, came, salt, is_noted: false }
+        };
+        self.calls.push(work.boxed());
+    }
+
+    /// Half of what is left, where another could be asked in the other half.
+    fn time_for(&self, claim: &Claim, now: Timestamp) -> Duration {
+        let left = Duration::from_millis(self.filed.task.deadline().millis_since(now));
+        let does_the_same = |it: &&Worker| match claim.role {
+            Role::Propose => it.proposes,
+            Role::Verify | Role::Finalize => it.verifies,
+        };
+        let others = self.workers.iter().filter(|it| it.name != claim.holder && it.is_ready);
+        if others.filter(does_the_same).count() == 0 { left } else { left / 2 }
+    }
+
+    /// Waits until a call ends, something falls due, or somebody says that there is news.
+    pub(super) async fn wait(&mut self, signals: &Signals) {
+        let now = self.driver.clock.now();
+        let task = &self.filed.task;
+        // Who waits for what others write looks for it now and then.
+        let look = (!self.late.is_empty()).then(|| now.plus_millis(task.terms.lease_ms / 3));
+        self.is_stale |= look.is_some();
+        let renewals = self.held.values().copied().chain(look);
+        let until = renewals.chain(task.wakes_at()).min().unwrap_or(now);
+        // Never before its time, and it is looked at in whole milliseconds.
+        let span = Duration::from_millis(until.millis_since(now) + 1);
+        self.wait_at_most(span, signals).await;
+    }
+
+    /// Waits before the desk is asked again; calls go on meanwhile.
+    pub(super) async fn wait_for_desk(&mut self, signals: &Signals) {
+        let pause = self.pause;
+        self.pause = LONGEST_PAUSE.min(pause * 2);
+        self.wait_at_most(pause, signals).await;
+    }
+
+    async fn wait_at_most(&mut self, span: Duration, signals: &Signals) {
+        let Self { calls, finished, held, is_stale, .. } = self;
+        let waiting = async {
+            tokio::select! {
+                biased;
+                () = signals.stop.cancelled() => {}
+                () = signals.changed.notified() => *is_stale = true,
+                Some(ended) = calls.next(), if !calls.is_empty() => {
+                    held.remove(&ended.start.token);
+                    finished.push(ended);
+                }
+            }
+        };
+        let _elapsed = tokio::time::timeout(span, waiting).await;
+    }
+
+    /// Writes what came, and releases what did not, so that others go on at once.
+    pub(super) async fn give_up(&mut self, tries: u32) {
+        for _ in 0..tries {
+            if self.is_stale && !matches!(self.load().await, Ok(true)) {
+                continue;
+            }
+            let known = choose::known(&self.workers);
+            let mut draft = Draft::new(&self.filed, self.driver.clock.now(), &known);
+            self.note_finished(&mut draft);
+            for token in self.held.keys() {
+                let reason = Release::GivenUp { detail: "the node ends".to_owned() };
+                let _refused = draft.decide(&Command::Release { token: *token, reason });
+            }
+            if draft.is_empty() {
+                return;
+            }
+            let (mut append, _) = draft.finish(self.key);
+            append.due_at = append.due_at.map(|at| at.min(append.at));
+            match self.driver.desk.append(append).await {
+                Ok(Appended::Written) => return,
+                Ok(Appended::Stale) | Err(_) => self.is_stale = true,
+            }
+        }
+    }
+}
+
+/// Whether the voter of a late verdict has said something else on record, or may do so.
+fn may_matter(filed: &Filed, late: &Late) -> bool {
+    let Some(proposal) = filed.task.proposal(&late.candidate) else { return false };
+    match proposal.votes.get(&late.voter).filter(|it| it.turn == late.turn) {
+        Some(vote) => !vote.equivocated,
+        None => !filed.task.is_over() && proposal.is_live() && proposal.turn == late.turn,
+    }
+}
+
+fn has_voted(filed: &Filed, late: &Late) -> bool {
+    let proposal = filed.task.proposal(&late.candidate);
+    let vote = proposal.and_then(|it| it.votes.get(&late.voter));
+    vote.is_some_and(|it| it.turn == late.turn)
+}
+
+/// A voter said one thing when its claim was lost, and another thing on record.
+fn contradiction(late: &Late, cast: Sealed) -> Option<Command> {
+    let digest = cast.ballot.verdict_digest;
+    (digest != late.verdict_digest).then(|| Command::Accuse {
+        candidate: late.candidate.clone(),
+        voter: late.voter.clone(),
+        turn: late.turn,
+        verdicts: (digest, late.verdict_digest.clone()),
+    })
+}
+
+/// Takes the first of what was decided before that the task does not refuse.
+fn reuse(draft: &mut Draft<'_>, remembered: &[Remembered]) {
+    for Remembered { source, candidate, proposers } in remembered.iter().cloned() {
+        let digest = digest_json(&candidate.output);
+        let evidence = candidate.evidence.refs.iter().map(|it| it.digest.clone()).collect();
+        let command = Command::Reuse {
+            source: source.clone(),
+            candidate: candidate.candidate_id.clone(),
+            digest: digest.clone(),
+            evidence,
+            proposers,
+        };
+        if draft.candidate.is_none() && draft.decide(&command).is_ok() {
+            draft.candidate =
+                Some(Candidacy { proposer: source, candidate, digest, round_id: None });
+            return;
+        }
+    }
+}
