@@ -342,6 +342,11 @@ impl Client {
         matches!(self.transport, Transport::InProcess(_))
     }
 
+    /// Works on runs and their tasks in this process, where no server does.
+    pub(crate) async fn work_on_runs(&self) -> anyhow::Result<()> {
+        self.transport.work_on_runs().await
+    }
+
     /// Lets go of the store, after what is under way has ended.
     pub(crate) async fn close(self) {
         self.transport.close().await;

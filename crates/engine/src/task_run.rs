@@ -18,6 +18,7 @@ use jurat_store::{
     Behalf, EventsFrom, Position, RunEventsAsked, RunKey, StoredRun, StoredRunEvent, TaskRunFilter,
 };
 
+pub(crate) use self::follow::RunNews;
 pub use self::worker::{WorkUntil, WorkerSettings};
 use crate::{Engine, EngineError, executors::require, people::behalf};
 

@@ -53,7 +53,9 @@ pub(crate) enum TaskRuns {
     /// Lists the runs, newest first
     List(ListTaskRuns),
     /// Shows one run with its steps
-    #[command(after_help = "Examples:\n  jurat run show bridges-1\n  jurat run show bridges-1 --json")]
+    #[command(
+        after_help = "Examples:\n  jurat run show bridges-1\n  jurat run show bridges-1 --json"
+    )]
     Show { id: String },
     /// Calls a run off
     #[command(

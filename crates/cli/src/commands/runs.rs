@@ -46,20 +46,20 @@ pub(super) async fn run(context: &Context, command: TaskRuns) -> anyhow::Result<
 }
 
 async fn submit(context: &Context, args: &SubmitRun) -> anyhow::Result<u8> {
-    let spec = input::json_file(&args.spec)?;
+    let spec = input::object("the spec", &args.spec)?;
     let body = json!({ "kickoff": args.kickoff, "spec": spec });
     let call = Call::post(ROUTE, body).with("idempotency-key", args.idempotency_key.as_deref());
     let (reply, is_here) = context
-        .with_client(async |client| {
-            Ok((client.send(call).await?.well()?, client.is_in_process()))
-        })
+        .with_client(async |client| Ok((client.send(call).await?.well()?, client.is_in_process())))
         .await?;
     let id = reply.value["run_id"].as_str().unwrap_or_default().to_owned();
     context.out.reply(&reply, |_| format!("submitted {id}"))?;
     let next = match (reply.value["kicked_off"] == true, is_here) {
         (false, _) => format!("it waits: `jurat run kickoff {id}` lets it begin"),
         (true, false) => format!("follow it with `jurat run watch {id}`"),
-        (true, true) => format!("no server runs: `jurat run watch {id}` works on it, or `jurat serve`"),
+        (true, true) => {
+            format!("no server runs: `jurat run watch {id}` works on it, or `jurat serve`")
+        }
     };
     context.out.note(&next);
     Ok(0)
@@ -80,9 +80,10 @@ async fn change(
 async fn watch(context: &Context, args: &NamedRun) -> anyhow::Result<u8> {
     let (reply, result) = context
         .with_client(async |client| {
-            client.work_on_runs();
+            client.work_on_runs().await?;
             let reply = followed(client, context.out, &args.id).await?;
-            let result = client.send(Call::get(path(ROUTE, &[&args.id, "result"]))).await?.well()?;
+            let result =
+                client.send(Call::get(path(ROUTE, &[&args.id, "result"]))).await?.well()?;
             Ok((reply, result))
         })
         .await?;
@@ -94,7 +95,7 @@ async fn watch(context: &Context, args: &NamedRun) -> anyhow::Result<u8> {
 
 /// Follows a run and returns it as it ended.
 async fn followed(client: &Client, out: Output, id: &str) -> anyhow::Result<Reply> {
-    let mut progress = RunProgress::new(out);
+    let progress = RunProgress::new(out);
     let call = Call::get(path(ROUTE, &[id, "events"])).within(LONGEST);
     let reply = client.watch(call, LAST, |event| progress.show(&event.value())).await;
     progress.finish();
@@ -148,7 +149,8 @@ async fn list(context: &Context, args: ListTaskRuns) -> anyhow::Result<u8> {
     let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
     let rows = items(&reply.value).iter().map(|item| {
         let counts = &item["counts"];
-        let all: u64 = counts.as_object().into_iter().flatten().filter_map(|(_, it)| it.as_u64()).sum();
+        let all: u64 =
+            counts.as_object().into_iter().flatten().filter_map(|(_, it)| it.as_u64()).sum();
         vec![
             cell(&item["run_id"]),
             cell(&item["task_type"]),

@@ -7,7 +7,11 @@ use jurat_store::RunKey;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{TaskRunView, key};
-use crate::{Engine, EngineError, executors::require, task::{Followers, TaskKey}};
+use crate::{
+    Engine, EngineError,
+    executors::require,
+    task::{Followers, TaskKey},
+};
 
 /// How soon, and how seldom, a run that another node works on is looked at.
 const FIRST_LOOK: Duration = Duration::from_millis(50);

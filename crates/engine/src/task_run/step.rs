@@ -9,11 +9,8 @@ use jurat_core::{
     task::{End, Standing, Task},
     task_run::{Conclusion, RunCommand, RunRefusal, RunStatus, StepOutcome},
 };
-use jurat_store::{
-    Behalf, StepRenewal, TakenStep, TaskCandidate, TaskKey, TaskRecord, Written,
-};
+use jurat_store::{Behalf, StepRenewal, TakenStep, TaskCandidate, TaskKey, TaskRecord, Written};
 use jurat_wire::api::runs::step_order;
-use tokio_util::sync::CancellationToken;
 
 use super::{CALLED_OFF, change::NotChanged};
 use crate::{Engine, EngineError};
@@ -28,8 +25,6 @@ pub(super) struct Held {
     pub(super) step: TakenStep,
     pub(super) token: String,
     pub(super) lease_ms: u64,
-    /// The worker stops.
-    pub(super) stop: CancellationToken,
 }
 
 /// How the wait for a task ended.
@@ -94,7 +89,7 @@ impl Engine {
         loop {
             tokio::select! {
                 biased;
-                () = held.stop.cancelled() => return Ok(Waited::Stopped),
+                () = self.stopping() => return Ok(Waited::Stopped),
                 _ = renewals.tick() => match self.renew(held).await {
                     Ok(Some(RunStatus::Cancelling)) => self.step_task_cancel(caller, task_id).await,
                     Ok(Some(_)) => {}
@@ -152,12 +147,7 @@ impl Engine {
     }
 
     /// Why a task was not taken, and whether it would be another time.
-    async fn not_taken(
-        &self,
-        caller: &Caller,
-        task_id: &str,
-        error: &EngineError,
-    ) -> StepOutcome {
+    async fn not_taken(&self, caller: &Caller, task_id: &str, error: &EngineError) -> StepOutcome {
         if matches!(error, EngineError::Conflict(_)) {
             // Another task has the name, or there are too many.
             let is_lasting = self.task_get(caller, task_id).await.is_ok();
@@ -238,7 +228,9 @@ fn undecided(task: &Task) -> StepOutcome {
         Some(End::Failed { reason } | End::Expired { reason }) => (reason.clone(), has_refused),
         Some(End::Cancelled { reason }) if reason == CALLED_OFF => return StepOutcome::Cancelled,
         Some(End::Cancelled { reason }) => (format!("its task was cancelled: {reason}"), true),
-        Some(End::Finalized { .. }) | None => ("its task ended without a decision".to_owned(), true),
+        Some(End::Finalized { .. }) | None => {
+            ("its task ended without a decision".to_owned(), true)
+        }
     };
     StepOutcome::Failed { error, is_lasting }
 }

@@ -17,9 +17,7 @@ use jurat_wire::api::{
 use serde_json::json;
 
 use super::{key, record};
-use crate::{
-    Done, Engine, EngineError, Keyed, executors::require, people::behalf, task::Panel,
-};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf, task::Panel};
 
 /// How many runs of an account may be open.
 const MOST_OPEN: u32 = 10_000;
@@ -54,15 +52,16 @@ impl Engine {
             at: now,
             most_open: MOST_OPEN,
         };
-        let tasks = self.inner.store.tasks();
+        let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
             .write_once(caller, keyed.as_ref(), async |once| {
-                let writing = tasks.task_run_submit(&behalf(caller), &submit, once);
+                let writing = tasks.task_run_submit(&behalf, &submit, once);
                 self.inner.metrics.write("task_run_submit", writing).await
             })
             .await?;
         let mut done = written.map_err(|refused| refusal(&refused, &key.id))?;
-        if let Done::Now(RunAdded { is_new: false, status: status @ RunStatus::Created }) = &mut done
+        if let Done::Now(RunAdded { is_new: false, status: status @ RunStatus::Created }) =
+            &mut done
             && kickoff
         {
             *status = self.task_run_change(&key, RunCommand::Kickoff).await?.run.status;
@@ -75,9 +74,8 @@ impl Engine {
     /// used, and its quorum reached. Whether the executor is well is asked when the step begins.
     async fn task_run_check(&self, run: &Run) -> Result<(), EngineError> {
         let view = self.pool_view().await?;
-        let is_known = |name: &String| {
-            view.pool.executors.contains_key(name) || self.is_judge_name(name)
-        };
+        let is_known =
+            |name: &String| view.pool.executors.contains_key(name) || self.is_judge(name);
         let mut seen: BTreeMap<String, ()> = BTreeMap::new();
         for (index, agent) in run.spec.agents.iter().enumerate() {
             let at = format!("agents.{index}");

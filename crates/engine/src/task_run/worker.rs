@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
-use jurat_store::{Behalf, StepTake, TakenStep, Written};
-use tokio_util::sync::CancellationToken;
+use jurat_store::{Behalf, StepTake, Written};
 
 use super::step::Held;
 use crate::{Engine, EngineError};
@@ -15,16 +14,27 @@ const TROUBLE: Duration = Duration::from_secs(1);
 /// How a worker works.
 #[derive(Debug, Clone)]
 pub struct WorkerSettings {
-    /// How runs call it.
+    /// How runs call it; empty for the name of the node.
     pub name: String,
     /// Steps at a time.
     pub at_once: usize,
     /// How seldom it looks for steps that others bring.
     pub poll: Duration,
     pub lease_ms: u64,
-    /// Steps that are with one executor at a time, on all nodes together.
-    pub per_executor: u32,
     pub until: WorkUntil,
+}
+
+impl WorkerSettings {
+    /// Those of a node that works on runs beside everything else.
+    pub fn of_a_node(at_once: usize) -> Self {
+        Self {
+            name: String::new(),
+            at_once,
+            poll: Duration::from_secs(1),
+            lease_ms: 30_000,
+            until: WorkUntil::Stopped,
+        }
+    }
 }
 
 /// When a worker ends by itself.
@@ -38,15 +48,11 @@ pub enum WorkUntil {
 type Steps<'a> = FuturesUnordered<BoxFuture<'a, ()>>;
 
 impl Engine {
-    /// Works on runs of all accounts until it is told to stop, and then gives back what it holds.
-    pub async fn work_on_runs(
-        &self,
-        settings: &WorkerSettings,
-        stop: &CancellationToken,
-    ) -> Result<(), EngineError> {
+    /// Works on runs of all accounts until this node stops, and then gives back what it holds.
+    pub async fn work_on_runs(&self, settings: &WorkerSettings) -> Result<(), EngineError> {
         let mut steps: Steps<'_> = FuturesUnordered::new();
-        while !stop.is_cancelled() && !self.is_stopping() {
-            let looked = self.take_steps(settings, stop, &mut steps).await;
+        while !self.is_stopping() {
+            let looked = self.take_steps(settings, &mut steps).await;
             let wait = match looked {
                 Ok(()) => settings.poll,
                 Err(error) => {
@@ -59,7 +65,6 @@ impl Engine {
             }
             let turn = async {
                 tokio::select! {
-                    () = stop.cancelled() => {}
                     () = self.stopping() => {}
                     Some(()) = steps.next(), if !steps.is_empty() => {}
                     () = self.inner.runs.work.notified() => {}
@@ -72,11 +77,13 @@ impl Engine {
     }
 
     /// Works on runs in the background until this node stops.
-    pub fn work_on_runs_here(&self, settings: WorkerSettings) {
+    pub fn work_on_runs_here(&self, mut settings: WorkerSettings) {
+        if settings.name.is_empty() {
+            settings.name = self.inner.node.to_string();
+        }
         let engine = self.clone();
-        self.inner.background.spawn(async move {
-            let stop = engine.inner.stopping.clone();
-            if let Err(error) = engine.work_on_runs(&settings, &stop).await {
+        let _working = self.inner.background.spawn(async move {
+            if let Err(error) = engine.work_on_runs(&settings).await {
                 tracing::error!(error = %error, "nobody works on runs here any more");
             }
         });
@@ -89,7 +96,6 @@ impl Engine {
     async fn take_steps<'a>(
         &'a self,
         settings: &WorkerSettings,
-        stop: &CancellationToken,
         steps: &mut Steps<'a>,
     ) -> Result<(), EngineError> {
         let free = settings.at_once.saturating_sub(steps.len());
@@ -99,11 +105,11 @@ impl Engine {
         let now = self.inner.clock.now();
         let take = StepTake {
             worker: settings.name.clone(),
-            token: crate::round::seed(self.inner.clock.bits()),
+            token: format!("{:032x}", self.inner.clock.bits()),
             until: now.plus_millis(settings.lease_ms),
             now,
             limit: u32::try_from(free).unwrap_or(u32::MAX),
-            per_executor: settings.per_executor,
+            per_executor: self.inner.limits.steps_per_executor,
         };
         let tasks = self.inner.store.tasks();
         let taken = match tasks.task_run_take_steps(&Behalf::Platform, &take, None).await? {
@@ -112,25 +118,10 @@ impl Engine {
             Written::Repeated => return Err(EngineError::Bug("steps were taken with a key")),
         };
         for step in taken {
-            let run = step.run.clone();
-            steps.push(self.held(settings, stop, (step, &take.token)).boxed());
-            self.inner.runs.news(&run);
+            self.inner.runs.news(&step.run);
+            let (token, lease_ms) = (take.token.clone(), settings.lease_ms);
+            steps.push(self.do_step(Held { step, token, lease_ms }).boxed());
         }
         Ok(())
-    }
-
-    fn held(
-        &self,
-        settings: &WorkerSettings,
-        stop: &CancellationToken,
-        (step, token): (TakenStep, &str),
-    ) -> impl Future<Output = ()> + Send + use<'_> {
-        let held = Held {
-            step,
-            token: token.to_owned(),
-            lease_ms: settings.lease_ms,
-            stop: stop.clone(),
-        };
-        self.do_step(held)
     }
 }

@@ -10,4 +10,5 @@ mod postgres;
 mod schema_bombs;
 mod simulation;
 mod steps;
+mod task_runs;
 mod unreliable_store;

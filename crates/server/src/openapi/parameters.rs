@@ -154,7 +154,7 @@ pub(super) fn of_rounds() -> [Parameter; 5] {
 }
 
 /// Which runs are listed.
-pub(super) fn of_runs() -> Parameter {
+pub(super) fn of_task_runs() -> Parameter {
     let statuses = RunStatus::ALL.iter().map(|status| status.as_str());
     query("status", "Only runs that have come so far.", string().enum_values(Some(statuses)))
 }

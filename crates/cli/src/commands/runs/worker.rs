@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use jurat_engine::{Alone, Clock as _, SystemClock, WorkUntil, WorkerSettings};
 use jurat_store::Location;
-use tokio_util::sync::CancellationToken;
 
 use super::Context;
 use crate::{
@@ -30,15 +29,14 @@ pub(super) async fn run(context: &Context, args: RunWorker) -> anyhow::Result<u8
     let engine = Box::pin(node::engine(&state, &config.store, config.limits, terms)).await?;
     let is_shared = matches!(config.store, Location::Postgres { .. });
     engine.start(if is_shared { Alone::No } else { Alone::Yes }).await?;
-    let settings = settings(&args, config.runs.per_executor);
+    let settings = settings(&args);
     tracing::info!(worker.id = settings.name, "working on runs");
-    let stop = CancellationToken::new();
-    let mut working = Box::pin(engine.work_on_runs(&settings, &stop));
+    let mut working = Box::pin(engine.work_on_runs(&settings));
     let worked = tokio::select! {
         worked = &mut working => worked,
         () = signals.next() => {
             tracing::info!("stopping; what is under way is given back");
-            stop.cancel();
+            engine.stop_rounds();
             working.await
         }
     };
@@ -48,14 +46,13 @@ pub(super) async fn run(context: &Context, args: RunWorker) -> anyhow::Result<u8
     Ok(0)
 }
 
-fn settings(args: &RunWorker, per_executor: u32) -> WorkerSettings {
+fn settings(args: &RunWorker) -> WorkerSettings {
     let drawn = || format!("worker-{:08x}", SystemClock.bits() & 0xffff_ffff);
     WorkerSettings {
         name: args.worker_id.clone().unwrap_or_else(drawn),
         at_once: usize::try_from(args.concurrency).unwrap_or(usize::MAX),
         poll: Duration::from_millis(args.poll_ms),
         lease_ms: args.lease_ms,
-        per_executor,
         until: if args.once { WorkUntil::Idle } else { WorkUntil::Stopped },
     }
 }

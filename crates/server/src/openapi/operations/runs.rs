@@ -103,7 +103,7 @@ fn list() -> Description {
     Description::new(RUNS, "List runs", "Lists the caller's runs, newest first.")
         .scope(Scope::TasksRead)
         .with(parameters::of_list())
-        .with([parameters::of_runs()])
+        .with([parameters::of_task_runs()])
         .answers::<Page<'_, RunLine>>(200, "A page of runs.", page)
         .refuses([Code::ValidationError])
 }
