@@ -178,7 +178,11 @@ async fn an_agent_that_fails_is_tried_again_with_another_task() {
         "budget": { "max_steps": 2 }, "assignment": { "explore": { "max_retries": 0 } },
     });
     submit(&app, &spec, true).await.unwrap();
-    let waiting = |view: &TaskRunView| view.run.steps[1].status == StepStatus::RetryWait;
+    // Nothing else is under way when the time goes on.
+    let waiting = |view: &TaskRunView| {
+        let [a, b] = [0, 1].map(|index| view.run.steps[index].status);
+        (a, b) == (StepStatus::Succeeded, StepStatus::RetryWait)
+    };
     let view = wait_until(&app, "r1", waiting).await;
     assert_eq!(view.run.steps[1].attempt, 2);
     ill.set(says("yes").provider_family("family-2").model_id("model-2"));
