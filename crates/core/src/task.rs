@@ -16,6 +16,7 @@ mod event;
 mod follow;
 mod needs;
 mod proposal;
+mod recorded;
 mod terms;
 mod timers;
 mod vote;

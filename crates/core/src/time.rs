@@ -1,10 +1,7 @@
 //! Points in time as microseconds since 1970, so that every store keeps them alike.
 
-use serde::{Deserialize, Serialize};
-
-/// A point in time, in microseconds since 1970-01-01 UTC; in recorded documents that number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+/// A point in time, in microseconds since 1970-01-01 UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {

@@ -200,8 +200,7 @@ impl Task {
             Some(Stop::TopK)
         } else if self.terms.no_new_evidence_rounds <= self.barren {
             Some(Stop::NothingNew)
-        } else if !self.can_pay(Role::Propose) || self.payable(false) < u64::from(self.terms.quorum)
-        {
+        } else if !self.can_pay(Role::Propose) {
             Some(Stop::Budget)
         } else {
             None
