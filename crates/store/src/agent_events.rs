@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     Result,
-    both::{Tx, args, operations},
+    both::{Tx, args, of_found, operations},
     rows::{Cells, Columns, json},
     tasks::{Position, read::LAST},
 };
@@ -160,24 +160,29 @@ const OF_BOTH: &str = page!("and executor = $2 and state = $3", "$4", "$5", "$6"
 const NEXT: &str = "\
     select id, next_at from agent_events where next_at is not null order by next_at limit 1";
 
-macro_rules! take_due {
-    ($lock:literal) => {
-        concat!(
-            "with due as materialized (\
-                 select account_id, id from agent_events where next_at <= $1 \
-                 order by next_at limit $2 ",
-            $lock,
-            ") update agent_events set attempts = attempts + 1, next_at = $3, updated_at = $1 \
-             from due where agent_events.account_id = due.account_id \
-             and agent_events.id = due.id returning ",
-            columns!()
-        )
-    };
-}
+const TAKE: (&str, &str) = of_found!(
+    "update agent_events set attempts = attempts + 1, next_at = $1, updated_at = $2",
+    "agent_events where next_at <= $2 order by next_at limit $3",
+    concat!(" returning ", columns!())
+);
 
 const NOTE: &str = "\
     update agent_events set state = $1, next_at = $2, decision = coalesce($3, decision), \
     last_error = $4, updated_at = $5 where account_id = $6 and id = $7 and attempts = $8";
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (ADD, ADD),
+    (GET, GET),
+    (ANY, ANY),
+    (OF_STATE, OF_STATE),
+    (OF_EXECUTOR, OF_EXECUTOR),
+    (OF_BOTH, OF_BOTH),
+    (NEXT, NEXT),
+    (NOTE, NOTE),
+    TAKE,
+];
 
 /// Adds an event, unless it is known already.
 pub(crate) async fn add(
@@ -235,8 +240,8 @@ async fn take_due(
     tx: &mut impl Tx,
     take: &AgentEventTake,
 ) -> Result<Result<Vec<AgentEvent>, Infallible>> {
-    let text = tx.own(take_due!(""), take_due!("for update skip locked"));
-    tx.all(text, args![take.now, take.limit, take.until], read).await.map(Ok)
+    let args = args![take.until, take.now, take.limit];
+    tx.all(tx.own(TAKE), args, read).await.map(Ok)
 }
 
 async fn note(tx: &mut impl Tx, outcome: &AgentEventOutcome) -> Result<Result<(), NotHeld>> {

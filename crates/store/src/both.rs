@@ -72,8 +72,8 @@ pub(crate) trait Tx {
     /// names them in ascending order. It is called before the first look at what it protects.
     fn lock(&mut self, what: &str) -> impl Future<Output = Result<()>>;
 
-    /// The text for this database, where the two need different ones.
-    fn own(&self, sqlite: &'static str, postgres: &'static str) -> &'static str;
+    /// The text for this database, where the two need different ones: SQLite's and PostgreSQL's.
+    fn own(&self, texts: (&'static str, &'static str)) -> &'static str;
 
     /// The first row of a question.
     async fn first<T>(
@@ -85,6 +85,24 @@ pub(crate) trait Tx {
         Ok(self.all(text, args, read).await?.into_iter().next())
     }
 }
+
+/// A change of the rows that a question finds, for both databases: the rows are known by where they
+/// stand, so that none is looked for twice, and one that somebody else holds is passed over.
+macro_rules! of_found {
+    ($change:expr, $found:expr, $rest:expr) => {
+        (
+            concat!($change, " where rowid in (select rowid from ", $found, ")", $rest),
+            concat!(
+                $change,
+                " where ctid = any (array(select ctid from ",
+                $found,
+                " for update skip locked))",
+                $rest
+            ),
+        )
+    };
+}
+pub(crate) use of_found;
 
 /// The arguments of a statement, in order.
 macro_rules! args {
@@ -219,7 +237,7 @@ impl Tx for SqliteTx<'_> {
         Ok(())
     }
 
-    fn own(&self, sqlite: &'static str, _: &'static str) -> &'static str {
+    fn own(&self, (sqlite, _): (&'static str, &'static str)) -> &'static str {
         sqlite
     }
 }
@@ -256,7 +274,7 @@ impl Tx for PgTx<'_> {
         Ok(())
     }
 
-    fn own(&self, _: &'static str, postgres: &'static str) -> &'static str {
+    fn own(&self, (_, postgres): (&'static str, &'static str)) -> &'static str {
         postgres
     }
 }

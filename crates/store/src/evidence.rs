@@ -6,7 +6,7 @@ use jurat_core::{id::AccountId, time::Timestamp};
 
 use crate::{
     Result,
-    both::{Tx, args, operations},
+    both::{Tx, args, of_found, operations},
     rows::{Cells, Columns},
 };
 
@@ -57,10 +57,11 @@ const PUT: &str = "\
     values ($1, $2, $3, $4, $5, $6) on conflict (account_id, digest) do update \
     set fetched_at = excluded.fetched_at where evidence_blobs.fetched_at < excluded.fetched_at";
 
-const PRUNE_OLD: &str = "\
-    delete from evidence_blobs where (account_id, digest) in (\
-        select account_id, digest from evidence_blobs where fetched_at < $1 \
-        order by fetched_at limit $2)";
+const PRUNE_OLD: (&str, &str) = of_found!(
+    "delete from evidence_blobs",
+    "evidence_blobs where fetched_at < $1 order by fetched_at limit $2",
+    ""
+);
 /// Reads the index and none of the contents.
 const PRUNE_MANY: &str = "\
     delete from evidence_blobs where (account_id, digest) in (\
@@ -69,6 +70,10 @@ const PRUNE_MANY: &str = "\
                 partition by account_id order by fetched_at desc, digest desc) as so_far \
             from evidence_blobs) as sized \
         where so_far > $1 limit $2)";
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[(GET, GET), (PUT, PUT), PRUNE_OLD];
 
 async fn get(tx: &mut impl Tx, account: &AccountId, digest: &str) -> Result<Option<EvidenceBlob>> {
     tx.first(GET, args![account, digest], read).await
@@ -86,7 +91,7 @@ async fn put(tx: &mut impl Tx, found: &EvidenceFound) -> Result<Result<(), Infal
 async fn prune(tx: &mut impl Tx, pruning: &EvidencePruning) -> Result<Result<u64, Infallible>> {
     // Two nodes that remove the same rows in another order would wait for each other.
     tx.lock("evidence").await?;
-    let old = tx.run(PRUNE_OLD, args![pruning.before, pruning.limit]).await?;
+    let old = tx.run(tx.own(PRUNE_OLD), args![pruning.before, pruning.limit]).await?;
     let many = tx.run(PRUNE_MANY, args![pruning.most_bytes, pruning.limit]).await?;
     Ok(Ok(old.saturating_add(many)))
 }

@@ -149,6 +149,17 @@ const DEPRECATE: &str = "\
     update knowledge set deprecated_at = $1 \
     where account_id = $2 and task_id = $3 and epoch = $4 and deprecated_at is null";
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (ADD, ADD),
+    (EXACT, EXACT),
+    (RECENT, RECENT),
+    (OF_TYPE, OF_TYPE),
+    (OF_TASK, OF_TASK),
+    (DEPRECATE, DEPRECATE),
+];
+
 pub(crate) async fn add(tx: &mut impl Tx, task: &TaskKey, knowledge: &Knowledge) -> Result<()> {
     let digests = &knowledge.digests;
     let args = args![

@@ -15,6 +15,8 @@ mod logins;
 mod migrations;
 mod once;
 mod people;
+#[cfg(test)]
+mod plans;
 mod postgres;
 mod registry;
 mod rows;

@@ -3,10 +3,10 @@
 //! What becomes of a run is decided by `jurat_core::task_run`. Here it is written in one transaction,
 //! if nothing happened to the run meanwhile; and steps are given out, each to one of all who ask.
 
-mod read;
+pub(crate) mod read;
 mod rows;
-mod take;
-mod write;
+pub(crate) mod take;
+pub(crate) mod write;
 
 use std::convert::Infallible;
 

@@ -2,7 +2,7 @@
 
 pub(crate) mod read;
 mod rows;
-mod write;
+pub(crate) mod write;
 
 use jurat_core::{
     candidate::Evidence,

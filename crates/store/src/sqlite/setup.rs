@@ -9,7 +9,7 @@ use crate::{Result, StoreError, migrations};
 /// How long a connection waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// More than there are statements, so that none is ever compiled twice.
-const STATEMENTS: usize = 128;
+const STATEMENTS: usize = 512;
 /// What the writer keeps of the database in memory, so that it seldom has to read.
 const CACHE_KIB: i64 = 64 * 1024;
 /// The write-ahead log shrinks to this after a checkpoint.
@@ -59,7 +59,7 @@ pub(crate) fn is_blank(path: &Path) -> rusqlite::Result<bool> {
     connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
 }
 
-pub(super) fn open_memory() -> Result<Connection> {
+pub(crate) fn open_memory() -> Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     prepare(&connection)?;
     connection.pragma_update(None, "synchronous", "off")?;

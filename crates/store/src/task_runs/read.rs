@@ -71,6 +71,19 @@ const NEXT_DUE: &str = "\
 const OPEN: &str = "\
     select id from task_run_steps where status in ('QUEUED', 'RETRY_WAIT', 'LEASED') limit 1";
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (GET, GET),
+    (STEPS, STEPS),
+    (ANY, ANY),
+    (OF_STATUS, OF_STATUS),
+    (AFTER, AFTER),
+    (BEFORE, BEFORE),
+    (NEXT_DUE, NEXT_DUE),
+    (OPEN, OPEN),
+];
+
 pub(super) async fn get(tx: &mut impl Tx, run: &RunKey) -> Result<Option<StoredRun>> {
     let Some(found) = tx.first(GET, args![&run.account, &run.id], read_run).await? else {
         return Ok(None);

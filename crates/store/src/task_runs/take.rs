@@ -13,30 +13,22 @@ use super::{RunKey, StepRenewal, StepTake, TakenStep, write::add_events};
 use crate::{
     Result,
     agent_events::NotHeld,
-    both::{Tx, args},
+    both::{Tx, args, of_found},
     rows::{Cells, Columns},
 };
 
-/// Steps that somebody had or that waited are in the queue again.
-macro_rules! queue_again {
-    ($status:literal, $time:literal, $lock:literal) => {
-        concat!(
-            "with due as materialized (\
-                 select account_id, run_id, id from task_run_steps where status = '",
-            $status,
-            "' and ",
-            $time,
-            " <= $1 order by ",
-            $time,
-            " limit $2 ",
-            $lock,
-            ") update task_run_steps set status = 'QUEUED', lease_token = null, \
-             lease_until = null, worker = null from due \
-             where task_run_steps.account_id = due.account_id \
-             and task_run_steps.run_id = due.run_id and task_run_steps.id = due.id"
-        )
-    };
-}
+/// Steps that waited, and steps that somebody had, are in the queue again.
+const WAITED: (&str, &str) = of_found!(
+    "update task_run_steps set status = 'QUEUED'",
+    "task_run_steps where status = 'RETRY_WAIT' and run_at <= $1 order by run_at limit $2",
+    ""
+);
+const LEFT: (&str, &str) = of_found!(
+    "update task_run_steps set status = 'QUEUED', lease_token = null, lease_until = null, \
+     worker = null",
+    "task_run_steps where status = 'LEASED' and lease_until <= $1 order by lease_until limit $2",
+    ""
+);
 
 /// Goes from one executor that has queued steps to the next, and reads no other step on the way.
 const EXECUTORS: &str = "\
@@ -71,6 +63,8 @@ macro_rules! queued {
     };
 }
 
+const QUEUED: (&str, &str) = (queued!(""), queued!("for update skip locked"));
+
 const LEASE: &str = "\
     update task_run_steps set status = 'LEASED', lease_token = $1, lease_until = $2, \
     worker = $3, begun_at = coalesce(begun_at, $4), updated_at = $4 \
@@ -83,6 +77,20 @@ const RENEW: &str = "\
     update task_run_steps set lease_until = $1 \
     where account_id = $2 and run_id = $3 and id = $4 and status = 'LEASED' and lease_token = $5";
 const STATUS: &str = "select id, status from task_runs where account_id = $1 and id = $2";
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (EXECUTORS, EXECUTORS),
+    (UNDER_WAY, UNDER_WAY),
+    (LEASE, LEASE),
+    (BEGUN, BEGUN),
+    (RENEW, RENEW),
+    (STATUS, STATUS),
+    QUEUED,
+    WAITED,
+    LEFT,
+];
 
 /// How many steps come back into the queue at once.
 const AGAIN: u32 = 256;
@@ -127,16 +135,8 @@ pub(super) async fn steps(
 }
 
 async fn queue_again(tx: &mut impl Tx, now: Timestamp) -> Result<()> {
-    let waited = tx.own(
-        queue_again!("RETRY_WAIT", "run_at", ""),
-        queue_again!("RETRY_WAIT", "run_at", "for update skip locked"),
-    );
-    let left = tx.own(
-        queue_again!("LEASED", "lease_until", ""),
-        queue_again!("LEASED", "lease_until", "for update skip locked"),
-    );
-    for text in [waited, left] {
-        tx.run(text, args![now, AGAIN]).await?;
+    for texts in [WAITED, LEFT] {
+        tx.run(tx.own(texts), args![now, AGAIN]).await?;
     }
     Ok(())
 }
@@ -153,8 +153,7 @@ async fn of_executor(tx: &mut impl Tx, take: &StepTake, executor: &str) -> Resul
     if free == 0 {
         return Ok(Vec::new());
     }
-    let text = tx.own(queued!(""), queued!("for update skip locked"));
-    let mut queued = tx.all(text, args![executor, free], read_queued).await?;
+    let mut queued = tx.all(tx.own(QUEUED), args![executor, free], read_queued).await?;
     within_runs(&mut queued);
     Ok(queued)
 }

@@ -28,14 +28,16 @@ const ADD_STEP: &str = "\
         last_attempt, run_at, updated_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 
-const EVENTS_SQLITE: &str = "\
+const EVENTS: (&str, &str) = (
+    "\
     insert into task_run_events (account_id, run_id, seq, kind, body, at) \
     select $1, $2, $3 + key + 1, json_extract(value, '$.kind'), json_extract(value, '$.body'), $4 \
-    from json_each($5)";
-const EVENTS_POSTGRES: &str = "\
+    from json_each($5)",
+    "\
     insert into task_run_events (account_id, run_id, seq, kind, body, at) \
     select $1, $2, $3 + place, event ->> 'kind', event ->> 'body', $4 \
-    from json_array_elements(cast($5 as json)) with ordinality as events (event, place)";
+    from json_array_elements(cast($5 as json)) with ordinality as events (event, place)",
+);
 
 const SET_STEP: &str = "\
     update task_run_steps set status = $1, attempt = $2, last_attempt = $3, run_at = $4, \
@@ -45,6 +47,11 @@ const SET: &str = "\
     update task_runs set status = $1, iteration = $2, explored = $3, result = $4, error = $5, \
     updated_at = $6, started_at = $7, finished_at = $8, seq = seq + $9 \
     where account_id = $10 and id = $11 and seq = $12";
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] =
+    &[(ADD, ADD), (OPEN, OPEN), (ADD_STEP, ADD_STEP), (SET_STEP, SET_STEP), (SET, SET), EVENTS];
 
 pub(super) async fn submit(
     tx: &mut impl Tx,
@@ -129,7 +136,7 @@ pub(super) async fn add_events(
     if events.is_empty() {
         return Ok(());
     }
-    let text = tx.own(EVENTS_SQLITE, EVENTS_POSTGRES);
+    let text = tx.own(EVENTS);
     let args = args![&key.account, &key.id, seq, at, events_text(events)?];
     tx.run(text, args).await.map(drop)
 }

@@ -69,6 +69,21 @@ const NEXT_DUE: &str = "\
 /// Behind every point in time.
 pub(crate) const LAST: Timestamp = Timestamp::from_micros(i64::MAX);
 
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (GET, GET),
+    (ANY, ANY),
+    (OF_PHASE, OF_PHASE),
+    (OF_TYPE, OF_TYPE),
+    (OF_BOTH, OF_BOTH),
+    (EVENTS, EVENTS),
+    (CANDIDATE, CANDIDATE),
+    (CANDIDATES, CANDIDATES),
+    (BALLOTS, BALLOTS),
+    (NEXT_DUE, NEXT_DUE),
+];
+
 pub(super) async fn get(tx: &mut impl Tx, task: &TaskKey) -> Result<Option<TaskRecord>> {
     tx.first(GET, args![&task.account, &task.id], read_record).await
 }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use jurat_core::{task::Event, time::Timestamp};
+use jurat_core::{id::RoundId, task::Event, time::Timestamp};
 
 use super::{
     AppendRefused, SubmitRefused, TaskAppend, TaskBallot, TaskCandidate, TaskKey, TaskSubmit,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Result, StoreError, agent_events,
-    both::{Tx, args},
+    both::{Tx, args, of_found},
     knowledge,
     rows::{Cells, Columns, json},
 };
@@ -32,14 +32,16 @@ const ADVANCE: &str = "\
     ended_at = coalesce(ended_at, $6), reason = $7 where account_id = $8 and id = $9 and seq = $10";
 const SEQ: &str = "select id, seq from tasks where account_id = $1 and id = $2";
 
-const EVENTS_SQLITE: &str = "\
+const EVENTS: (&str, &str) = (
+    "\
     insert into task_events (account_id, task_id, seq, kind, body, at) \
     select $1, $2, $3 + key + 1, json_extract(value, '$.kind'), json_extract(value, '$.body'), $4 \
-    from json_each($5)";
-const EVENTS_POSTGRES: &str = "\
+    from json_each($5)",
+    "\
     insert into task_events (account_id, task_id, seq, kind, body, at) \
     select $1, $2, $3 + place, event ->> 'kind', event ->> 'body', $4 \
-    from json_array_elements(cast($5 as json)) with ordinality as events (event, place)";
+    from json_array_elements(cast($5 as json)) with ordinality as events (event, place)",
+);
 
 const CANDIDATE: &str = "\
     insert into task_candidates (\
@@ -51,19 +53,24 @@ const BALLOT: &str = "\
         account_id, task_id, candidate_id, turn, voter, ballot, salt, round_id, created_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
-macro_rules! take_due {
-    ($lock:literal) => {
-        concat!(
-            "with due as materialized (\
-                 select account_id, id from tasks where due_at <= $1 \
-                 order by due_at limit $2 ",
-            $lock,
-            ") update tasks set due_at = $3 from due \
-             where tasks.account_id = due.account_id and tasks.id = due.id \
-             returning tasks.account_id, tasks.id"
-        )
-    };
-}
+const TAKE_DUE: (&str, &str) = of_found!(
+    "update tasks set due_at = $1",
+    "tasks where due_at <= $2 order by due_at limit $3",
+    " returning account_id, id"
+);
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (ADD, ADD),
+    (OPEN, OPEN),
+    (ADVANCE, ADVANCE),
+    (SEQ, SEQ),
+    (CANDIDATE, CANDIDATE),
+    (BALLOT, BALLOT),
+    EVENTS,
+    TAKE_DUE,
+];
 
 pub(super) async fn submit(
     tx: &mut impl Tx,
@@ -168,7 +175,7 @@ async fn add_events(
     seq: u64,
     (events, at): (&[Event], Timestamp),
 ) -> Result<()> {
-    let text = tx.own(EVENTS_SQLITE, EVENTS_POSTGRES);
+    let text = tx.own(EVENTS);
     let args = args![&key.account, &key.id, seq, at, events_text(events)?];
     tx.run(text, args).await.map(drop)
 }
@@ -180,7 +187,7 @@ async fn add_candidate(tx: &mut impl Tx, key: &TaskKey, candidate: &TaskCandidat
         &candidate.id,
         &candidate.execution_id,
         &candidate.executor,
-        candidate.round.as_ref().map(|round| round.as_str()),
+        candidate.round.as_ref().map(RoundId::as_str),
         json(&candidate.output)?,
         inline_text(&candidate.evidence)?,
         refs_text(&candidate.evidence)?,
@@ -199,7 +206,7 @@ async fn add_ballot(tx: &mut impl Tx, key: &TaskKey, ballot: &TaskBallot) -> Res
         &ballot.voter,
         json(&ballot.ballot)?,
         &ballot.salt,
-        ballot.round.as_ref().map(|round| round.as_str()),
+        ballot.round.as_ref().map(RoundId::as_str),
         ballot.created_at
     ];
     tx.run(BALLOT, args).await.map(drop)
@@ -209,6 +216,6 @@ pub(super) async fn take_due(
     tx: &mut impl Tx,
     take: &TaskTake,
 ) -> Result<Result<Vec<TaskKey>, Infallible>> {
-    let text = tx.own(take_due!(""), take_due!("for update skip locked"));
-    tx.all(text, args![take.now, take.limit, take.until], read_key).await.map(Ok)
+    let args = args![take.until, take.now, take.limit];
+    tx.all(tx.own(TAKE_DUE), args, read_key).await.map(Ok)
 }

@@ -1,8 +1,10 @@
 //! The suite that every store passes. Each story is a module of functions that take the store.
 
 pub(crate) mod access;
+pub(crate) mod agent_events;
 pub(crate) mod anonymous;
 pub(crate) mod checkup;
+pub(crate) mod evidence;
 pub(crate) mod installation;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
@@ -36,6 +38,7 @@ macro_rules! conformance {
             events_of_a_run_are_read_from_both_ends,
             runs_are_listed_newest_first_with_their_counts,
             a_step_that_waits_is_taken_when_its_time_comes,
+            another_account_sees_no_task_runs,
         );
         $crate::conformance::stories!(
             $start,
@@ -279,6 +282,20 @@ macro_rules! conformance {
             a_decision_is_found_by_those_who_ask_the_same,
             a_deprecated_decision_is_exported_and_not_used,
             what_is_remembered_is_exported_in_pages,
+        );
+        $crate::conformance::stories!(
+            $start,
+            agent_events,
+            an_event_with_a_key_is_added_once,
+            an_event_is_sent_by_one_node_until_its_lease_ends,
+            the_word_of_a_late_sender_is_not_noted,
+            events_of_agents_are_listed_by_every_filter,
+        );
+        $crate::conformance::stories!(
+            $start,
+            evidence,
+            evidence_is_kept_for_its_account_alone,
+            evidence_that_is_too_old_or_too_much_goes,
         );
     };
 }

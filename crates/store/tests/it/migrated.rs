@@ -8,8 +8,12 @@ use jurat_core::{
     replica::Label,
     round::{Ending, Round},
     verifier::Which,
+    workflow::{Whose, WorkflowWhich},
 };
-use jurat_store::{Claim, Closed, KeyRecord, Orphans, RunFilter, Store};
+use jurat_store::{
+    Behalf, Claim, Closed, Found, KeyRecord, Orphans, RunFilter, Store, TeamsWanted, WorkflowAsked,
+    WorkflowQuery,
+};
 
 use crate::samples::{
     account, at, claim, closing, executor, expiry, newest, page, round, session, verifier,
@@ -87,6 +91,7 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
     }
 
     registry_is_there(fixture, store).await;
+    sharing_is_there(fixture, store).await;
     let rounds = rounds(fixture, store).await;
     let open = rounds.iter().filter(|round| round.closing.is_none()).count();
     assert!(0 < open, "some were under way");
@@ -104,7 +109,9 @@ async fn registry_is_there(fixture: &Fixture, store: &dyn Store) {
     for account in first_values(fixture, "accounts") {
         let account = AccountId::parse(&account).unwrap();
         assert!(store.account_get(&account).await.unwrap().is_some());
-        for listed in verifiers(store, &account, &page(None, 1_000)).await {
+        let reached = verifiers(store, &account, &page(None, 1_000)).await;
+        // Those that others share are counted where they belong.
+        for listed in reached.into_iter().filter(|it| it.account == account) {
             let which = Which::Id(listed.id.clone());
             let found = verifier(store, &account, &which, Some(1)).await.unwrap();
             assert_eq!(found.config.hash(), found.config_hash);
@@ -116,6 +123,40 @@ async fn registry_is_there(fixture: &Fixture, store: &dyn Store) {
     assert_eq!(found_verifiers + revoked, fixture.count("verifiers"), "{}", fixture.name);
     assert_eq!(runs, fixture.count("verifier_runs"), "{}", fixture.name);
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+/// Workflows with the files of their current versions, teams, and templates with theirs.
+async fn sharing_is_there(fixture: &Fixture, store: &dyn Store) {
+    let (mut workflows, mut members, sharing) = (0, 0, store.sharing());
+    for account in first_values(fixture, "accounts") {
+        let account = AccountId::parse(&account).unwrap();
+        let whose = Behalf::Account(account.clone());
+        let query = WorkflowQuery {
+            caller: account.clone(),
+            whose: Whose::Mine,
+            with_archived: true,
+            tag: None,
+            search: None,
+            before: None,
+            limit: 1_000,
+        };
+        for found in sharing.workflow_list(&whose, &query).await.unwrap() {
+            let asked = WorkflowAsked {
+                caller: account.clone(),
+                which: WorkflowWhich::Id(found.workflow.id.clone()),
+                version: None,
+            };
+            let Found::One(view) = sharing.workflow_get(&whose, &asked).await.unwrap() else {
+                panic!("{} is gone", found.workflow.id)
+            };
+            assert_eq!(view.version.version, found.workflow.current_version);
+            workflows += 1;
+        }
+        let wanted = TeamsWanted { account: account.clone(), role: None };
+        members += sharing.team_list(&whose, &wanted).await.unwrap().len();
+    }
+    assert_eq!(workflows, fixture.count("workflows"), "{}", fixture.name);
+    assert_eq!(members, fixture.count("team_members"), "{}", fixture.name);
 }
 
 fn every_run() -> RunFilter {

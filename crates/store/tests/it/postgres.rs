@@ -11,7 +11,7 @@ use jurat_store::{
 
 use crate::{
     backend::{self, Backend, Schema},
-    conformance::{conformance, verifiers::deployed},
+    conformance::{conformance, evidence, task_runs, tasks, verifiers::deployed},
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
         HOUR_MS, account, at, claim, closing, deploy, executor, grant, holding, judged, round, run,
@@ -169,6 +169,54 @@ async fn a_connection_sees_the_rows_of_one_account() {
     schema.drop().await;
 }
 
+/// The same for all that belongs to tasks and runs.
+#[tokio::test]
+async fn a_connection_sees_the_tasks_of_one_account() {
+    const TABLES: [&str; 10] = [
+        "tasks",
+        "task_events",
+        "task_candidates",
+        "task_ballots",
+        "evidence_blobs",
+        "knowledge",
+        "task_runs",
+        "task_run_steps",
+        "task_run_events",
+        "agent_events",
+    ];
+    let schema = Schema::new().await;
+    let store = jurat_store::open(&schema.location()).await.unwrap();
+    for name in ["alice", "bob"] {
+        tasks::with_everything(&*store, &account(name)).await;
+        task_runs::with_everything(&*store, &account(name)).await;
+        evidence::with_everything(&*store, &account(name)).await;
+    }
+    store.close().await;
+    for table in TABLES {
+        for whose in ["acct_alice", "acct_bob", "acct_eve", "", "*"] {
+            // Each sees its own rows, all of them and no others.
+            let look = format!(
+                "set jurat.account = '{whose}'; select 1 / (case when \
+                 count(*) filter (where account_id <> '{whose}' and '{whose}' <> '*') = 0 \
+                 and (count(*) > 0) = ('{whose}' in ('acct_alice', 'acct_bob', '*')) \
+                 then 1 else 0 end) from {table}"
+            );
+            let seen = backend::execute(&schema.serving_url(), &look).await;
+            assert_eq!(seen, Ok(()), "{table} as `{whose}`");
+        }
+    }
+    let forge = "set jurat.account = 'acct_bob'; insert into task_events \
+        (account_id, task_id, seq, kind, body, at) values ('acct_alice', 't-1', 9, 'x', '{}', 1)";
+    let refused = backend::execute(&schema.serving_url(), forge).await.unwrap_err();
+    assert!(refused.contains("row-level security"), "{refused}");
+    for table in ["task_events", "task_run_events"] {
+        let change = format!("set jurat.account = '*'; update {table} set kind = 'x'");
+        let refused = backend::execute(&schema.serving_url(), &change).await.unwrap_err();
+        assert!(refused.contains("permission denied"), "{refused}");
+    }
+    schema.drop().await;
+}
+
 #[tokio::test]
 async fn a_schema_without_tables_is_refused() {
     let schema = Schema::new().await;
@@ -176,7 +224,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0 and this program needs 4; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
+        "the database has schema version 0 and this program needs 5; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -190,7 +238,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99 and this program knows versions up to 5; use a newer program"
+        "the database has schema version 99 and this program knows versions up to 6; use a newer program"
     );
     schema.drop().await;
 }

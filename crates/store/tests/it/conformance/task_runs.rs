@@ -133,6 +133,11 @@ async fn ended(store: &dyn Store, run: &StoredRun, changed: Step) -> Written<(),
     store.tasks().task_run_write(&behalf, &write, None).await.unwrap()
 }
 
+/// A row in every table of runs.
+pub(crate) async fn with_everything(store: &dyn Store, account: &AccountId) {
+    submitted(store, &submit(account, "r-1", &[("a", "one", 0)])).await;
+}
+
 pub(crate) async fn a_run_reads_back_with_its_steps(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
@@ -347,4 +352,24 @@ pub(crate) async fn a_step_that_waits_is_taken_when_its_time_comes(backend: &Bac
     assert_eq!(taken(&*store, &take("w", 49, 1, 1)).await, []);
     assert_eq!(agents(&taken(&*store, &take("w", 50, 1, 1)).await), ["a"]);
     assert_eq!(due().await, Some(at(80)), "its lease ends then");
+}
+
+pub(crate) async fn another_account_sees_no_task_runs(backend: &Backend) {
+    let store = &*backend.store;
+    let (ann, bob) = (account("ann"), account("bob"));
+    let run = submit(&ann, "r", &[("a", "one", 0)]);
+    submitted(store, &run).await;
+    let step = taken(store, &take("w", 1, 1, 1)).await.remove(0);
+    let (tasks, behalf) = (store.tasks(), Behalf::Account(bob.clone()));
+    let theirs = key(&bob, "r");
+    assert_eq!(tasks.task_run_get(&behalf, &theirs).await.unwrap(), None);
+    let before = got(store, &run.run).await;
+    let stolen = StoredRun { key: theirs.clone(), ..before.clone() };
+    let written = ended(store, &stolen, before.steps[0].clone()).await;
+    assert_eq!(written, Written::Refused(RunRefused::Unknown));
+    let stolen = TakenStep { run: theirs, ..step };
+    let renewal = StepRenewal { step: stolen, token: "token of w at 1".to_owned(), until: at(99) };
+    let renewed = tasks.task_run_step_renew(&behalf, &renewal, None).await.unwrap();
+    assert!(matches!(renewed, Written::Refused(_)), "{renewed:?}");
+    assert_eq!(got(store, &run.run).await, before);
 }

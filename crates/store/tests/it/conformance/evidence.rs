@@ -1,0 +1,65 @@
+//! Evidence that was fetched.
+
+use jurat_core::id::AccountId;
+use jurat_store::{Behalf, EvidenceBlob, EvidenceFound, EvidencePruning, Store, Written};
+
+use super::workflows::behalf;
+use crate::{
+    backend::Backend,
+    samples::{account, at},
+};
+
+fn blob(digest: &str, size: usize, millis: i64) -> EvidenceBlob {
+    let bytes = vec![0xff; size];
+    EvidenceBlob {
+        digest: digest.to_owned(),
+        mime: "text/plain".to_owned(),
+        bytes,
+        fetched_at: at(millis),
+    }
+}
+
+pub(crate) async fn with_everything(store: &dyn Store, whose: &AccountId) {
+    put(store, whose, &blob("sha256:1", 5, 10)).await;
+}
+
+async fn put(store: &dyn Store, whose: &AccountId, blob: &EvidenceBlob) {
+    let found = EvidenceFound { account: whose.clone(), blob: blob.clone() };
+    let done = store.tasks().evidence_put(&behalf(whose), &found, None).await.unwrap();
+    assert_eq!(done, Written::Done(()));
+}
+
+async fn get(store: &dyn Store, whose: &AccountId, digest: &str) -> Option<EvidenceBlob> {
+    store.tasks().evidence_get(&behalf(whose), whose, digest).await.unwrap()
+}
+
+pub(crate) async fn evidence_is_kept_for_its_account_alone(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    put(store, &alice, &blob("sha256:1", 5, 10)).await;
+    assert_eq!(get(store, &alice, "sha256:1").await, Some(blob("sha256:1", 5, 10)));
+    assert_eq!(get(store, &alice, "sha256:2").await, None);
+    assert_eq!(get(store, &bob, "sha256:1").await, None);
+    // Found again it is newer, and an older finding does not make it older.
+    put(store, &alice, &blob("sha256:1", 5, 30)).await;
+    put(store, &alice, &blob("sha256:1", 5, 20)).await;
+    assert_eq!(get(store, &alice, "sha256:1").await, Some(blob("sha256:1", 5, 30)));
+}
+
+pub(crate) async fn evidence_that_is_too_old_or_too_much_goes(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    for (digest, size, millis) in [("old", 1, 10), ("1", 40, 100), ("2", 40, 110), ("3", 40, 120)] {
+        put(store, &alice, &blob(digest, size, millis)).await;
+    }
+    put(store, &bob, &blob("1", 90, 100)).await;
+    let pruning = EvidencePruning { before: at(50), most_bytes: 100, limit: 10 };
+    let prune = async || store.tasks().evidence_prune(&Behalf::Platform, &pruning, None).await;
+    assert_eq!(prune().await.unwrap(), Written::Done(2));
+    assert_eq!(get(store, &alice, "old").await, None);
+    assert_eq!(get(store, &alice, "1").await, None, "the oldest above what the account may keep");
+    assert!(get(store, &alice, "2").await.is_some());
+    assert!(get(store, &alice, "3").await.is_some());
+    assert!(get(store, &bob, "1").await.is_some());
+    assert_eq!(prune().await.unwrap(), Written::Done(0));
+}
