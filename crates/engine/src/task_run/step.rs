@@ -19,6 +19,9 @@ use crate::{Engine, EngineError};
 const WRITES: u32 = 5;
 const BETWEEN_WRITES: Duration = Duration::from_millis(500);
 
+/// What is said by a worker that finds its lease gone.
+const LATE: &str = "a step is somebody else's by now; nothing is written";
+
 /// A step that this worker holds.
 #[derive(Debug, Clone)]
 pub(super) struct Held {
@@ -69,7 +72,10 @@ impl Engine {
             return Ok(Some(self.not_taken(&caller, &task_id, &error).await));
         }
         Ok(match self.step_wait(&caller, held, &task_id).await? {
-            Waited::Lost => None,
+            Waited::Lost => {
+                tracing::info!(run.id = key.id, agent.id = agent_id, "{}", LATE);
+                None
+            }
             Waited::Stopped => Some(StepOutcome::Released),
             Waited::Ended(record) => Some(self.task_outcome(key.clone(), &record).await?),
         })
@@ -182,11 +188,7 @@ impl Engine {
             match self.task_run_act(run, command.clone()).await {
                 Ok(_) => return,
                 Err(NotChanged::Refused(RunRefusal::LeaseLost, _)) => {
-                    tracing::info!(
-                        run.id = run.id,
-                        agent.id = held.step.agent_id,
-                        "a step was somebody else's when it ended; nothing is written"
-                    );
+                    tracing::info!(run.id = run.id, agent.id = held.step.agent_id, "{}", LATE);
                     return;
                 }
                 Err(NotChanged::Refused(refusal, status)) => {
