@@ -68,8 +68,12 @@ const NEXT_DUE: &str = "\
         select min(run_at) as at from task_run_steps where status = 'RETRY_WAIT' \
         union all select min(lease_until) as at from task_run_steps where status = 'LEASED') \
     as times";
+/// The least of each is found along an index; one of any is not.
 const OPEN: &str = "\
-    select id from task_run_steps where status in ('QUEUED', 'RETRY_WAIT', 'LEASED') limit 1";
+    select 'steps' as id, \
+    (select min(executor) from task_run_steps where status = 'QUEUED') as queued, \
+    (select min(run_at) from task_run_steps where status = 'RETRY_WAIT') as waiting, \
+    (select min(lease_until) from task_run_steps where status = 'LEASED') as leased";
 
 /// Every text, for a look at how the databases read.
 #[cfg(test)]
@@ -150,6 +154,10 @@ pub(super) async fn next_due(tx: &mut impl Tx) -> Result<Option<Timestamp>> {
 }
 
 pub(super) async fn is_idle(tx: &mut impl Tx) -> Result<bool> {
-    let read = |cells: &dyn Cells| Columns::new(&cells, "task_run_steps", "id").map(drop);
-    Ok(tx.first(OPEN, args![], read).await?.is_none())
+    let read = |cells: &dyn Cells| {
+        let columns = Columns::new(&cells, "task_run_steps", "id")?;
+        let times = [columns.maybe_time("waiting")?, columns.maybe_time("leased")?];
+        Ok(columns.maybe_text("queued")?.is_none() && times == [None, None])
+    };
+    Ok(tx.first(OPEN, args![], read).await?.unwrap_or(true))
 }
