@@ -131,7 +131,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Only `server::auth` and the testkit may call this; clippy keeps it so.
+    /// Only `server::auth`, `engine::step::caller` and the testkit may call this; clippy keeps it so.
     pub fn authenticated(
         account: AccountId,
         scopes: BTreeSet<Scope>,

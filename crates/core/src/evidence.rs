@@ -1,8 +1,12 @@
 //! What was found where evidence refers to, and what that makes of a verdict.
 
+mod inline;
+
 use std::str::FromStr;
 
 use serde_json::{Value, json};
+
+pub use self::inline::InlineTerms;
 
 use crate::{
     candidate::{ArtifactRef, InlineEvidence},

@@ -140,7 +140,7 @@ pub struct InlineEvidence {
     pub content: String,
 }
 
-/// Evidence that is kept elsewhere; nothing is fetched.
+/// Evidence that is kept elsewhere. It is fetched where a policy or a task asks for that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactRef {
     pub uri: String,

@@ -406,7 +406,7 @@ pub(crate) static MEDIA_ALLOW: Setting = Setting {
     flag: None,
     kind: Kind::Ranges,
     default: None,
-    about: "Private ranges from which images of runs may be fetched, with commas between them; without it only public addresses.",
+    about: "Private ranges from which images and evidence may be fetched, with commas between them; without it only public addresses.",
     example: "10.20.0.0/16",
     privacy: Privacy::Open,
 };

@@ -83,7 +83,7 @@ pub struct Judges {
     pub cache_for: Option<Duration>,
     /// How many verdicts are kept, of all accounts together.
     pub cache_most: u32,
-    /// Addresses that are not public from which images may be fetched all the same.
+    /// Addresses that are not public from which images and evidence may be fetched all the same.
     pub media_allow: Vec<Range>,
 }
 

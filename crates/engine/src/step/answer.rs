@@ -10,6 +10,7 @@ use jurat_core::{
     select::SelectError,
     session::BUILTIN_LANE,
 };
+use jurat_wire::executor::read_task_contract;
 use serde_json::json;
 
 use super::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork};
@@ -103,6 +104,11 @@ fn proposed(order: &StepOrder, said: Said) -> StepOutcome {
     let Some(output) = said.output else {
         return failed(Failure::new(FailureCode::Internal, "the proposal has no output"));
     };
+    // It was read when the job was made.
+    let terms = read_task_contract(&order.contract).map(|it| it.evidence_policy.terms());
+    if let Some(fault) = terms.ok().and_then(|terms| terms.fault(&said.evidence)) {
+        return failed(Failure::new(FailureCode::InvalidOutput, fault));
+    }
     StepOutcome::Candidate(Candidate {
         candidate_id: format!("cand-{}", order.execution_id),
         execution_id: order.execution_id.clone(),

@@ -50,6 +50,7 @@ pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Opt
         Need::Proposals { without, .. } => {
             let used = keys_of(workers, without.iter());
             let free = free(workers, without).filter(|it| it.proposes);
+            let free = free.filter(|it| leaves_a_quorum(task, it, workers));
             let worker = free.min_by_key(|it| {
                 let is_begun = task.resumable(Role::Propose, &it.name, None).is_some();
                 (!is_begun, used.contains(it.independence.as_str()))
@@ -98,6 +99,20 @@ pub(super) fn exhausted(task: &Task, now: Timestamp, workers: &[Worker]) -> Exha
 
 fn free<'a>(workers: &'a [Worker], without: &[String]) -> impl Iterator<Item = &'a Worker> {
     workers.iter().filter(|it| it.is_ready && !without.contains(&it.name))
+}
+
+/// Whether enough are left to verify when this one proposes as well, and all propose the same. The
+/// first may always propose: a panel that is too small for that is not taken.
+fn leaves_a_quorum(task: &Task, worker: &Worker, workers: &[Worker]) -> bool {
+    let proposing = task.claims.values().filter(|it| it.role == Role::Propose);
+    let mut authors: BTreeSet<&str> = proposing.map(|it| it.holder.as_str()).collect();
+    authors.extend(task.proposed.iter().map(String::as_str));
+    if authors.is_empty() {
+        return true;
+    }
+    authors.insert(&worker.name);
+    let voters = workers.iter().filter(|it| it.verifies && !authors.contains(it.name.as_str()));
+    usize::try_from(task.terms.quorum).is_ok_and(|quorum| quorum <= voters.count())
 }
 
 /// What those of a name have in common with others.

@@ -11,4 +11,5 @@ mod schema_bombs;
 mod simulation;
 mod steps;
 mod task_runs;
+mod tasks;
 mod unreliable_store;

@@ -1,5 +1,6 @@
 //! Two nodes on one PostgreSQL.
 
+use jurat_core::task::{Event, Phase};
 use jurat_engine::{Alone, Limits};
 use jurat_store::Orphans;
 use jurat_testkit::{
@@ -8,6 +9,8 @@ use jurat_testkit::{
     postgres::Schema,
 };
 use serde_json::json;
+
+use crate::tasks::able;
 
 async fn node(schema: &Schema) -> TestApp {
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -108,5 +111,56 @@ async fn the_connections_are_among_the_figures() {
         assert!(text.contains(&format!("jurat_store_connections{{state=\"{state}\"}}")), "{text}");
     }
     app.engine.shutdown().await;
+    schema.drop().await;
+}
+
+/// A task with a quorum of two, on a panel of three.
+async fn submit_panel(node: &TestApp, id: &str) {
+    let task = crate::tasks::with_quorum(crate::tasks::contract(node, id), 2);
+    crate::tasks::submit(node, crate::tasks::order(task, &["s1", "s2", "s3"])).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_task_that_one_node_took_is_driven_by_the_other() {
+    let schema = Schema::new().await;
+    let (one, two) = (node(&schema).await, node(&schema).await);
+    two.start(Alone::No).await;
+    let _fakes = one.executors([able(), able(), able()]).await;
+    submit_panel(&one, "t1").await;
+    let record = crate::tasks::ended(&one, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", record.state);
+    two.engine.shutdown().await;
+    one.store.close().await;
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
+    let schema = Schema::new().await;
+    let (one, two) = (node(&schema).await, node(&schema).await);
+    one.start(Alone::No).await;
+    let [slow, _, _] = one.executors([gated(able()), gated(able()), gated(able())]).await;
+    let task = crate::tasks::contract(&one, "t1");
+    crate::tasks::submit(&one, crate::tasks::order(task, &["s1"])).await.unwrap();
+    slow.called(1).await;
+    // The clock of the first stands still: for the others its lease runs out.
+    two.clock.advance_ms(5_000);
+    two.start(Alone::No).await;
+    slow.called(2).await;
+    slow.release();
+    let record = crate::tasks::ended(&two, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", record.state);
+    let executions: std::collections::BTreeSet<String> = slow
+        .calls()
+        .iter()
+        .filter_map(|it| it.body["execution_id"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(executions.len(), 1, "the same work was asked for under one name");
+    // Whoever came late wrote nothing: one candidate, one final decision.
+    let story = crate::tasks::events(&two, "t1").await;
+    let finals = story.iter().filter(|it| matches!(it, Event::Finalized { .. })).count();
+    assert_eq!((finals, record.state.proposals.len()), (1, 1));
+    one.engine.shutdown().await;
+    two.engine.shutdown().await;
     schema.drop().await;
 }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use axum::{Router, http::StatusCode, response::Redirect, routing::get};
+use jurat_core::{candidate::ArtifactRef, canonical::digest, evidence::Found};
 use jurat_guard::public::{FetchError, PublicClient, Resolve, Resolving, check_media_url};
 use tokio::task::JoinSet;
 
@@ -202,8 +203,26 @@ async fn no_spelling_of_an_address_inside_reaches_anything() {
         let error = client.image(url, PATIENCE).await.unwrap_err();
         assert_eq!(error.to_string(), HIDDEN, "{url}");
         assert!(matches!(error, FetchError::Unavailable { .. }));
+        let looked = client.look_at(&reference(url), PATIENCE).await;
+        assert!(matches!(looked.found, Found::Denied | Found::Unreachable), "{url}");
+    }
+    for url in ["https://127.0.0.1/", "http://10.0.0.1/", "https://inside/", "https://mixed/"] {
+        let looked = client.look_at(&reference(url), PATIENCE).await;
+        assert_eq!(looked.found, Found::Denied, "{url}");
     }
     assert_eq!(canary.hits(), 0);
+}
+
+/// Evidence that is said to be at this address.
+fn reference(url: &str) -> ArtifactRef {
+    ArtifactRef {
+        uri: url.to_owned(),
+        digest: digest(b"a document"),
+        size_bytes: 10,
+        mime: "text/plain".to_owned(),
+        created_at: 1,
+        producer: "tests".to_owned(),
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use jurat_core::{policy, task::Aggregation};
+use jurat_core::{evidence::InlineTerms, policy, task::Aggregation};
 
 use super::PolicyBinding;
 
@@ -298,6 +298,15 @@ impl Acceptance {
 }
 
 impl EvidencePolicy {
+    /// What it says about evidence that travels inline.
+    pub fn terms(self) -> InlineTerms {
+        InlineTerms {
+            most_bytes: self.max_inline_evidence_bytes,
+            mimes: self.inline_mime_allowlist,
+            may_hold_media: 0 < self.max_inline_media_bytes,
+        }
+    }
+
     fn standard() -> Self {
         let mimes = ["application/json", "text/plain", "text/markdown", "text/csv"];
         Self {

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{
     chance::Chance,
-    plan::Character,
+    plan::{Character, Weather},
     world::{Call, World, pause},
 };
 
@@ -99,7 +99,8 @@ impl Hands for SimHands {
         if is_other {
             status = if status == Status::Passed { Status::Failed } else { Status::Passed };
         }
-        let found = self.world.draw(|chance| chance.percent(95));
+        let is_storm = self.world.plan.weather == Weather::Storm;
+        let found = self.world.draw(|chance| !is_storm || chance.percent(95));
         let refs = order.candidate.evidence.refs.iter().map(|it| it.digest.clone());
         let ballot = Ballot {
             status,

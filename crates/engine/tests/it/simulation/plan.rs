@@ -79,10 +79,11 @@ impl Plan {
         let is_storm = weather == Weather::Storm;
         let some =
             |chance: &mut Chance, most: u64| if is_storm { chance.between(0, most) } else { 0 };
-        let count = if is_storm { chance.between(1, 5) } else { chance.between(4, 6) };
+        let count = if is_storm { chance.between(2, 6) } else { chance.between(4, 6) };
         let executors = (0..count).map(|index| character(&mut chance, index, is_storm)).collect();
         let nodes = (0..chance.between(1, 3)).map(|_| mishaps(&mut chance, is_storm)).collect();
-        let tasks = (0..chance.between(1, 3)).map(|_| order(&mut chance, is_storm)).collect();
+        let tasks =
+            (0..chance.between(1, 3)).map(|_| order(&mut chance, is_storm, count)).collect();
         let outages = (0..some(&mut chance, 3)).map(|_| {
             let from = chance.between(0, 12_000);
             (from, from + chance.between(10, 3_000))
@@ -90,7 +91,31 @@ impl Plan {
         let outages = outages.collect();
         let (slow, lost, twice) =
             (some(&mut chance, 20) + 1, some(&mut chance, 10) + 1, some(&mut chance, 10) + 1);
-        Self { seed, weather, executors, nodes, tasks, outages, slow, lost, twice }
+        let mut plan = Self { seed, weather, executors, nodes, tasks, outages, slow, lost, twice };
+        if is_storm && seed % 8 == 3 {
+            plan.be_two_faced(&mut chance);
+        }
+        plan
+    }
+
+    /// Nodes that stand still while verifiers answer, and verifiers that answer each node otherwise.
+    fn be_two_faced(&mut self, chance: &mut Chance) {
+        for executor in &mut self.executors {
+            (executor.fails, executor.hangs, executor.wrong, executor.dies_at) = (0, 0, 0, None);
+            (executor.equivocates, executor.slowest_ms) = (50, 800);
+        }
+        self.nodes.resize(3, Vec::new());
+        for mishaps in &mut self.nodes {
+            let pause = |_| Mishap::Pause {
+                after: chance.between(100, 900),
+                span: chance.between(400, 1_500),
+            };
+            *mishaps = (0..6).map(pause).collect();
+        }
+        for task in &mut self.tasks {
+            task.terms.lease_ms = 300;
+            task.cancelled_after = None;
+        }
     }
 }
 
@@ -134,8 +159,9 @@ fn mishaps(chance: &mut Chance, is_storm: bool) -> Vec<Mishap> {
     (0..count).map(mishap).collect()
 }
 
-fn order(chance: &mut Chance, is_storm: bool) -> Order {
-    let quorum = u32::try_from(chance.between(1, 3)).unwrap();
+/// What a panel of so many can do.
+fn order(chance: &mut Chance, is_storm: bool, executors: u64) -> Order {
+    let quorum = u32::try_from(chance.between(1, 3.min(executors - 1))).unwrap();
     let more = u32::try_from(chance.between(0, 2)).unwrap();
     let small = |chance: &mut Chance, most| u32::try_from(chance.between(1, most)).unwrap();
     let at = chance.between(0, 2_000);

@@ -81,6 +81,25 @@ async fn an_output_that_does_not_match_the_schema_of_the_contract_is_no_candidat
 }
 
 #[tokio::test]
+async fn inline_evidence_that_the_contract_does_not_allow_is_no_part_of_a_candidate() {
+    let app = TestApp::new().await;
+    let said = || answers(json!({ "answer": "x" }));
+    let _fakes = app
+        .executors([
+            said().evidence("text/html", "<p>proof</p>"),
+            said().evidence("text/plain", &"x".repeat(65_537)),
+            said().evidence("text/plain", "trace:attempt-1"),
+        ])
+        .await;
+    let done = run(&app, propose(contract(), by("s1"))).await;
+    assert!(failure(&done).1.starts_with("`evidence_inline.0` must have one of the media types"));
+    let done = run(&app, propose(contract(), by("s2"))).await;
+    assert_eq!(failure(&done).1, "`evidence_inline.0` must have at most 65536 bytes");
+    let done = run(&app, propose(contract(), by("s3"))).await;
+    assert!(matches!(done.outcome, StepOutcome::Candidate(_)));
+}
+
+#[tokio::test]
 async fn nothing_that_goes_wrong_in_a_call_is_a_verdict() {
     let app = TestApp::new().await;
     let _fakes = app

@@ -1,0 +1,89 @@
+//! Tasks on a real store with executors behind sockets: driven to their end, called off, taken over.
+
+mod driven;
+mod refused;
+
+use std::time::Duration;
+
+use jurat_core::task::Event;
+use jurat_engine::{Clock as _, Done, EngineError, TaskRecord, TaskSubmitted};
+use jurat_testkit::{
+    app::{TestApp, admin_caller},
+    fake_executor::{Behaviour, FakeExecutor, answers},
+};
+use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
+use serde_json::json;
+
+/// The longest that a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A contract whose leases are short, so that nobody waits long for those who are gone.
+pub(crate) fn contract(app: &TestApp, id: &str) -> TaskContract {
+    let now = u64::try_from(app.clock.now().millis()).unwrap();
+    let mut contract = TaskContract::sample(id, now);
+    contract.assignment.claim.lease_ms = 300;
+    contract.assignment.explore.backoff_ms = Some(1);
+    contract
+}
+
+pub(crate) fn order(contract: TaskContract, executors: &[&str]) -> TaskSubmission {
+    let executors = executors.iter().map(|it| (*it).to_owned()).collect();
+    TaskSubmission { contract, executors, verifiers: Vec::new(), profile: None }
+}
+
+/// Asks for so many votes, and lets as many be given at a time.
+pub(crate) fn with_quorum(mut contract: TaskContract, quorum: u32) -> TaskContract {
+    contract.acceptance.quorum_threshold = quorum;
+    contract.assignment.verify.max_verifiers = quorum;
+    contract.assignment.claim.max_concurrency.verify = quorum;
+    contract
+}
+
+pub(crate) async fn submit(
+    app: &TestApp,
+    order: TaskSubmission,
+) -> Result<TaskSubmitted, EngineError> {
+    match app.engine.task_submit(&admin_caller(), order, None).await? {
+        Done::Now(submitted) => Ok(submitted),
+        Done::Before(_) => unreachable!("no key was given"),
+    }
+}
+
+/// Waits until a task is as it should be.
+pub(crate) async fn wait_until(
+    app: &TestApp,
+    id: &str,
+    is_done: impl Fn(&TaskRecord) -> bool,
+) -> TaskRecord {
+    let waiting = async {
+        let mut seq = 0;
+        loop {
+            let within = Duration::from_secs(1);
+            let record = app.engine.task_wait(&admin_caller(), id, seq, within).await.unwrap();
+            if is_done(&record) {
+                return record;
+            }
+            seq = record.seq;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("the task to go on")
+}
+
+pub(crate) async fn ended(app: &TestApp, id: &str) -> TaskRecord {
+    wait_until(app, id, |record| record.state.is_over()).await
+}
+
+pub(crate) async fn events(app: &TestApp, id: &str) -> Vec<Event> {
+    let events = app.engine.task_events(&admin_caller(), id, 0, 1_000).await.unwrap();
+    events.into_iter().map(|it| it.event).collect()
+}
+
+/// An executor that answers and verifies rightly.
+pub(crate) fn able() -> Behaviour {
+    answers(json!({ "answer": "42", "confidence": 0.9 })).task_types(&["swarm"])
+}
+
+/// How often an executor was asked for something.
+pub(crate) fn asked(fake: &FakeExecutor, endpoint: &str) -> usize {
+    fake.calls().iter().filter(|call| call.endpoint() == endpoint).count()
+}

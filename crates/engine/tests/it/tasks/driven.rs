@@ -1,0 +1,247 @@
+//! Tasks that are driven to their end.
+
+use std::collections::BTreeSet;
+
+use jurat_core::task::{End, Event, Phase, Role};
+use jurat_engine::{Alone, Clock as _, EngineError, Limits};
+use jurat_store::Location;
+use jurat_testkit::{
+    app::{TestApp, admin_caller},
+    fake_executor::{disconnects_before_headers, gated, says_invalid},
+};
+use serde_json::json;
+
+use super::{able, asked, contract, ended, events, order, submit, wait_until, with_quorum};
+
+async fn node() -> TestApp {
+    let app = TestApp::new().await;
+    app.start(Alone::Yes).await;
+    app
+}
+
+#[tokio::test]
+async fn one_executor_is_enough_because_the_node_verifies() {
+    let app = node().await;
+    let [fake] = app.executors([able()]).await;
+    let submitted = submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    assert!(submitted.is_new);
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(asked(&fake, "execute"), 1);
+    // It has no vote on what it proposed.
+    assert_eq!(asked(&fake, "verify"), 0);
+    let voters: Vec<&String> = record.state.proposals[0].votes.keys().collect();
+    assert_eq!(voters, ["builtin:policies"]);
+    let decision = app.engine.task_decision(&admin_caller(), "t1").await.unwrap();
+    let candidate = decision.candidate.unwrap();
+    assert_eq!(candidate.output, json!({ "answer": "42", "confidence": 0.9 }));
+    assert!(decision.final_hash.is_some());
+    assert!((0.5..1.0).contains(&decision.confidence.unwrap()));
+    // The same contract again is the same task.
+    let again = submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    assert!(!again.is_new);
+    assert_eq!(asked(&fake, "execute"), 1);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn three_of_a_panel_of_four_verify_what_the_fourth_proposed() {
+    let app = node().await;
+    let fakes = app.executors([able(), able(), able(), able()]).await;
+    let task = with_quorum(contract(&app, "t1"), 3);
+    submit(&app, order(task, &["s1", "s2", "s3", "s4"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    let proposal = &record.state.proposals[0];
+    let voters: BTreeSet<&String> = proposal.votes.keys().collect();
+    assert_eq!(voters.len(), 3);
+    assert!(proposal.proposers.iter().all(|it| !voters.contains(it)));
+    let calls = |endpoint| fakes.iter().map(|it| asked(it, endpoint)).sum::<usize>();
+    assert_eq!((calls("execute"), calls("verify")), (1, 3));
+    // Every vote was committed before the first was revealed.
+    let story = events(&app, "t1").await;
+    let is_commit = |it: &Event| matches!(it, Event::VoteCommitted { .. });
+    let is_reveal = |it: &Event| matches!(it, Event::VoteRevealed { .. });
+    let last_commit = story.iter().rposition(is_commit).unwrap();
+    assert!(last_commit < story.iter().position(is_reveal).unwrap());
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_the_verifiers_refuse_is_not_final() {
+    let app = node().await;
+    let refuses = || says_invalid().task_types(&["other"]);
+    let _fakes = app.executors([able(), refuses(), refuses()]).await;
+    let mut task = order(with_quorum(contract(&app, "t1"), 2), &["s1"]);
+    task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    let reason = "the verifiers refused every candidate".to_owned();
+    assert_eq!(record.state.end, Some(End::Failed { reason }));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_executor_that_dies_between_propose_and_verify_costs_a_try_and_not_the_task() {
+    let app = node().await;
+    let dying = disconnects_before_headers().task_types(&["other"]);
+    let [_, dying, _] = app.executors([able(), dying, able()]).await;
+    let mut task = order(contract(&app, "t1"), &["s1"]);
+    // The first of them in the order of names is asked first.
+    task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(asked(&dying, "verify"), 1);
+    let proposal = &record.state.proposals[0];
+    assert_eq!(proposal.votes.keys().collect::<Vec<_>>(), ["s3"]);
+    // The failed call was paid for, and says nothing about the candidate.
+    assert_eq!(record.state.spent.verify, 2);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_task_that_is_called_off_ends_at_once() {
+    let app = node().await;
+    let [fake] = app.executors([gated(able())]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    fake.called(1).await;
+    let record = app.engine.task_cancel(&admin_caller(), "t1", Some("enough")).await.unwrap();
+    assert_eq!(record.state.end, Some(End::Cancelled { reason: "enough".to_owned() }));
+    // Nobody waits for its executor any more.
+    fake.abandoned(1).await;
+    let again = app.engine.task_cancel(&admin_caller(), "t1", None).await.unwrap();
+    assert_eq!(again.seq, record.seq);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_over_is_not_called_off() {
+    let app = node().await;
+    let _fakes = app.executors([able()]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    ended(&app, "t1").await;
+    let refused = app.engine.task_cancel(&admin_caller(), "t1", None).await.unwrap_err();
+    assert!(matches!(refused, EngineError::Conflict(_)), "{refused}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_task_whose_time_is_up_expires() {
+    let app = node().await;
+    let [fake] = app.executors([gated(able())]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    fake.called(1).await;
+    app.clock.advance_ms(700_000);
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Expired);
+    assert_eq!(record.reason.as_deref(), Some("its contract expired"));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_node_that_starts_anew_goes_on_where_the_last_one_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = Location::File(folder.path().join("jurat.db"));
+    let first = TestApp::with_store(&location).await;
+    first.start(Alone::Yes).await;
+    let [fake] = first.executors([gated(able())]).await;
+    submit(&first, order(contract(&first, "t1"), &["s1"])).await.unwrap();
+    fake.called(1).await;
+    first.engine.shutdown().await;
+    fake.set(able());
+    let second = TestApp::with_store(&location).await;
+    let known = second.engine.task_get(&admin_caller(), "t1").await.unwrap();
+    assert!(known.state.claims.is_empty(), "the claim was given up: {:?}", known.state.claims);
+    second.start(Alone::Yes).await;
+    let record = ended(&second, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&second, "t1").await);
+    // It was asked again for the same, under the same name.
+    let executions: BTreeSet<String> = fake
+        .calls()
+        .iter()
+        .filter(|call| call.endpoint() == "execute")
+        .map(|call| call.body["execution_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(executions.len(), 1);
+    second.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn more_tasks_than_are_driven_at_once_wait_for_their_turn() {
+    let app = TestApp::with_limits(Limits { tasks: 1, ..Limits::default() }).await;
+    app.start(Alone::Yes).await;
+    let _fakes = app.executors([able()]).await;
+    for id in ["t1", "t2", "t3"] {
+        submit(&app, order(contract(&app, id), &["s1"])).await.unwrap();
+    }
+    for id in ["t1", "t2", "t3"] {
+        assert_eq!(ended(&app, id).await.state.phase, Phase::Finalized);
+    }
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_decision_on_the_same_is_verified_again_before_it_is_trusted() {
+    let app = node().await;
+    let [fake] = app.executors([able()]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    ended(&app, "t1").await;
+    submit(&app, order(contract(&app, "t2"), &["s1"])).await.unwrap();
+    let record = ended(&app, "t2").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t2").await);
+    // Nobody proposed anew, and somebody verified.
+    assert_eq!(asked(&fake, "execute"), 1);
+    assert_eq!((record.state.spent.explore, record.state.spent.verify), (0, 1));
+    assert_eq!(record.state.proposals[0].source.as_deref(), Some("knowledge:t1#1"));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn executors_are_told_of_decisions_on_similar_tasks() {
+    let app = node().await;
+    let [fake] = app.executors([able()]).await;
+    let about = |id: &str, prompt: &str| {
+        let mut task = contract(&app, id);
+        task.inputs = json!({ "prompt": prompt });
+        order(task, &["s1"])
+    };
+    submit(&app, about("t1", "the risks of the plan")).await.unwrap();
+    ended(&app, "t1").await;
+    submit(&app, about("t2", "the risks of the merger")).await.unwrap();
+    ended(&app, "t2").await;
+    let calls = fake.calls();
+    let bundles: Vec<_> = calls
+        .iter()
+        .filter(|call| call.endpoint() == "execute")
+        .map(|call| call.body["seed_bundle"].clone())
+        .collect();
+    assert_eq!(bundles[0], json!(null));
+    let hit = &bundles[1]["hits"][0];
+    assert_eq!(hit["hit_type"], "Similar");
+    assert_eq!(hit["decision_ref"]["task_id"], "t1");
+    let hint = hit["confidence_hint"].as_f64().unwrap();
+    assert!((0.3..0.99).contains(&hint), "{hint}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_lease_is_renewed_while_its_executor_works() {
+    let app = node().await;
+    let [fake] = app.executors([gated(able())]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    fake.called(1).await;
+    for _ in 0..3 {
+        app.clock.advance_ms(150);
+        let now = app.clock.now();
+        wait_until(&app, "t1", |record| {
+            let mut claims = record.state.claims.values();
+            claims.any(|it| it.role == Role::Propose && now.plus_millis(290) <= it.until)
+        })
+        .await;
+    }
+    fake.release();
+    assert_eq!(ended(&app, "t1").await.state.phase, Phase::Finalized);
+    assert_eq!(asked(&fake, "execute"), 1);
+    app.engine.shutdown().await;
+}

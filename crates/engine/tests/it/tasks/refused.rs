@@ -1,0 +1,79 @@
+//! What is refused at submission, with the field.
+
+use jurat_engine::EngineError;
+use jurat_testkit::app::TestApp;
+use jurat_wire::api::tasks::TaskSubmission;
+use serde_json::json;
+
+use super::{able, contract, order, submit, with_quorum};
+
+async fn refused(app: &TestApp, order: TaskSubmission) -> (String, String) {
+    let error = submit(app, order).await.unwrap_err();
+    (error.field().unwrap_or_default(), error.to_string())
+}
+
+#[tokio::test]
+async fn what_cannot_end_well_is_refused_with_its_field() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([able()]).await;
+    let policy = "acceptance.verifier_policy";
+    let change = |change: &dyn Fn(&mut TaskSubmission)| {
+        let mut changed = order(contract(&app, "t1"), &["s1"]);
+        change(&mut changed);
+        changed
+    };
+    let cases = [
+        (change(&|it| it.contract.expiry_ms = 1), "expiry_ms".to_owned()),
+        (change(&|it| it.contract.budget.max_steps = 1), "budget.max_steps".to_owned()),
+        (change(&|it| it.contract.budget.cost_units = 5), "budget.cost_units".to_owned()),
+        (change(&|it| it.contract.task_type = "unheard-of".to_owned()), "task_type".to_owned()),
+        (change(&|it| it.profile = Some("unheard-of".to_owned())), "profile".to_owned()),
+        (change(&|it| it.executors = vec!["nobody".to_owned()]), "executors".to_owned()),
+        (change(&|it| it.verifiers = vec!["nobody".to_owned()]), "verifiers".to_owned()),
+        (
+            change(&|it| it.contract.output_schema = json!({ "type": "no such type" })),
+            "output_schema".to_owned(),
+        ),
+        (
+            change(&|it| {
+                it.contract.acceptance.verifier_policy.policy_id = "vp.unknown".to_owned()
+            }),
+            format!("{policy}.policy_id"),
+        ),
+        (
+            change(&|it| {
+                it.contract.acceptance.verifier_policy.policy_hash = format!("sha256:{:064}", 7);
+            }),
+            format!("{policy}.policy_hash"),
+        ),
+        (
+            change(&|it| it.contract = with_quorum(it.contract.clone(), 3)),
+            "acceptance.quorum_threshold".to_owned(),
+        ),
+    ];
+    for (order, field) in cases {
+        let (found, detail) = refused(&app, order).await;
+        assert_eq!(found, field, "{detail}");
+        assert!(!detail.contains('['), "{detail}");
+    }
+    app.store.close().await;
+}
+
+#[tokio::test]
+async fn another_contract_under_the_same_name_is_a_conflict() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([able()]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    let mut other = contract(&app, "t1");
+    other.inputs = json!({ "prompt": "something else" });
+    let error = submit(&app, order(other, &["s1"])).await.unwrap_err();
+    assert!(matches!(error, EngineError::Conflict(_)), "{error}");
+    app.store.close().await;
+}
+
+#[tokio::test]
+async fn without_executors_there_is_nobody_to_work_on_it() {
+    let app = TestApp::new().await;
+    assert_eq!(refused(&app, order(contract(&app, "t1"), &[])).await.0, "executors");
+    app.store.close().await;
+}
