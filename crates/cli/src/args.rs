@@ -99,8 +99,9 @@ Exit codes:
   1   an error; for `executors check` and `doctor` also: something is not well;
       for `verifiers run` also: the judge gave no verdict
   2   wrong usage: a flag, a file or a field that must be corrected first
-  11  only with --gate: the answer is negative, or a measurement misses its threshold
-  12  only with --gate: inconclusive, or no consensus
+  11  only with --gate: the answer is negative, a task failed, or a measurement misses its
+      threshold
+  12  only with --gate: inconclusive, no consensus, or a task without a decision
   130 `serve` was ended by a second signal before its rounds had ended
 
 A gate stops a pipeline:

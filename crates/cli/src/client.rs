@@ -343,8 +343,13 @@ impl Client {
     }
 
     /// Works on runs and their tasks in this process, where no server does.
-    pub(crate) async fn work_on_runs(&self) -> anyhow::Result<()> {
-        self.transport.work_on_runs().await
+    pub(crate) fn work_on_runs(&self) {
+        self.transport.work_on_runs();
+    }
+
+    /// Drives tasks in this process, where there is no server that does.
+    pub(crate) fn drive_tasks(&self) {
+        self.transport.drive_tasks();
     }
 
     /// Lets go of the store, after what is under way has ended.

@@ -30,6 +30,8 @@ pub struct TaskDecision {
     pub record: TaskRecord,
     /// What the votes approved.
     pub candidate: Option<TaskCandidate>,
+    /// Who proposed it, also where it is taken from an earlier decision.
+    pub executor: Option<String>,
     /// Provider and model of who proposed it, as declared now.
     pub declared: Option<(String, String)>,
     /// How likely it is right, and the digest of the decision, once it is final.
@@ -95,6 +97,7 @@ impl Engine {
             return Ok(TaskDecision {
                 record,
                 candidate: None,
+                executor: None,
                 declared: None,
                 confidence: None,
                 final_hash: None,
@@ -103,13 +106,15 @@ impl Engine {
         };
         let candidate =
             self.inner.store.tasks().task_candidate(&behalf(caller), &key, &decided).await?;
-        let declared = match &candidate {
-            Some(candidate) => self.declared_by(&candidate.executor).await?,
+        let proposers = task.proposal(&decided).map(|it| &it.proposers);
+        let executor = proposers.and_then(|it| it.first().cloned());
+        let declared = match &executor {
+            Some(executor) => self.declared_by(executor).await?,
             None => None,
         };
         let rounds = self.vote_rounds(caller, &record, &decided).await?;
         let (confidence, final_hash) = self.remembered_of(caller, &record).await?.unzip();
-        Ok(TaskDecision { record, candidate, declared, confidence, final_hash, rounds })
+        Ok(TaskDecision { record, candidate, executor, declared, confidence, final_hash, rounds })
     }
 
     /// A contract to begin with; a name is drawn where none is given.

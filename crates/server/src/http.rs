@@ -17,6 +17,7 @@ mod rounds;
 mod runs;
 mod sessions;
 mod stream;
+mod tasks;
 mod teams;
 mod templates;
 mod verifier_runs;
@@ -141,6 +142,7 @@ fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
     routes.extend(run_routes());
+    routes.extend(task_routes());
     routes.extend(people_routes());
     routes.extend(template_routes());
     routes.extend(template_version_routes());
@@ -261,6 +263,19 @@ fn run_routes() -> Vec<Route> {
         route("POST", "/v1/runs/{id}/kickoff", "task_run_kickoff", post(runs::kickoff)),
         route("POST", "/v1/runs/{id}/cancel", "task_run_cancel", post(runs::cancel)),
         route("POST", "/v1/runs/{id}/retry", "task_run_retry", post(runs::retry)),
+    ]
+}
+
+/// Tasks: jobs under a contract.
+fn task_routes() -> Vec<Route> {
+    vec![
+        route("POST", "/v1/tasks", "task_submit", post(tasks::submit)),
+        route("GET", "/v1/tasks", "task_list", get(tasks::list)),
+        route("GET", "/v1/tasks/sample", "task_sample", get(tasks::sample)),
+        route("GET", "/v1/tasks/{id}", "task_show", get(tasks::show)),
+        route("GET", "/v1/tasks/{id}/events", "task_events", get(tasks::events)),
+        route("GET", "/v1/tasks/{id}/decision", "task_decision", get(tasks::decision)),
+        route("POST", "/v1/tasks/{id}/cancel", "task_cancel", post(tasks::cancel)),
     ]
 }
 

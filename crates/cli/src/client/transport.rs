@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 use jurat_core::time::Timestamp;
-use jurat_engine::{Alone, Engine, WorkerSettings};
+use jurat_engine::{Engine, WorkerSettings};
 use jurat_guard::client::{Client as HttpClient, Streaming};
 use tower::ServiceExt as _;
 
@@ -106,13 +106,17 @@ impl Transport {
     }
 
     /// Works on runs in this process; a server does that itself.
-    pub(super) async fn work_on_runs(&self) -> anyhow::Result<()> {
+    pub(super) fn work_on_runs(&self) {
         if let Self::InProcess(it) = self {
-            // Another node may share a store that is not locked.
-            it.engine.start(Alone::No).await?;
+            it.engine.drive_tasks();
             it.engine.work_on_runs_here(WorkerSettings::of_a_node(STEPS_AT_ONCE));
         }
-        Ok(())
+    }
+
+    pub(super) fn drive_tasks(&self) {
+        if let Self::InProcess(it) = self {
+            it.engine.drive_tasks();
+        }
     }
 
     pub(super) async fn close(self) {

@@ -80,7 +80,7 @@ async fn change(
 async fn watch(context: &Context, args: &NamedRun) -> anyhow::Result<u8> {
     let (reply, result) = context
         .with_client(async |client| {
-            client.work_on_runs().await?;
+            client.work_on_runs();
             let reply = followed(client, context.out, &args.id).await?;
             let result =
                 client.send(Call::get(path(ROUTE, &[&args.id, "result"]))).await?.well()?;

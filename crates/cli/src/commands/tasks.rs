@@ -94,6 +94,7 @@ async fn decision(context: &Context, args: &NamedTask) -> anyhow::Result<u8> {
 
 /// Follows a task and returns it as it ended.
 async fn followed(client: &Client, out: Output, id: &str) -> anyhow::Result<Reply> {
+    client.drive_tasks();
     let mut progress = TaskProgress::new(out);
     let call = Call::get(path(ROUTE, &[id, "events"])).within(LONGEST);
     let reply = client.watch(call, LAST, |event| progress.show(&event.value())).await;

@@ -24,7 +24,7 @@ fn a_script_can_keep_a_key_and_use_it() {
     let ran = home.run(&["keys", "create", "ci"]).ok();
     assert_eq!(
         ran.err,
-        "made the key ci of acct_admin for rounds:create, rounds:read, verifiers:read, verifiers:write, verifiers:run, usage:read, keys:write, workflows:read, workflows:write, account:write; it is not shown again\n"
+        "made the key ci of acct_admin for rounds:create, rounds:read, verifiers:read, verifiers:write, verifiers:run, usage:read, keys:write, workflows:read, workflows:write, account:write, tasks:read, tasks:write; it is not shown again\n"
     );
     let key = ran.out.trim();
     run_with(&home, key, &["rounds", "list"]).ok();

@@ -20,6 +20,7 @@ mod redact;
 mod runs;
 mod scripted;
 mod settings;
+mod tasks;
 mod telemetry;
 mod verifier_life;
 mod verifiers;

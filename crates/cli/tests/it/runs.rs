@@ -13,8 +13,9 @@ pub(crate) fn says(answer: &str) -> Behaviour {
 pub(crate) fn spec(home: &Home, id: &str, agents: &[(&str, &str)]) -> String {
     let agent = |(agent, executor): &(&str, &str)| json!({ "agent_id": agent, "executor": executor, "prompt": "what is so?" });
     let agents: Vec<Value> = agents.iter().map(agent).collect();
+    // What was decided for the same inputs before is tried first, and nobody executed.
     let spec = json!({
-        "run_id": id, "agents": agents,
+        "run_id": id, "agents": agents, "shared_inputs": { "of": id },
         "contract": { "assignment": { "claim": { "lease_ms": 1_000 } } },
     });
     let file = format!("{id}.json");

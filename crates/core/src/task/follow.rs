@@ -83,6 +83,10 @@ fn of_revealed(task: &Task, proposal: &Proposal, view: &View<'_>) -> Event {
         Tally::Approved => (Gap::EvidenceMissing, 1),
         Tally::Open(why) => (why, task.terms.quorum.saturating_sub(sides.strongest()).max(1)),
     };
+    let is_late = task.reuse_until().is_some_and(|until| until <= view.now);
+    if proposal.source.is_some() && is_late {
+        return Event::Undecided { candidate, why: Gap::ReuseTime };
+    }
     let (turn, asked) = (proposal.turn + 1, proposal.asked());
     let wanted = asked.saturating_add(lack).min(task.terms.max_verifiers);
     let can_extend = !view.exhausted.verifiers

@@ -245,7 +245,7 @@ impl Run {
             RunCommand::StepEnded { agent_id, token, outcome } => {
                 self.step_ended((&agent_id, &token), outcome, now)
             }
-            RunCommand::Cancel { reason } => self.cancel(reason, now),
+            RunCommand::Cancel { reason } => self.cancel(reason.as_deref(), now),
             RunCommand::Retry => self.retry(now),
         }?;
         if !events.is_empty() {
@@ -267,7 +267,7 @@ impl Run {
 
     fn cancel(
         &mut self,
-        reason: Option<String>,
+        reason: Option<&str>,
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, RunRefusal> {
         if self.status.is_over() {
@@ -454,7 +454,11 @@ impl Run {
                 RunEvent::new(RunEventKind::RunFailed, json!({ "error": self.error }))
             }
             RunStatus::Cancelled => RunEvent::new(RunEventKind::RunCancelled, json!({})),
-            _ => RunEvent::new(
+            RunStatus::Created
+            | RunStatus::Queued
+            | RunStatus::Running
+            | RunStatus::Cancelling
+            | RunStatus::Finalized => RunEvent::new(
                 RunEventKind::RunFinalized,
                 json!({
                     "final_decision": member("final_decision"),

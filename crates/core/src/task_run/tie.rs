@@ -32,14 +32,14 @@ impl Count<'_> {
         let mut leaders: Vec<&Candidate> = self.candidates.iter().filter(heaviest).collect();
         let quorum = usize::try_from(self.spec.quorum.unwrap_or(0)).unwrap_or(usize::MAX);
         let has_quorum = |it: &&Candidate| quorum <= it.agents.len();
-        let why = if !leaders.iter().any(has_quorum) {
-            Unresolved::QuorumNull
-        } else {
+        let why = if leaders.iter().any(has_quorum) {
             leaders.retain(has_quorum);
             if let [only] = leaders.as_slice() {
                 return Outcome::Value { value: only.value.clone(), decided_by: None };
             }
             Unresolved::Tie
+        } else {
+            Unresolved::QuorumNull
         };
         if self.spec.tie.enabled_on.contains(&why) {
             for step in &self.spec.tie.chain {

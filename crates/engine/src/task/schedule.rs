@@ -203,7 +203,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 impl crate::Engine {
     /// Drives the tasks of the store until this node ends.
-    pub(crate) fn drive_tasks(&self) {
+    pub fn drive_tasks(&self) {
         let engine = self.clone();
         let _driving = self.inner.background.spawn(async move {
             let desk = super::keep::StoreDesk { engine: engine.clone() };

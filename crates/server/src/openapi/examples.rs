@@ -1,5 +1,6 @@
 //! Requests and replies of a real server, which a test plays again.
 
+pub(super) mod tasks;
 pub(super) mod templates;
 
 use serde_json::Value;

@@ -5,6 +5,7 @@ mod executor;
 mod logins;
 mod people;
 mod runs;
+mod tasks;
 mod templates;
 mod verifiers;
 mod workflows;
@@ -41,6 +42,7 @@ use crate::http::RouteInfo;
 
 pub(super) const CONSENSUS: &str = "consensus";
 pub(super) const ROUNDS: &str = "rounds";
+pub(super) const TASKS: &str = "tasks";
 pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
@@ -58,6 +60,7 @@ pub(super) const OPERATIONS: &str = "operations";
 pub(super) const TAGS: &[(&str, &str)] = &[
     (CONSENSUS, "Have something done, judged or checked by several executors at once."),
     (ROUNDS, "Read what was asked and decided."),
+    (TASKS, "Have a job proposed, verified and voted on under a contract."),
     (EXECUTORS, "Register the services that do the work."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
@@ -123,6 +126,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         _ => {
             return verifiers::describe(route)
                 .or_else(|| runs::describe(route))
+                .or_else(|| tasks::describe(route))
                 .or_else(|| people::describe(route))
                 .or_else(|| workflows::describe(route))
                 .or_else(|| templates::describe(route))

@@ -5,6 +5,7 @@ use jurat_core::{
     job::Kind,
     round::State,
     run::{Purpose, RunVerdict},
+    task::Phase,
     task_run::RunStatus,
     workflow::Whose,
 };
@@ -52,6 +53,7 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                 }
                 "file" => ("A file of the page.", "start.js"),
                 _ if path.starts_with("/v1/accounts") => ("The id of an account.", "acct_team"),
+                _ if path.starts_with("/v1/tasks") => ("The id of a task.", "task-001"),
                 _ if path.starts_with("/v1/rounds") => {
                     ("The id of a round.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS")
                 }
@@ -97,6 +99,40 @@ pub(super) fn wait() -> Parameter {
         .minimum(Some(0))
         .maximum(Some(LONGEST_WAIT.as_secs()));
     query("wait", "Waits for the end of the round, so many seconds at most.", schema)
+}
+
+/// How long to wait for the end of a task.
+pub(super) fn wait_for_task() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0))
+        .maximum(Some(LONGEST_WAIT.as_secs()));
+    query("wait", "Waits for the end of the task, so many seconds at most.", schema)
+}
+
+/// The filters of a list of tasks.
+pub(super) fn of_tasks() -> [Parameter; 2] {
+    let states = Phase::ALL.iter().map(|state| state.as_str());
+    [
+        query("state", "Only tasks that stand so.", string().enum_values(Some(states))),
+        query("task_type", "Only tasks of this type.", string()),
+    ]
+}
+
+/// Where events of a task begin.
+pub(super) fn of_task_events() -> [Parameter; 2] {
+    let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    let text = "In a stream: the number of the last event that was seen.";
+    [
+        query("after", "Only events behind the one with this number.", number()),
+        in_header("Last-Event-ID", text, number()),
+    ]
+}
+
+/// The name of a task.
+pub(super) fn task_id() -> Parameter {
+    let schema = string().pattern(Some("^[A-Za-z0-9_.:-]{1,128}$"));
+    query("task_id", "The name of the task; one is drawn when it is left out.", schema)
 }
 
 fn in_header(name: &str, text: &str, schema: ObjectBuilder) -> Parameter {

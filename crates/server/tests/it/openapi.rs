@@ -2,6 +2,7 @@
 
 mod people;
 mod runs;
+mod tasks;
 mod templates;
 mod workflows;
 
@@ -285,6 +286,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(workflows::workflows().await);
     played.extend(templates::templates().await);
     played.extend(people::logins().await);
+    played.extend(tasks::tasks().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

@@ -4,8 +4,8 @@ use jurat_engine::Limits;
 use jurat_testkit::{app::TestApp, postgres::Schema};
 
 use crate::tenants;
-use crate::v1::templates;
 use crate::v1::verifiers::{life, refusals, runs, tokens, unreachable};
+use crate::v1::{tasks, templates};
 
 /// Tells a story to an application on a schema of its own.
 async fn told(story: impl AsyncFnOnce(&TestApp)) {
@@ -50,6 +50,11 @@ async fn a_run_passes_or_fails_and_reads_back_as_it_was_answered() {
 #[tokio::test]
 async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
     told(runs::revocation).await;
+}
+
+#[tokio::test]
+async fn a_task_is_proposed_verified_voted_on_and_decided() {
+    told(tasks::life).await;
 }
 
 /// With row security as the second line.

@@ -9,7 +9,10 @@ use axum::body::Body;
 use http::StatusCode;
 use jurat_core::caller::Scope;
 use jurat_engine::Limits;
-use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use jurat_testkit::{
+    app::{Reply, TestApp, TestCaller},
+    fake_executor::answers,
+};
 use serde_json::{Value, json};
 
 /// Stands in all that the other tenant writes, and nowhere else.
@@ -171,6 +174,15 @@ async fn names_of(tenant: &TestCaller<'_>) -> Vec<Pair> {
     pairs
 }
 
+/// A task that nobody works on.
+async fn task_of(tenant: &TestCaller<'_>) -> Pair {
+    let theirs = format!("{MARK}-task");
+    let mut contract = tenant.get(&format!("/v1/tasks/sample?task_id={theirs}")).await.json();
+    contract["inputs"] = json!({ "prompt": MARK });
+    made(tenant, "/v1/tasks", &contract).await;
+    Pair { theirs, nobodys: "absent-task".to_owned() }
+}
+
 /// What the other tenant sees of its own.
 async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
     let mut seen = Vec::new();
@@ -182,6 +194,7 @@ async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
         "/v1/teams",
         "/v1/invitations?filter=sent",
         "/v1/workflows",
+        "/v1/tasks",
     ] {
         let reply = tenant.get(path).await;
         assert!(reply.text().contains(MARK) || path == "/v1/rounds", "{path}");
@@ -198,7 +211,9 @@ async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
 pub(crate) async fn crawl(app: &TestApp) {
     let tenant = app.caller("tenant", &Scope::OWN).await;
     let stranger = app.caller("stranger", &Scope::OWN).await;
-    let pairs = names_of(&tenant).await;
+    let mut pairs = names_of(&tenant).await;
+    let _fake = app.executors([answers(json!({ "answer": MARK }))]).await;
+    pairs.push(task_of(&tenant).await);
     let before = own_view(&tenant).await;
     // Handles are known to everybody, and what can be done once with them is done before.
     known_as(&stranger, "stranger").await;

@@ -9,6 +9,7 @@ mod request;
 
 pub(super) use self::request::{is_name, names};
 pub use self::{
+    contract::checked_id as task_id,
     decision::{DecidedView, DecisionBody, StepRounds, decision},
     described::{SubmitTask, TaskContractBody, TaskOrder},
     event::{EventBody, EventName, TASK, TASK_EVENT, event_body},

@@ -44,10 +44,10 @@ fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
 
 async fn fetched(client: &Client, task_id: Option<&str>) -> anyhow::Result<Map<String, Value>> {
     let reply = client.send(sample(task_id)).await?.well()?;
-    match reply.value {
-        Value::Object(members) => Ok(members),
-        _ => anyhow::bail!("the sample of a contract is no object"),
-    }
+    let Value::Object(members) = reply.value else {
+        anyhow::bail!("the sample of a contract is no object");
+    };
+    Ok(members)
 }
 
 /// The submission: what stands in the file, with what the flags say.

@@ -30,7 +30,7 @@ enum Step {
     Reveal(u8),
     /// Reveals something else, or with another salt.
     WrongReveal(u8, u8),
-    Accuse(u8, u8, u8),
+    Accuse(u8, u8),
     Release(u8, u8),
     Renew(u8, u16),
     Finalize(u8),
@@ -51,11 +51,11 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (byte(), byte()).prop_map(|(token, status)| Step::Vote(token, status)),
         3 => byte().prop_map(Step::Reveal),
         1 => (byte(), byte()).prop_map(|(vote, how)| Step::WrongReveal(vote, how)),
-        1 => (byte(), byte(), byte()).prop_map(|(on, who, how)| Step::Accuse(on, who, how)),
+        2 => (byte(), byte()).prop_map(|(vote, how)| Step::Accuse(vote, how)),
         2 => (byte(), byte()).prop_map(|(token, why)| Step::Release(token, why)),
         1 => (byte(), any::<u16>()).prop_map(|(token, until)| Step::Renew(token, until)),
         2 => byte().prop_map(Step::Finalize),
-        2 => (byte(), byte()).prop_map(|(digest, by)| Step::Reuse(digest, by)),
+        4 => (byte(), byte()).prop_map(|(digest, by)| Step::Reuse(digest, by)),
         1 => byte().prop_map(Step::Complain),
         2 => Just(Step::NextEpoch),
         1 => prop::bool::weighted(0.05).prop_map(|it| if it { Step::Cancel } else { Step::Wait(1) }),
@@ -69,7 +69,8 @@ fn any_terms() -> impl Strategy<Value = Terms> {
     let counts = (1..4_u32, 0..3_u32, 1..4_u32, 1..3_u32, 1..3_u32, 0..3_u32);
     let budget = (0..4_u64, 0..6_u64, 1..3_u64, 0..8_u32, 1..6_u64);
     let rest = (0..3_usize, any::<bool>(), 0..3_u32, 0..3_u32, 1..4_u32);
-    (counts, budget, rest).prop_map(|(counts, budget, rest)| {
+    let times = (2_000..20_000_u64, 100..2_000_u64);
+    (counts, budget, rest, times).prop_map(|(counts, budget, rest, times)| {
         let (quorum, spare, max_proposers, topk, at_once, da_quorum) = counts;
         let (explore, verify, finalize, steps, reuse) = budget;
         let (aggregation, is_continuous, max_repeats, max_retries, rounds) = rest;
@@ -95,6 +96,7 @@ fn any_terms() -> impl Strategy<Value = Terms> {
         terms.budget.finalize = finalize;
         terms.budget.max_steps = 1 + verdicts + steps;
         terms.budget.reuse_verify_cost_units = reuse;
+        (terms.budget.time_ms, terms.budget.reuse_verify_time_ms) = times;
         if is_continuous {
             terms.mode = Mode::Continuous;
             terms.budget.renewal = Renewal::EpochRenew;
@@ -228,15 +230,7 @@ impl Walk {
             Step::Propose(token, digest) => proposal(self.token(*token), *digest),
             Step::Reveal(pick) => self.reveal(*pick, None)?,
             Step::WrongReveal(pick, how) => self.reveal(*pick, Some(*how))?,
-            Step::Accuse(on, who, how) => Command::Accuse {
-                candidate: self.candidate(*on),
-                voter: format!("e{}", who % 6),
-                turn: 1 + u32::from(how % 3),
-                verdicts: (
-                    "sha256:passed".to_owned(),
-                    format!("sha256:{}", STATUSES[usize::from(how % 4)].as_str()),
-                ),
-            },
+            Step::Accuse(pick, how) => self.accusation(*pick, *how)?,
             Step::Release(token, why) => {
                 let detail = "it was so".to_owned();
                 let reason = match why % 3 {
@@ -268,6 +262,18 @@ impl Walk {
             }
             Step::Work(..) | Step::Vote(..) | Step::Wait(..) => return None,
         })
+    }
+
+    /// Accuses somebody who voted, mostly of something that can be proven.
+    fn accusation(&self, pick: u8, how: u8) -> Option<Command> {
+        let (candidate, voter) = self.sealed(pick)?;
+        let task = &self.driven.task;
+        let vote = task.proposal(&candidate).and_then(|it| it.votes.get(&voter));
+        let turn = vote.map_or(1, |it| it.turn) + u32::from(how.is_multiple_of(8));
+        let (sealed, _) = &self.driven.sealed[&(candidate.clone(), voter.clone())];
+        let other = format!("sha256:{}", STATUSES[usize::from(how % 4)].as_str());
+        let verdicts = (sealed.verdict_digest.clone(), other);
+        Some(Command::Accuse { candidate, voter, turn, verdicts })
     }
 
     fn reveal(&self, pick: u8, wrong: Option<u8>) -> Option<Command> {

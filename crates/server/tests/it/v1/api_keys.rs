@@ -96,7 +96,7 @@ async fn bad_keys_name_the_field() {
         assert_eq!(reply.json()["field"], field, "{body}");
     }
     let wrong = app.admin().post("/v1/api-keys", &json!({ "name": "a", "scopes": ["x"] })).await;
-    assert_snapshot!(text(&wrong.json()["detail"]), @"`scopes` has no `x`; known are admin, rounds:create, rounds:read, metrics:read, verifiers:read, verifiers:write, verifiers:run, usage:read, keys:write, workflows:read, workflows:write, account:write");
+    assert_snapshot!(text(&wrong.json()["detail"]), @"`scopes` has no `x`; known are admin, rounds:create, rounds:read, metrics:read, verifiers:read, verifiers:write, verifiers:run, usage:read, keys:write, workflows:read, workflows:write, account:write, tasks:read, tasks:write");
     for path in ["/v1/api-keys?account=team", "/v1/api-keys?colour=red"] {
         assert_eq!(app.admin().get(path).await.status, StatusCode::BAD_REQUEST, "{path}");
     }

@@ -1,6 +1,6 @@
 //! Reads the contract of a task, member by member, and says all that is wrong with it.
 
-use jurat_core::policy::policy_hash;
+use jurat_core::{code::Code, policy::policy_hash};
 use serde_json::{Value, json};
 
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
         Explore, ExploreStop, Feedback, Finalize, MaxConcurrency, PolicyBinding, Settlement,
         TaskContract, Verify, Vote,
     },
+    problem::Problem,
 };
 
 /// The most of anything that is counted.
@@ -77,13 +78,23 @@ pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskCon
     })
 }
 
-fn task_id(fields: &Fields<'_>) -> Result<String, crate::problem::Problem> {
+fn task_id(fields: &Fields<'_>) -> Result<String, Problem> {
     let id = fields.required_text("task_id")?;
+    if is_id(id) { Ok(id.to_owned()) } else { Err(fields.wrong("task_id", ID_RULE)) }
+}
+
+const ID_RULE: &str = "must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`";
+
+/// The name of a task that stands in a query.
+pub fn checked_id(id: &str) -> Result<&str, Problem> {
+    let problem =
+        || Problem::new(Code::ValidationError, format!("`task_id` {ID_RULE}")).at("task_id");
+    if is_id(id) { Ok(id) } else { Err(problem()) }
+}
+
+fn is_id(id: &str) -> bool {
     let is_name = |symbol: char| symbol.is_ascii_alphanumeric() || "-_.:".contains(symbol);
-    if id.len() <= LONGEST_NAME && id.chars().all(is_name) {
-        return Ok(id.to_owned());
-    }
-    Err(fields.wrong("task_id", "must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`"))
+    (1..=LONGEST_NAME).contains(&id.len()) && id.chars().all(is_name)
 }
 
 /// A text that must be there, not blank, and not too long.

@@ -88,6 +88,9 @@ pub struct DecisionBody<'a> {
     #[schema(required = true)]
     model_id: Option<&'a str>,
     profile: &'a str,
+    /// The earlier decision that the candidate is taken from.
+    #[schema(required = true)]
+    source: Option<&'a str>,
     /// Digests of what the candidate refers to.
     evidence_digests: Vec<&'a str>,
     /// The rounds in which the steps were made; `GET /v1/rounds/{id}` shows them.
@@ -129,6 +132,7 @@ pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedView<'a>>) -> Dec
         provider_family: decided.as_ref().and_then(|it| it.provider_family),
         model_id: decided.as_ref().and_then(|it| it.model_id),
         profile: profile(view.panel),
+        source: proposal.and_then(|it| it.source.as_deref()),
         evidence_digests: decided
             .as_ref()
             .map(|it| it.evidence_digests.clone())

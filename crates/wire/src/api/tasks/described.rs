@@ -36,6 +36,7 @@ impl ToSchema for SubmitTask {
         schemas.push((TaskContractBody::name().into_owned(), TaskContractBody::schema()));
         TaskContractBody::schemas(schemas);
         schemas.push((TaskOrder::name().into_owned(), TaskOrder::schema()));
+        TaskOrder::schemas(schemas);
     }
 }
 

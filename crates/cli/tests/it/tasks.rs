@@ -1,0 +1,110 @@
+//! `jurat task`, with real executors.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+/// A contract in a file, with the quorum of so many.
+fn contract(home: &Home, id: &str, change: impl FnOnce(&mut Value)) -> String {
+    let mut contract = home.run(&["task", "sample", "--task-id", id, "--json"]).ok().json();
+    change(&mut contract);
+    let file = home.path().join(format!("{id}.json"));
+    fs::write(&file, contract.to_string()).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_task_runs_to_its_decision_on_a_server() {
+    let home = Home::new();
+    let _server = home.serve();
+    let _alpha = home.register("alpha", "honest");
+    let _beta = home.register("beta", "honest");
+    // The words of WattSwarm, and the keys that its programs read.
+    let args = ["--executor", "alpha", "--profile", "default", "--task-id", "task-001", "--json"];
+    let ran = home.run(&[&["task", "run-real"][..], &args].concat()).ok();
+    let body = ran.json();
+    assert_eq!(body["task_id"], "task-001");
+    assert_eq!(body["terminal_state"], "finalized");
+    assert_eq!(body["executor"], "alpha");
+    let ran = home.run(&["task", "run", "--executor", "alpha", "--executor", "beta", "--gate"]);
+    let ran = ran.ok();
+    assert!(ran.out.contains("finalized"), "{}", ran.out);
+    // What was decided for the same before is verified again, and not made anew.
+    assert!(ran.err.contains("comes from knowledge:task-001#1"), "{}", ran.err);
+    assert!(ran.err.contains("is final"), "{}", ran.err);
+    let decision = home.run(&["task", "decision", "task-001", "--json"]).ok().json();
+    assert_eq!(decision, body);
+    let listed = home.run(&["task", "list", "--state", "finalized"]).ok().out;
+    assert!(listed.contains("task-001") && listed.contains("swarm"), "{listed}");
+    let shown = home.run(&["task", "show", "task-001"]).ok().out;
+    assert!(shown.contains("approved") && shown.contains("this node"), "{shown}");
+    let events = home.run(&["task", "events", "task-001", "--follow", "--json"]).ok().out;
+    let first: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    assert_eq!(first["type"], "TASK_CREATED");
+    assert!(events.lines().last().unwrap().contains("DECISION_FINALIZED"), "{events}");
+}
+
+#[test]
+fn a_gate_tells_how_a_task_ended() {
+    let home = Home::new();
+    let _server = home.serve();
+    let _alpha = home.register("alpha", "honest");
+    let _omega = home.register("omega", "fail");
+    let file = contract(&home, "task-1", |contract| {
+        contract["assignment"]["explore"]["max_retries"] = json!(0);
+    });
+    let failed = home.run(&["task", "run", "--file", &file, "--executor", "omega", "--gate"]);
+    assert_eq!(failed.code, 11, "{} {}", failed.out, failed.err);
+    assert!(failed.out.contains("failed"), "{}", failed.out);
+    let without = home.run(&["task", "decision", "task-1"]).ok();
+    assert!(without.out.contains("reason"), "{}", without.out);
+    let over = home.run(&["task", "cancel", "task-1"]);
+    assert_eq!(over.code, 1, "{}", over.err);
+    assert_eq!(home.run(&["task", "watch", "task-1", "--gate"]).code, 11);
+    let file = contract(&home, "task-2", |contract| contract["expiry_ms"] = json!(1));
+    let late = home.run(&["task", "submit", &file]);
+    assert_eq!(late.code, 2, "{}", late.err);
+    assert!(late.err.contains("expiry_ms"), "{}", late.err);
+    let soon =
+        home.run(&["task", "submit", &file, "--expires-in", "60", "--executor", "alpha"]).ok();
+    assert_eq!(soon.out, "submitted task-2\n");
+    home.run(&["task", "watch", "task-2", "--gate"]).ok();
+}
+
+#[test]
+fn without_a_server_the_command_drives_the_task_itself() {
+    let home = Home::new();
+    let _alpha = home.register("alpha", "honest");
+    let file = contract(&home, "task-1", |_| {});
+    let submitted = home.run(&["task", "submit", &file]).ok();
+    assert!(submitted.err.contains("no server runs"), "{}", submitted.err);
+    let shown = home.run(&["task", "show", "task-1", "--json"]).ok().json();
+    assert_eq!(shown["state"], "created");
+    let watched = home.run(&["task", "watch", "task-1"]).ok();
+    assert!(watched.out.contains("finalized"), "{}", watched.out);
+}
+
+#[test]
+fn what_is_wrong_says_what_to_try_next() {
+    let home = Home::new();
+    let none = home.run(&["task", "submit"]);
+    assert_eq!(none.code, 2);
+    assert!(none.err.contains("jurat task sample"), "{}", none.err);
+    let nobody = home.run(&["task", "run"]);
+    assert_eq!(nobody.code, 2, "{}", nobody.err);
+    assert!(nobody.err.contains("register an executor first"), "{}", nobody.err);
+    let file = contract(&home, "task-1", |contract| {
+        contract["budget"]["max_steps"] = json!("many");
+        contract["surplus"] = json!(1);
+    });
+    let wrong = home.run(&["task", "submit", &file]);
+    assert_eq!(wrong.code, 2);
+    let both = wrong.err.contains("`contract.surplus`")
+        && wrong.err.contains("`contract.budget.max_steps`");
+    assert!(both, "{}", wrong.err);
+    let unknown = home.run(&["task", "watch", "task-9"]);
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.err.contains("there is no task `task-9`"), "{}", unknown.err);
+}

@@ -1,0 +1,197 @@
+//! `/v1/tasks`.
+
+mod events;
+
+use std::time::Duration;
+
+use axum::{
+    Extension,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use jurat_core::{caller::Caller, time::Timestamp};
+use jurat_engine::{
+    Engine, TaskDecision, TaskPosition, TaskQuery, TaskRecord, TaskSubmitted, TaskSummary,
+};
+use jurat_wire::{
+    api::{
+        page::Page,
+        tasks::{self, DecidedView, StepRounds, TaskLine, TaskView},
+    },
+    problem::Problem,
+};
+use serde_json::json;
+
+pub(super) use self::events::events;
+use super::page::{Filters, ListQuery, wrong};
+use crate::{
+    decode::{Json, MaybeJson, PathText},
+    encode::{self, Answer},
+    once::{self, Repeatable},
+    prefer::{LONGEST_WAIT, Prefer},
+};
+
+pub(super) async fn submit(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    Json(body): Json,
+) -> Answer {
+    let submission = tasks::decode_submit(&body, engine.clock().now())?;
+    let keyed =
+        repeatable.keyed("task_submit", &body, StatusCode::CREATED, |it: &TaskSubmitted| {
+            json!(tasks::body(view(&it.record)))
+        });
+    let done = engine.task_submit(&caller, submission, keyed).await?;
+    Ok(once::reply(done, |it| {
+        let body = tasks::body(view(&it.record));
+        if it.is_new { encode::created(&body) } else { encode::ok(&body) }
+    }))
+}
+
+/// Calls a task off. Again is the same.
+pub(super) async fn cancel(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(id): PathText,
+    MaybeJson(body): MaybeJson,
+) -> Answer {
+    let reason = tasks::decode_cancel(&body)?;
+    let record = engine.task_cancel(&caller, &id, reason.as_deref()).await?;
+    Ok(encode::ok(&tasks::body(view(&record))))
+}
+
+pub(super) async fn list(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    query: ListQuery,
+) -> Answer {
+    let wanted = task_query(&query)?;
+    let mut found = engine.task_list(&caller, wanted).await?;
+    let next = query.cut(&mut found, cursor_of);
+    Ok(encode::ok(&Page::new(found.iter().map(line), next.as_deref())))
+}
+
+pub(super) async fn show(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(id): PathText,
+    query: Filters,
+    headers: HeaderMap,
+) -> Answer {
+    let wait = wait(&query)?.or(Prefer::of(&headers).wait);
+    let record = match wait {
+        None => engine.task_get(&caller, &id).await?,
+        // No task has so many events: only its end is waited for.
+        Some(wait) => engine.task_wait(&caller, &id, u64::MAX, wait).await?,
+    };
+    Ok(encode::ok(&tasks::whole(view(&record))))
+}
+
+pub(super) async fn decision(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(id): PathText,
+    query: Filters,
+) -> Answer {
+    query.only(&[])?;
+    let found = engine.task_decision(&caller, &id).await?;
+    Ok(encode::ok(&tasks::decision(view(&found.record), decided(&found))))
+}
+
+pub(super) async fn sample(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    query: Filters,
+) -> Answer {
+    query.only(&["task_id"])?;
+    let id = query.get("task_id").map(tasks::task_id).transpose()?;
+    Ok(encode::ok(&engine.task_sample(&caller, id)?))
+}
+
+/// A task as it is shown.
+fn view(record: &TaskRecord) -> TaskView<'_> {
+    TaskView {
+        task: &record.state,
+        task_type: &record.task_type,
+        contract: &record.contract,
+        contract_digest: &record.contract_digest,
+        panel: &record.panel,
+        events: record.seq,
+        updated_at: record.updated_at,
+        ended_at: record.ended_at,
+        reason: record.reason.as_deref(),
+    }
+}
+
+fn line(task: &TaskSummary) -> tasks::TaskSummaryBody<'_> {
+    tasks::summary(TaskLine {
+        id: &task.id,
+        task_type: &task.task_type,
+        phase: task.phase,
+        events: task.seq,
+        created_at: task.created_at,
+        updated_at: task.updated_at,
+        ended_at: task.ended_at,
+        reason: task.reason.as_deref(),
+    })
+}
+
+fn decided(found: &TaskDecision) -> Option<DecidedView<'_>> {
+    let candidate = found.candidate.as_ref()?;
+    let refs = candidate.evidence.refs.iter().map(|it| it.digest.as_str());
+    Some(DecidedView {
+        output: &candidate.output,
+        executor: found.executor.as_deref().unwrap_or(&candidate.executor),
+        provider_family: found.declared.as_ref().map(|(family, _)| family.as_str()),
+        model_id: found.declared.as_ref().map(|(_, model)| model.as_str()),
+        evidence_digests: refs.collect(),
+        confidence: found.confidence,
+        final_hash: found.final_hash.as_deref(),
+        rounds: StepRounds {
+            propose: candidate.round.as_ref().map(jurat_core::id::RoundId::as_str),
+            verify: found.rounds.iter().map(|(voter, it)| (voter.as_str(), it.as_str())).collect(),
+        },
+    })
+}
+
+/// When it was submitted and its name: the order of the list.
+fn cursor_of(task: &TaskSummary) -> String {
+    format!("{}.{}", task.created_at.micros(), task.id)
+}
+
+fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {
+    query.only(&["state", "task_type"])?;
+    let state = query.filters.get("state").map(|text| {
+        let known = jurat_core::task::Phase::ALL.iter().map(|it| it.as_str());
+        let known = known.collect::<Vec<_>>().join(", ");
+        text.parse().map_err(|()| wrong("state", &format!("must be one of {known}")))
+    });
+    let before = query.cursor.as_deref().map(|cursor| {
+        let parts = cursor.split_once('.');
+        let position = parts.and_then(|(micros, id)| {
+            let created_at = Timestamp::from_micros(micros.parse().ok()?);
+            Some(TaskPosition { created_at, id: id.to_owned() })
+        });
+        position.ok_or_else(|| wrong("cursor", "is not one that a list returned"))
+    });
+    Ok(TaskQuery {
+        state: state.transpose()?,
+        task_type: query.filters.get("task_type").map(str::to_owned),
+        before: before.transpose()?,
+        limit: query.with_one_more(),
+    })
+}
+
+/// How long the caller waits for the end of the task.
+fn wait(query: &Filters) -> Result<Option<Duration>, Problem> {
+    query.only(&["wait"])?;
+    let Some(text) = query.get("wait") else { return Ok(None) };
+    match text.parse() {
+        Ok(seconds) if seconds <= LONGEST_WAIT.as_secs() => Ok(Some(Duration::from_secs(seconds))),
+        _ => {
+            let longest = LONGEST_WAIT.as_secs();
+            Err(wrong("wait", &format!("must be a whole number of seconds from 0 to {longest}")))
+        }
+    }
+}
