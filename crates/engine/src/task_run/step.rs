@@ -211,14 +211,12 @@ fn failure(error: &EngineError) -> StepOutcome {
     if matches!(error, EngineError::ShuttingDown) {
         return StepOutcome::Released;
     }
-    let is_lasting = match error {
+    let is_lasting = if let EngineError::Input(wrong) = error {
         // An executor that is down declares nothing.
-        EngineError::Input(wrong) => !matches!(wrong.field.as_str(), "task_type" | "profile"),
-        EngineError::Schema(_)
-        | EngineError::Policy(_)
-        | EngineError::Invalid { .. }
-        | EngineError::Suspended => true,
-        _ => false,
+        !matches!(wrong.field.as_str(), "task_type" | "profile")
+    } else {
+        let is_wrong = matches!(error, EngineError::Schema(_) | EngineError::Policy(_));
+        is_wrong || matches!(error, EngineError::Invalid { .. } | EngineError::Suspended)
     };
     StepOutcome::Failed { error: error.to_string(), is_lasting }
 }

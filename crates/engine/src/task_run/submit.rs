@@ -1,6 +1,6 @@
 //! Taking runs: what could never end well is not begun.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use jurat_core::{
     caller::{Caller, Scope},
@@ -76,7 +76,7 @@ impl Engine {
         let view = self.pool_view().await?;
         let is_known =
             |name: &String| view.pool.executors.contains_key(name) || self.is_judge(name);
-        let mut seen: BTreeMap<String, ()> = BTreeMap::new();
+        let mut seen: BTreeSet<String> = BTreeSet::new();
         for (index, agent) in run.spec.agents.iter().enumerate() {
             let at = format!("agents.{index}");
             let order = step_order(run, &agent.agent_id)
@@ -91,7 +91,7 @@ impl Engine {
                 return Err(wrong(format!("{own}verifiers"), problem));
             }
             let terms = format!("{:?}", (&agent.contract, &agent.verifiers, &agent.executor));
-            if seen.insert(terms, ()).is_none() {
+            if seen.insert(terms) {
                 let checked = self.step_check(&order).await;
                 checked.map_err(|error| located(error, &at, agent))?;
             }

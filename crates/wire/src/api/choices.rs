@@ -118,10 +118,6 @@ choices! {
     /// The name of an executor.
     ExecutorName() = text().pattern(Some(NAME)).description(Some("The name of an executor."));
 
-    /// What is known of an agent.
-    ReputationUnit() = integer().minimum(Some(-1_000_000_000)).maximum(Some(1_000_000_000))
-        .description(Some("A whole number."));
-
     /// Why there may be no one value, though there are some.
     TieCause() = text().enum_values(Some(["QUORUM_NULL", "TIE"])).description(Some("Why there is no one value."));
 

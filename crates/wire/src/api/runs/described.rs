@@ -12,7 +12,7 @@ use utoipa::{
 };
 
 use crate::api::{
-    choices::{ExecutorName, NullCause, ReputationUnit, TieCause, VerifierName},
+    choices::{ExecutorName, NullCause, TieCause, VerifierName},
     words::{MissingReputation, NullStep, TieStep},
 };
 
@@ -201,7 +201,7 @@ pub struct RunConfidence {
 #[serde(deny_unknown_fields)]
 pub struct RunReputation {
     /// By agent.
-    pub agent_reputation_units: Option<BTreeMap<String, ReputationUnit>>,
+    pub agent_reputation_units: Option<BTreeMap<String, i64>>,
     pub missing_reputation: Option<MissingReputation>,
 }
 

@@ -98,7 +98,7 @@ fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<RunSpec> {
         faults.add(other);
     }
     for label in LABELS {
-        text(fields, faults, (label, LONGEST_LABEL));
+        faults.take(text(fields, (label, LONGEST_LABEL)));
     }
     if fields.get("round_policy").is_some() {
         let reason =
@@ -106,7 +106,7 @@ fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<RunSpec> {
         faults.add(fields.unsupported("round_policy", reason));
     }
     let run_id = faults.take(fields.required_text("run_id"));
-    let task_type = text(fields, faults, ("task_type", LONGEST_TYPE));
+    let task_type = faults.take(text(fields, ("task_type", LONGEST_TYPE)));
     let shared_inputs = object(fields, faults, "shared_inputs");
     let agents = agents(fields, faults);
     let contract = object(fields, faults, "contract");
@@ -131,21 +131,16 @@ fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<RunSpec> {
     Some(spec)
 }
 
-/// A text that may be left out; the outer `None` is a fault.
-fn text(
-    fields: &Fields<'_>,
-    faults: &mut Faults,
-    (name, most): (&str, usize),
-) -> Option<Option<String>> {
+/// A text that may be left out.
+fn text(fields: &Fields<'_>, (name, most): (&str, usize)) -> Result<Option<String>, Problem> {
     if fields.get(name).is_none() {
-        return Some(None);
+        return Ok(None);
     }
-    let text = faults.take(fields.required_text(name))?;
+    let text = fields.required_text(name)?;
     if most < text.chars().count() {
-        faults.add(fields.wrong(name, &format!("must have {most} characters at the most")));
-        return None;
+        return Err(fields.wrong(name, &format!("must have {most} characters at the most")));
     }
-    Some(Some(text.to_owned()))
+    Ok(Some(text.to_owned()))
 }
 
 /// An object that is empty when it is left out.
@@ -181,7 +176,7 @@ fn agent(fields: &Fields<'_>, faults: &mut Faults) -> Option<AgentSpec> {
     }
     let agent_id = faults.take(fields.required_text("agent_id"));
     let executor = faults.take(executor(fields));
-    let profile = text(fields, faults, ("profile", LONGEST_PROFILE));
+    let profile = faults.take(text(fields, ("profile", LONGEST_PROFILE)));
     let prompt = faults.take(fields.required_text("prompt"));
     let weight = number(fields, faults, ("weight", 1.0));
     let priority = priority(fields, faults);
@@ -238,7 +233,7 @@ fn aggregation(parent: &Fields<'_>, faults: &mut Faults) -> Option<AggregationSp
     let usual = AggregationSpec::default();
     let known = ["mode", "quorum", "tie_policy", "null_policy"];
     let Some(fields) = faults.optional(parent, "aggregation", &known) else { return Some(usual) };
-    let mode = text(&fields, faults, ("mode", LONGEST_LABEL));
+    let mode = faults.take(text(&fields, ("mode", LONGEST_LABEL)));
     let quorum = faults.count_or(&fields, "quorum", (0..=64, 0));
     let tie = tie_policy(&fields, faults);
     let null = null_policy(&fields, faults);
@@ -261,9 +256,9 @@ fn tie_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<TiePolicy> {
         "stochastic",
     ];
     let Some(fields) = faults.optional(parent, "tie_policy", &known) else { return Some(usual) };
-    let enabled_on = words(&fields, faults, ("enabled_on", &["QUORUM_NULL", "TIE"]));
+    let enabled_on = faults.take(words(&fields, ("enabled_on", &["QUORUM_NULL", "TIE"])));
     let steps = ["REEXPLORE", "CONFIDENCE_WEIGHTED", "REPUTATION_WEIGHTED", "STOCHASTIC"];
-    let chain = words(&fields, faults, ("chain", &steps));
+    let chain = faults.take(words(&fields, ("chain", &steps)));
     let reexplore = reexplore(&fields, faults);
     let confidence = confidence(&fields, faults);
     let reputation = reputation(&fields, faults);
@@ -282,8 +277,8 @@ fn null_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<NullPolicy> {
     let usual = NullPolicy::default();
     let known = ["enabled_on", "chain", "reexplore"];
     let Some(fields) = faults.optional(parent, "null_policy", &known) else { return Some(usual) };
-    let enabled_on = words(&fields, faults, ("enabled_on", &["EMPTY", "QUORUM_NULL"]));
-    let chain = words(&fields, faults, ("chain", &["REEXPLORE", "FINALIZE_NULL"]));
+    let enabled_on = faults.take(words(&fields, ("enabled_on", &["EMPTY", "QUORUM_NULL"])));
+    let chain = faults.take(words(&fields, ("chain", &["REEXPLORE", "FINALIZE_NULL"])));
     let reexplore = reexplore(&fields, faults);
     let enabled_on = enabled_on?.map(BTreeSet::from_iter);
     Some(NullPolicy {
@@ -293,22 +288,19 @@ fn null_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<NullPolicy> {
     })
 }
 
-/// A list of words of a set, which may be left out; the outer `None` is a fault.
+/// A list of words of a set, which may be left out.
 fn words<T: std::str::FromStr>(
     fields: &Fields<'_>,
-    faults: &mut Faults,
     (name, known): (&str, &[&str]),
-) -> Option<Option<Vec<T>>> {
+) -> Result<Option<Vec<T>>, Problem> {
     if fields.get(name).is_none() {
-        return Some(None);
+        return Ok(None);
     }
-    let read = faults.take(fields.texts(name))?;
+    let read = fields.texts(name)?;
     let parsed: Option<Vec<T>> =
         read.iter().map(|word| known.contains(word).then(|| word.parse().ok()).flatten()).collect();
-    if parsed.is_none() {
-        faults.add(fields.wrong(name, &format!("must be a list of {}", known.join(", "))));
-    }
-    parsed.map(Some)
+    let reason = || format!("must be a list of {}", known.join(", "));
+    parsed.map(Some).ok_or_else(|| fields.wrong(name, &reason()))
 }
 
 fn reexplore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Reexplore> {
@@ -337,7 +329,7 @@ fn confidence(parent: &Fields<'_>, faults: &mut Faults) -> Option<ConfidenceFiel
     let Some(fields) = faults.optional(parent, "confidence_weighted", &known) else {
         return Some(usual);
     };
-    let mut name = |name: &str| text(&fields, faults, (name, LONGEST_LABEL));
+    let mut name = |name: &str| faults.take(text(&fields, (name, LONGEST_LABEL)));
     let decision = name("decision_confidence_field");
     let answer = name("answer_confidence_field");
     let any = name("confidence_field");
