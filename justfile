@@ -42,6 +42,11 @@ e2e *args:
 test-all *args:
     JURAT_TEST_POSTGRES="${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" cargo nextest run --workspace --locked --profile ci {{ args }}
 
+# The driver of tasks in many more simulated worlds than the tests visit: `just simulate 100000`. A
+# world that goes wrong is named with the command that replays it.
+simulate worlds='10000':
+    JURAT_SIMULATE={{ worlds }} cargo nextest run --package jurat-engine --locked --profile simulate --no-capture
+
 # Stops the private PostgreSQL server that the recipes above leave running.
 pg-stop:
     scripts/postgres stop

@@ -31,7 +31,7 @@ pub use jurat_store::TaskKey;
 pub(crate) use self::followers::Followers;
 pub use self::{
     cancel::cancel,
-    choose::Worker,
+    choose::{Worker, WorkerKind},
     desk::{Append, Appended, Candidacy, Desk, DeskError, Due, Remembered, Sealed},
     drive::{Driver, Left, Signals},
     hands::{Failure, Hands, Made, ProposeOrder, Verdict, VerifyOrder},

@@ -13,7 +13,8 @@ use jurat_store::{Behalf, TaskCandidate};
 use serde_json::Value;
 
 use super::{
-    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, knowledge,
+    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, WorkerKind,
+    knowledge,
 };
 use crate::{
     Engine, EngineError, StepBy, StepDone, StepOrder, StepOutcome, StepWork,
@@ -37,7 +38,15 @@ impl Hands for StepHands {
         let panel = &filed.panel;
         let names: BTreeSet<&str> =
             panel.executors.iter().chain(&panel.verifiers).map(String::as_str).collect();
-        let view = self.engine.pool_view().await.map_err(|error| DeskError(error.to_string()))?;
+        let trouble = |error: EngineError| DeskError(error.to_string());
+        let mut view = self.engine.pool_view().await.map_err(trouble)?;
+        let is_strange =
+            |it: &&str| !it.starts_with(JUDGE_PREFIX) && !view.pool.executors.contains_key(*it);
+        if names.iter().any(is_strange) {
+            // Another node may know of executors that this one has not heard of.
+            self.engine.pool_refresh().await.map_err(trouble)?;
+            view = self.engine.pool_view().await.map_err(trouble)?;
+        }
         self.engine.probe_named(&view, &names).await;
         let standings = self.engine.standings();
         let mut workers: Vec<Worker> =
@@ -172,7 +181,7 @@ impl StepHands {
             proposes: false,
             verifies: is_in(&panel.verifiers),
             is_ready: false,
-            is_node: false,
+            kind: WorkerKind::Executor,
             reliability: reliability_prior(None),
         };
         if let Some(model) = name.strip_prefix(JUDGE_PREFIX).and_then(|it| it.parse().ok()) {
@@ -207,7 +216,7 @@ fn node() -> Worker {
         proposes: false,
         verifies: true,
         is_ready: true,
-        is_node: true,
+        kind: WorkerKind::Node,
         reliability: NODE_RELIABILITY,
     }
 }

@@ -18,10 +18,16 @@ pub struct Worker {
     pub verifies: bool,
     /// Whether it can be asked now: it is well, and it declares what the task needs.
     pub is_ready: bool,
-    /// Whether it is this node, which votes where others are too few.
-    pub is_node: bool,
+    pub kind: WorkerKind,
     /// How often it is right, as far as that is known.
     pub reliability: f64,
+}
+
+/// Who works. This node comes last, and votes only where others are too few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkerKind {
+    Executor,
+    Node,
 }
 
 /// Work for somebody.
@@ -68,7 +74,7 @@ pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Opt
             let worker = free.min_by_key(|it| {
                 let is_like_others = keys.contains(&it.independence);
                 let is_like_author = authors.contains(it.independence.as_str());
-                (it.is_node, begun(it).is_none(), is_like_others, is_like_author)
+                (it.kind, begun(it).is_none(), is_like_others, is_like_author)
             })?;
             Some(Choice {
                 worker,
@@ -136,4 +142,114 @@ fn pool_keys(task: &Task, proposal: &Proposal, workers: &[Worker]) -> u32 {
     let keys: BTreeSet<&str> =
         workers.iter().filter(could).map(|it| it.independence.as_str()).collect();
     u32::try_from(keys.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_core::task::{Claim, Command, Event, decide};
+    use jurat_wire::executor::TaskContract;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+    fn worker(name: &str, independence: &str) -> Worker {
+        Worker {
+            name: name.to_owned(),
+            independence: independence.to_owned(),
+            proposes: true,
+            verifies: true,
+            is_ready: true,
+            kind: WorkerKind::Executor,
+            reliability: 0.8,
+        }
+    }
+
+    /// A task with one candidate, which `a` proposed.
+    fn proposed() -> Task {
+        let mut contract = TaskContract::sample("t", 1_000);
+        contract.assignment.verify.max_verifiers = 3;
+        contract.acceptance.quorum_threshold = 2;
+        contract.assignment.claim.max_concurrency.verify = 3;
+        let mut task = Task::created("t", contract.terms(), NOW);
+        let claim = claim(Role::Propose, "a", None);
+        command(&mut task, &Command::Claim { token: 1, claim });
+        let (candidate, digest) = ("c".to_owned(), "sha256:01".to_owned());
+        let (evidence, round_id) = (Vec::new(), String::new());
+        let propose = Command::Propose { token: 1, candidate, digest, evidence, round_id };
+        command(&mut task, &propose);
+        task
+    }
+
+    fn command(task: &mut Task, command: &Command) -> Vec<Event> {
+        let events = decide(task, command, NOW, &Weigher::new()).unwrap();
+        for event in &events {
+            task.apply(event, NOW);
+        }
+        events
+    }
+
+    fn claim(role: Role, holder: &str, candidate: Option<&str>) -> Claim {
+        Claim {
+            role,
+            holder: holder.to_owned(),
+            node: "n".to_owned(),
+            independence: format!("model of {holder}"),
+            pool_keys: 3,
+            execution_id: format!("exec of {holder}"),
+            candidate: candidate.map(str::to_owned),
+            until: NOW.plus_millis(1_000),
+        }
+    }
+
+    fn chosen(task: &Task, workers: &[Worker]) -> Option<String> {
+        let need = needs(task, NOW).into_iter().next()?;
+        choose(task, &need, workers).map(|choice| choice.worker.name.clone())
+    }
+
+    #[test]
+    fn whoever_proposed_does_not_verify() {
+        let task = proposed();
+        assert_eq!(chosen(&task, &[worker("a", "x")]), None);
+        assert!(exhausted(&task, NOW, &[worker("a", "x")]).verifiers);
+        assert_eq!(chosen(&task, &[worker("a", "x"), worker("b", "x")]), Some("b".to_owned()));
+    }
+
+    #[test]
+    fn others_than_the_author_and_each_other_come_first() {
+        let mut task = proposed();
+        let like_author = [worker("a", "x"), worker("b", "x"), worker("c", "y"), worker("d", "z")];
+        assert_eq!(chosen(&task, &like_author), Some("c".to_owned()));
+        let mut taken = claim(Role::Verify, "c", Some("c"));
+        "y".clone_into(&mut taken.independence);
+        command(&mut task, &Command::Claim { token: 2, claim: taken });
+        let like_voter = [worker("a", "x"), worker("b", "y"), worker("c", "y"), worker("d", "z")];
+        assert_eq!(chosen(&task, &like_voter), Some("d".to_owned()));
+    }
+
+    #[test]
+    fn those_who_rest_are_asked_by_nobody_and_the_node_comes_last() {
+        let task = proposed();
+        let resting = Worker { is_ready: false, ..worker("b", "y") };
+        let node = Worker { kind: WorkerKind::Node, proposes: false, ..worker("node", "n") };
+        assert_eq!(chosen(&task, &[node.clone(), resting.clone()]), Some("node".to_owned()));
+        let workers = [node, resting, worker("c", "x")];
+        assert_eq!(chosen(&task, &workers), Some("c".to_owned()));
+    }
+
+    #[test]
+    fn what_was_begun_is_asked_for_again_under_its_name() {
+        let mut task = proposed();
+        let claim = claim(Role::Verify, "d", Some("c"));
+        command(&mut task, &Command::Claim { token: 2, claim });
+        let reason = jurat_core::task::Release::GivenUp { detail: "the node ends".to_owned() };
+        command(&mut task, &Command::Release { token: 2, reason });
+        let workers = [worker("b", "y"), worker("d", "z")];
+        let need = needs(&task, NOW).into_iter().next().unwrap();
+        let choice = choose(&task, &need, &workers).unwrap();
+        assert_eq!(
+            (choice.worker.name.as_str(), choice.begun.as_deref()),
+            ("d", Some("exec of d"))
+        );
+    }
 }

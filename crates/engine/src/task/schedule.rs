@@ -113,9 +113,9 @@ impl<D: Desk, H: Hands> Schedule<'_, D, H> {
                     look_at = look_at.min(self.found(found, free, &walks));
                 }
                 Turn::Left(Left::Waiting(until)) => look_at = look_at.min(until),
-                Turn::Left(Left::Over | Left::Missing | Left::Trouble | Left::Stopped)
-                | Turn::Time => {}
-                Turn::Woken => look_at = self.driver.clock.now(),
+                Turn::Left(Left::Over | Left::Missing | Left::Trouble | Left::Stopped) => {}
+                // What was slept is over, even if somebody set the clock back meanwhile.
+                Turn::Woken | Turn::Time => look_at = self.driver.clock.now(),
             }
         }
         while walks.next().await.is_some() {}

@@ -264,7 +264,9 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 self.filed.task = task;
                 self.filed.seq += u64::try_from(count).unwrap_or(u64::MAX);
                 self.finished.retain(|it| !it.is_noted);
-                starts.into_iter().for_each(|start| self.begin(start));
+                for start in starts {
+                    self.begin(start);
+                }
             }
             Ok(Appended::Stale) => self.is_stale = true,
             Err(error) => {

@@ -82,10 +82,11 @@ fn whatever_goes_wrong_tasks_end_once_and_within_their_contract() {
 }
 
 /// Visits so many worlds, and says how many of their tasks ended well.
-pub(crate) fn many(worlds: u64) {
+#[expect(clippy::print_stdout, reason = "whoever visits many worlds wants to know how they ended")]
+fn many(worlds: u64) {
     let [calm, storm] = visit_all(0..worlds);
     println!("calm: {calm:?}\nstorm: {storm:?}");
-    assert!(calm.tasks * 97 <= calm.finalized * 100, "too few ended well: {calm:?}");
+    assert!(calm.tasks * 95 <= calm.finalized * 100, "too few ended well: {calm:?}");
     assert!(storm.tasks * 25 <= storm.finalized * 100, "too few ended well: {storm:?}");
     assert!(0 < storm.equivocations, "nobody was seen to say two things: {storm:?}");
 }
@@ -103,7 +104,8 @@ fn one_world_that_is_named() {
     one(told().unwrap_or(0));
 }
 
-pub(crate) fn one(seed: u64) {
+#[expect(clippy::print_stdout, reason = "its story is what it is for")]
+fn one(seed: u64) {
     let (plan, checked, story) = visit(seed);
     println!("{plan:#?}\n{story}\n{checked:?}");
     assert!(checked.is_ok(), "{checked:?}");

@@ -45,7 +45,7 @@ pub(crate) async fn submit(
 ) -> Result<TaskSubmitted, EngineError> {
     match app.engine.task_submit(&admin_caller(), order, None).await? {
         Done::Now(submitted) => Ok(submitted),
-        Done::Before(_) => unreachable!("no key was given"),
+        Done::Before(_) => Err(EngineError::Bug("no key was given")),
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn wait_until(
             seq = record.seq;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.expect("the task to go on")
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap()
 }
 
 pub(crate) async fn ended(app: &TestApp, id: &str) -> TaskRecord {

@@ -1,6 +1,6 @@
 //! All chance of a simulated world comes from one seed.
 
-/// A small generator that is the same on every machine (SplitMix64).
+/// A small generator that is the same on every machine (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub(super) struct Chance(u64);
 

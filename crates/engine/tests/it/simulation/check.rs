@@ -126,10 +126,13 @@ fn is_decided_once(kept: &Kept) -> Result<(), String> {
 }
 
 /// Counts the votes from the events alone, without the lifecycle.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about votes")]
 fn approved_by_a_quorum(kept: &Kept, candidate: &str) -> Result<(), String> {
     let mut approvals: BTreeSet<&str> = BTreeSet::new();
     for (_, event) in &kept.events {
         match event {
+            // What is proven afterwards is recorded, and changes nothing of the decision.
+            Event::Committed { candidate: of } if of == candidate => break,
             Event::VoteRevealed { candidate: of, voter, ballot }
                 if of == candidate && ballot.status == jurat_core::policy::Status::Passed =>
             {
@@ -151,6 +154,7 @@ fn approved_by_a_quorum(kept: &Kept, candidate: &str) -> Result<(), String> {
     Err(format!("is final with {} approvals, and needs {quorum}", approvals.len()))
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about votes")]
 fn counts_votes_once(kept: &Kept) -> Result<(), String> {
     let mut holders: BTreeMap<u64, (&str, Role, Option<&str>)> = BTreeMap::new();
     let mut proposers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

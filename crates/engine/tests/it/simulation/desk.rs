@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use super::{
     chance::Chance,
-    world::{World, pause},
+    world::{World, pause, spawn},
 };
 
 /// How long a node waits for the desk.
@@ -91,7 +91,7 @@ impl SimDesk {
         let trip = self.world.trip();
         let (reply, answer) = oneshot::channel();
         let world = Arc::clone(&self.world);
-        world.clone().spawn(async move {
+        spawn(async move {
             pause(trip.there).await;
             if world.is_desk_down() {
                 let _gone = reply.send(Err(DeskError("the desk is down".to_owned())));

@@ -9,7 +9,7 @@ use jurat_core::{
     task::Ballot,
 };
 use jurat_engine::task::{
-    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker,
+    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, WorkerKind,
 };
 use serde_json::json;
 
@@ -55,7 +55,7 @@ impl Hands for SimHands {
             proposes: true,
             verifies: true,
             is_ready: !(it.rests.0..it.rests.1).contains(&now),
-            is_node: false,
+            kind: WorkerKind::Executor,
             reliability: 0.8,
         };
         Ok(self.world.plan.executors.iter().map(worker).collect())

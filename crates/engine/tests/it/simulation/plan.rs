@@ -183,7 +183,7 @@ fn order(chance: &mut Chance, is_storm: bool, executors: u64) -> Order {
         max_verifiers: quorum + more,
         max_finalizers: 1,
         quorum,
-        da_quorum: if chance.percent(30) { 1 } else { 0 },
+        da_quorum: u32::from(chance.percent(30)),
         reveal_ms: chance.between(300, 4_000),
         max_repeats: 2,
         max_retries: u32::try_from(chance.between(0, 4)).unwrap(),

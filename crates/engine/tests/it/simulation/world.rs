@@ -2,6 +2,7 @@
 //! its own, in a time that nobody waits for.
 
 use std::{
+    collections::BTreeMap,
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex},
@@ -80,10 +81,10 @@ impl World {
             start: Instant::now(),
         });
         for (index, mishaps) in world.plan.nodes.iter().cloned().enumerate() {
-            world.spawn(Node { world: Arc::clone(&world), index }.live(mishaps));
+            spawn(Node { world: Arc::clone(&world), index }.live(mishaps));
         }
         for (index, order) in world.plan.tasks.iter().cloned().enumerate() {
-            world.spawn(Arc::clone(&world).submit(index, order));
+            spawn(Arc::clone(&world).submit(index, order));
         }
         while world.millis() < END && !world.is_all_over() {
             pause(Duration::from_millis(100)).await;
@@ -128,11 +129,6 @@ impl World {
         })
     }
 
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        #[expect(clippy::disallowed_methods, reason = "the runtime of a world ends with it")]
-        drop(tokio::spawn(work));
-    }
-
     /// All that happened, a line for each event.
     pub(super) fn story(&self) -> String {
         let shelf = self.shelf.lock().unwrap();
@@ -170,8 +166,8 @@ impl World {
             },
             events: vec![(now, event)],
             due_at: Some(now),
-            candidates: Default::default(),
-            ballots: Default::default(),
+            candidates: BTreeMap::default(),
+            ballots: BTreeMap::default(),
         };
         self.shelf.lock().unwrap().tasks.insert(key.clone(), kept);
         let Some(after) = order.cancelled_after else { return };
@@ -282,6 +278,12 @@ impl Future for Fused<'_> {
         }
         Poll::Pending
     }
+}
+
+/// Lets something happen beside all else, as long as its world is there.
+pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+    #[expect(clippy::disallowed_methods, reason = "the runtime of a world ends with it")]
+    drop(tokio::spawn(work));
 }
 
 /// Lets simulated time go by.

@@ -85,7 +85,7 @@ async fn what_the_verifiers_refuse_is_not_final() {
 async fn an_executor_that_dies_between_propose_and_verify_costs_a_try_and_not_the_task() {
     let app = node().await;
     let dying = disconnects_before_headers().task_types(&["other"]);
-    let [_, dying, _] = app.executors([able(), dying, able()]).await;
+    let [_first, dying, _third] = app.executors([able(), dying, able()]).await;
     let mut task = order(contract(&app, "t1"), &["s1"]);
     // The first of them in the order of names is asked first.
     task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];

@@ -36,7 +36,7 @@ async fn what_cannot_end_well_is_refused_with_its_field() {
         ),
         (
             change(&|it| {
-                it.contract.acceptance.verifier_policy.policy_id = "vp.unknown".to_owned()
+                it.contract.acceptance.verifier_policy.policy_id = "vp.unknown".to_owned();
             }),
             format!("{policy}.policy_id"),
         ),
