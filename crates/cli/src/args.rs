@@ -10,6 +10,7 @@ mod measure;
 mod people;
 mod request;
 mod rounds;
+mod runs;
 mod serve;
 mod tasks;
 mod templates;
@@ -35,6 +36,7 @@ pub(crate) use self::{
     },
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
+    runs::{ListTaskRuns, NamedRun, RunWorker, SubmitRun, TaskRuns},
     serve::{Compat, EngineName, Runtime, Serve},
     tasks::{ListTasks, NamedTask, OrderArgs, RunTask, SubmitTask, TaskEvents, Tasks},
     templates::{
@@ -194,6 +196,9 @@ pub(crate) enum Command {
     /// Submits, follows and lists tasks: jobs under a contract, proposed, verified and voted on
     #[command(subcommand, visible_alias = "tasks")]
     Task(Tasks),
+    /// Submits, follows and works on runs of several agents
+    #[command(subcommand)]
+    Run(TaskRuns),
     /// Deploys, runs and measures verifiers: versioned checks that a judge decides
     #[command(subcommand)]
     Verifiers(Verifiers),
@@ -271,7 +276,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it logs until it is stopped.
     pub(crate) fn is_server(&self) -> bool {
-        matches!(self, Self::Serve(_) | Self::Runtime(_))
+        matches!(self, Self::Serve(_) | Self::Runtime(_) | Self::Run(TaskRuns::Worker(_)))
     }
 
     /// The flag `--log-format`.
@@ -280,6 +285,9 @@ impl Command {
             self
         {
             return log_format.as_deref();
+        }
+        if let Self::Run(TaskRuns::Worker(worker)) = self {
+            return worker.log_format.as_deref();
         }
         None
     }

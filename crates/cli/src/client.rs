@@ -342,6 +342,11 @@ impl Client {
         matches!(self.transport, Transport::InProcess(_))
     }
 
+    /// Works on runs and their tasks in this process, where no server does.
+    pub(crate) fn work_on_runs(&self) {
+        self.transport.work_on_runs();
+    }
+
     /// Drives tasks in this process, where there is no server that does.
     pub(crate) fn drive_tasks(&self) {
         self.transport.drive_tasks();

@@ -17,6 +17,7 @@ mod node;
 mod people;
 mod request;
 mod rounds;
+mod runs;
 mod runtime;
 mod serve;
 mod sessions;
@@ -80,6 +81,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Validate(args) => Box::pin(consensus::validate(context, &args)).await,
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Task(command) => Box::pin(tasks::run(context, command)).await,
+        Command::Run(command) => Box::pin(runs::run(context, command)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
         Command::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
         Command::Templates(command) => Box::pin(templates::run(context, command)).await,

@@ -22,8 +22,9 @@ use crate::settings::{
     DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS,
     LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
     MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL,
-    REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, SAMPLE_RATIO, SERVER,
-    SMTP_URL, STATE_DIR, STORE, Settings, TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
+    REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, RUNS_AT_ONCE,
+    RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORE, Settings,
+    TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
@@ -46,6 +47,8 @@ pub(crate) struct Config {
     /// Where traces go, if anywhere.
     pub(crate) telemetry: Option<telemetry::Options>,
     pub(crate) limits: Limits,
+    /// How many steps of runs a server works on at a time; none leaves them to others.
+    pub(crate) runs_at_once: Option<usize>,
     pub(crate) judges: Judges,
     pub(crate) accounts: AccountTerms,
     pub(crate) inbound: Inbound,
@@ -115,6 +118,8 @@ impl Config {
             log_filter: text(&LOG_FILTER),
             log_format: log_format(settings.text(&LOG_FORMAT)),
             telemetry: telemetry_options(&settings),
+            runs_at_once: (settings.text(&RUNS_WORKER) != Some("off"))
+                .then(|| settings.size(&RUNS_AT_ONCE)),
             limits: Limits {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
@@ -123,6 +128,8 @@ impl Config {
                     .text(&REQUESTS_PER_MINUTE_PER_KEY)
                     .and_then(|text| text.parse().ok()),
                 rounds_per_key: settings.size(&ROUNDS_PER_KEY),
+                steps_per_executor: u32::try_from(settings.count(&RUNS_PER_EXECUTOR))
+                    .unwrap_or(u32::MAX),
                 lag: Some(Duration::from_millis(settings.count(&LAG_MS)))
                     .filter(|lag| !lag.is_zero()),
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),

@@ -4,6 +4,7 @@ pub(crate) mod cases;
 pub(crate) mod measurement;
 pub(crate) mod progress;
 pub(crate) mod round;
+pub(crate) mod run;
 pub(crate) mod steps;
 pub(crate) mod table;
 pub(crate) mod task;

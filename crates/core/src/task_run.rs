@@ -5,7 +5,9 @@
 //! they are asked once more.
 
 mod aggregate;
+mod document;
 mod next;
+mod run;
 mod spec;
 mod tie;
 
@@ -13,7 +15,12 @@ use std::str::FromStr;
 
 pub use self::{
     aggregate::{Bucket, BucketName, Candidate, Outcome, Said, aggregate},
+    document::counts,
     next::{AfterRun, AfterStep, Explored, Signal, after_run, after_step},
+    run::{
+        Conclusion, Run, RunCommand, RunEvent, RunEventKind, RunRefusal, RunSummary, Step,
+        StepLease, StepOutcome,
+    },
     spec::{
         AgentSpec, AggregationSpec, ConfidenceFields, MissingReputation, NullPolicy, NullStep,
         Reexplore, ReputationUnits, RetrySpec, RunSpec, SpecError, TiePolicy, TieStep, Unresolved,

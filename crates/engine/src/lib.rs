@@ -39,6 +39,7 @@ mod step;
 mod stop;
 pub mod task;
 mod task_reads;
+mod task_run;
 mod teams;
 mod templates;
 pub mod trace;
@@ -61,7 +62,8 @@ pub use jurat_store::{
     Upstream, VersionSummary, WorkflowView,
 };
 pub use jurat_store::{
-    Position as TaskPosition, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
+    EventsFrom, Position as TaskPosition, RunAdded, StoredRunEvent, TaskCandidate, TaskEvent,
+    TaskRecord, TaskSubmitted, TaskSummary,
 };
 
 use self::{
@@ -72,6 +74,7 @@ use self::{
     pool::PoolCache,
     pressure::Pressure,
     task::{Followers, UnderWay as DrivenTasks},
+    task_run::RunNews,
     under_way::UnderWay,
 };
 pub use self::{
@@ -97,6 +100,7 @@ pub use self::{
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
     task::Panel as TaskPanel,
     task_reads::{TaskDecision, TaskQuery},
+    task_run::{TaskRunQuery, TaskRunView, WorkUntil, WorkerSettings},
     templates::{
         FileView, ForkOrder, PublishOrder, SafetyCheck, ScreenRun, ScreenVerdict, TemplateView,
     },
@@ -154,6 +158,8 @@ pub struct Limits {
     pub tasks: usize,
     /// Tasks of an account that are not over; more are refused.
     pub open_tasks: u32,
+    /// Steps of runs that are with one executor at a time, on all nodes together.
+    pub steps_per_executor: u32,
 }
 
 impl Default for Limits {
@@ -169,6 +175,7 @@ impl Default for Limits {
             anonymous_day_micros: 1_000_000,
             tasks: 256,
             open_tasks: 10_000,
+            steps_per_executor: 8,
         }
     }
 }
@@ -203,6 +210,7 @@ struct Inner {
     /// The tasks that are driven on this node.
     driven: DrivenTasks,
     followers: Followers,
+    runs: RunNews,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -245,6 +253,7 @@ impl Engine {
             background: Background::default(),
             driven: DrivenTasks::until(stopping.clone()),
             followers: Followers::default(),
+            runs: RunNews::default(),
             stopping,
         };
         Self { inner: Arc::new(inner) }

@@ -14,6 +14,7 @@ mod operations;
 mod packs;
 mod page;
 mod rounds;
+mod runs;
 mod sessions;
 mod stream;
 mod tasks;
@@ -140,6 +141,7 @@ macro_rules! pack_routes {
 fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
+    routes.extend(run_routes());
     routes.extend(task_routes());
     routes.extend(people_routes());
     routes.extend(template_routes());
@@ -247,6 +249,20 @@ fn registry_routes() -> Vec<Route> {
         ),
         route("GET", "/v1/verifier-runs", "run_list", get(verifier_runs::list)),
         route("GET", "/v1/verifier-runs/{id}", "run_get", get(verifier_runs::show)),
+    ]
+}
+
+/// Runs of several agents.
+fn run_routes() -> Vec<Route> {
+    vec![
+        route("POST", "/v1/runs", "task_run_submit", post(runs::submit)),
+        route("GET", "/v1/runs", "task_run_list", get(runs::list)),
+        route("GET", "/v1/runs/{id}", "task_run_get", get(runs::show)),
+        route("GET", "/v1/runs/{id}/result", "task_run_result", get(runs::result)),
+        route("GET", "/v1/runs/{id}/events", "task_run_events", get(runs::events)),
+        route("POST", "/v1/runs/{id}/kickoff", "task_run_kickoff", post(runs::kickoff)),
+        route("POST", "/v1/runs/{id}/cancel", "task_run_cancel", post(runs::cancel)),
+        route("POST", "/v1/runs/{id}/retry", "task_run_retry", post(runs::retry)),
     ]
 }
 

@@ -82,10 +82,9 @@ pub use self::{
     },
     sqlite::Sqlite,
     task_runs::{
-        EventsFrom, HeldStep, NewRunEvent, NewStep, RunAdvance, RunEventsAsked, RunKey, RunNote,
-        RunRefused, RunSubmit, RunSubmitRefused, RunSubmitted, StepFinish, StepFinished, StepLease,
-        StepOutcome, StepRenewal, StepTake, TakenStep, TaskRun, TaskRunEvent, TaskRunFilter,
-        TaskRunStep, TaskRunSummary, TaskRuns,
+        EventsFrom, NewStep, RunAdded, RunEventsAsked, RunKey, RunRefused, RunState, RunSubmit,
+        RunSubmitRefused, RunWrite, StepRenewal, StepTake, StoredRun, StoredRunEvent, TakenStep,
+        TaskRunFilter, TaskRuns,
     },
     tasks::{
         AppendRefused, AppendedWith, Position, SubmitRefused, TaskAppend, TaskBallot,

@@ -28,17 +28,17 @@ const FILL: [&str; 10] = [
      final_hash, created_at) \
      select 'acct_' || (n % 100), 't-' || n, 1, 'type-' || (n % 7), 'p', 'i-' || n, 's', 'p', 'w', 'c', \
      '{}', '[]', '1', '{}', 'h', n from numbers",
-    "insert into task_runs (account_id, id, task_type, status, spec, spec_digest, seq, explored, \
-     due_at, created_at, updated_at, finished_at) \
+    "insert into task_runs (account_id, id, task_type, status, spec, spec_digest, seq, \
+     iteration, explored, created_at, updated_at, finished_at) \
      select 'acct_' || (n % 100), 'r-' || n, 't', \
-     case when n % 100 = 0 then 'RUNNING' else 'FINALIZED' end, '{}', 'd', 9, '{}', \
-     case when n % 1000 = 0 then n end, n, n, case when n % 100 <> 0 then n end from numbers",
-    "insert into task_run_steps (account_id, run_id, id, executor, body, priority, status, \
-     attempt, run_at, lease_token, lease_until, worker, created_at, updated_at) \
-     select 'acct_' || (n % 100), 'r-' || n, 'a', 'e-' || (n % 20), '{}', n % 5, \
+     case when n % 100 = 0 then 'RUNNING' else 'FINALIZED' end, '{}', 'd', 9, 0, '{}', n, n, \
+     case when n % 100 <> 0 then n end from numbers",
+    "insert into task_run_steps (account_id, run_id, id, position, executor, priority, status, \
+     attempt, last_attempt, run_at, lease_token, lease_until, worker, updated_at) \
+     select 'acct_' || (n % 100), 'r-' || n, 'a', 0, 'e-' || (n % 20), n % 5, \
      case n % 50 when 0 then 'QUEUED' when 1 then 'LEASED' when 2 then 'RETRY_WAIT' \
-     else 'SUCCEEDED' end, 1, n, case when n % 50 = 1 then 't' end, \
-     case when n % 50 = 1 then n end, case when n % 50 = 1 then 'w' end, n, n from numbers",
+     else 'SUCCEEDED' end, 1, 2, n, case when n % 50 = 1 then 't' end, \
+     case when n % 50 = 1 then n end, case when n % 50 = 1 then 'w' end, n from numbers",
     "insert into task_run_events (account_id, run_id, seq, kind, body, at) \
      select 'acct_' || (n / 10 % 100), 'r-' || (n / 10), n % 10 + 1, 'x', '{}', n from numbers",
     "insert into agent_events (account_id, id, direction, executor, event_type, source_kind, \
@@ -59,7 +59,6 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         agent_events::TEXTS,
         task_runs::read::TEXTS,
         task_runs::write::TEXTS,
-        task_runs::steps::TEXTS,
         task_runs::take::TEXTS,
     ];
     all.into_iter().flatten().copied()

@@ -21,6 +21,7 @@ pub mod page;
 pub mod people;
 pub mod policy_request;
 pub mod rounds;
+pub mod runs;
 pub mod sessions;
 pub mod status;
 pub mod tasks;

@@ -7,12 +7,15 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 use jurat_core::time::Timestamp;
-use jurat_engine::Engine;
+use jurat_engine::{Engine, WorkerSettings};
 use jurat_guard::client::{Client as HttpClient, Streaming};
 use tower::ServiceExt as _;
 
 use super::ClientError;
 use crate::state::Lock;
+
+/// How many steps of runs a command works on at a time.
+const STEPS_AT_ONCE: usize = 8;
 
 #[derive(Debug)]
 pub(super) enum Transport {
@@ -102,6 +105,14 @@ impl Transport {
         }
     }
 
+    /// Works on runs in this process; a server does that itself.
+    pub(super) fn work_on_runs(&self) {
+        if let Self::InProcess(it) = self {
+            it.engine.drive_tasks();
+            it.engine.work_on_runs_here(WorkerSettings::of_a_node(STEPS_AT_ONCE));
+        }
+    }
+
     pub(super) fn drive_tasks(&self) {
         if let Self::InProcess(it) = self {
             it.engine.drive_tasks();
@@ -111,7 +122,10 @@ impl Transport {
     pub(super) async fn close(self) {
         match self {
             Self::Http { .. } => {}
-            Self::InProcess(it) => it.engine.shutdown().await,
+            Self::InProcess(it) => {
+                it.engine.stop_rounds();
+                it.engine.shutdown().await;
+            }
         }
     }
 }

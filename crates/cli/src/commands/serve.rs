@@ -3,7 +3,7 @@
 use std::io;
 
 use anyhow::{Context as _, bail};
-use jurat_engine::Alone;
+use jurat_engine::{Alone, WorkerSettings};
 use jurat_server::Front;
 use jurat_store::Location;
 use serde_json::json;
@@ -50,6 +50,9 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     let is_shared = matches!(store, Location::Postgres { .. });
     let alone = if is_shared { Alone::No } else { Alone::Yes };
     engine.start(alone).await?;
+    if let Some(at_once) = config.runs_at_once {
+        engine.work_on_runs_here(WorkerSettings::of_a_node(at_once));
+    }
 
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };

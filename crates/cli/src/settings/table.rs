@@ -19,6 +19,9 @@ pub(crate) static ALL: &[&Setting] = &[
     &LAG_MS,
     &REQUESTS_PER_MINUTE_PER_KEY,
     &ROUNDS_PER_KEY,
+    &RUNS_WORKER,
+    &RUNS_AT_ONCE,
+    &RUNS_PER_EXECUTOR,
     &MAX_CONNECTIONS,
     &MAX_CONNECTIONS_PER_ADDRESS,
     &HEADER_TIMEOUT_MS,
@@ -197,6 +200,39 @@ pub(crate) static ROUNDS_PER_KEY: Setting = Setting {
     default: Some("256"),
     about: "Rounds under way on this node of a key that has no limit of its own; more are refused with `rate_limited`.",
     example: "32",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static RUNS_WORKER: Setting = Setting {
+    name: "runs.worker",
+    variable: "JURAT_RUNS_WORKER",
+    flag: None,
+    kind: Kind::Word(&["on", "off"]),
+    default: Some("on"),
+    about: "Whether `jurat serve` works on runs itself; `off` leaves that to `jurat run worker` on the same PostgreSQL.",
+    example: "off",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static RUNS_AT_ONCE: Setting = Setting {
+    name: "runs.at_once",
+    variable: "JURAT_RUNS_AT_ONCE",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 10_000 },
+    default: Some("64"),
+    about: "Steps of runs that `jurat serve` works on at a time.",
+    example: "16",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static RUNS_PER_EXECUTOR: Setting = Setting {
+    name: "runs.per_executor",
+    variable: "JURAT_RUNS_PER_EXECUTOR",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 10_000 },
+    default: Some("8"),
+    about: "Steps of runs that are with one executor at a time, on all nodes and workers together.",
+    example: "2",
     privacy: Privacy::Open,
 };
 

@@ -17,6 +17,7 @@ mod measure;
 mod people;
 mod postgres;
 mod redact;
+mod runs;
 mod scripted;
 mod settings;
 mod tasks;

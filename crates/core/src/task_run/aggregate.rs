@@ -31,7 +31,15 @@ pub struct Candidate {
     /// What makes two values the same.
     pub key: String,
     pub agents: Vec<String>,
-    pub weight: f64,
+    /// In millionths, so that the order of the agents makes no difference to the sum.
+    pub weight_micros: u64,
+}
+
+impl Candidate {
+    #[expect(clippy::cast_precision_loss, reason = "64 weights of at most a million fit exactly")]
+    pub fn weight(&self) -> f64 {
+        self.weight_micros as f64 / 1e6
+    }
 }
 
 /// What the agents said of one thing.
@@ -93,16 +101,25 @@ fn candidates(name: BucketName, said: &[Said]) -> Vec<Candidate> {
         let Some((key, value)) = one.output.get(name.as_str()).and_then(keyed) else { continue };
         let entry = by_key.entry(key.clone()).or_insert_with(|| {
             order.push(key.clone());
-            Candidate { value, key, agents: Vec::new(), weight: 0.0 }
+            Candidate { value, key, agents: Vec::new(), weight_micros: 0 }
         });
         entry.agents.push(one.agent_id.clone());
-        entry.weight += one.weight;
+        entry.weight_micros = entry.weight_micros.saturating_add(micros(one.weight));
     }
     let mut candidates: Vec<Candidate> =
         order.into_iter().filter_map(|key| by_key.remove(&key)).collect();
     // The sort is stable: of equal weight, whoever said it first stands first.
-    candidates.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+    candidates.sort_by_key(|it| std::cmp::Reverse(it.weight_micros));
     candidates
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a weight was checked to be from 0 to a million"
+)]
+fn micros(weight: f64) -> u64 {
+    (weight * 1e6).round() as u64
 }
 
 /// What makes a value the same as another, and the value as it is shown. Text is compared without

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use super::{
     Bucket, BucketName, Outcome, Reexplore, RetrySpec, RunSpec, Said, Unresolved, aggregate,
     tie::MayReexplore,
@@ -40,6 +42,13 @@ pub struct Explored {
 }
 
 impl Explored {
+    /// After the agents were asked for the first time, and gave this evidence.
+    #[must_use]
+    pub fn seeded(&self, evidence: &BTreeSet<String>) -> Self {
+        let evidence = self.evidence.union(evidence).cloned().collect();
+        Self { evidence, ..self.clone() }
+    }
+
     /// After the agents were asked once more, and gave this evidence.
     #[must_use]
     pub fn after(&self, evidence: &BTreeSet<String>) -> Self {
@@ -64,6 +73,8 @@ impl Explored {
 pub struct Signal {
     pub iteration: u32,
     pub unresolved: Vec<(BucketName, Unresolved)>,
+    /// Whether the same evidence once more counts for nothing.
+    pub require_new_evidence: bool,
 }
 
 impl Signal {
@@ -71,6 +82,30 @@ impl Signal {
     pub fn kind(&self) -> &'static str {
         let is_empty = |(_, why): &(BucketName, Unresolved)| *why == Unresolved::Empty;
         if self.unresolved.iter().all(is_empty) { "NEED_DECISION" } else { "NEED_MORE_EVIDENCE" }
+    }
+
+    /// Whether a tie is among the reasons.
+    pub fn is_tie(&self) -> bool {
+        self.unresolved.iter().any(|(_, why)| *why == Unresolved::Tie)
+    }
+
+    /// What stands in the inputs of those who are asked once more.
+    pub fn document(&self) -> Value {
+        let buckets: Vec<&str> = self.unresolved.iter().map(|(name, _)| name.as_str()).collect();
+        let missing = self.unresolved.iter().map(|(_, why)| *why).find(|it| *it != Unresolved::Tie);
+        let reason = missing.map(|why| match why {
+            Unresolved::Empty => "no agent said anything",
+            Unresolved::QuorumNull | Unresolved::Tie => "too few agents said the same",
+        });
+        json!({
+            "type": self.kind(),
+            "path": if self.is_tie() { "tie" } else { "null" },
+            "iteration": self.iteration,
+            "unresolved_buckets": buckets,
+            "require_new_evidence": self.require_new_evidence,
+            "null_primary_kind": missing.map(Unresolved::as_str),
+            "null_reason": reason,
+        })
     }
 }
 
@@ -109,6 +144,10 @@ pub fn after_run(spec: &RunSpec, said: &[Said], explored: &Explored) -> AfterRun
     if unresolved.is_empty() {
         return AfterRun::Finalized { buckets };
     }
-    let signal = Signal { iteration: explored.iterations.saturating_add(1), unresolved };
+    let is_tie = unresolved.iter().any(|(_, why)| *why == Unresolved::Tie);
+    let reexplore = if is_tie { aggregation.tie.reexplore } else { aggregation.null.reexplore };
+    let iteration = explored.iterations.saturating_add(1);
+    let require_new_evidence = reexplore.require_new_evidence;
+    let signal = Signal { iteration, unresolved, require_new_evidence };
     AfterRun::Reexplore { signal, buckets }
 }

@@ -15,6 +15,12 @@ const MOST_ATTEMPTS: u32 = 16;
 const MOST_ITERATIONS: u32 = 8;
 const LONGEST_WAIT_MS: u64 = 3_600_000;
 const LONGEST_ID: usize = 64;
+/// Both ids, an iteration and an attempt are the id of a task, which has at most 128 letters.
+const LONGEST_AGENT_ID: usize = 48;
+const MOST_VERIFIERS: usize = 64;
+const MOST_AT_ONCE: u32 = 64;
+/// Members of a contract that a run fills itself.
+const OWN_MEMBERS: [&str; 3] = ["task_id", "task_type", "inputs"];
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSpec {
@@ -25,6 +31,10 @@ pub struct RunSpec {
     pub agents: Vec<AgentSpec>,
     /// Members of the contract of every step that differ from the usual.
     pub contract: Value,
+    /// Executors that verify what the agents say; none leaves it to the usual choice.
+    pub verifiers: Vec<String>,
+    /// How many of its steps are with one executor at a time; `None` for as many as may be.
+    pub per_executor: Option<u32>,
     pub retry: RetrySpec,
     pub aggregation: AggregationSpec,
 }
@@ -41,6 +51,8 @@ pub struct AgentSpec {
     pub priority: i32,
     /// Members of the contract that differ from those of the run.
     pub contract: Value,
+    /// Executors that verify what it says, instead of those of the run.
+    pub verifiers: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,11 +227,15 @@ impl RunSpec {
     /// All that is wrong with it, by field.
     pub fn check(&self) -> Vec<SpecError> {
         let mut errors = Errors::default();
-        errors.name("run_id", &self.run_id);
+        errors.name("run_id", &self.run_id, LONGEST_ID);
         errors.refuse(self.task_type.trim().is_empty(), "task_type", "must not be empty");
         let is_object = |value: &Value| value.is_object();
         errors.refuse(!is_object(&self.shared_inputs), "shared_inputs", "must be an object");
-        errors.refuse(!is_object(&self.contract), "contract", "must be an object");
+        errors.contract("contract", &self.contract);
+        errors.verifiers("verifiers", &self.verifiers);
+        let is_at_once = |it: u32| (1..=MOST_AT_ONCE).contains(&it);
+        let at_once = format!("must be from 1 to {MOST_AT_ONCE}");
+        errors.refuse(!self.per_executor.is_none_or(is_at_once), "per_executor", &at_once);
         let count = self.agents.len();
         let how_many = format!("must name from 1 to {MOST_AGENTS} agents");
         errors.refuse(count == 0 || MOST_AGENTS < count, "agents", &how_many);
@@ -240,7 +256,7 @@ impl RunSpec {
 
 impl AgentSpec {
     fn check(&self, at: &str, is_twice: bool, errors: &mut Errors) {
-        errors.name(&format!("{at}.agent_id"), &self.agent_id);
+        errors.name(&format!("{at}.agent_id"), &self.agent_id, LONGEST_AGENT_ID);
         let twice = format!("`{}` names another agent already", self.agent_id);
         errors.refuse(is_twice, &format!("{at}.agent_id"), &twice);
         for (member, text) in
@@ -251,15 +267,15 @@ impl AgentSpec {
         }
         let is_weight = self.weight.is_finite() && (0.0..=1_000_000.0).contains(&self.weight);
         errors.refuse(!is_weight, &format!("{at}.weight"), "must be from 0 to 1000000");
-        let is_object = self.contract.is_object();
-        errors.refuse(!is_object, &format!("{at}.contract"), "must be an object");
+        errors.contract(&format!("{at}.contract"), &self.contract);
+        errors.verifiers(&format!("{at}.verifiers"), &self.verifiers);
     }
 }
 
 impl AggregationSpec {
     fn check(&self, agents: usize, errors: &mut Errors) {
         let quorum = usize::try_from(self.quorum.unwrap_or(0)).unwrap_or(usize::MAX);
-        let reachable = format!("cannot be reached by {agents} agents");
+        let reachable = format!("contradicts `agents`: {agents} of them cannot reach it");
         errors.refuse(agents < quorum, "aggregation.quorum", &reachable);
         let (tie, null) = (&self.tie, &self.null);
         errors.refuse(
@@ -298,10 +314,28 @@ impl Errors {
     }
 
     /// A name that can be a part of the id of a task.
-    fn name(&mut self, field: &str, name: &str) {
-        let is_formed = (1..=LONGEST_ID).contains(&name.len())
+    fn name(&mut self, field: &str, name: &str, longest: usize) {
+        let is_formed = (1..=longest).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
-        let reason = format!("must be 1 to {LONGEST_ID} letters, digits, `-`, `_` or `.`");
+        let reason = format!("must be 1 to {longest} letters, digits, `-`, `_` or `.`");
         self.refuse(!is_formed, field, &reason);
+    }
+
+    /// Members of a contract that are laid over the usual ones.
+    fn contract(&mut self, field: &str, contract: &Value) {
+        self.refuse(!contract.is_object(), field, "must be an object");
+        for member in OWN_MEMBERS {
+            let reason = "is filled by the run itself; leave it out";
+            self.refuse(contract.get(member).is_some(), &format!("{field}.{member}"), reason);
+        }
+    }
+
+    fn verifiers(&mut self, field: &str, verifiers: &[String]) {
+        let distinct: BTreeSet<&String> = verifiers.iter().collect();
+        let is_blank = verifiers.iter().any(|name| name.trim().is_empty());
+        self.refuse(is_blank, field, "must not hold an empty name");
+        self.refuse(distinct.len() < verifiers.len(), field, "names an executor twice");
+        let most = format!("must name at most {MOST_VERIFIERS} executors");
+        self.refuse(MOST_VERIFIERS < verifiers.len(), field, &most);
     }
 }

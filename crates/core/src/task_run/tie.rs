@@ -28,16 +28,18 @@ impl Count<'_> {
         let Some(first) = self.candidates.first() else {
             return self.null(Unresolved::Empty, may);
         };
-        let leaders: Vec<&Candidate> =
-            self.candidates.iter().filter(|it| it.weight >= first.weight).collect();
+        let heaviest = |it: &&Candidate| it.weight_micros == first.weight_micros;
+        let mut leaders: Vec<&Candidate> = self.candidates.iter().filter(heaviest).collect();
         let quorum = usize::try_from(self.spec.quorum.unwrap_or(0)).unwrap_or(usize::MAX);
-        let most = leaders.iter().map(|it| it.agents.len()).max().unwrap_or(0);
-        let why = if most < quorum {
-            Unresolved::QuorumNull
-        } else if let [only] = leaders.as_slice() {
-            return Outcome::Value { value: only.value.clone(), decided_by: None };
-        } else {
+        let has_quorum = |it: &&Candidate| quorum <= it.agents.len();
+        let why = if leaders.iter().any(has_quorum) {
+            leaders.retain(has_quorum);
+            if let [only] = leaders.as_slice() {
+                return Outcome::Value { value: only.value.clone(), decided_by: None };
+            }
             Unresolved::Tie
+        } else {
+            Unresolved::QuorumNull
         };
         if self.spec.tie.enabled_on.contains(&why) {
             for step in &self.spec.tie.chain {

@@ -11,5 +11,6 @@ mod properties;
 mod runs;
 mod schemas;
 mod select;
+mod task_run_state;
 mod task_runs;
 mod tasks;

@@ -31,6 +31,7 @@ fn agent(id: &str) -> AgentSpec {
         weight: 1.0,
         priority: 0,
         contract: json!({}),
+        verifiers: Vec::new(),
     }
 }
 
@@ -41,6 +42,8 @@ fn spec(aggregation: AggregationSpec) -> RunSpec {
         shared_inputs: json!({}),
         agents: vec![agent("a0"), agent("a1"), agent("a2")],
         contract: json!({}),
+        verifiers: Vec::new(),
+        per_executor: None,
         retry: RetrySpec::default(),
         aggregation,
     }
@@ -90,6 +93,26 @@ fn a_quorum_counts_agents_and_not_their_weight() {
     let aggregation = AggregationSpec { quorum: Some(2), ..AggregationSpec::default() };
     let buckets = aggregate("r1", &said, &aggregation, MayReexplore::default());
     assert_eq!(buckets[0].outcome, Outcome::None(Unresolved::QuorumNull));
+}
+
+#[test]
+fn of_equal_weights_the_one_with_the_quorum_wins() {
+    let mut said = answers(&["yes", "no", "no"]);
+    said[0].weight = 2.0;
+    let aggregation = AggregationSpec { quorum: Some(2), ..AggregationSpec::default() };
+    let buckets = aggregate("r1", &said, &aggregation, MayReexplore::default());
+    let decided_by = None;
+    assert_eq!(buckets[0].outcome, Outcome::Value { value: json!("no"), decided_by });
+}
+
+#[test]
+fn weights_that_add_up_to_the_same_tie() {
+    let mut said = answers(&["yes", "yes", "no"]);
+    (said[0].weight, said[1].weight, said[2].weight) = (0.1, 0.2, 0.3);
+    let mut aggregation = AggregationSpec::default();
+    aggregation.tie.chain.clear();
+    let buckets = aggregate("r1", &said, &aggregation, MayReexplore::default());
+    assert_eq!(buckets[0].outcome, Outcome::None(Unresolved::Tie));
 }
 
 #[test]
@@ -221,15 +244,21 @@ fn what_is_wrong_with_a_run_is_named() {
     wrong.agents[1].agent_id = "a0".to_owned();
     wrong.agents[1].prompt = " ".to_owned();
     wrong.agents[2].weight = f64::NAN;
+    wrong.agents[2].contract = json!({ "inputs": {} });
+    wrong.agents[2].verifiers = vec!["v".to_owned(), "v".to_owned()];
+    wrong.per_executor = Some(0);
     wrong.retry.max_attempts = 0;
     let fields: Vec<String> = wrong.check().into_iter().map(|error| error.field).collect();
     assert_eq!(
         fields,
         [
             "run_id",
+            "per_executor",
             "agents.1.agent_id",
             "agents.1.prompt",
             "agents.2.weight",
+            "agents.2.contract.inputs",
+            "agents.2.verifiers",
             "retry.max_attempts",
             "aggregation.quorum"
         ]

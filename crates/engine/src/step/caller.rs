@@ -31,7 +31,12 @@ impl Engine {
             id: format!("tasks:{account}"),
             concurrent_rounds: self.inner.limits.rounds_per_key,
         };
-        let scopes = BTreeSet::from([Scope::RoundsCreate, Scope::VerifiersRun]);
+        let scopes = BTreeSet::from([
+            Scope::RoundsCreate,
+            Scope::VerifiersRun,
+            Scope::TasksRead,
+            Scope::TasksWrite,
+        ]);
         #[expect(
             clippy::disallowed_methods,
             reason = "an authenticated caller of the account ordered the work"

@@ -44,7 +44,7 @@ impl Panel {
     }
 
     /// Lets the node vote where it must and can, and refuses a quorum that nobody can reach.
-    pub(super) fn for_quorum(mut self, quorum: u32, policy_id: &str) -> Result<Self, InputError> {
+    pub(crate) fn for_quorum(mut self, quorum: u32, policy_id: &str) -> Result<Self, InputError> {
         if policy_id == SEMANTIC {
             // What a verifier of the registry judges never leaves this node.
             self.verifiers.retain(|it| it.starts_with(crate::places::JUDGE_PREFIX));

@@ -34,7 +34,7 @@ impl Engine {
         Ok(panel.for_quorum(contract.acceptance.quorum_threshold, policy_id)?)
     }
 
-    async fn task_schema(&self, contract: &TaskContract) -> Result<(), EngineError> {
+    pub(crate) async fn task_schema(&self, contract: &TaskContract) -> Result<(), EngineError> {
         let compiled = self.inner.bounded.schema(&contract.output_schema).await;
         compiled.map(drop).map_err(|error| match error {
             RefusedSchema::Schema(error) => EngineError::Schema(error),
@@ -43,7 +43,11 @@ impl Engine {
         })
     }
 
-    async fn task_policy(&self, contract: &TaskContract, panel: &Panel) -> Result<(), EngineError> {
+    pub(crate) async fn task_policy(
+        &self,
+        contract: &TaskContract,
+        panel: &Panel,
+    ) -> Result<(), EngineError> {
         let binding = contract.acceptance.verifier_policy.clone().into();
         if !Policy::is_known(&contract.acceptance.verifier_policy.policy_id) {
             return self.task_custom_policy(contract, panel);
@@ -114,7 +118,7 @@ impl Engine {
         Ok(Panel { executors, verifiers, profile, has_node: false })
     }
 
-    fn is_judge(&self, name: &str) -> bool {
+    pub(crate) fn is_judge(&self, name: &str) -> bool {
         let model = name.strip_prefix(JUDGE_PREFIX).and_then(|it| it.parse().ok());
         model.is_some_and(|model| self.is_judge_known(&model))
     }

@@ -10,5 +10,6 @@ mod postgres;
 mod schema_bombs;
 mod simulation;
 mod steps;
+mod task_runs;
 mod tasks;
 mod unreliable_store;

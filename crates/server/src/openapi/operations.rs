@@ -4,6 +4,7 @@ mod credits;
 mod executor;
 mod logins;
 mod people;
+mod runs;
 mod tasks;
 mod templates;
 mod verifiers;
@@ -47,6 +48,7 @@ pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
+pub(super) const RUNS: &str = "runs";
 pub(super) const PEOPLE: &str = "people";
 pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const TEMPLATES: &str = "templates";
@@ -62,6 +64,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (EXECUTORS, "Register the services that do the work."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
+    (RUNS, "Have several agents work on one thing, and make one result of what they say."),
     (WORKFLOWS, "Save runbooks that name their verifiers, and share both."),
     (
         TEMPLATES,
@@ -122,6 +125,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "docs_file" => docs_file(),
         _ => {
             return verifiers::describe(route)
+                .or_else(|| runs::describe(route))
                 .or_else(|| tasks::describe(route))
                 .or_else(|| people::describe(route))
                 .or_else(|| workflows::describe(route))

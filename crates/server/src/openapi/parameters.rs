@@ -6,6 +6,7 @@ use jurat_core::{
     round::State,
     run::{Purpose, RunVerdict},
     task::Phase,
+    task_run::RunStatus,
     workflow::Whose,
 };
 use serde_json::json;
@@ -44,6 +45,7 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                 _ if path.starts_with("/v1/verifier-runs") => {
                     ("The id of a run.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
                 }
+                _ if path.starts_with("/v1/runs") => ("The name of a run.", "bridges-1"),
                 "team" => ("The handle of a team, or its id.", "crew"),
                 "user" => ("The e-mail address of a member, a handle, or an id.", "bob@example.com"),
                 _ if path.starts_with("/v1/invitations") => {
@@ -185,6 +187,28 @@ pub(super) fn of_rounds() -> [Parameter; 5] {
         query("since", "Only rounds that were opened then or later.", moment()),
         query("until", "Only rounds that were opened before.", moment()),
     ]
+}
+
+/// Which runs are listed.
+pub(super) fn of_task_runs() -> Parameter {
+    let statuses = RunStatus::ALL.iter().map(|status| status.as_str());
+    query("status", "Only runs that have come so far.", string().enum_values(Some(statuses)))
+}
+
+/// Where the events of a run begin.
+pub(super) fn after_event() -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    let text = "Behind the event with this number, in the order in which they happened.";
+    query("after", text, schema)
+}
+
+/// How long to wait for the end of a run.
+pub(super) fn wait_for_run() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0))
+        .maximum(Some(LONGEST_WAIT.as_secs()));
+    query("wait", "Waits for the end of the run, so many seconds at most.", schema)
 }
 
 /// Which teams are listed.

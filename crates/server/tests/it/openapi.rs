@@ -1,6 +1,7 @@
 //! The OpenAPI document: it names every route, and its examples are what the server takes and says.
 
 mod people;
+mod runs;
 mod tasks;
 mod templates;
 mod workflows;
@@ -281,6 +282,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(called_off().await);
     played.extend(registry().await);
     played.extend(people::people().await);
+    played.extend(runs::runs().await);
     played.extend(workflows::workflows().await);
     played.extend(templates::templates().await);
     played.extend(people::logins().await);

@@ -7,6 +7,7 @@ mod executors;
 mod logins;
 mod people;
 mod rounds;
+mod runs;
 mod sessions;
 pub(crate) mod tasks;
 pub(crate) mod templates;

@@ -133,6 +133,7 @@ create index knowledge_by_type on knowledge (account_id, task_type, created_at, 
 -- Runs of several agents.
 create table task_runs (
     account_id text collate "C" not null,
+    -- Chosen by whoever submits it.
     id text collate "C" not null,
     task_type text collate "C" not null,
     -- `CREATED`, `QUEUED`, `RUNNING`, `CANCELLING`, `CANCELLED`, `FINALIZED` or `FAILED`.
@@ -141,10 +142,10 @@ create table task_runs (
     spec_digest text collate "C" not null,
     -- How many events there are.
     seq bigint not null,
-    -- What asking its agents once more has brought.
+    -- How often its agents were asked once more.
+    iteration bigint not null,
+    -- What that has brought, and why it is done.
     explored text not null,
-    -- When somebody must look at it, because all its steps are over.
-    due_at bigint,
     result text,
     error text,
     created_at bigint not null,
@@ -154,7 +155,6 @@ create table task_runs (
     primary key (account_id, id)
 );
 
-create index task_runs_due on task_runs (due_at) where due_at is not null;
 create index task_runs_open on task_runs (account_id) where finished_at is null;
 create index task_runs_by_age on task_runs (account_id, created_at, id);
 create index task_runs_by_status on task_runs (account_id, status, created_at, id);
@@ -162,29 +162,35 @@ create index task_runs_by_status on task_runs (account_id, status, created_at, i
 create table task_run_steps (
     account_id text collate "C" not null,
     run_id text collate "C" not null,
-    -- The agent, and the iteration where there are several.
+    -- The agent.
     id text collate "C" not null,
+    -- In the order of the agents.
+    position bigint not null,
     executor text collate "C" not null,
-    -- What the agent is asked, as a document.
-    body text not null,
+    -- Within the run.
     priority bigint not null,
+    -- How many steps of the run are with the executor at a time.
+    at_once bigint,
     -- `CREATED`, `QUEUED`, `LEASED`, `RETRY_WAIT`, `SUCCEEDED`, `FAILED` or `CANCELLED`.
     status text collate "C" not null,
-    -- From one; the next begins with a retry.
+    -- From one in each iteration; each has a task of its own.
     attempt bigint not null,
+    -- After this one it has failed for good.
+    last_attempt bigint not null,
     -- Not before this time.
     run_at bigint not null,
+    -- When a worker took this attempt first.
+    begun_at bigint,
     lease_token text collate "C",
     lease_until bigint,
     worker text collate "C",
     output text,
     error text,
-    created_at bigint not null,
     updated_at bigint not null,
     primary key (account_id, run_id, id)
 );
 
-create index task_run_steps_queued on task_run_steps (executor, priority desc, run_at, account_id, run_id, id)
+create index task_run_steps_queued on task_run_steps (executor, run_at, priority desc, account_id, run_id, id)
 where status = 'QUEUED';
 create index task_run_steps_leased on task_run_steps (executor, lease_until) where status = 'LEASED';
 create index task_run_steps_leases on task_run_steps (lease_until) where status = 'LEASED';

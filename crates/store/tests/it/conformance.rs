@@ -30,6 +30,20 @@ macro_rules! conformance {
     ($start:expr) => {
         $crate::conformance::stories!(
             $start,
+            task_runs,
+            a_run_reads_back_with_its_steps,
+            steps_are_taken_by_age_and_within_a_run_by_priority,
+            an_executor_does_only_so_much_at_once,
+            a_step_is_taken_once_by_all_who_ask_at_once,
+            a_step_whose_lease_ran_out_is_taken_from_whoever_had_it,
+            what_became_of_a_run_is_written_whole_or_not_at_all,
+            events_of_a_run_are_read_from_both_ends,
+            runs_are_listed_newest_first_with_their_counts,
+            a_step_that_waits_is_taken_when_its_time_comes,
+            another_account_sees_no_task_runs,
+        );
+        $crate::conformance::stories!(
+            $start,
             installation,
             an_executor_reads_back_as_it_was_added,
             a_name_is_taken_only_once,
@@ -294,23 +308,6 @@ macro_rules! conformance {
             a_decision_is_found_by_those_who_ask_the_same,
             a_deprecated_decision_is_exported_and_not_used,
             what_is_remembered_is_exported_in_pages,
-        );
-        $crate::conformance::stories!(
-            $start,
-            task_runs,
-            a_run_goes_from_its_spec_to_its_result,
-            a_run_is_submitted_once,
-            steps_are_taken_by_priority_and_then_by_age,
-            an_executor_does_no_more_at_once_than_it_can,
-            no_step_is_given_out_twice,
-            a_late_worker_changes_nothing,
-            a_step_that_failed_waits_and_is_tried_again,
-            a_cancelled_run_ends_when_nobody_works_on_it,
-            agents_are_asked_once_more_and_a_late_word_of_before_is_lost,
-            a_refused_advance_leaves_nothing_behind,
-            events_of_a_run_are_read_both_ways,
-            runs_are_listed_newest_first_in_pages,
-            another_account_sees_no_task_runs,
         );
         $crate::conformance::stories!(
             $start,

@@ -133,6 +133,12 @@ choices! {
     /// The name of an executor.
     ExecutorName() = text().pattern(Some(NAME)).description(Some("The name of an executor."));
 
+    /// Why there may be no one value, though there are some.
+    TieCause() = text().enum_values(Some(["QUORUM_NULL", "TIE"])).description(Some("Why there is no one value."));
+
+    /// Why there may be no value.
+    NullCause() = text().enum_values(Some(["EMPTY", "QUORUM_NULL"])).description(Some("Why there is no value."));
+
     /// The name of somebody who verifies.
     VerifierName() = text().pattern(Some(VERIFIER)).description(Some("The name of an executor, or `judge:provider/model` for a judge of this node."));
 

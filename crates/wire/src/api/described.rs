@@ -21,6 +21,7 @@ use super::{
         self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
         RevokeVerifierArguments,
     },
+    runs::{self, CancelRunRequest, RunOrderBody, RunSpecBody},
     sessions::{self, AddSessionRequest},
     tasks::{self, CancelTaskRequest, TaskContractBody, TaskOrder},
     v2,
@@ -92,6 +93,7 @@ fn cases() -> Vec<Case> {
     cases.extend(of_tools());
     cases.extend(of_tasks());
     cases.extend(sharing::cases());
+    cases.extend(of_runs());
     cases
 }
 
@@ -165,6 +167,39 @@ fn of_tasks() -> [Case; 3] {
     ]
 }
 
+fn of_runs() -> [Case; 3] {
+    let reexplore = json!({
+        "max_tie_iterations": 1, "no_new_evidence_rounds": 1, "require_new_evidence": true,
+    });
+    let confidence = json!({
+        "decision_confidence_field": "a", "answer_confidence_field": "b",
+        "confidence_field": "c", "default_confidence": 0.5,
+    });
+    let reputation = json!({ "agent_reputation_units": { "a": 1 }, "missing_reputation": "SKIP" });
+    let tie = json!({
+        "enabled_on": ["TIE"], "chain": ["STOCHASTIC"], "reexplore": reexplore,
+        "confidence_weighted": confidence, "reputation_weighted": reputation, "stochastic": {},
+    });
+    let missing = json!({ "enabled_on": ["EMPTY"], "chain": [], "reexplore": reexplore });
+    let spec = json!({
+        "run_id": "a", "task_type": "b", "shared_inputs": {}, "contract": {}, "verifiers": ["c"],
+        "agents": [{ "agent_id": "a", "executor": "b", "prompt": "c" }],
+        "per_executor": 1, "retry": { "max_attempts": 1, "backoff_ms": 1 },
+        "aggregation": { "mode": "a", "quorum": 1, "tie_policy": tie, "null_policy": missing },
+        "market_task_id": "a", "feed_key": "b", "scope_hint": "c",
+    });
+    let order = json!({ "kickoff": true, "spec": spec });
+    [
+        case::<RunSpecBody>(|it| runs::decode_spec(it).map(drop), spec, SPEC),
+        case::<RunOrderBody>(|it| runs::read(it).map(drop), order, ORDER),
+        case::<CancelRunRequest>(
+            |it| runs::decode_cancel(it).map(drop),
+            json!({ "reason": "a" }),
+            &[],
+        ),
+    ]
+}
+
 fn of_tools() -> [Case; 4] {
     let verifier = || json!({ "verifier_id": "a" });
     let one = |it: &Value| arguments::verifier(it).map(drop);
@@ -191,6 +226,8 @@ const FACTCHECK: &[(&str, &str)] = &[
     ("policy.policy_version", REFUSED),
     ("policy.task_type", "does nothing in a fact check"),
 ];
+const SPEC: &[(&str, &str)] = &[("round_policy", REFUSED)];
+const ORDER: &[(&str, &str)] = &[("spec.round_policy", REFUSED)];
 const OLD: &[(&str, &str)] = &[("consensus", "made by the shim, whatever stands there")];
 const EXECUTOR: &[(&str, &str)] = &[
     ("remote", REFUSED),

@@ -7,6 +7,7 @@ mod event;
 mod reply;
 mod request;
 
+pub(super) use self::request::{is_name, names};
 pub use self::{
     contract::checked_id as task_id,
     decision::{DecidedView, DecisionBody, StepRounds, decision},

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    caller, code, consensus, job, ledger, replica, round, run, session, task, team, template,
-    verifier, workflow,
+    caller, code, consensus, job, ledger, replica, round, run, session, task, task_run, team,
+    template, verifier, workflow,
 };
 use serde::{Serialize, Serializer};
 use utoipa::{
@@ -58,11 +58,17 @@ described! {
     Movement, ledger::Movement, "Why credit moved.";
     Outcome, consensus::Outcome, "What came of a round.";
     Place, ledger::Place, "Where credit is: outside of the account, available, held for a round, or spent.";
+    MissingReputation, task_run::MissingReputation, "What agents count for whose reputation is not given: nothing, or one unit.";
+    NullStep, task_run::NullStep, "What to do when there is no value.";
     ReasoningEffort, verifier::Effort, "How hard a judge should think, for models that take such a hint.";
     RunErrorCode, run::RunError, "Why a run has no verdict.";
+    RunEventType, task_run::RunEventKind, "What happened to a run.";
+    RunState, task_run::RunStatus, "How far a run has come.";
     RunPurpose, run::Purpose, "What a run is for.";
     SafetyStatus, template::SafetyStatus, "What the screen found.";
     Scope, caller::Scope, "What a key may do.";
+    StepState, task_run::StepStatus, "How far a step of a run has come.";
+    TieStep, task_run::TieStep, "A way out of a tie.";
     TaskAggregation, task::Aggregation, "How verdicts on a candidate become a decision; `QUORUM` when left out.";
     TaskState, task::Phase, "How far a task has come.";
     CandidateStanding, task::Standing, "How a candidate stands.";

@@ -93,7 +93,8 @@ fn order(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskSubmission> {
     })
 }
 
-fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
+/// Names of executors, each once; those that verify may be judges too.
+pub(in crate::api) fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
     let names = fields.texts(name)?;
     if MOST_NAMES < names.len() {
         return Err(fields.wrong(name, &format!("must have {MOST_NAMES} names at the most")));
@@ -112,7 +113,8 @@ fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether it may be the name of an executor.
+pub(in crate::api) fn is_name(text: &str) -> bool {
     let is_first = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
     text.len() <= 64
         && text.starts_with(is_first)

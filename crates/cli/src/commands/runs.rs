@@ -1,0 +1,171 @@
+//! `jurat run`.
+
+mod worker;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Context, gate, input, items, rounds::to_the_second};
+use crate::{
+    args::{ListTaskRuns, NamedRun, SubmitRun, TaskRuns},
+    client::{Call, Client, Reply, path, query},
+    output::{
+        Output,
+        run::{self, RunProgress},
+        shortened,
+        table::{cell, table, word},
+    },
+};
+
+const ROUTE: &str = "/v1/runs";
+/// The event that ends the stream: the run.
+const LAST: &str = jurat_wire::api::runs::RUN;
+/// The longest that one stream is followed.
+const LONGEST: Duration = Duration::from_hours(24);
+
+pub(super) async fn run(context: &Context, command: TaskRuns) -> anyhow::Result<u8> {
+    match command {
+        TaskRuns::Submit(args) => submit(context, &args).await,
+        TaskRuns::Kickoff { id } => change(context, &id, ("kickoff", "kicked off"), None).await,
+        TaskRuns::Retry { id } => change(context, &id, ("retry", "retry requested"), None).await,
+        TaskRuns::Cancel { id, reason } => {
+            change(context, &id, ("cancel", "cancel requested"), reason).await
+        }
+        TaskRuns::Watch(args) => watch(context, &args).await,
+        TaskRuns::Result(args) => result(context, &args).await,
+        TaskRuns::Events { id, limit } => events(context, &id, limit).await,
+        TaskRuns::List(args) => list(context, args).await,
+        TaskRuns::Show { id } => {
+            let reply = context.send(Call::get(path(ROUTE, &[&id]))).await?;
+            context.out.reply(&reply, |out| run::shown(out, &reply.value))?;
+            Ok(0)
+        }
+        TaskRuns::Worker(args) => Box::pin(worker::run(context, args)).await,
+    }
+}
+
+async fn submit(context: &Context, args: &SubmitRun) -> anyhow::Result<u8> {
+    let spec = input::object("the spec", &args.spec)?;
+    let body = json!({ "kickoff": args.kickoff, "spec": spec });
+    let call = Call::post(ROUTE, body).with("idempotency-key", args.idempotency_key.as_deref());
+    let (reply, is_here) = context
+        .with_client(async |client| Ok((client.send(call).await?.well()?, client.is_in_process())))
+        .await?;
+    let id = reply.value["run_id"].as_str().unwrap_or_default().to_owned();
+    context.out.reply(&reply, |_| format!("submitted {id}"))?;
+    let next = match (reply.value["kicked_off"] == true, is_here) {
+        (false, _) => format!("it waits: `jurat run kickoff {id}` lets it begin"),
+        (true, false) => format!("follow it with `jurat run watch {id}`"),
+        (true, true) => {
+            format!("no server runs: `jurat run watch {id}` works on it, or `jurat serve`")
+        }
+    };
+    context.out.note(&next);
+    Ok(0)
+}
+
+async fn change(
+    context: &Context,
+    id: &str,
+    (verb, said): (&str, &str),
+    reason: Option<String>,
+) -> anyhow::Result<u8> {
+    let body = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
+    let reply = context.send(Call::post(path(ROUTE, &[id, verb]), body)).await?;
+    context.out.reply(&reply, |_| format!("{said} {id}"))?;
+    Ok(0)
+}
+
+async fn watch(context: &Context, args: &NamedRun) -> anyhow::Result<u8> {
+    let (reply, result) = context
+        .with_client(async |client| {
+            client.work_on_runs();
+            let reply = followed(client, context.out, &args.id).await?;
+            let result =
+                client.send(Call::get(path(ROUTE, &[&args.id, "result"]))).await?.well()?;
+            Ok((reply, result))
+        })
+        .await?;
+    context.out.reply(&reply, |out| {
+        format!("{}\n{}", run::shown(out, &reply.value), run::result(out, &result.value))
+    })?;
+    Ok(gated(args.gate, &result.value))
+}
+
+/// Follows a run and returns it as it ended.
+async fn followed(client: &Client, out: Output, id: &str) -> anyhow::Result<Reply> {
+    let progress = RunProgress::new(out);
+    let call = Call::get(path(ROUTE, &[id, "events"])).within(LONGEST);
+    let reply = client.watch(call, LAST, |event| progress.show(&event.value())).await;
+    progress.finish();
+    Ok(reply?.well()?)
+}
+
+async fn result(context: &Context, args: &NamedRun) -> anyhow::Result<u8> {
+    let reply = context.send(Call::get(path(ROUTE, &[&args.id, "result"]))).await?;
+    context.out.reply(&reply, |out| run::result(out, &reply.value))?;
+    Ok(gated(args.gate, &reply.value))
+}
+
+/// The exit code for a pipeline. Only an answer or a decision passes.
+fn gated(is_gate: bool, body: &Value) -> u8 {
+    let aggregation = &body["result"]["aggregation"];
+    let has_value =
+        !aggregation["final_answer"].is_null() || !aggregation["final_decision"].is_null();
+    match body["status"].as_str() {
+        _ if !is_gate => 0,
+        Some("FINALIZED") if has_value => gate::PASSED,
+        Some("FAILED") => gate::NEGATIVE,
+        Some(_) | None => gate::UNDECIDED,
+    }
+}
+
+async fn events(context: &Context, id: &str, limit: u32) -> anyhow::Result<u8> {
+    let parameters = [("limit", Some(limit.to_string()))];
+    let call = Call::get(query(&path(ROUTE, &[id, "events"]), &parameters));
+    let reply = context.send(call).await?;
+    let text = |_: Output| items(&reply.value).iter().map(line).collect::<Vec<_>>().join("\n");
+    context.out.reply(&reply, text)?;
+    Ok(0)
+}
+
+/// An event in a line: its number, when, what, and what it says.
+fn line(event: &Value) -> String {
+    let when = to_the_second(&event["created_at"]).unwrap_or_default();
+    let name = event["event_type"].as_str().unwrap_or_default();
+    let id = event["id"].as_u64().unwrap_or_default();
+    let payload = shortened(&event["payload"].to_string(), 200);
+    format!("{id:>4}  {when}  {name:<28}  {payload}")
+}
+
+async fn list(context: &Context, args: ListTaskRuns) -> anyhow::Result<u8> {
+    let is_filtered = args.status.is_some();
+    let parameters = [
+        ("status", args.status),
+        ("limit", args.list.limit.map(|limit| limit.to_string())),
+        ("cursor", args.list.cursor),
+    ];
+    let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        let counts = &item["counts"];
+        let all: u64 =
+            counts.as_object().into_iter().flatten().filter_map(|(_, it)| it.as_u64()).sum();
+        vec![
+            cell(&item["run_id"]),
+            cell(&item["task_type"]),
+            word(&item["status"]),
+            cell(&json!(format!("{} of {all}", counts["succeeded"]))),
+            cell(&json!(to_the_second(&item["created_at"]))),
+        ]
+    });
+    let header = ["run", "type", "stands", "succeeded", "begun at"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    let when_empty = if is_filtered {
+        "no runs match"
+    } else {
+        "no runs yet: try `jurat run submit FILE --kickoff`"
+    };
+    context.note_page(&reply.value, when_empty);
+    Ok(0)
+}

@@ -1,0 +1,154 @@
+//! Taking runs: what could never end well is not begun.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    caller::{Caller, Scope},
+    canonical::digest_json,
+    policy::Policy,
+    task_run::{AgentSpec, Run, RunCommand, RunEvent, RunEventKind, RunStatus},
+    verifier::InputError,
+};
+use jurat_store::{NewStep, RunAdded, RunSubmit, RunSubmitRefused};
+use jurat_wire::api::{
+    runs::{RunOrder, step_order},
+    tasks::TaskSubmission,
+};
+use serde_json::json;
+
+use super::{key, record};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf, task::Panel};
+
+/// How many runs of an account may be open.
+const MOST_OPEN: u32 = 10_000;
+
+impl Engine {
+    /// Takes a run. The same spec under the same identifier is the same run.
+    pub async fn task_run_submit(
+        &self,
+        caller: &Caller,
+        order: RunOrder,
+        keyed: Option<Keyed<RunAdded>>,
+    ) -> Result<Done<RunAdded>, EngineError> {
+        require(caller, Scope::TasksWrite)?;
+        let now = self.inner.clock.now();
+        let RunOrder { kickoff, spec, document } = order;
+        let mut run = Run::new(spec, now);
+        self.task_run_check(&run).await?;
+        let agents = json!({ "agents": run.steps.len() });
+        let mut events = vec![RunEvent::new(RunEventKind::RunCreated, agents)];
+        if kickoff {
+            events.extend(run.act(RunCommand::Kickoff, now).unwrap_or_default());
+        }
+        let key = key(caller, &run.spec.run_id);
+        let submit = RunSubmit {
+            run: key.clone(),
+            task_type: run.spec.task_type.clone(),
+            spec_digest: digest_json(&document),
+            spec: document,
+            state: record::state(&run),
+            steps: new_steps(&run),
+            events,
+            at: now,
+            most_open: MOST_OPEN,
+        };
+        let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
+        let written = self
+            .write_once(caller, keyed.as_ref(), async |once| {
+                let writing = tasks.task_run_submit(&behalf, &submit, once);
+                self.inner.metrics.write("task_run_submit", writing).await
+            })
+            .await?;
+        let mut done = written.map_err(|refused| refusal(&refused, &key.id))?;
+        if let Done::Now(RunAdded { is_new: false, status: status @ RunStatus::Created }) =
+            &mut done
+            && kickoff
+        {
+            *status = self.task_run_change(&key, RunCommand::Kickoff).await?.run.status;
+        }
+        self.task_run_changed(&key);
+        Ok(done)
+    }
+
+    /// Whether every step could be a task: its executor is known, its schema and its policy can be
+    /// used, and its quorum reached. Whether the executor is well is asked when the step begins.
+    async fn task_run_check(&self, run: &Run) -> Result<(), EngineError> {
+        let view = self.pool_view().await?;
+        let is_known =
+            |name: &String| view.pool.executors.contains_key(name) || self.is_judge(name);
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        for (index, agent) in run.spec.agents.iter().enumerate() {
+            let at = format!("agents.{index}");
+            let order = step_order(run, &agent.agent_id)
+                .map_err(|problem| wrong(format!("{at}.contract"), problem.detail))?;
+            if let Some(name) = order.executors.iter().find(|name| !is_known(name)) {
+                let problem = format!("names `{name}`, which is not registered");
+                return Err(wrong(format!("{at}.executor"), problem));
+            }
+            if let Some(name) = order.verifiers.iter().find(|name| !is_known(name)) {
+                let own = if agent.verifiers.is_empty() { String::new() } else { format!("{at}.") };
+                let problem = format!("names `{name}`, which is not registered");
+                return Err(wrong(format!("{own}verifiers"), problem));
+            }
+            let terms = format!("{:?}", (&agent.contract, &agent.verifiers, &agent.executor));
+            if seen.insert(terms) {
+                let checked = self.step_check(&order).await;
+                checked.map_err(|error| located(error, &at, agent))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn step_check(&self, order: &TaskSubmission) -> Result<(), EngineError> {
+        let contract = &order.contract;
+        self.task_schema(contract).await?;
+        let policy_id = &contract.acceptance.verifier_policy.policy_id;
+        let verifiers =
+            if order.verifiers.is_empty() { &order.executors } else { &order.verifiers };
+        let panel = Panel {
+            executors: order.executors.clone(),
+            verifiers: verifiers.clone(),
+            profile: order.profile.clone().unwrap_or_default(),
+            has_node: false,
+        };
+        if Policy::is_known(policy_id) {
+            self.task_policy(contract, &panel).await?;
+        }
+        panel.for_quorum(contract.acceptance.quorum_threshold, policy_id)?;
+        Ok(())
+    }
+}
+
+/// The field as it stands in the spec.
+fn located(error: EngineError, at: &str, agent: &AgentSpec) -> EngineError {
+    let EngineError::Input(InputError { field, problem }) = error else { return error };
+    let top = field.split('.').next().unwrap_or_default();
+    let own = if agent.contract.get(top).is_some() { format!("{at}.") } else { String::new() };
+    wrong(format!("{own}contract.{field}"), problem)
+}
+
+fn wrong(field: String, problem: String) -> EngineError {
+    EngineError::Input(InputError { field, problem })
+}
+
+fn new_steps(run: &Run) -> Vec<NewStep> {
+    let pairs = run.spec.agents.iter().zip(&run.steps);
+    let new = |(agent, step): (&AgentSpec, &jurat_core::task_run::Step)| NewStep {
+        step: step.clone(),
+        executor: agent.executor.clone(),
+        priority: agent.priority,
+        at_once: run.spec.per_executor,
+    };
+    pairs.map(new).collect()
+}
+
+fn refusal(refused: &RunSubmitRefused, id: &str) -> EngineError {
+    EngineError::Conflict(match refused {
+        RunSubmitRefused::Taken => {
+            format!("there is a run `{id}` already, with another spec")
+        }
+        RunSubmitRefused::TooManyOpen => format!(
+            "{MOST_OPEN} runs of the account are open, which is as many as may be; wait, or cancel some"
+        ),
+    })
+}

@@ -1,0 +1,389 @@
+//! Runs of several agents on a real store with executors behind sockets.
+
+use std::time::Duration;
+
+use jurat_core::{
+    id::AccountId,
+    task_run::{RunStatus, StepStatus},
+};
+use jurat_engine::{
+    Alone, Clock as _, Done, EngineError, EventsFrom, Limits, RunAdded, TaskRunView, WorkUntil,
+    WorkerSettings,
+};
+use jurat_store::{Behalf, Location, RunKey, StepTake, Store, TakenStep, Written};
+use jurat_testkit::{
+    app::{TestApp, admin_caller},
+    fake_executor::{Behaviour, FakeExecutor, answers, gated, status},
+};
+use jurat_wire::api::runs::decode_submit;
+use serde_json::{Value, json};
+
+/// The longest that a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn says(answer: &str) -> Behaviour {
+    answers(json!({ "answer": answer, "confidence": 0.9 })).task_types(&["swarm"])
+}
+
+fn worker(name: &str) -> WorkerSettings {
+    WorkerSettings {
+        name: name.to_owned(),
+        at_once: 8,
+        poll: Duration::from_millis(20),
+        lease_ms: 30_000,
+        until: WorkUntil::Stopped,
+    }
+}
+
+/// A node that drives tasks, with a worker for runs.
+async fn node() -> TestApp {
+    let app = TestApp::new().await;
+    app.start(Alone::Yes).await;
+    app.engine.work_on_runs_here(worker("here"));
+    app
+}
+
+/// A spec whose agents have the executors `s1`, `s2`, … in their order.
+fn spec(id: &str, agents: &[&str]) -> Value {
+    let agent = |(number, name): (usize, &&str)| {
+        json!({
+            "agent_id": name, "executor": format!("s{}", number + 1),
+            "prompt": format!("{name}, what is so?"),
+        })
+    };
+    let agents: Vec<Value> = agents.iter().enumerate().map(agent).collect();
+    json!({ "run_id": id, "shared_inputs": { "topic": "bridges" }, "agents": agents })
+}
+
+async fn submit(app: &TestApp, spec: &Value, kickoff: bool) -> Result<RunAdded, EngineError> {
+    let body = json!({ "kickoff": kickoff, "spec": spec });
+    let order = decode_submit(&body, app.clock.now()).unwrap();
+    match app.engine.task_run_submit(&admin_caller(), order, None).await? {
+        Done::Now(added) => Ok(added),
+        Done::Before(_) => panic!("no key was given"),
+    }
+}
+
+async fn wait_until(
+    app: &TestApp,
+    id: &str,
+    is_done: impl Fn(&TaskRunView) -> bool,
+) -> TaskRunView {
+    let waiting = async {
+        let mut seen = 0;
+        loop {
+            let within = Duration::from_secs(1);
+            let view = app.engine.task_run_wait(&admin_caller(), id, seen, within).await.unwrap();
+            if is_done(&view) {
+                return view;
+            }
+            seen = view.events;
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, waiting).await;
+    match waited {
+        Ok(view) => view,
+        Err(_) => panic!("the run does not go on: {:?}", told(app, id).await),
+    }
+}
+
+async fn ended(app: &TestApp, id: &str) -> TaskRunView {
+    wait_until(app, id, |view| view.run.status.is_over()).await
+}
+
+/// What happened to a run, in its order.
+async fn told(app: &TestApp, id: &str) -> Vec<(String, Value)> {
+    let from = EventsFrom::After(0);
+    let events = app.engine.task_run_events(&admin_caller(), id, from, 200).await.unwrap();
+    events.into_iter().map(|it| (it.event.kind.to_string(), it.event.body)).collect()
+}
+
+async fn kinds(app: &TestApp, id: &str) -> Vec<String> {
+    told(app, id).await.into_iter().map(|(kind, _)| kind).collect()
+}
+
+fn executed(fake: &FakeExecutor) -> Vec<Value> {
+    let calls = fake.calls().into_iter().filter(|call| call.endpoint() == "execute");
+    calls.map(|call| call.body).collect()
+}
+
+fn aggregation(view: &TaskRunView) -> &Value {
+    &view.run.result.as_ref().unwrap()["aggregation"]
+}
+
+#[tokio::test]
+async fn three_agents_with_different_executors_make_one_answer() {
+    let app = node().await;
+    let [a, b, c] = app.executors([says("Paris"), says("London"), says("paris")]).await;
+    let added = submit(&app, &spec("r1", &["a", "b", "c"]), true).await.unwrap();
+    assert_eq!(added, RunAdded { is_new: true, status: RunStatus::Queued });
+    let view = ended(&app, "r1").await;
+    assert_eq!(view.run.status, RunStatus::Finalized, "{:?}", told(&app, "r1").await);
+    assert_eq!(aggregation(&view)["final_answer"], "Paris");
+    assert_eq!(aggregation(&view)["answer_votes"], json!({ "Paris": 2, "London": 1 }));
+    for (fake, agent) in [(&a, "a"), (&b, "b"), (&c, "c")] {
+        let asked = executed(fake);
+        assert_eq!(asked.len(), 1, "{agent} is asked once");
+        assert_eq!(asked[0]["task_id"], format!("run-r1:{agent}:0:1"));
+        assert_eq!(
+            asked[0]["inputs"],
+            json!({
+                "topic": "bridges", "agent_id": agent,
+                "prompt": format!("{agent}, what is so?"),
+            })
+        );
+    }
+    let kinds = kinds(&app, "r1").await;
+    assert_eq!(kinds[..2], ["RUN_CREATED", "RUN_KICKOFF"]);
+    assert_eq!(kinds.iter().filter(|kind| *kind == "STEP_COMPLETED").count(), 3);
+    assert_eq!(kinds.last().unwrap(), "RUN_FINALIZED");
+    // The same spec again is the same run.
+    let again = submit(&app, &spec("r1", &["a", "b", "c"]), true).await.unwrap();
+    assert_eq!(again, RunAdded { is_new: false, status: RunStatus::Finalized });
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_heavy_word_wins_over_two_light_ones() {
+    let app = node().await;
+    let _fakes = app.executors([says("no"), says("no"), says("yes")]).await;
+    let mut spec = spec("r1", &["a", "b", "c"]);
+    spec["agents"][2]["weight"] = json!(3.5);
+    submit(&app, &spec, true).await.unwrap();
+    let view = ended(&app, "r1").await;
+    assert_eq!(aggregation(&view)["final_answer"], "yes");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_run_waits_for_the_word_to_begin() {
+    let app = node().await;
+    let [fake] = app.executors([says("yes")]).await;
+    submit(&app, &spec("r1", &["a"]), false).await.unwrap();
+    let view = app.engine.task_run_get(&admin_caller(), "r1").await.unwrap();
+    assert_eq!((view.run.status, executed(&fake).len()), (RunStatus::Created, 0));
+    app.engine.task_run_kickoff(&admin_caller(), "r1").await.unwrap();
+    ended(&app, "r1").await;
+    let again = app.engine.task_run_kickoff(&admin_caller(), "r1").await.unwrap_err();
+    assert!(again.to_string().contains("has begun already"), "{again}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_is_tried_again_with_another_task() {
+    let app = node().await;
+    let [well, ill] = app.executors([says("yes"), status(500).task_types(&["swarm"])]).await;
+    let mut spec = spec("r1", &["a", "b"]);
+    spec["contract"] = json!({
+        "budget": { "max_steps": 2 }, "assignment": { "explore": { "max_retries": 0 } },
+    });
+    submit(&app, &spec, true).await.unwrap();
+    // Nothing else is under way when the time goes on.
+    let waiting = |view: &TaskRunView| {
+        let [a, b] = [0, 1].map(|index| view.run.steps[index].status);
+        (a, b) == (StepStatus::Succeeded, StepStatus::RetryWait)
+    };
+    let view = wait_until(&app, "r1", waiting).await;
+    assert_eq!(view.run.steps[1].attempt, 2);
+    ill.set(says("yes").provider_family("family-2").model_id("model-2"));
+    app.clock.advance_ms(10_000);
+    let view = ended(&app, "r1").await;
+    assert_eq!(
+        aggregation(&view)["answer_votes"],
+        json!({ "yes": 2 }),
+        "{:?}",
+        told(&app, "r1").await
+    );
+    let tasks: Vec<Value> = executed(&ill).iter().map(|call| call["task_id"].clone()).collect();
+    assert_eq!(tasks.last().unwrap(), "run-r1:b:0:2");
+    assert_eq!(executed(&well).len(), 1, "only what failed is tried again");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn agents_that_tie_are_asked_once_more_and_told_why() {
+    let app = node().await;
+    let [one, other] = app.executors([says("yes"), gated(says("no"))]).await;
+    let mut spec = spec("r1", &["a", "b"]);
+    spec["aggregation"] = json!({ "tie_policy": { "chain": ["REEXPLORE", "STOCHASTIC"] } });
+    submit(&app, &spec, true).await.unwrap();
+    other.called(1).await;
+    one.set(says("no").provider_family("family-1").model_id("model-1"));
+    other.release();
+    let view = ended(&app, "r1").await;
+    assert_eq!((view.run.iteration, &aggregation(&view)["final_answer"]), (1, &json!("no")));
+    let asked = executed(&one);
+    assert_eq!(asked[1]["task_id"], "run-r1:a:1:1");
+    let signal = &asked[1]["inputs"]["_aggregation_signal"];
+    assert_eq!(signal["type"], "NEED_MORE_EVIDENCE");
+    assert_eq!(signal["unresolved_buckets"], json!(["answer"]));
+    assert!(asked[0]["inputs"].get("_aggregation_signal").is_none());
+    let kinds = kinds(&app, "r1").await;
+    assert!(kinds.contains(&"RUN_TIE_REEXPLORE_TRIGGERED".to_owned()), "{kinds:?}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_would_fail_again_fails_at_once() {
+    let app = node().await;
+    let [fake] = app.executors([says("yes")]).await;
+    let mut spec = spec("r1", &["a"]);
+    spec["contract"] = json!({
+        "output_schema": { "type": "object", "required": ["decision"] },
+        "assignment": { "explore": { "max_retries": 0 } },
+    });
+    spec["retry"] = json!({ "max_attempts": 1 });
+    submit(&app, &spec, true).await.unwrap();
+    let view = ended(&app, "r1").await;
+    assert_eq!(view.run.status, RunStatus::Failed);
+    assert!(view.run.error.unwrap().starts_with("no agent succeeded; a: "));
+    assert!(!executed(&fake).is_empty());
+    assert_eq!(kinds(&app, "r1").await.last().unwrap(), "RUN_FAILED");
+    // It is tried again when somebody asks for it, with another task.
+    fake.set(
+        answers(json!({ "decision": "go" }))
+            .task_types(&["swarm"])
+            .provider_family("family-1")
+            .model_id("model-1"),
+    );
+    app.engine.task_run_retry(&admin_caller(), "r1").await.unwrap();
+    let view = ended(&app, "r1").await;
+    assert_eq!(aggregation(&view)["final_decision"], "go");
+    assert_eq!(executed(&fake).last().unwrap()["task_id"], "run-r1:a:0:2");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_called_off_ends_the_tasks_of_its_steps() {
+    let app = node().await;
+    let [fake, _other] = app.executors([gated(says("yes")), says("yes")]).await;
+    submit(&app, &spec("r1", &["a", "b"]), true).await.unwrap();
+    fake.called(1).await;
+    wait_until(&app, "r1", |view| view.run.steps[1].status == StepStatus::Succeeded).await;
+    let reason = Some("asked twice".to_owned());
+    app.engine.task_run_cancel(&admin_caller(), "r1", reason).await.unwrap();
+    let view = ended(&app, "r1").await;
+    assert_eq!(view.run.status, RunStatus::Cancelled);
+    assert_eq!(view.run.steps[0].status, StepStatus::Cancelled);
+    let task = app.engine.task_get(&admin_caller(), "run-r1:a:0:1").await.unwrap();
+    assert_eq!(task.reason.as_deref(), Some("its run was called off"));
+    fake.release();
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_run_that_could_never_end_well_is_refused_with_the_field() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says("yes")]).await;
+    let mut unknown = spec("r1", &["a"]);
+    unknown["agents"][0]["executor"] = json!("nobody");
+    let error = submit(&app, &unknown, true).await.unwrap_err();
+    assert_eq!(error.field().as_deref(), Some("agents.0.executor"));
+    let mut policy = spec("r1", &["a"]);
+    policy["contract"] = json!({
+        "acceptance": { "verifier_policy": {
+            "policy_id": "vp.schema_thresholds.v1",
+            "policy_params": { "thresholds": "none" },
+        } },
+    });
+    let error = submit(&app, &policy, true).await.unwrap_err();
+    assert!(error.field().unwrap().starts_with("contract.acceptance.verifier_policy"), "{error}");
+    let mut quorum = spec("r1", &["a"]);
+    quorum["agents"][0]["contract"] = json!({ "acceptance": { "quorum_threshold": 3 } });
+    let error = submit(&app, &quorum, true).await.unwrap_err();
+    let field = "agents.0.contract.acceptance.quorum_threshold";
+    assert_eq!(error.field().as_deref(), Some(field));
+    submit(&app, &spec("r1", &["a"]), false).await.unwrap();
+    let mut other = spec("r1", &["a"]);
+    other["agents"][0]["prompt"] = json!("another");
+    let error = submit(&app, &other, true).await.unwrap_err();
+    assert!(matches!(error, EngineError::Conflict(_)), "{error}");
+}
+
+#[tokio::test]
+async fn an_executor_is_given_only_so_many_steps_at_once() {
+    let store = jurat_store::open(&Location::Memory).await.unwrap();
+    let limits = Limits { steps_per_executor: 2, ..Limits::default() };
+    let app = TestApp::on(store, limits).await;
+    app.start(Alone::Yes).await;
+    app.engine.work_on_runs_here(worker("here"));
+    let [fake] = app.executors([gated(says("yes"))]).await;
+    let mut spec = spec("r1", &["a"]);
+    let agent = |name: &str| json!({ "agent_id": name, "executor": "s1", "prompt": "x" });
+    spec["agents"] = json!(["a", "b", "c", "d", "e"].map(agent));
+    submit(&app, &spec, true).await.unwrap();
+    fake.called(2).await;
+    let view = app.engine.task_run_get(&admin_caller(), "r1").await.unwrap();
+    let leased = view.run.steps.iter().filter(|it| it.status == StepStatus::Leased).count();
+    assert_eq!(leased, 2);
+    fake.release();
+    let view = ended(&app, "r1").await;
+    assert_eq!(aggregation(&view)["answer_votes"], json!({ "yes": 5 }));
+    app.engine.shutdown().await;
+}
+
+/// Takes a step as a worker does that stops right after it.
+async fn taken_and_left(store: &dyn Store, app: &TestApp, until_ms: u64) -> Vec<TakenStep> {
+    let now = app.clock.now();
+    let take = StepTake {
+        worker: "gone".to_owned(),
+        token: "token of the one that is gone".to_owned(),
+        until: now.plus_millis(until_ms),
+        now,
+        limit: 1,
+        per_executor: 8,
+    };
+    match store.tasks().task_run_take_steps(&Behalf::Platform, &take, None).await.unwrap() {
+        Written::Done(steps) => steps,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_step_of_a_worker_that_is_gone_is_done_by_another_once() {
+    let app = TestApp::new().await;
+    app.start(Alone::Yes).await;
+    let [fake] = app.executors([says("yes")]).await;
+    submit(&app, &spec("r1", &["a"]), true).await.unwrap();
+    let left = taken_and_left(&*app.store, &app, 1_000).await;
+    assert_eq!(left[0].agent_id, "a");
+    app.engine.work_on_runs_here(worker("here"));
+    app.clock.advance_ms(2_000);
+    let view = ended(&app, "r1").await;
+    assert_eq!(view.run.status, RunStatus::Finalized);
+    assert_eq!(executed(&fake).len(), 1);
+    let leases: Vec<Value> = told(&app, "r1")
+        .await
+        .into_iter()
+        .filter(|(kind, _)| kind == "STEP_LEASED")
+        .map(|(_, body)| json!([body["worker"], body["again"]]))
+        .collect();
+    assert_eq!(leases, [json!(["gone", false]), json!(["here", true])]);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_stops_gives_its_steps_back() {
+    let app = node().await;
+    let [fake] = app.executors([gated(says("yes"))]).await;
+    submit(&app, &spec("r1", &["a"]), true).await.unwrap();
+    fake.called(1).await;
+    app.engine.stop_rounds();
+    let key = RunKey { account: AccountId::admin(), id: "r1".to_owned() };
+    let store = std::sync::Arc::clone(&app.store);
+    let behalf = Behalf::Account(AccountId::admin());
+    let released = async {
+        loop {
+            let run = store.tasks().task_run_get(&behalf, &key).await.unwrap().unwrap();
+            if run.steps[0].status == StepStatus::Queued {
+                return run;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let run = tokio::time::timeout(PATIENCE, released).await.unwrap();
+    assert_eq!((run.steps[0].attempt, &run.steps[0].lease), (1, &None));
+    assert!(run.steps[0].begun_at.is_some(), "whoever takes it goes on with the same task");
+    fake.release();
+    app.engine.shutdown().await;
+}

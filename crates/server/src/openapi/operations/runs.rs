@@ -1,0 +1,194 @@
+//! What the operations on runs of several agents are for.
+
+use jurat_core::{caller::Scope, code::Code};
+use jurat_wire::api::{
+    page::Page,
+    runs::{
+        CancelRunRequest, RUN, RUN_EVENT, RunBody, RunEventBody, RunLine, RunResultBody,
+        RunSubmitted, SubmitRun,
+    },
+};
+use jurat_wire::{api::events, problem::ProblemBody};
+use serde_json::{Value, json};
+
+use super::RUNS;
+use crate::{
+    http::RouteInfo,
+    openapi::{
+        description::{Description, Event},
+        parameters,
+    },
+};
+
+const AT: &str = "2026-09-21T14:13:20Z";
+
+pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+    Some(match route.operation {
+        "task_run_submit" => submit(),
+        "task_run_list" => list(),
+        "task_run_get" => get(),
+        "task_run_result" => result(),
+        "task_run_events" => told(),
+        "task_run_kickoff" => kickoff(),
+        "task_run_cancel" => cancel(),
+        "task_run_retry" => retry(),
+        _ => return None,
+    })
+}
+
+fn submit() -> Description {
+    let text = "Takes a run of several agents. With `kickoff` it begins at once, otherwise it waits for a kickoff. The same spec under the same name is the same run, and is answered with 200.";
+    let request = json!({
+        "kickoff": false,
+        "spec": {
+            "run_id": "bridges-1",
+            "shared_inputs": { "topic": "bridges" },
+            "agents": [
+                { "agent_id": "one", "executor": "alpha", "prompt": "Which is the longest?" },
+                { "agent_id": "two", "executor": "beta", "prompt": "Which is the longest?", "weight": 2.0 },
+            ],
+        },
+    });
+    Description::new(RUNS, "Submit a run", text)
+        .scope(Scope::TasksWrite)
+        .takes::<SubmitRun>([("plain", request)])
+        .answers::<RunSubmitted<'_>>(201, "The run is taken.", submitted())
+        .answers::<RunSubmitted<'_>>(200, "The run was there.", submitted())
+        .repeatable()
+        .refuses([
+            Code::ValidationError,
+            Code::NotSupported,
+            Code::Conflict,
+            Code::SchemaRefused,
+            Code::PolicyInvalid,
+        ])
+}
+
+fn submitted() -> Value {
+    json!({ "ok": true, "run_id": "bridges-1", "kicked_off": false, "status": "CREATED" })
+}
+
+fn line(status: &str, (created, queued, cancelled): (u32, u32, u32)) -> Value {
+    json!({
+        "run_id": "bridges-1", "status": status, "task_type": "swarm",
+        "created_at": AT, "updated_at": AT, "started_at": null, "finished_at": null,
+        "counts": {
+            "created": created, "queued": queued, "leased": 0, "succeeded": 0, "failed": 0,
+            "retry_wait": 0, "cancelled": cancelled, "remote_dispatched": 0,
+        },
+        "iteration": 0, "error": null,
+    })
+}
+
+fn run(status: &str, step: &str) -> Value {
+    let count = |word: &str| u32::from(step == word) * 2;
+    let counts = (count("CREATED"), count("QUEUED"), count("CANCELLED"));
+    let mut body = line(status, counts);
+    let of = |agent: &str, executor: &str, weight: f64| {
+        json!({
+            "agent_id": agent, "executor": executor, "profile": "default", "weight": weight,
+            "priority": 0, "status": step, "attempt": 1, "task_id": null, "worker": null,
+            "error": null,
+        })
+    };
+    if matches!(status, "CANCELLED") {
+        body["finished_at"] = json!(AT);
+    }
+    body["steps"] = json!([of("one", "alpha", 1.0), of("two", "beta", 2.0)]);
+    body
+}
+
+fn list() -> Description {
+    let page = json!({ "items": [line("CREATED", (2, 0, 0))], "next_cursor": null });
+    Description::new(RUNS, "List runs", "Lists the caller's runs, newest first.")
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with([parameters::of_task_runs()])
+        .answers::<Page<'_, RunLine>>(200, "A page of runs.", page)
+        .refuses([Code::ValidationError])
+}
+
+fn get() -> Description {
+    let text = "Shows how far a run is, with each of its steps. With `wait` the reply comes when it is over, or when the time is up.";
+    Description::new(RUNS, "Show a run", text)
+        .scope(Scope::TasksRead)
+        .with([parameters::wait_for_run()])
+        .with([parameters::prefer("`wait=N` waits for the end of the run, N seconds at most.")])
+        .answers::<RunBody<'_>>(200, "The run.", run("CREATED", "CREATED"))
+        .refuses([Code::ValidationError, Code::NotFound])
+}
+
+fn result() -> Description {
+    let text = "Shows what came of a run: the result is null while it is not over.";
+    let example = json!({
+        "run_id": "bridges-1", "status": "CREATED", "finished_at": null, "error": null,
+        "result": null,
+    });
+    Description::new(RUNS, "Show the result of a run", text)
+        .scope(Scope::TasksRead)
+        .answers::<RunResultBody<'_>>(200, "The result.", example)
+        .refuses([Code::ValidationError, Code::NotFound])
+}
+
+fn told() -> Description {
+    let text = "Lists what happened to a run, the newest first; with `after` in the order in which it happened. `Accept: text/event-stream` follows the run to its end: an event `run_event` for each thing that happens, and `run` as the last.";
+    let example = json!({
+        "items": [{
+            "id": 1, "run_id": "bridges-1", "event_type": "RUN_CREATED",
+            "payload": { "agents": 2 }, "created_at": AT,
+        }],
+        "next_cursor": null,
+    });
+    let stream = "event: run_event\ndata: {\"id\":1,\"run_id\":\"bridges-1\",\"event_type\":\"RUN_CREATED\",\"payload\":{\"agents\":2},\"created_at\":\"2026-09-21T14:13:20Z\"}\nid: 1\n\n";
+    Description::new(RUNS, "Show what happened to a run", text)
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with([parameters::after_event()])
+        .answers::<Page<'_, RunEventBody<'_>>>(200, "A page of events.", example)
+        .or_streams(
+            &[
+                (RUN_EVENT, Event::of::<RunEventBody<'_>>()),
+                (RUN, Event::of::<RunBody<'_>>()),
+                (events::ERROR, Event::of::<ProblemBody<'_>>()),
+            ],
+            stream,
+        )
+        .refuses([Code::ValidationError, Code::NotFound])
+}
+
+fn kickoff() -> Description {
+    Description::new(RUNS, "Begin a run", "Lets the steps of a run begin that waits for it.")
+        .scope(Scope::TasksWrite)
+        .answers::<RunBody<'_>>(200, "The run.", run("QUEUED", "QUEUED"))
+        .refuses(CHANGES)
+}
+
+fn cancel() -> Description {
+    let text = "Calls a run off: steps that nobody has end at once, and the tasks of the others are cancelled.";
+    Description::new(RUNS, "Cancel a run", text)
+        .scope(Scope::TasksWrite)
+        .takes::<CancelRunRequest>([("plain", json!({ "reason": "asked twice" }))])
+        .or_nothing()
+        .answers::<RunBody<'_>>(200, "The run.", run("CANCELLED", "CANCELLED"))
+        .refuses(CHANGES)
+}
+
+fn retry() -> Description {
+    let text = "Tries again the steps that did not succeed of a run that is over.";
+    Description::new(RUNS, "Try a run again", text)
+        .scope(Scope::TasksWrite)
+        .answers::<RunBody<'_>>(200, "The run.", run("QUEUED", "QUEUED"))
+        .refuses(CHANGES)
+}
+
+/// What every change of a run can answer.
+const CHANGES: [Code; 8] = [
+    Code::ValidationError,
+    Code::NotFound,
+    Code::Conflict,
+    Code::Overloaded,
+    Code::InvalidJson,
+    Code::PayloadTooLarge,
+    Code::RequestTimeout,
+    Code::UnsupportedMediaType,
+];

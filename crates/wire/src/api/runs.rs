@@ -1,0 +1,61 @@
+//! The resource `/v1/runs`: runs of several agents.
+
+mod described;
+mod reply;
+mod spec;
+mod step;
+
+use jurat_core::{code::Code, task_run::RunSpec, time::Timestamp};
+use serde_json::Value;
+
+pub use self::{
+    described::{CancelRunRequest, RunOrderBody, RunSpecBody, SubmitRun},
+    reply::{
+        RUN, RUN_EVENT, RunBody, RunCounts, RunEventBody, RunLine, RunResultBody, RunStepBody,
+        RunSubmitted, body, event, line, result_body, submitted,
+    },
+    spec::decode_spec,
+    step::step_order,
+};
+use super::{fields::Fields, tasks};
+use crate::problem::Problem;
+
+/// A run to submit, as it was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOrder {
+    pub kickoff: bool,
+    pub spec: RunSpec,
+    /// The spec as it came.
+    pub document: Value,
+}
+
+/// Reads a spec alone, or with the word to begin. The contract of every step is tried.
+pub fn decode_submit(body: &Value, now: Timestamp) -> Result<RunOrder, Problem> {
+    let order = read(body)?;
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    let inner = fields.object(wrapped(body))?.unwrap_or(fields);
+    spec::check_steps(&inner, order.spec.clone(), now)?;
+    Ok(order)
+}
+
+/// The member that holds the spec where it does not stand alone.
+fn wrapped(body: &Value) -> &'static str {
+    if body.get("run_spec").is_some() { "run_spec" } else { "spec" }
+}
+
+pub(super) fn read(body: &Value) -> Result<RunOrder, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    let name = wrapped(body);
+    let Some(document) = body.get(name) else {
+        return Ok(RunOrder { kickoff: false, spec: spec::read(&fields)?, document: body.clone() });
+    };
+    fields.refuse_others(&["kickoff", name])?;
+    let kickoff = fields.flag("kickoff")?.unwrap_or(false);
+    let inner = fields.object(name)?.ok_or_else(|| fields.wrong(name, "is required"))?;
+    Ok(RunOrder { kickoff, spec: spec::read(&inner)?, document: document.clone() })
+}
+
+/// Reads why a run is called off.
+pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
+    tasks::decode_cancel(body)
+}
