@@ -142,7 +142,7 @@ QUERIES = [
           "where account_id = $1 and name = $2 and standing = 'active'",
           "where $1 = $1 and name = $2 and standing = 'active'"),
     query("save: every workflow", "workflows/save.rs",
-          "where account_id = $9 and id = $10", "where account_id = $9 and $10 = $10"),
+          "where account_id = $11 and id = $12", "where account_id = $11 and $12 = $12"),
     # Teams and what is offered.
     query("team: of others", "teams.rs",
           "where team_members.account_id = $1 \",", "where $1 = $1 \","),
