@@ -24,7 +24,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from mutants_faults import FAULTS
-from mutants_list import MIGRATION, POLICIES, QUERIES, STORE
+from mutants_list import MIGRATIONS, POLICIES, QUERIES, STORE
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # How many seconds the tests of one mutant may take.
@@ -84,7 +84,7 @@ def is_switched(mutant):
     _, old, new = core(mutant)
     # Statements name their parameters, or ask for what is null.
     is_sql = re.search(r"\$\d|null", mutant.old + mutant.new) and not re.search(r'["{};|&]|::', old + new)
-    return mutant.file == MIGRATION or (mutant.file.startswith(STORE) and bool(is_sql))
+    return mutant.file in MIGRATIONS or (mutant.file.startswith(STORE) and bool(is_sql))
 
 
 def plain(text):
@@ -103,7 +103,7 @@ def with_marks(contents, mutants):
     """Marks the mutants in the statements, and changes how statements are prepared."""
     places = {}
     for number, mutant in enumerate(mutants):
-        if is_switched(mutant) and mutant.file != MIGRATION:
+        if is_switched(mutant) and mutant.file not in MIGRATIONS:
             begin, old, _ = core(mutant)
             at = contents[mutant.file].decode().index(mutant.old) + begin + len(old)
             places.setdefault(mutant.file, []).append((at, f"/*m{number}*/"))
@@ -202,7 +202,7 @@ def try_one(scratch, target, program, mutant, number):
     if is_switched(mutant):
         _, old, new = core(mutant)
         mark = f"/*m{number}*/"
-        given = (mutant.old, mutant.new) if mutant.file == MIGRATION else (plain(old) + mark, plain(new))
+        given = (mutant.old, mutant.new) if mutant.file in MIGRATIONS else (plain(old) + mark, plain(new))
         failed = run(program, mutant, {"MUTANT_OLD": given[0], "MUTANT_NEW": given[1]})
     else:
         failed, why = built(scratch, target, mutant)

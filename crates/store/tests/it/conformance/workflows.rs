@@ -555,6 +555,9 @@ pub(crate) async fn a_deleted_verifier_is_erased_for_all_who_ran_it(backend: &Ba
     let bindings = Some(vec![binding("main", &made.id)]);
     let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;
     grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
+    // What is granted to one is not run by another.
+    let stranger = run(&account("carol"), &made.id, 2);
+    assert_eq!(store.round_open(&stranger, None).await.unwrap(), Opened::VerifierGone);
     let open = run(&bob, &made.id, 1);
     assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
     store.round_close(&open, &judged(&open, RunVerdict::Passed, 0)).await.unwrap();

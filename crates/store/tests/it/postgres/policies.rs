@@ -42,11 +42,13 @@ const OWN: [&str; 10] = [
 ];
 
 /// What Alice has. She shares the workflow `w1` with Bob and with a team that Cat is in, and `w2`
-/// with somebody else. The verifier `v3` is in a template that is live and `v4` in a version that
-/// is not any more; `v5` is in nothing.
+/// with somebody else; `w3` was shared with Bob before it was put away. The verifier `v3` is in a
+/// template that is live and `v4` in a version that is not any more; `v5` is in nothing, and `v6` in
+/// a template that was put away.
 const ALICES: &[(&str, &str)] = &[
     ("workflows", r#"{"id": "w1", "slug": "w1"}"#),
     ("workflows", r#"{"id": "w2", "slug": "w2"}"#),
+    ("workflows", r#"{"id": "w3", "slug": "w3", "archived_at": 9}"#),
     ("workflow_versions", r#"{"workflow_id": "w1"}"#),
     ("workflow_versions", r#"{"workflow_id": "w2"}"#),
     ("workflow_files", r#"{"workflow_id": "w1", "sha256": "b1"}"#),
@@ -58,31 +60,41 @@ const ALICES: &[(&str, &str)] = &[
     ("workflow_grants", r#"{"workflow_id": "w1", "grantee_id": "acct_bob"}"#),
     ("workflow_grants", r#"{"workflow_id": "w1", "grantee_id": "acct_team"}"#),
     ("workflow_grants", r#"{"workflow_id": "w2", "grantee_id": "acct_dan"}"#),
+    ("workflow_grants", r#"{"workflow_id": "w3", "grantee_id": "acct_bob"}"#),
     ("team_members", r#"{"team_id": "acct_team", "account_id": "acct_cat"}"#),
     ("team_members", r#"{"team_id": "acct_other", "account_id": "acct_eve"}"#),
-    ("templates", r#"{"id": "t1"}"#),
+    ("templates", r#"{"id": "t1", "slug": "t1", "workflow_id": "w1"}"#),
+    ("templates", r#"{"id": "t2", "slug": "t2", "workflow_id": "w2", "archived_at": 9}"#),
     ("template_moves", r#"{"template_id": "t1"}"#),
     ("template_versions", r#"{"template_id": "t1", "version": 1}"#),
     ("template_versions", r#"{"template_id": "t1", "version": 2, "unpublished_at": 9}"#),
+    ("template_versions", r#"{"template_id": "t2", "version": 1}"#),
+    ("template_files", r#"{"template_id": "t1", "version": 1, "sha256": "live"}"#),
+    ("template_files", r#"{"template_id": "t1", "version": 2, "sha256": "taken back"}"#),
+    ("template_files", r#"{"template_id": "t2", "version": 1, "sha256": "put away"}"#),
     ("template_pins", r#"{"template_id": "t1", "version": 1, "verifier_id": "v3"}"#),
     ("template_pins", r#"{"template_id": "t1", "version": 2, "verifier_id": "v4"}"#),
+    ("template_pins", r#"{"template_id": "t2", "version": 1, "verifier_id": "v6"}"#),
     ("invitations", r#"{"id": "i1", "from_id": "acct_alice", "to_id": "acct_bob"}"#),
     ("invitations", r#"{"id": "i2", "from_id": "acct_alice", "to_id": "acct_dan"}"#),
 ];
 
 /// A table, the column that names its rows, and what is seen: by Alice, by Bob, by Cat, by Eve.
-const SEEN: [(&str, &str, [&str; 4]); 12] = [
-    ("workflows", "id", ["w1 w2", "w1", "w1", ""]),
+const SEEN: [(&str, &str, [&str; 4]); 15] = [
+    ("workflows", "id", ["w1 w2 w3", "w1", "w1", ""]),
     ("workflow_versions", "workflow_id", ["w1 w2", "w1", "w1", ""]),
     ("workflow_files", "workflow_id", ["w1 w2", "w1", "w1", ""]),
     ("workflow_bindings", "workflow_id", ["w1 w2", "w1", "w1", ""]),
-    ("workflow_grants", "workflow_id", ["w1 w1 w2", "w1 w1", "w1 w1", ""]),
+    ("workflow_grants", "workflow_id", ["w1 w1 w2 w3", "w1 w1", "w1 w1", ""]),
     ("workflow_blobs", "sha256", ["b1 b2", "b1", "b1", ""]),
-    ("verifiers", "id", ["v1 v2 v3 v4 v5", "v1 v3", "v1 v3", "v3"]),
-    ("verifier_versions", "verifier_id", ["v1 v2 v3 v4 v5", "v1 v3", "v1 v3", "v3"]),
-    ("verifier_measurements", "verifier_id", ["v1 v2 v3 v4 v5", "v1 v3", "v1 v3", "v3"]),
+    ("verifiers", "id", ["v1 v2 v3 v4 v5 v6", "v1 v3", "v1 v3", "v3"]),
+    ("verifier_versions", "verifier_id", ["v1 v2 v3 v4 v5 v6", "v1 v3", "v1 v3", "v3"]),
+    ("verifier_measurements", "verifier_id", ["v1 v2 v3 v4 v5 v6", "v1 v3", "v1 v3", "v3"]),
     ("invitations", "id", ["i1 i2", "i1", "", ""]),
-    ("templates", "id", ["t1", "t1", "t1", "t1"]),
+    ("templates", "id", ["t1 t2", "t1 t2", "t1 t2", "t1 t2"]),
+    ("template_versions", "template_id", ["t1 t1 t2", "t1", "t1", "t1"]),
+    ("template_files", "sha256", ["live put away taken back", "live", "live", "live"]),
+    ("template_pins", "verifier_id", ["v3 v4 v6", "v3", "v3", "v3"]),
     ("template_moves", "template_id", ["t1", "t1", "t1", "t1"]),
 ];
 const VIEWERS: [&str; 4] = ["acct_alice", "acct_bob", "acct_cat", "acct_eve"];
@@ -101,7 +113,7 @@ async fn filled() -> Schema {
     for (table, given) in ALICES {
         add(table, "acct_alice", given);
     }
-    for id in ["v1", "v2", "v3", "v4", "v5"] {
+    for id in ["v1", "v2", "v3", "v4", "v5", "v6"] {
         add("verifiers", "acct_alice", &format!(r#"{{"id": "{id}", "name": "{id}"}}"#));
         for table in ["verifier_versions", "verifier_measurements"] {
             let given = format!(r#"{{"id": "{id}", "verifier_id": "{id}"}}"#);
@@ -167,7 +179,11 @@ async fn a_stranger_changes_nothing() {
     let schema = filled().await;
     let mut db = serving(&schema, "acct_eve").await;
     for table in OWN.into_iter().chain(SEEN.map(|(table, ..)| table)) {
-        let column = if table == "invitations" { "from_id" } else { "account_id" };
+        let column = match table {
+            "invitations" => "from_id",
+            "template_versions" | "template_files" => "template_id",
+            _ => "account_id",
+        };
         // Verifiers of a template that is live can be seen by everybody, and so reached.
         let is_shared = table.starts_with("verifier") && table != "verifier_runs";
         let rest = if is_shared { "id <> 'v3'" } else { "true" };
@@ -178,6 +194,7 @@ async fn a_stranger_changes_nothing() {
         assert_eq!(reached_by(&mut db, erase).await, 0, "{table} was erased");
         let forged = format!(
             "select fill('{table}', '{{\"account_id\": \"acct_alice\", \"id\": \"3\", \
+             \"template_id\": \"t1\", \"version\": 7, \
              \"from_id\": \"acct_alice\", \"to_id\": \"acct_dan\", \"slug\": \"s\"}}')"
         );
         let refused = sqlx::raw_sql(AssertSqlSafe(forged)).execute(&mut db).await.unwrap_err();
