@@ -3,7 +3,7 @@
 use std::io;
 
 use anyhow::{Context as _, bail};
-use jurat_engine::{Alone, WorkerSettings};
+use jurat_engine::{Alone, Engine, WorkerSettings};
 use jurat_server::Front;
 use jurat_store::Location;
 use serde_json::json;
@@ -47,12 +47,7 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     let url = url_of(&listener)?;
     let judges = (config.judges.clone(), node::accounts(config)?);
     let engine = Box::pin(node::engine(&state, &store, config.limits, judges)).await?;
-    let is_shared = matches!(store, Location::Postgres { .. });
-    let alone = if is_shared { Alone::No } else { Alone::Yes };
-    engine.start(alone).await?;
-    if let Some(at_once) = config.runs_at_once {
-        engine.work_on_runs_here(WorkerSettings::of_a_node(at_once));
-    }
+    begin(&engine, &store, config.runs_at_once).await?;
 
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
@@ -94,6 +89,16 @@ fn front(config: &Config) -> Front {
         hosts: config.hosts.clone(),
         trusted_proxies: config.trusted_proxies.clone(),
     }
+}
+
+/// Begins the work that no request asks for.
+async fn begin(engine: &Engine, store: &Location, runs: Option<usize>) -> anyhow::Result<()> {
+    let is_shared = matches!(store, Location::Postgres { .. });
+    engine.start(if is_shared { Alone::No } else { Alone::Yes }).await?;
+    if let Some(at_once) = runs {
+        engine.work_on_runs_here(WorkerSettings::of_a_node(at_once));
+    }
+    Ok(())
 }
 
 fn with_migrations(store: Location, migrate_url: Option<String>) -> anyhow::Result<Location> {

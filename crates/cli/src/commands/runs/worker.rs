@@ -59,10 +59,10 @@ fn settings(args: &RunWorker) -> WorkerSettings {
 
 /// Says who does the work when a server has the store.
 fn with_advice(error: StateError) -> anyhow::Error {
-    match error {
-        StateError::Served { pid, url, .. } => Failure::usage(format!(
+    if let StateError::Served { pid, url, .. } = error {
+        return Failure::usage(format!(
             "the server with pid {pid} at {url} has this store, and works on its runs itself; several workers need PostgreSQL"
-        )),
-        other => other.into(),
+        ));
     }
+    error.into()
 }
