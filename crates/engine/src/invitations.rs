@@ -74,7 +74,7 @@ impl Engine {
     /// on: how long that takes would tell whether there is an account.
     pub(crate) fn mail_invitation(&self, invitation: &Invitation) {
         let (engine, invitation) = (self.clone(), invitation.clone());
-        let _sending = self.inner.tasks.spawn(async move {
+        let _sending = self.inner.background.spawn(async move {
             match engine.mail_address(&invitation.to).await {
                 Ok(Some(address)) => engine.mail(engine.invitation_mail(&invitation, address)),
                 Ok(None) => {}
