@@ -32,6 +32,7 @@ mod progress;
 mod recover;
 mod round;
 mod rounds;
+mod sealed;
 mod semantic;
 mod sessions;
 mod signature;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jurat_core::{
     caller::{Caller, Scope},
     canonical::digest_json,
+    id::AccountId,
     policy::Policy,
     task_run::{AgentSpec, Run, RunCommand, RunEvent, RunEventKind, RunStatus},
     verifier::InputError,
@@ -34,7 +35,7 @@ impl Engine {
         let now = self.inner.clock.now();
         let RunOrder { kickoff, spec, document } = order;
         let mut run = Run::new(spec, now);
-        self.task_run_check(&run).await?;
+        self.task_run_check(caller.account(), &run).await?;
         let agents = json!({ "agents": run.steps.len() });
         let mut events = vec![RunEvent::new(RunEventKind::RunCreated, agents)];
         if kickoff {
@@ -72,7 +73,7 @@ impl Engine {
 
     /// Whether every step could be a task: its executor is known, its schema and its policy can be
     /// used, and its quorum reached. Whether the executor is well is asked when the step begins.
-    async fn task_run_check(&self, run: &Run) -> Result<(), EngineError> {
+    async fn task_run_check(&self, account: &AccountId, run: &Run) -> Result<(), EngineError> {
         let view = self.pool_view().await?;
         let is_known =
             |name: &String| view.pool.executors.contains_key(name) || self.is_judge(name);
@@ -92,14 +93,18 @@ impl Engine {
             }
             let terms = format!("{:?}", (&agent.contract, &agent.verifiers, &agent.executor));
             if seen.insert(terms) {
-                let checked = self.step_check(&order).await;
+                let checked = self.step_check(account, &order).await;
                 checked.map_err(|error| located(error, &at, agent))?;
             }
         }
         Ok(())
     }
 
-    async fn step_check(&self, order: &TaskSubmission) -> Result<(), EngineError> {
+    async fn step_check(
+        &self,
+        account: &AccountId,
+        order: &TaskSubmission,
+    ) -> Result<(), EngineError> {
         let contract = &order.contract;
         self.task_schema(contract).await?;
         let policy_id = &contract.acceptance.verifier_policy.policy_id;
@@ -110,9 +115,10 @@ impl Engine {
             verifiers: verifiers.clone(),
             profile: order.profile.clone().unwrap_or_default(),
             has_node: false,
+            has_spare: order.verifiers.is_empty(),
         };
         if Policy::is_known(policy_id) {
-            self.task_policy(contract, &panel).await?;
+            self.task_policy(account, contract, &panel).await?;
         }
         panel.for_quorum(contract.acceptance.quorum_threshold, policy_id)?;
         Ok(())

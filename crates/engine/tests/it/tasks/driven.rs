@@ -11,13 +11,7 @@ use jurat_testkit::{
 };
 use serde_json::json;
 
-use super::{able, asked, contract, ended, events, order, submit, wait_until, with_quorum};
-
-async fn node() -> TestApp {
-    let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
-    app
-}
+use super::{able, asked, contract, ended, events, node, order, submit, wait_until, with_quorum};
 
 #[tokio::test]
 async fn one_executor_is_enough_because_the_node_verifies() {
