@@ -39,6 +39,13 @@ pub struct OpenRound {
     pub hold: Option<Hold>,
 }
 
+impl OpenRound {
+    /// Whether its verdict is a vote of a task, which is secret until it is revealed.
+    pub fn is_vote(&self) -> bool {
+        self.step.as_ref().is_some_and(|step| step.vote.is_some())
+    }
+}
+
 /// Which step of a task a round is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepTicket {

@@ -60,7 +60,7 @@ impl Engine {
 /// The task whose vote the end of a round may tell. There is none where nobody answered, nor where
 /// the round was stopped.
 fn may_tell(open: &OpenRound, end: Option<(Ending, Outcome)>) -> Option<&str> {
-    let step = open.step.as_ref().filter(|step| step.vote.is_some())?;
+    let step = open.step.as_ref().filter(|_| open.is_vote())?;
     let (ending, outcome) = end?;
     let is_verdict = ending == Ending::Closed && outcome != Outcome::Failed;
     is_verdict.then_some(step.task_id.as_str())

@@ -66,9 +66,9 @@ impl Engine {
         if binding.policy_id != SEMANTIC {
             return Ok(());
         }
-        self.check_verifier(account, &binding).await.map_err(|error| match error {
-            EngineError::Policy(error) => EngineError::Input(policy_field(&error)),
-            other => other,
+        self.check_verifier(account, &binding).await.map_err(|error| {
+            let EngineError::Policy(error) = error else { return error };
+            EngineError::Input(policy_field(&error))
         })
     }
 
