@@ -12,13 +12,15 @@ use crate::Clock;
 /// How often others may write in between before it is given up.
 const TRIES: u32 = 64;
 
+/// Says what is noted with a write, for those who ask again.
+type Note<'a> = Box<dyn Fn(&Append) -> Option<Once> + Send + Sync + 'a>;
+
 /// What is to happen to a task.
 pub(crate) struct Change<'a> {
     pub(crate) command: Command,
     /// How often each voter is right, should a vote be counted on the way.
     pub(crate) known: Weigher,
-    /// What is noted with the write, for those who ask again.
-    pub(crate) note: Box<dyn Fn(&Append) -> Option<Once> + Send + Sync + 'a>,
+    pub(crate) note: Note<'a>,
 }
 
 impl fmt::Debug for Change<'_> {
