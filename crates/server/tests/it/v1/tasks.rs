@@ -252,6 +252,10 @@ async fn a_task_is_called_off_once() {
     assert_eq!(reply.json()["reason"], "asked twice");
     let again = app.admin().post(cancel, &json!({})).await;
     assert_eq!(again.json()["reason"], "asked twice");
+    let other = json!({ "reason": "for another reason" });
+    let key = [("idempotency-key", "one")];
+    let again = app.admin().post_with(cancel, &other, &key).await;
+    assert_eq!(again.json(), reply.json());
     slow.abandoned(1).await;
     let wrong = app.admin().post(cancel, &json!({ "why": "x" })).await;
     assert_eq!(wrong.json()["field"], "why");
