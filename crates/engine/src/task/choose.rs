@@ -265,7 +265,7 @@ mod tests {
         let too_few = [spare.clone(), b];
         let choice = choose(&task, &need, &too_few).unwrap();
         assert_eq!((choice.worker.name.as_str(), choice.pool_keys), ("b", 2));
-        assert_eq!(chosen(&task, &[spare.clone()]), Some("node".to_owned()));
+        assert_eq!(chosen(&task, std::slice::from_ref(&spare)), Some("node".to_owned()));
         assert!(!exhausted(&task, NOW, &[spare]).verifiers);
     }
 

@@ -102,9 +102,7 @@ impl Oracle {
                 assert!(*until <= now.plus_millis(self.terms.lease_ms));
                 self.live.get_mut(token).unwrap().until = *until;
             }
-            Event::Released { token, .. } => {
-                self.live.remove(token).unwrap();
-            }
+            Event::Released { token, .. } => drop(self.live.remove(token).unwrap()),
             Event::Charged { role, reuse } => self.charged(*role, *reuse),
             Event::Refunded { role, reuse } => self.refunded(*role, *reuse),
             Event::Proposed { token, candidate, digest, .. } => {
@@ -185,7 +183,8 @@ impl Oracle {
             Role::Verify => &mut spent.verify,
             Role::Finalize => &mut spent.finalize,
         };
-        *stage = stage.checked_sub(1).expect("more is given back than was paid");
+        assert!(*stage > 0, "more is given back than was paid");
+        *stage -= 1;
         spent.steps -= u32::from(role != Role::Finalize);
         spent.reuse -= u64::from(is_reuse);
         self.refunds += 1;

@@ -12,9 +12,9 @@ use super::{able, contract, ended, events, node, order, submit, wait_until, with
 /// The round in which somebody voted.
 async fn round_of_vote(app: &TestApp, id: &str) -> String {
     let story = events(app, id).await;
-    let round = story.into_iter().find_map(|event| match event {
-        Event::VoteCommitted { round_id, .. } => Some(round_id),
-        _ => None,
+    let round = story.into_iter().find_map(|event| {
+        let Event::VoteCommitted { round_id, .. } = event else { return None };
+        Some(round_id)
     });
     round.unwrap()
 }
