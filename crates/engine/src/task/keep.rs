@@ -39,6 +39,7 @@ impl Desk for StoreDesk {
         inner.points.pass("task_append_after");
         match written.map_err(|error| trouble(&error))? {
             Written::Done(()) => {
+                inner.metrics.tasks.wrote(&append.state, &append.events, append.at);
                 inner.followers.tell(&key);
                 Ok(Appended::Written)
             }
