@@ -9,9 +9,12 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use jurat_core::{caller::Caller, time::Timestamp};
+use jurat_core::{
+    caller::{Caller, Scope},
+    time::Timestamp,
+};
 use jurat_engine::{
-    Engine, TaskDecision, TaskPosition, TaskQuery, TaskRecord, TaskSubmitted, TaskSummary,
+    Done, Engine, TaskDecision, TaskPosition, TaskQuery, TaskRecord, TaskSubmitted, TaskSummary,
 };
 use jurat_wire::{
     api::{
@@ -35,6 +38,7 @@ pub(super) async fn submit(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     repeatable: Repeatable,
+    headers: HeaderMap,
     Json(body): Json,
 ) -> Answer {
     let submission = tasks::decode_submit(&body, engine.clock().now())?;
@@ -42,7 +46,13 @@ pub(super) async fn submit(
         repeatable.keyed("task_submit", &body, StatusCode::CREATED, |it: &TaskSubmitted| {
             json!(tasks::body(view(&it.record)))
         });
-    let done = engine.task_submit(&caller, submission, keyed).await?;
+    let mut done = engine.task_submit(&caller, submission, keyed).await?;
+    // A preference: whoever may not read tasks is answered at once.
+    if let (Some(wait), Done::Now(it)) = (Prefer::of(&headers).wait, &mut done)
+        && caller.may(Scope::TasksRead)
+    {
+        it.record = engine.task_wait(&caller, &it.record.key.id, u64::MAX, wait).await?;
+    }
     Ok(once::reply(done, |it| {
         let body = tasks::body(view(&it.record));
         if it.is_new { encode::created(&body) } else { encode::ok(&body) }

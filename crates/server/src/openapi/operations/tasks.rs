@@ -52,6 +52,9 @@ fn submit() -> Description {
             examples::tasks::task(),
         )
         .repeatable()
+        .with([parameters::prefer(
+            "`wait=N` answers when the task is over, or after N seconds, with the task as it is then.",
+        )])
         .refuses([
             Code::Conflict,
             Code::PolicyInvalid,

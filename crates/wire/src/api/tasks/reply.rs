@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::described::TaskContractBody;
 use crate::api::{
     member::Member,
     time::Time,
@@ -110,7 +111,7 @@ pub struct TaskBody<'a> {
     events: u64,
     /// As it was read, with what was left out; not in the reply to a submission.
     #[serde(skip_serializing_if = "Member::is_left_out")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = TaskContractBody)]
     contract: Member<&'a Value>,
 }
 
