@@ -140,7 +140,6 @@ impl Config {
                     .filter(|lag| !lag.is_zero()),
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
-                ..Limits::default()
             },
             judges: judges::judges(&settings),
             accounts: account_terms(&settings),

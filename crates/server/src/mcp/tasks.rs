@@ -24,6 +24,7 @@ use crate::{
 
 type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn problem(error: EngineError) -> Problem {
     engine_problem(&error)
 }
