@@ -59,11 +59,15 @@ pub(super) fn asked(
 }
 
 /// A decision on the same, as a candidate that is verified anew.
-pub(super) fn remembered(learned: &Learned, made: TaskCandidate) -> Remembered {
+pub(super) fn remembered(
+    learned: &Learned,
+    made: TaskCandidate,
+    proposers: Option<Vec<String>>,
+) -> Remembered {
     let Learned { task_id, knowledge } = learned;
     Remembered {
         source: format!("knowledge:{task_id}#{}", knowledge.epoch),
-        proposers: vec![made.executor],
+        proposers: proposers.unwrap_or_else(|| vec![made.executor]),
         candidate: Candidate {
             candidate_id: format!("cand-known-{}", &knowledge.final_hash[7..23]),
             execution_id: made.execution_id,

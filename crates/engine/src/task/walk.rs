@@ -410,11 +410,11 @@ fn reuse(draft: &mut Draft<'_>, remembered: &[Remembered]) {
             candidate: candidate.candidate_id.clone(),
             digest: digest.clone(),
             evidence,
-            proposers,
+            proposers: proposers.clone(),
         };
         if draft.candidate.is_none() && draft.decide(&command).is_ok() {
-            draft.candidate =
-                Some(Candidacy { proposer: source, candidate, digest, round_id: None });
+            let proposer = proposers.into_iter().next().unwrap_or(source);
+            draft.candidate = Some(Candidacy { proposer, candidate, digest, round_id: None });
             return;
         }
     }

@@ -95,6 +95,7 @@ impl Engine {
             let written = self.inner.metrics.write("task_run_write", writing).await;
             match written.map_err(EngineError::from)? {
                 Written::Done(()) => {
+                    self.inner.metrics.tasks.ran(&view.run, &write.events);
                     self.task_run_changed(key);
                     return Ok(Some(view));
                 }

@@ -20,9 +20,6 @@ use serde_json::json;
 use super::{key, record};
 use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf, task::Panel};
 
-/// How many runs of an account may be open.
-const MOST_OPEN: u32 = 10_000;
-
 impl Engine {
     /// Takes a run. The same spec under the same identifier is the same run.
     pub async fn task_run_submit(
@@ -51,7 +48,7 @@ impl Engine {
             steps: new_steps(&run),
             events,
             at: now,
-            most_open: MOST_OPEN,
+            most_open: self.inner.limits.open_runs,
         };
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
@@ -60,7 +57,8 @@ impl Engine {
                 self.inner.metrics.write("task_run_submit", writing).await
             })
             .await?;
-        let mut done = written.map_err(|refused| refusal(&refused, &key.id))?;
+        let mut done =
+            written.map_err(|refused| refusal(&refused, &key.id, self.inner.limits.open_runs))?;
         if let Done::Now(RunAdded { is_new: false, status: status @ RunStatus::Created }) =
             &mut done
             && kickoff
@@ -148,13 +146,13 @@ fn new_steps(run: &Run) -> Vec<NewStep> {
     pairs.map(new).collect()
 }
 
-fn refusal(refused: &RunSubmitRefused, id: &str) -> EngineError {
+fn refusal(refused: &RunSubmitRefused, id: &str, most_open: u32) -> EngineError {
     EngineError::Conflict(match refused {
         RunSubmitRefused::Taken => {
             format!("there is a run `{id}` already, with another spec")
         }
         RunSubmitRefused::TooManyOpen => format!(
-            "{MOST_OPEN} runs of the account are open, which is as many as may be; wait, or cancel some"
+            "{most_open} runs of the account are open, which is as many as may be; wait, or cancel some"
         ),
     })
 }
