@@ -59,9 +59,11 @@ impl Engine {
                 events,
                 at: now,
             };
+            self.inner.points.pass("run_write_before");
             let writing = self.inner.store.tasks();
             let writing = writing.task_run_write(&behalf, &write, None);
             let written = self.inner.metrics.write("task_run_write", writing).await;
+            self.inner.points.pass("run_write_after");
             match written.map_err(EngineError::from)? {
                 Written::Done(()) => {
                     self.task_run_changed(key);

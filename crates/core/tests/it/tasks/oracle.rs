@@ -20,6 +20,9 @@ struct Seen {
     keys: BTreeMap<String, String>,
     pool_keys: u32,
     is_open: bool,
+    evidence: BTreeSet<String>,
+    /// Which evidence was found, and by whom.
+    found: BTreeSet<(String, String)>,
 }
 
 /// Reads events one after the other, and panics at the first that must not be.
@@ -104,14 +107,15 @@ impl Oracle {
                 self.live.remove(token).unwrap();
             }
             Event::Charged { role, reuse } => self.charged(*role, *reuse),
-            Event::Proposed { token, candidate, digest, .. } => {
+            Event::Proposed { token, candidate, digest, evidence, .. } => {
                 let claim = self.live.remove(token).unwrap();
-                self.proposed(&claim.holder, candidate, digest);
+                self.proposed(&claim.holder, (candidate, digest), evidence);
             }
-            Event::Reused { candidate, digest, proposers, .. } => {
+            Event::Reused { candidate, digest, proposers, evidence, .. } => {
                 self.began.get_or_insert(now);
                 let makers = proposers.iter().cloned().collect();
-                let seen = Seen { digest: digest.clone(), makers, ..Seen::default() };
+                let evidence = evidence.iter().cloned().collect();
+                let seen = Seen { digest: digest.clone(), makers, evidence, ..Seen::default() };
                 assert!(self.candidates.insert(candidate.clone(), seen).is_none());
             }
             Event::Finalized { epoch, candidate, .. } => {
@@ -196,18 +200,20 @@ impl Oracle {
         assert!(spent.reuse <= budget.reuse_verify_cost_units, "what is known costs too much");
     }
 
-    fn proposed(&mut self, holder: &str, candidate: &str, digest: &str) {
+    fn proposed(&mut self, holder: &str, (candidate, digest): (&str, &str), evidence: &[String]) {
         assert!(self.proposers.insert(holder.to_owned()), "it proposed twice");
         assert!(self.proposers.len() <= usize::try_from(self.terms.max_proposers).unwrap());
         let same = self.candidates.values_mut().find(|it| it.digest == digest);
         let Some(same) = same else {
             let makers = BTreeSet::from([holder.to_owned()]);
-            let seen = Seen { digest: digest.to_owned(), makers, ..Seen::default() };
+            let evidence = evidence.iter().cloned().collect();
+            let seen = Seen { digest: digest.to_owned(), makers, evidence, ..Seen::default() };
             assert!(self.candidates.insert(candidate.to_owned(), seen).is_none());
             return;
         };
         // What it said of the output before does not count from now on.
         same.makers.insert(holder.to_owned());
+        same.evidence.extend(evidence.iter().cloned());
         same.counted.remove(holder);
         same.counted.retain(|_, it| it.status != Status::Inconclusive);
         same.committed.clear();
@@ -236,6 +242,10 @@ impl Oracle {
             assert_eq!(before, None, "{voter} is counted twice");
             let most = usize::try_from(self.terms.max_verifiers).unwrap();
             assert!(seen.counted.len() <= most, "more votes than the contract allows");
+        } else if let Event::EvidenceSeen { candidate, verifier, digest } = event {
+            let seen = self.candidates.get_mut(candidate).unwrap();
+            assert!(!seen.makers.contains(verifier), "it vouches for what it proposed");
+            seen.found.insert((digest.clone(), verifier.clone()));
         } else if let Event::VoteForfeited { candidate, voter, .. } = event {
             self.candidates.get_mut(candidate).unwrap().counted.remove(voter);
         } else if let Event::Equivocated { voter, .. } = event {
@@ -270,6 +280,12 @@ impl Oracle {
             assert!(against < pro, "approved, and as many are against");
         }
         assert!(seen.makers.iter().all(|it| !seen.counted.contains_key(it)), "its own vote");
+        let needed = usize::try_from(self.terms.da_quorum).unwrap();
+        for digest in &seen.evidence {
+            let by_others = |it: &&(String, String)| it.0 == *digest && !seen.makers.contains(&it.1);
+            let found = seen.found.iter().filter(by_others).count();
+            assert!(needed <= found, "approved without its evidence");
+        }
     }
 
     fn next_epoch(&mut self, epoch: u64) {
