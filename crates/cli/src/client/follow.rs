@@ -56,7 +56,10 @@ fn is_broken(watched: &Result<Reply, ClientError>) -> bool {
         Ok(reply) => {
             let code = reply.value["code"].as_str().and_then(|code| code.parse().ok());
             reply.is_problem()
-                && matches!(code, Some(Code::ShuttingDown | Code::Overloaded | Code::StoreUnavailable))
+                && matches!(
+                    code,
+                    Some(Code::ShuttingDown | Code::Overloaded | Code::StoreUnavailable)
+                )
         }
         // A stream that ends before its end, or what a proxy says of a server that is gone.
         Err(ClientError::Call { .. } | ClientError::Foreign { .. }) => true,

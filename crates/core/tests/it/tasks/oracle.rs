@@ -25,6 +25,14 @@ struct Seen {
     found: BTreeSet<(String, String)>,
 }
 
+impl Seen {
+    fn new(digest: &str, makers: &[String], evidence: &[String]) -> Self {
+        let makers = makers.iter().cloned().collect();
+        let evidence = evidence.iter().cloned().collect();
+        Self { digest: digest.to_owned(), makers, evidence, ..Self::default() }
+    }
+}
+
 /// Reads events one after the other, and panics at the first that must not be.
 #[derive(Debug)]
 pub(super) struct Oracle {
@@ -113,9 +121,7 @@ impl Oracle {
             }
             Event::Reused { candidate, digest, proposers, evidence, .. } => {
                 self.began.get_or_insert(now);
-                let makers = proposers.iter().cloned().collect();
-                let evidence = evidence.iter().cloned().collect();
-                let seen = Seen { digest: digest.clone(), makers, evidence, ..Seen::default() };
+                let seen = Seen::new(digest, proposers, evidence);
                 assert!(self.candidates.insert(candidate.clone(), seen).is_none());
             }
             Event::Finalized { epoch, candidate, .. } => {
@@ -205,9 +211,7 @@ impl Oracle {
         assert!(self.proposers.len() <= usize::try_from(self.terms.max_proposers).unwrap());
         let same = self.candidates.values_mut().find(|it| it.digest == digest);
         let Some(same) = same else {
-            let makers = BTreeSet::from([holder.to_owned()]);
-            let evidence = evidence.iter().cloned().collect();
-            let seen = Seen { digest: digest.to_owned(), makers, evidence, ..Seen::default() };
+            let seen = Seen::new(digest, &[holder.to_owned()], evidence);
             assert!(self.candidates.insert(candidate.to_owned(), seen).is_none());
             return;
         };
@@ -282,7 +286,8 @@ impl Oracle {
         assert!(seen.makers.iter().all(|it| !seen.counted.contains_key(it)), "its own vote");
         let needed = usize::try_from(self.terms.da_quorum).unwrap();
         for digest in &seen.evidence {
-            let by_others = |it: &&(String, String)| it.0 == *digest && !seen.makers.contains(&it.1);
+            let by_others =
+                |it: &&(String, String)| it.0 == *digest && !seen.makers.contains(&it.1);
             let found = seen.found.iter().filter(by_others).count();
             assert!(needed <= found, "approved without its evidence");
         }

@@ -81,11 +81,13 @@ impl Kept {
     }
 
     fn claims(&self) -> BTreeMap<u64, &Claim> {
-        let claim = |event| match event {
-            &Event::Claimed { token, ref claim } => Some((token, claim)),
-            _ => None,
-        };
-        self.events.iter().filter_map(claim).collect()
+        let mut claims = BTreeMap::new();
+        for event in &self.events {
+            if let Event::Claimed { token, claim } = event {
+                claims.insert(*token, claim);
+            }
+        }
+        claims
     }
 
     /// It was decided, once, with every vote counted once and every unit paid once.
@@ -100,7 +102,7 @@ impl Kept {
         let budget = task.terms.budget;
         assert!(task.spent.steps <= budget.max_steps && task.spent.units() <= budget.cost_units);
         self.assert_each_once(&claims);
-        self.assert_asked_under_one_name(&claims);
+        assert_asked_under_one_name(&claims);
     }
 
     /// Nobody proposes twice or has two votes, and what is finished is never begun again.
@@ -123,18 +125,6 @@ impl Kept {
         }
     }
 
-    /// Work that somebody takes up again has the name under which it was begun.
-    fn assert_asked_under_one_name(&self, claims: &BTreeMap<u64, &Claim>) {
-        let mut names: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
-        for claim in claims.values().filter(|it| it.role != Role::Finalize) {
-            let work = (claim.role, &claim.holder, &claim.candidate);
-            names.entry(work).or_default().insert(&claim.execution_id);
-        }
-        for (work, names) in names {
-            assert_eq!(names.len(), 1, "{work:?} was asked for under {names:?}");
-        }
-    }
-
     /// Whether a process that lived on lost a claim, because the machine is so busy.
     pub(super) fn is_starved(&self) -> bool {
         let claims = self.claims();
@@ -150,5 +140,17 @@ impl Kept {
             }
         }
         last.is_some_and(|last| lost.contains(last))
+    }
+}
+
+/// Work that somebody takes up again has the name under which it was begun.
+fn assert_asked_under_one_name(claims: &BTreeMap<u64, &Claim>) {
+    let mut names: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for claim in claims.values().filter(|it| it.role != Role::Finalize) {
+        let work = (claim.role, &claim.holder, &claim.candidate);
+        names.entry(work).or_default().insert(&claim.execution_id);
+    }
+    for (work, names) in names {
+        assert_eq!(names.len(), 1, "{work:?} was asked for under {names:?}");
     }
 }
