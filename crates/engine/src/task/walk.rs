@@ -268,7 +268,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                     self.begin(start);
                 }
             }
-            Ok(Appended::Stale) => {
+            Ok(Appended::Stale | Appended::Repeated) => {
                 tracing::debug!(task.id = %self.key.id, "others wrote to a task meanwhile");
                 self.is_stale = true;
             }
@@ -366,7 +366,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             append.due_at = append.due_at.map(|at| at.min(append.at));
             match self.driver.desk.append(append).await {
                 Ok(Appended::Written) => return,
-                Ok(Appended::Stale) | Err(_) => self.is_stale = true,
+                Ok(Appended::Stale | Appended::Repeated) | Err(_) => self.is_stale = true,
             }
         }
     }
