@@ -93,7 +93,7 @@ pub use self::{
     logins::Accounts,
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     packs::{Pack, PackKind, packed},
-    points::{Passing, Points},
+    points::{POINTS, Passing, Points},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,

@@ -113,7 +113,7 @@ async fn watch(context: &Context, args: &NamedRun) -> anyhow::Result<u8> {
 async fn followed(client: &Client, out: Output, id: &str) -> anyhow::Result<Reply> {
     let progress = RunProgress::new(out);
     let call = Call::get(path(ROUTE, &[id, "events"])).within(LONGEST);
-    let reply = client.watch(call, LAST, |event| progress.show(&event.value())).await;
+    let reply = client.follow(call, LAST, out, |event| progress.show(&event.value())).await;
     progress.finish();
     Ok(reply?.well()?)
 }

@@ -25,4 +25,5 @@ mod telemetry;
 mod templates;
 mod verifier_life;
 mod verifiers;
+mod watch;
 mod workflows;

@@ -249,7 +249,7 @@ fn free_id(task: &Task, id: &str, digest: &str) -> Result<(), Refusal> {
 fn may_reuse(task: &Task, id: &str, digest: &str, now: Timestamp) -> Result<(), Refusal> {
     free_id(task, id, digest)?;
     let is_begun = task.is_explored
-        || task.decided.is_some()
+        || task.approved().is_some()
         || task.claims_of(Role::Propose) > 0
         || task.proposals.iter().any(|it| it.is_live() || it.source.is_none());
     let is_late = task.reuse_until().is_some_and(|until| until <= now);

@@ -66,6 +66,16 @@ fn available(checked: &Checked) -> Vec<String> {
     seen.map(|it| it.digest.clone()).collect()
 }
 
+/// What an earlier round of the same step came to. Nothing: it failed, or it has not ended, because
+/// its node is gone or has lost the step.
+pub(super) fn before(order: &StepOrder, round: Round) -> Result<Option<StepDone>, EngineError> {
+    if round.closing.is_none() {
+        return Ok(None);
+    }
+    let done = read(order, round)?;
+    Ok((!matches!(done.outcome, StepOutcome::Failed { .. })).then_some(done))
+}
+
 /// A step that no round was opened for. What this node cannot do is an error.
 pub(super) fn refused(order: &StepOrder, error: EngineError) -> Result<StepDone, EngineError> {
     let is_outcome = matches!(

@@ -114,6 +114,9 @@ impl Desk for StoreDesk {
             Written::Refused(never) => match never {},
             Written::Repeated => Vec::new(),
         };
+        if !taken.is_empty() {
+            self.engine.inner.points.pass("task_take_after");
+        }
         let is_all = taken.len() < limit;
         let next = if is_all { tasks.task_next_due(&Behalf::Platform).await } else { Ok(None) };
         Ok(Due { taken, next: next.map_err(|error| trouble(&error))? })

@@ -273,7 +273,10 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                     self.begin(start);
                 }
             }
-            Ok(Appended::Stale | Appended::Repeated) => self.is_stale = true,
+            Ok(Appended::Stale | Appended::Repeated) => {
+                tracing::debug!(task.id = %self.key.id, "others wrote to a task meanwhile");
+                self.is_stale = true;
+            }
             Err(error) => {
                 tracing::debug!(task.id = %self.key.id, error = %error, "written or not, nobody knows");
                 self.unsure.extend(starts);

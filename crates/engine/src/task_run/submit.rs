@@ -53,8 +53,11 @@ impl Engine {
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
             .write_once(caller, keyed.as_ref(), async |once| {
+                self.inner.points.pass("run_submit_before");
                 let writing = tasks.task_run_submit(&behalf, &submit, once);
-                self.inner.metrics.write("task_run_submit", writing).await
+                let written = self.inner.metrics.write("task_run_submit", writing).await;
+                self.inner.points.pass("run_submit_after");
+                written
             })
             .await?;
         let mut done =

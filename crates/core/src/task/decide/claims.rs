@@ -63,7 +63,7 @@ fn may_propose(task: &Task, claim: &Claim, now: Timestamp) -> Result<(), Refusal
     }
     let proposes =
         task.claims.values().any(|it| it.role == Role::Propose && it.holder == claim.holder);
-    let is_closed = task.is_explored || task.decided.is_some() || task.in_turn().is_some();
+    let is_closed = task.is_explored || task.approved().is_some() || task.in_turn().is_some();
     if is_closed || proposes || task.proposed.contains(&claim.holder) || task.open_proposals() == 0
     {
         return Err(Refusal::TooMany(Role::Propose));
@@ -76,7 +76,9 @@ fn may_verify<'a>(task: &'a Task, claim: &Claim, now: Timestamp) -> Result<&'a P
     let is_open = |it: &&Proposal| {
         it.id == id && matches!(it.standing, Standing::Waiting | Standing::Verifying)
     };
-    let proposal = task.in_turn().filter(is_open).ok_or(Refusal::NoCandidate(id))?;
+    // Once one is approved nothing else is verified: the rest would cost and change nothing.
+    let in_turn = task.in_turn().filter(|_| task.approved().is_none());
+    let proposal = in_turn.filter(is_open).ok_or(Refusal::NoCandidate(id))?;
     if task.equivocators.contains(&claim.holder) {
         return Err(Refusal::Equivocator(claim.holder.clone()));
     }

@@ -99,6 +99,9 @@ pub(super) fn accused(
     let proof =
         Event::Equivocated { candidate: candidate.clone(), voter: voter.clone(), turn, verdicts };
     let forfeit = Event::VoteForfeited { candidate, voter, why: Forfeit::Equivocation };
-    let counts = !task.is_over() && proposal.is_live() && vote.forfeited.is_none();
+    // One that is only remembered and was left undecided is verified again when somebody proposes it.
+    let may_revive = proposal.standing == Standing::Undecided && proposal.source.is_some();
+    let is_open = !task.is_over() && (proposal.is_live() || may_revive);
+    let counts = is_open && vote.forfeited.is_none();
     Ok(if counts { vec![proof, forfeit] } else { vec![proof] })
 }

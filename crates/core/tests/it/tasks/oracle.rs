@@ -20,6 +20,17 @@ struct Seen {
     keys: BTreeMap<String, String>,
     pool_keys: u32,
     is_open: bool,
+    evidence: BTreeSet<String>,
+    /// Which evidence was found, and by whom.
+    found: BTreeSet<(String, String)>,
+}
+
+impl Seen {
+    fn new(digest: &str, makers: &[String], evidence: &[String]) -> Self {
+        let makers = makers.iter().cloned().collect();
+        let evidence = evidence.iter().cloned().collect();
+        Self { digest: digest.to_owned(), makers, evidence, ..Self::default() }
+    }
 }
 
 /// Reads events one after the other, and panics at the first that must not be.
@@ -105,14 +116,13 @@ impl Oracle {
             Event::Released { token, .. } => drop(self.live.remove(token).unwrap()),
             Event::Charged { role, reuse } => self.charged(*role, *reuse),
             Event::Refunded { role, reuse } => self.refunded(*role, *reuse),
-            Event::Proposed { token, candidate, digest, .. } => {
+            Event::Proposed { token, candidate, digest, evidence, .. } => {
                 let claim = self.live.remove(token).unwrap();
-                self.proposed(&claim.holder, candidate, digest);
+                self.proposed(&claim.holder, (candidate, digest), evidence);
             }
-            Event::Reused { candidate, digest, proposers, .. } => {
+            Event::Reused { candidate, digest, proposers, evidence, .. } => {
                 self.began.get_or_insert(now);
-                let makers = proposers.iter().cloned().collect();
-                let seen = Seen { digest: digest.clone(), makers, ..Seen::default() };
+                let seen = Seen::new(digest, proposers, evidence);
                 assert!(self.candidates.insert(candidate.clone(), seen).is_none());
             }
             Event::Finalized { epoch, candidate, .. } => {
@@ -213,18 +223,18 @@ impl Oracle {
         assert!(spent.reuse <= budget.reuse_verify_cost_units, "what is known costs too much");
     }
 
-    fn proposed(&mut self, holder: &str, candidate: &str, digest: &str) {
+    fn proposed(&mut self, holder: &str, (candidate, digest): (&str, &str), evidence: &[String]) {
         assert!(self.proposers.insert(holder.to_owned()), "it proposed twice");
         assert!(self.proposers.len() <= usize::try_from(self.terms.max_proposers).unwrap());
         let same = self.candidates.values_mut().find(|it| it.digest == digest);
         let Some(same) = same else {
-            let makers = BTreeSet::from([holder.to_owned()]);
-            let seen = Seen { digest: digest.to_owned(), makers, ..Seen::default() };
+            let seen = Seen::new(digest, &[holder.to_owned()], evidence);
             assert!(self.candidates.insert(candidate.to_owned(), seen).is_none());
             return;
         };
         // What it said of the output before does not count from now on.
         same.makers.insert(holder.to_owned());
+        same.evidence.extend(evidence.iter().cloned());
         same.counted.remove(holder);
         same.counted.retain(|_, it| it.status != Status::Inconclusive);
         same.committed.clear();
@@ -253,6 +263,10 @@ impl Oracle {
             assert_eq!(before, None, "{voter} is counted twice");
             let most = usize::try_from(self.terms.max_verifiers).unwrap();
             assert!(seen.counted.len() <= most, "more votes than the contract allows");
+        } else if let Event::EvidenceSeen { candidate, verifier, digest } = event {
+            let seen = self.candidates.get_mut(candidate).unwrap();
+            assert!(!seen.makers.contains(verifier), "it vouches for what it proposed");
+            seen.found.insert((digest.clone(), verifier.clone()));
         } else if let Event::VoteForfeited { candidate, voter, .. } = event {
             self.candidates.get_mut(candidate).unwrap().counted.remove(voter);
         } else if let Event::Equivocated { voter, .. } = event {
@@ -287,6 +301,13 @@ impl Oracle {
             assert!(against < pro, "approved, and as many are against");
         }
         assert!(seen.makers.iter().all(|it| !seen.counted.contains_key(it)), "its own vote");
+        let needed = usize::try_from(self.terms.da_quorum).unwrap();
+        for digest in &seen.evidence {
+            let by_others =
+                |it: &&(String, String)| it.0 == *digest && !seen.makers.contains(&it.1);
+            let found = seen.found.iter().filter(by_others).count();
+            assert!(needed <= found, "approved without its evidence");
+        }
     }
 
     fn next_epoch(&mut self, epoch: u64) {
