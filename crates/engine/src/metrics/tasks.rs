@@ -117,6 +117,7 @@ const fn why(reason: &Release) -> &'static str {
         Release::LeaseRanOut => "lease_ran_out",
         Release::Failed { .. } => "failed",
         Release::GivenUp { .. } => "given_up",
+        Release::NodeFailed { .. } => "node_failed",
     }
 }
 
