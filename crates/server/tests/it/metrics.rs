@@ -63,6 +63,8 @@ async fn busy_with_tasks(app: &TestApp) {
     for (executor, state) in [("s1", "finalized"), ("s3", "failed")] {
         let at = format!("/v1/tasks/sample?task_id=of-{executor}");
         let mut contract = app.admin().get(&at).await.json();
+        // What is remembered of the other would be reused.
+        contract["inputs"] = json!({ "prompt": executor });
         contract["output_schema"] = json!({});
         contract["assignment"]["explore"]["max_retries"] = json!(0);
         let order = json!({ "contract": contract, "executors": [executor] });
