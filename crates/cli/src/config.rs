@@ -13,12 +13,14 @@ use std::{
 };
 
 use ipnet::IpNet;
-use jurat_engine::{Judges, Limits, Points};
+use jurat_core::agent_event::Patience;
+use jurat_engine::{AgentEventTerms, Judges, Limits, Points};
 use jurat_server::Inbound;
 use jurat_store::Location;
 
 use crate::settings::{
-    ANONYMOUS_DAILY_CAP_USD, ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR,
+    AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
+    AGENT_EVENTS_TIMEOUT_MS, ANONYMOUS_DAILY_CAP_USD, ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR,
     DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS,
     LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
     MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL,
@@ -134,6 +136,7 @@ impl Config {
                     .filter(|lag| !lag.is_zero()),
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
+                agent_events: agent_event_terms(&settings),
                 ..Limits::default()
             },
             judges: judges::judges(&settings),
@@ -143,6 +146,17 @@ impl Config {
             trusted_proxies: trusted_proxies(&settings),
             settings,
         }
+    }
+}
+
+fn agent_event_terms(settings: &Settings) -> AgentEventTerms {
+    AgentEventTerms {
+        timeout: Duration::from_millis(settings.count(&AGENT_EVENTS_TIMEOUT_MS)),
+        patience: Patience {
+            attempts: u32::try_from(settings.count(&AGENT_EVENTS_ATTEMPTS)).unwrap_or(u32::MAX),
+            backoff_ms: settings.count(&AGENT_EVENTS_BACKOFF_MS),
+            expires_ms: settings.count(&AGENT_EVENTS_EXPIRES_MS),
+        },
     }
 }
 

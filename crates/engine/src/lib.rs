@@ -1,5 +1,6 @@
 //! The operations of Jurat. Each exists once, here; every surface is a way to say it.
 
+mod agent_events;
 mod anonymous;
 mod ask;
 mod background;
@@ -53,7 +54,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use jurat_core::id::NodeId;
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::Store;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 pub use jurat_store::{
@@ -61,6 +62,7 @@ pub use jurat_store::{
     Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
     Upstream, VersionSummary, WorkflowView,
 };
+pub use jurat_store::{AgentEvent as AgentEventRecord, AgentEventAdded};
 pub use jurat_store::{
     EventsFrom, Position as TaskPosition, RunAdded, StoredRunEvent, TaskCandidate, TaskEvent,
     TaskRecord, TaskSubmitted, TaskSummary,
@@ -78,6 +80,7 @@ use self::{
     under_way::UnderWay,
 };
 pub use self::{
+    agent_events::{AgentEventQuery, AgentEventTerms},
     begun::Begun,
     clock::{Clock, SystemClock},
     credits::{Me, NewGrant, Usage},
@@ -160,6 +163,8 @@ pub struct Limits {
     pub open_tasks: u32,
     /// Steps of runs that are with one executor at a time, on all nodes together.
     pub steps_per_executor: u32,
+    /// How executors are told of events.
+    pub agent_events: AgentEventTerms,
 }
 
 impl Default for Limits {
@@ -176,6 +181,7 @@ impl Default for Limits {
             tasks: 256,
             open_tasks: 10_000,
             steps_per_executor: 8,
+            agent_events: AgentEventTerms::default(),
         }
     }
 }
@@ -211,6 +217,8 @@ struct Inner {
     driven: DrivenTasks,
     followers: Followers,
     runs: RunNews,
+    /// There is an event that an executor is to be told of.
+    agent_news: Notify,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -254,6 +262,7 @@ impl Engine {
             driven: DrivenTasks::until(stopping.clone()),
             followers: Followers::default(),
             runs: RunNews::default(),
+            agent_news: Notify::new(),
             stopping,
         };
         Self { inner: Arc::new(inner) }

@@ -3,7 +3,9 @@
 //! The lifecycle is decided by `jurat_core::task`. Here it meets the world: the `Desk` is where a task
 //! is kept, the `Hands` are those who work for it, `drive` brings it forward, and `schedule` says when.
 
+mod announce;
 mod answer;
+mod aside;
 mod asks;
 mod call;
 mod cancel;
@@ -28,7 +30,7 @@ use serde_json::Value;
 
 pub use jurat_store::TaskKey;
 
-pub(crate) use self::followers::Followers;
+pub(crate) use self::{aside::Aside, followers::Followers};
 pub use self::{
     cancel::cancel,
     choose::{Worker, WorkerKind},

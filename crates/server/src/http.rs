@@ -1,6 +1,7 @@
 //! The route table. A route that is not in it does not exist; one that does not say so needs a key.
 
 mod accounts;
+mod agent_events;
 mod api_keys;
 mod consensus;
 mod devices;
@@ -143,6 +144,7 @@ fn routes() -> Vec<Route> {
     routes.extend(registry_routes());
     routes.extend(run_routes());
     routes.extend(task_routes());
+    routes.extend(agent_event_routes());
     routes.extend(people_routes());
     routes.extend(template_routes());
     routes.extend(template_version_routes());
@@ -276,6 +278,15 @@ fn task_routes() -> Vec<Route> {
         route("GET", "/v1/tasks/{id}/events", "task_events", get(tasks::events)),
         route("GET", "/v1/tasks/{id}/decision", "task_decision", get(tasks::decision)),
         route("POST", "/v1/tasks/{id}/cancel", "task_cancel", post(tasks::cancel)),
+    ]
+}
+
+/// What executors are told besides their work.
+fn agent_event_routes() -> Vec<Route> {
+    vec![
+        route("POST", "/v1/agent-events", "agent_event_send", post(agent_events::send)),
+        route("GET", "/v1/agent-events", "agent_event_list", get(agent_events::list)),
+        route("GET", "/v1/agent-events/{id}", "agent_event_show", get(agent_events::show)),
     ]
 }
 

@@ -1,0 +1,54 @@
+//! A word from the side: a command on a task by somebody who does not drive it.
+
+use jurat_core::task::{Command, Task, needs};
+
+use super::{
+    Appended, Desk as _, Hands as _, TaskKey, asks::StepHands, choose, draft::Draft, keep::StoreDesk,
+};
+use crate::Engine;
+
+/// How often others may write in between before it is given up.
+const TRIES: u32 = 16;
+
+/// Why nothing was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Aside {
+    /// The task does not allow it, or not any more.
+    Refused(String),
+    /// It might be done at another time.
+    Trouble(String),
+}
+
+impl Engine {
+    /// Decides a command on a task as it is now, and writes what follows.
+    pub(crate) async fn task_aside(
+        &self,
+        key: &TaskKey,
+        command: impl Fn(&Task) -> Result<Command, String> + Send + Sync,
+    ) -> Result<(), Aside> {
+        let desk = StoreDesk { engine: self.clone() };
+        let hands = StepHands { engine: self.clone() };
+        let trouble = |error: super::DeskError| Aside::Trouble(error.to_string());
+        for _ in 0..TRIES {
+            let filed = desk.load(key).await.map_err(trouble)?;
+            let filed = filed.ok_or_else(|| Aside::Refused("there is no such task".to_owned()))?;
+            // What follows from it may depend on how much each vote weighs.
+            let workers = hands.workers(&filed).await.map_err(trouble)?;
+            let known = choose::known(&workers);
+            let mut draft = Draft::new(&filed, self.inner.clock.now(), &known);
+            let command = command(&draft.task).map_err(Aside::Refused)?;
+            draft.decide(&command).map_err(|refusal| Aside::Refused(refusal.to_string()))?;
+            let (mut append, _) = draft.finish(key);
+            // Where there is something to do, whoever drives it is to look at once.
+            if !needs(&append.task, append.at).is_empty() {
+                append.due_at = append.due_at.map(|at| at.min(append.at));
+            }
+            if desk.append(append).await.map_err(trouble)? == Appended::Written {
+                self.inner.driven.tell(key);
+                self.inner.driven.wake.notify_one();
+                return Ok(());
+            }
+        }
+        Err(Aside::Trouble("others write to the task all the time".to_owned()))
+    }
+}
