@@ -132,6 +132,10 @@ bench-verify *args:
 bench-registry *args:
     cargo run --release --package jurat-bench-registry -- {{ args }}
 
+# What a task costs, and whether a long log slows it.
+bench-tasks *args:
+    cargo run --release --package jurat-bench-tasks -- {{ args }}
+
 # Whether what belongs to another tenant takes as long to refuse as what nobody has.
 tenants-timing *args:
     cargo build --release --package jurat

@@ -1,6 +1,6 @@
 //! Puts the same load on several subjects in turns, and sets each against the first.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::load::{self, Plan, Sample, Target};
 
@@ -30,6 +30,23 @@ pub struct Comparison {
 pub struct Measured {
     pub name: String,
     pub turns: Vec<Figures>,
+}
+
+impl Comparison {
+    /// Fails when the median of the last subject is so many times that of the first.
+    pub fn check_flat(&self, what: &str, most: f64) -> Result<()> {
+        let (Some(few), Some(many)) = (self.subjects.first(), self.subjects.last()) else {
+            return Ok(());
+        };
+        let [_, p50, ..] = many.over(few);
+        match p50 {
+            Some(ratio) if most < ratio.median => {
+                let (few, many, ratio) = (&few.name, &many.name, ratio.median);
+                bail!("{what} takes {ratio:.2} times as long with {many} as with {few}")
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A subject divided by the baseline, turn by turn.

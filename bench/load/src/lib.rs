@@ -12,6 +12,7 @@ pub mod open_loop;
 pub mod options;
 pub mod report;
 pub mod role;
+pub mod stores;
 
 pub use http::Method;
 
@@ -21,3 +22,4 @@ pub use self::open_loop::{Offer, Outcome, offer};
 pub use self::options::Options;
 pub use self::report::print;
 pub use self::role::{Running, announce, spawn, spawn_on, until_parent_goes};
+pub use self::stores::Stores;

@@ -33,12 +33,12 @@ pub struct Target {
 }
 
 /// What differs from one request to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Vary {
     Nothing,
-    /// A number of [`DIGITS`] digits, which stands in the body from this place on.
+    /// A number of [`DIGITS`] digits, which stands in the body from each of these places on.
     Body {
-        at: usize,
+        at: Vec<usize>,
     },
     /// A number below this one, of six digits, which is added to the path.
     Path {
@@ -79,6 +79,13 @@ pub struct Sample {
     pub cpu: Vec<Duration>,
     /// Nanoseconds, ascending.
     latencies: Vec<u64>,
+}
+
+impl Vary {
+    /// A number in place of every run of [`DIGITS`] zeros in the body.
+    pub fn zeros_of(body: &str) -> Self {
+        Self::Body { at: body.match_indices(&"0".repeat(DIGITS)).map(|(at, _)| at).collect() }
+    }
 }
 
 impl Sample {
@@ -202,7 +209,7 @@ impl Lane {
         }
         let (parts, ()) = request.body(())?.into_parts();
         let (path, body) = (target.path.clone(), target.body.clone());
-        Ok(Self { sender, parts, path, body, vary: target.vary })
+        Ok(Self { sender, parts, path, body, vary: target.vary.clone() })
     }
 
     async fn warm_up(&mut self, requests: u64, marker: &str) -> Result<()> {
@@ -238,13 +245,15 @@ impl Lane {
 
     fn next(&self) -> Result<Request<Full<Bytes>>> {
         let (mut parts, mut body) = (self.parts.clone(), self.body.clone());
-        match self.vary {
+        match &self.vary {
             Vary::Nothing => {}
             Vary::Body { at } => {
                 let digits = format!("{:01$}", NUMBER.fetch_add(1, Ordering::Relaxed), DIGITS);
                 let mut text = body.to_vec();
-                let place = text.get_mut(at..at + DIGITS).context("the body is too short")?;
-                place.copy_from_slice(digits.as_bytes());
+                for at in at {
+                    let place = text.get_mut(*at..at + DIGITS).context("the body is too short")?;
+                    place.copy_from_slice(digits.as_bytes());
+                }
                 body = Bytes::from(text);
             }
             Vary::Path { below } => {

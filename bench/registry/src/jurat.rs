@@ -1,19 +1,18 @@
 //! The real server among the subjects, with its verifiers in the store.
 
-use std::{collections::BTreeMap, net::Ipv4Addr, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
-use jurat_bench_load::{announce, until_parent_goes};
+use jurat_bench_load::{announce, stores::location, until_parent_goes};
 use jurat_core::{judge::Price, key::ApiKey};
 use jurat_engine::{
     Alone, Clock as _, Engine, Judges, Limits, NodeKey, Parts, ProviderKind, ProviderSettings,
     SystemClock,
 };
 use jurat_guard::{bounded::Bounded, client::Client};
-use jurat_store::Location;
 use tokio::net::TcpListener;
 
-use crate::{stores::MEMORY, verifiers};
+use crate::verifiers;
 
 /// As many requests to the judge at once as there are clients at the most.
 const CONCURRENCY: usize = 256;
@@ -51,16 +50,6 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
     tokio::select! {
         ended = server => ended.context("cannot serve"),
         ended = told => ended,
-    }
-}
-
-fn location(store: &str) -> Location {
-    if store == MEMORY {
-        Location::Memory
-    } else if store.starts_with("postgres") {
-        Location::Postgres { url: store.to_owned(), migrate_url: None }
-    } else {
-        Location::File(PathBuf::from(store))
     }
 }
 

@@ -5,21 +5,18 @@ mod bare;
 mod judge;
 mod jurat;
 mod request;
-mod stores;
 mod verifiers;
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 use jurat_bench_load::{
-    Comparison, Method, Plan, Running, Stop, Subject, Target, Vary, compare, report, spawn,
+    Comparison, Method, Plan, Running, Stop, Stores, Subject, Target, Vary, compare, report, spawn,
 };
 use mimalloc::MiMalloc;
 use serde_json::json;
 use tokio::runtime::Builder;
-
-use crate::stores::Stores;
 
 /// The allocator that is shipped, for every role alike.
 #[global_allocator]
@@ -111,8 +108,8 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         println!("The first page of the list, {store}:\n\n{}\n", report::to_table(&lists));
         println!("One verifier, {store}:\n\n{}", report::to_table(&shows));
     }
-    check_flat("a list", &lists, arguments.most_ratio)?;
-    check_flat("a verifier", &shows, arguments.most_ratio)
+    lists.check_flat("a list", arguments.most_ratio)?;
+    shows.check_flat("a verifier", arguments.most_ratio)
 }
 
 struct Figures {
@@ -137,7 +134,7 @@ async fn measure_runs(
     let url = format!("http://{}", judge.address);
     let bare = spawn(&["bare".to_owned(), url.clone()]).await?;
     let mut running = Vec::new();
-    for (name, store) in stores.of_runs().await? {
+    for (name, store) in stores.of_servers().await? {
         running.push((name, spawn_server(&url, 1, &store).await?));
     }
     let mut subjects = vec![
@@ -207,18 +204,4 @@ fn plan(arguments: &Arguments, connections: usize) -> Plan {
         None => Stop::After(Duration::from_secs(arguments.seconds)),
     };
     Plan { connections: connections.max(1), warm_up: arguments.warm_up, stop }
-}
-
-fn check_flat(what: &str, comparison: &Comparison, most: f64) -> Result<()> {
-    let (Some(few), Some(many)) = (comparison.subjects.first(), comparison.subjects.last()) else {
-        return Ok(());
-    };
-    let [_, p50, ..] = many.over(few);
-    match p50 {
-        Some(ratio) if most < ratio.median => {
-            let (few, many, ratio) = (&few.name, &many.name, ratio.median);
-            bail!("{what} takes {ratio:.2} times as long with {many} as with {few}")
-        }
-        _ => Ok(()),
-    }
 }

@@ -35,8 +35,9 @@ pub async fn serve(executors: Vec<String>) -> Result<()> {
     }
 }
 
+/// A client as most programs have it.
 #[expect(clippy::disallowed_methods, reason = "the baseline is a plain client without a guard")]
-fn client() -> Result<reqwest::Client> {
+pub fn client() -> Result<reqwest::Client> {
     reqwest::Client::builder().no_proxy().build().context("cannot build a client")
 }
 

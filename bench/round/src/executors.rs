@@ -1,4 +1,4 @@
-//! Executors that pass every candidate at once, several in one process.
+//! Executors that answer at once and pass every candidate, several in one process.
 
 use std::net::Ipv4Addr;
 
@@ -51,7 +51,20 @@ fn router(number: usize) -> Router {
     Router::new()
         .route("/health", get(async || Json(json!({ "status": "ok" }))))
         .route("/capabilities", get(async move || Json(capabilities)))
+        .route("/execute", post(async |Json(call): Json<Value>| Json(propose(&call))))
         .route("/verify", post(verify))
+}
+
+/// An answer of the usual size, which differs with what was asked.
+fn propose(call: &Value) -> Value {
+    json!({
+        "candidate_output": {
+            "answer": format!("Forty-one, with three that only passed by. {}", call["inputs"]["prompt"]),
+            "confidence": 0.91,
+        },
+        "evidence_inline": [],
+        "evidence_refs": [],
+    })
 }
 
 /// As much of the request as the hash needs.

@@ -7,9 +7,11 @@ use jurat_bench_load::{announce, until_parent_goes};
 use jurat_core::key::ApiKey;
 use jurat_engine::{Alone, Clock as _, Engine, Judges, Limits, NodeKey, Parts, SystemClock};
 use jurat_guard::{bounded::Bounded, client::Client};
-use jurat_store::Location;
+use jurat_store::{Location, Store};
 use serde_json::json;
 use tokio::net::TcpListener;
+
+use crate::bare::client;
 
 /// Who is measured, the baseline first.
 pub const SUBJECTS: [&str; 3] = ["bare", "jurat", "jurat-memory"];
@@ -39,26 +41,7 @@ pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result
         Keeps::OnDisk => Location::File(folder.path().join("jurat.db")),
         Keeps::InMemory => Location::Memory,
     };
-    let engine = Engine::new(Parts {
-        store: jurat_store::open(&location).await?,
-        clock: Arc::new(SystemClock),
-        client: Client::new(jurat_guard::client::Limits::default())?,
-        bounded: Bounded::default(),
-        node_key: NodeKey::from_seed(&[7; 32]).context("no signing key")?,
-        secrets: Arc::new(|_| None),
-        // One key stands for all callers.
-        limits: Limits {
-            rounds_per_key: usize::MAX,
-            lag: if front == Front::Own { Limits::default().lag } else { None },
-            ..Limits::default()
-        },
-        judges: Judges::default(),
-        accounts: jurat_engine::Accounts::default(),
-        points: jurat_engine::Points::default(),
-    });
-    let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
-    engine.key_ensure_admin(&key).await?;
-    engine.start(Alone::Yes).await?;
+    let (engine, key) = node(jurat_store::open(&location).await?, front).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let server = async {
@@ -82,9 +65,34 @@ pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result
     }
 }
 
-async fn register(server: &str, key: &ApiKey, executors: Vec<String>) -> Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "the load has a plain client of its own")]
-    let client = reqwest::Client::builder().no_proxy().build()?;
+/// An engine that works, and the key of its caller.
+pub async fn node(store: Arc<dyn Store>, front: Front) -> Result<(Engine, ApiKey)> {
+    let engine = Engine::new(Parts {
+        store,
+        clock: Arc::new(SystemClock),
+        client: Client::new(jurat_guard::client::Limits::default())?,
+        bounded: Bounded::default(),
+        node_key: NodeKey::from_seed(&[7; 32]).context("no signing key")?,
+        secrets: Arc::new(|_| None),
+        // One key stands for all callers.
+        limits: Limits {
+            rounds_per_key: usize::MAX,
+            lag: if front == Front::Own { Limits::default().lag } else { None },
+            ..Limits::default()
+        },
+        judges: Judges::default(),
+        accounts: jurat_engine::Accounts::default(),
+        points: jurat_engine::Points::default(),
+    });
+    let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
+    engine.key_ensure_admin(&key).await?;
+    engine.start(Alone::Yes).await?;
+    Ok((engine, key))
+}
+
+/// Registers an executor for each address, by the name `executor-` and its number.
+pub async fn register(server: &str, key: &ApiKey, executors: Vec<String>) -> Result<()> {
+    let client = client()?;
     for (number, url) in executors.into_iter().enumerate() {
         let body = json!({ "name": format!("executor-{number}"), "url": url }).to_string();
         let request = client

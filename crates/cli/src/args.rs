@@ -40,7 +40,7 @@ pub(crate) use self::{
     rounds::{ListArgs, ListRounds, Rounds},
     runs::{ListTaskRuns, NamedRun, RunWorker, SubmitRun, TaskRuns},
     serve::{Compat, EngineName, Runtime, Serve},
-    tasks::{ListTasks, NamedTask, OrderArgs, RunTask, SubmitTask, TaskEvents, Tasks},
+    tasks::{Complain, ListTasks, NamedTask, OrderArgs, RunTask, SubmitTask, TaskEvents, Tasks},
     templates::{
         ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
         PublishTemplate, RemoveTemplate, RemoveTemplateVersion, SearchTemplates, Templates,

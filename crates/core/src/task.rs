@@ -34,7 +34,7 @@ pub use self::{
     check::TermError,
     claim::{Claim, Release, Role, Unfinished},
     decide::{Command, Exhausted, Refusal, decide},
-    event::{Event, Forfeit, Stop},
+    event::{Event, Forfeit, Signed, Stop},
     needs::{Need, needs},
     proposal::{Gap, Proposal, Standing},
     terms::{Aggregation, Budget, Mode, Renewal, Terms},
@@ -166,6 +166,27 @@ impl Task {
     /// Whether this epoch is decided and the next one has not begun.
     pub const fn is_waiting(&self) -> bool {
         self.end.is_none() && self.decided.is_some()
+    }
+
+    /// Whether nothing more is done for it unless somebody asks for it.
+    pub const fn is_at_rest(&self) -> bool {
+        self.is_over() || self.is_waiting()
+    }
+
+    /// Why it ended without a decision.
+    pub fn reason(&self) -> Option<&str> {
+        match self.end.as_ref()? {
+            End::Finalized { .. } => None,
+            End::Failed { reason } | End::Expired { reason } | End::Cancelled { reason } => {
+                Some(reason)
+            }
+        }
+    }
+
+    /// The epoch whose decision is the newest.
+    pub fn newest_decision(&self) -> Option<u64> {
+        let newest = if self.decided.is_some() { self.epoch } else { self.epoch - 1 };
+        (newest > 0).then_some(newest)
     }
 
     pub fn proposal(&self, id: &str) -> Option<&Proposal> {

@@ -26,7 +26,7 @@ use jurat_store::{
 };
 use subtle::ConstantTimeEq as _;
 
-use crate::{Engine, EngineError, Issued, Limit};
+use crate::{Engine, EngineError, Issued, Limit, anonymous::network};
 
 /// How people get accounts, and how mail reaches them.
 #[derive(Debug, Clone)]
@@ -63,21 +63,14 @@ impl Doors {
 
     /// Counts a request. This machine itself is not counted: what stands before us asks for many.
     fn count(&self, from: Option<IpAddr>) -> Result<(), EngineError> {
+        let from = from.map(|address| address.to_canonical());
         let Some(address) = from.filter(|address| !address.is_loopback()) else { return Ok(()) };
-        let counted = self.0.get_with(one_household(address), Arc::default);
+        let counted = self.0.get_with(network(address), Arc::default);
         if counted.fetch_add(1, Ordering::Relaxed) < MOST_FROM_ADDRESS {
             Ok(())
         } else {
             Err(EngineError::Limited(Limit::Address))
         }
-    }
-}
-
-/// Whoever has one address of IPv6 has as many as there are in the lower half.
-fn one_household(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => IpAddr::from((u128::from(address) >> 64 << 64).to_be_bytes()),
     }
 }
 
@@ -261,4 +254,23 @@ fn code_mail(id: String, to: &str, code: &str) -> Mail {
         "Your code is {code}\n\nIt is good for {minutes} minutes, and lets its reader act for your account.\nIf you did not ask for it, you need not do anything.\n"
     );
     Mail { id, to: to.to_owned(), subject: "Your code for Jurat".to_owned(), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_network_is_counted_as_one_and_others_apart() {
+        let doors = Doors::new();
+        let asks = |from: &str| doors.count(Some(from.parse().unwrap())).is_ok();
+        for _ in 0..MOST_FROM_ADDRESS {
+            assert!(asks("::ffff:192.0.2.1"));
+        }
+        assert!(!asks("192.0.2.1"), "the same in the words of version 4");
+        assert!(asks("::ffff:192.0.2.2"), "a neighbour has a count of his own");
+        for _ in 0..=MOST_FROM_ADDRESS {
+            assert!(asks("::1") && asks("::ffff:127.0.0.1"), "this machine is not counted");
+        }
+    }
 }

@@ -8,11 +8,12 @@ mod answer;
 mod aside;
 mod asks;
 mod call;
-mod cancel;
+mod change;
 mod choose;
 mod desk;
 mod draft;
 mod drive;
+mod feedback;
 mod followers;
 mod hands;
 mod keep;
@@ -32,7 +33,7 @@ pub use jurat_store::TaskKey;
 
 pub(crate) use self::{aside::Aside, followers::Followers};
 pub use self::{
-    cancel::cancel,
+    change::cancel,
     choose::{Worker, WorkerKind},
     desk::{Append, Appended, Candidacy, Desk, DeskError, Due, Remembered, Sealed},
     drive::{Driver, Left, Signals},

@@ -20,7 +20,7 @@ use jurat_store::{
 
 pub(crate) use self::follow::RunNews;
 pub use self::worker::{WorkUntil, WorkerSettings};
-use crate::{Engine, EngineError, executors::require, people::behalf};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
@@ -88,9 +88,11 @@ impl Engine {
         &self,
         caller: &Caller,
         id: &str,
-    ) -> Result<TaskRunView, EngineError> {
+        keyed: Option<Keyed<TaskRunView>>,
+    ) -> Result<Done<TaskRunView>, EngineError> {
         require(caller, Scope::TasksWrite)?;
-        self.task_run_change(&key(caller, id), RunCommand::Kickoff).await
+        let (key, command) = (key(caller, id), RunCommand::Kickoff);
+        self.task_run_change_once(caller, &key, command, keyed.as_ref()).await
     }
 
     /// Tries again what did not succeed of a run that is over.
@@ -98,9 +100,11 @@ impl Engine {
         &self,
         caller: &Caller,
         id: &str,
-    ) -> Result<TaskRunView, EngineError> {
+        keyed: Option<Keyed<TaskRunView>>,
+    ) -> Result<Done<TaskRunView>, EngineError> {
         require(caller, Scope::TasksWrite)?;
-        self.task_run_change(&key(caller, id), RunCommand::Retry).await
+        let (key, command) = (key(caller, id), RunCommand::Retry);
+        self.task_run_change_once(caller, &key, command, keyed.as_ref()).await
     }
 
     /// Calls a run off, with the tasks of those that are at work on it.
@@ -109,10 +113,12 @@ impl Engine {
         caller: &Caller,
         id: &str,
         reason: Option<String>,
-    ) -> Result<TaskRunView, EngineError> {
+        keyed: Option<Keyed<TaskRunView>>,
+    ) -> Result<Done<TaskRunView>, EngineError> {
         require(caller, Scope::TasksWrite)?;
-        let key = key(caller, id);
-        let view = self.task_run_change(&key, RunCommand::Cancel { reason }).await?;
+        let (key, command) = (key(caller, id), RunCommand::Cancel { reason });
+        let done = self.task_run_change_once(caller, &key, command, keyed.as_ref()).await?;
+        let Done::Now(view) = done else { return Ok(done) };
         for step in view.run.steps.iter().filter(|it| it.status == StepStatus::Leased) {
             let task = view.run.task_id(&step.agent_id, step.attempt);
             // Whoever is at work sees that the run is called off, should this not be done.
@@ -120,7 +126,9 @@ impl Engine {
                 tracing::debug!(error = %error, task.id = task, "the task of a step goes on");
             }
         }
-        self.task_run_of(&key).await
+        let view = self.task_run_of(&key).await?;
+        self.complete_note(caller, keyed.as_ref(), &view).await;
+        Ok(Done::Now(view))
     }
 
     pub(crate) async fn task_run_of(&self, key: &RunKey) -> Result<TaskRunView, EngineError> {

@@ -278,6 +278,8 @@ fn task_routes() -> Vec<Route> {
         route("GET", "/v1/tasks/{id}/events", "task_events", get(tasks::events)),
         route("GET", "/v1/tasks/{id}/decision", "task_decision", get(tasks::decision)),
         route("POST", "/v1/tasks/{id}/cancel", "task_cancel", post(tasks::cancel)),
+        route("POST", "/v1/tasks/{id}/epochs", "task_next_epoch", post(tasks::next_epoch)),
+        route("POST", "/v1/tasks/{id}/feedback", "task_complain", post(tasks::complain)),
     ]
 }
 

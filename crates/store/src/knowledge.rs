@@ -222,8 +222,18 @@ async fn deprecate(
     tx: &mut impl Tx,
     which: &Deprecation,
 ) -> Result<Result<bool, std::convert::Infallible>> {
-    let args = args![which.at, &which.task.account, &which.task.id, which.epoch];
-    Ok(Ok(tx.run(DEPRECATE, args).await? == 1))
+    deprecate_one(tx, &which.task, which.epoch, which.at).await.map(Ok)
+}
+
+/// `false` when there is no such decision that was used.
+pub(crate) async fn deprecate_one(
+    tx: &mut impl Tx,
+    task: &TaskKey,
+    epoch: u64,
+    at: Timestamp,
+) -> Result<bool> {
+    let args = args![at, &task.account, &task.id, epoch];
+    Ok(tx.run(DEPRECATE, args).await? == 1)
 }
 
 fn read(cells: &dyn Cells) -> Result<Learned> {

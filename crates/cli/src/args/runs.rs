@@ -29,7 +29,12 @@ pub(crate) enum TaskRuns {
     Submit(SubmitRun),
     /// Lets a run begin that waits for it
     #[command(after_help = "Examples:\n  jurat run kickoff bridges-1")]
-    Kickoff { id: String },
+    Kickoff {
+        id: String,
+        /// Makes a repeated request the same one
+        #[arg(long, value_name = "KEY")]
+        idempotency_key: Option<String>,
+    },
     /// Follows a run until it ends
     #[command(
         after_help = "Examples:\n  jurat run watch bridges-1\n  jurat run watch bridges-1 --json\n  jurat run watch bridges-1 --gate || echo stopped with $?\n\nWith --gate the exit code is 11 for a run that failed, and 12 for one that was cancelled or\nhas no answer."
@@ -66,10 +71,18 @@ pub(crate) enum TaskRuns {
         /// Kept with the run
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
+        /// Makes a repeated request the same one
+        #[arg(long, value_name = "KEY")]
+        idempotency_key: Option<String>,
     },
     /// Tries again what did not succeed of a run that is over
     #[command(after_help = "Examples:\n  jurat run retry bridges-1")]
-    Retry { id: String },
+    Retry {
+        id: String,
+        /// Makes a repeated request the same one
+        #[arg(long, value_name = "KEY")]
+        idempotency_key: Option<String>,
+    },
     /// Works on the runs of all accounts, until it is stopped
     Worker(RunWorker),
 }

@@ -69,7 +69,23 @@ pub(crate) enum Tasks {
         /// Kept with the task
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
+        /// Makes a repeated request the same one
+        #[arg(long, value_name = "KEY")]
+        idempotency_key: Option<String>,
     },
+    /// Begins the next epoch of a continuous task
+    #[command(
+        name = "next-epoch",
+        after_help = "Examples:\n  jurat task next-epoch task-001\n\nThe task must be CONTINUOUS, and the decision of its last epoch final."
+    )]
+    NextEpoch {
+        id: String,
+        /// Makes a repeated request the same one
+        #[arg(long, value_name = "KEY")]
+        idempotency_key: Option<String>,
+    },
+    /// Says that a decision was wrong, while it can be said
+    Complain(Complain),
     /// Prints what happened to a task, the first event first
     Events(TaskEvents),
     /// Prints a contract to begin with
@@ -124,6 +140,29 @@ pub(crate) struct OrderArgs {
     #[arg(long, value_name = "SECONDS")]
     pub(crate) expires_in: Option<u64>,
     /// Makes a repeated submission the same one
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  jurat task complain task-001 --reason 'the river is the Rhone'\n  jurat task complain task-001 --epoch 2 --reason wrong --timestamp 1790000600000 --signature 5f0c…\n\nA contract that names the key of an authority wants a signature: Ed25519 over the text\n`TASK|EPOCH|BAD|REASON|TIMESTAMP`. Such a decision is not reused any more, and settles as bad."
+)]
+pub(crate) struct Complain {
+    pub(crate) id: String,
+    /// Why the decision was wrong
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    /// Which decision of a continuous task is meant; the newest when left out
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) epoch: Option<u64>,
+    /// When it was signed, in milliseconds since 1970
+    #[arg(long, value_name = "MILLISECONDS", requires = "signature")]
+    pub(crate) timestamp: Option<u64>,
+    /// Signature by the key that the contract names, in hex
+    #[arg(long, value_name = "HEX", requires = "timestamp")]
+    pub(crate) signature: Option<String>,
+    /// Makes a repeated request the same one
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }

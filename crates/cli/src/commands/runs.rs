@@ -27,10 +27,18 @@ const LONGEST: Duration = Duration::from_hours(24);
 pub(super) async fn run(context: &Context, command: TaskRuns) -> anyhow::Result<u8> {
     match command {
         TaskRuns::Submit(args) => submit(context, &args).await,
-        TaskRuns::Kickoff { id } => change(context, &id, ("kickoff", "kicked off"), None).await,
-        TaskRuns::Retry { id } => change(context, &id, ("retry", "retry requested"), None).await,
-        TaskRuns::Cancel { id, reason } => {
-            change(context, &id, ("cancel", "cancel requested"), reason).await
+        TaskRuns::Kickoff { id, idempotency_key } => {
+            let call = asked(&id, "kickoff", json!({}), idempotency_key.as_deref());
+            change(context, call, &format!("kicked off {id}")).await
+        }
+        TaskRuns::Retry { id, idempotency_key } => {
+            let call = asked(&id, "retry", json!({}), idempotency_key.as_deref());
+            change(context, call, &format!("retry requested {id}")).await
+        }
+        TaskRuns::Cancel { id, reason, idempotency_key } => {
+            let body = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
+            let call = asked(&id, "cancel", body, idempotency_key.as_deref());
+            change(context, call, &format!("cancel requested {id}")).await
         }
         TaskRuns::Watch(args) => watch(context, &args).await,
         TaskRuns::Result(args) => result(context, &args).await,
@@ -65,15 +73,13 @@ async fn submit(context: &Context, args: &SubmitRun) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn change(
-    context: &Context,
-    id: &str,
-    (verb, said): (&str, &str),
-    reason: Option<String>,
-) -> anyhow::Result<u8> {
-    let body = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
-    let reply = context.send(Call::post(path(ROUTE, &[id, verb]), body)).await?;
-    context.out.reply(&reply, |_| format!("{said} {id}"))?;
+fn asked(id: &str, verb: &str, body: Value, key: Option<&str>) -> Call {
+    Call::post(path(ROUTE, &[id, verb]), body).with("idempotency-key", key)
+}
+
+async fn change(context: &Context, call: Call, said: &str) -> anyhow::Result<u8> {
+    let reply = context.send(call).await?;
+    context.out.reply(&reply, |_| said.to_owned())?;
     Ok(0)
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Context, gate, items, rounds::to_the_second};
 use crate::{
-    args::{ListTasks, NamedTask, RunTask, SubmitTask, TaskEvents, Tasks},
+    args::{Complain, ListTasks, NamedTask, RunTask, SubmitTask, TaskEvents, Tasks},
     client::{Call, Client, Reply, path, query},
     output::{
         Format, Output,
@@ -36,7 +36,18 @@ pub(super) async fn run(context: &Context, command: Tasks) -> anyhow::Result<u8>
             context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
             Ok(0)
         }
-        Tasks::Cancel { id, reason } => cancel(context, &id, reason).await,
+        Tasks::Cancel { id, reason, idempotency_key } => {
+            let body = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
+            let call = Call::post(path(ROUTE, &[&id, "cancel"]), body);
+            let reply = context.send(call.with("idempotency-key", idempotency_key.as_deref()));
+            let reply = reply.await?;
+            context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
+            Ok(0)
+        }
+        Tasks::NextEpoch { id, idempotency_key } => {
+            next_epoch(context, &id, idempotency_key.as_deref()).await
+        }
+        Tasks::Complain(args) => complain(context, &args).await,
         Tasks::Events(args) => events(context, &args).await,
         Tasks::Sample { task_id } => {
             let reply = context.send(order::sample(task_id.as_deref())).await?;
@@ -112,9 +123,31 @@ fn gated(is_gate: bool, body: &Value) -> u8 {
     }
 }
 
-async fn cancel(context: &Context, id: &str, reason: Option<String>) -> anyhow::Result<u8> {
-    let body = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
-    let reply = context.send(Call::post(path(ROUTE, &[id, "cancel"]), body)).await?;
+async fn next_epoch(context: &Context, id: &str, key: Option<&str>) -> anyhow::Result<u8> {
+    let call = Call::post(path(ROUTE, &[id, "epochs"]), json!({})).with("idempotency-key", key);
+    let (reply, is_here) = context
+        .with_client(async |client| Ok((client.send(call).await?.well()?, client.is_in_process())))
+        .await?;
+    context.out.reply(&reply, |_| format!("epoch {} of {id} begins", reply.value["epoch"]))?;
+    context.out.note(&if is_here {
+        format!("no server runs: `jurat task watch {id}` drives it, or `jurat serve`")
+    } else {
+        format!("follow it with `jurat task watch {id}`")
+    });
+    Ok(0)
+}
+
+async fn complain(context: &Context, args: &Complain) -> anyhow::Result<u8> {
+    let mut body = json!({ "reason": args.reason });
+    let signed = [("timestamp", json!(args.timestamp)), ("signature", json!(args.signature))];
+    for (name, value) in [("epoch", json!(args.epoch))].into_iter().chain(signed) {
+        if !value.is_null() {
+            body[name] = value;
+        }
+    }
+    let call = Call::post(path(ROUTE, &[&args.id, "feedback"]), body)
+        .with("idempotency-key", args.idempotency_key.as_deref());
+    let reply = context.send(call).await?;
     context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
     Ok(0)
 }

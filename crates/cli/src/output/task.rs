@@ -30,6 +30,7 @@ fn head(out: Output, body: &Value) -> String {
         ("task", said(&body["task_id"])),
         ("type", said(&body["task_type"])),
         ("state", painted(out, &said(&body["state"]))),
+        ("epoch", body["epoch"].to_string()),
         ("executors", said(&body["panel"]["executors"])),
         ("verifiers", verifiers(&body["panel"])),
         ("profile", said(&body["panel"]["profile"])),
@@ -51,6 +52,12 @@ fn head(out: Output, body: &Value) -> String {
     }
     if !body["finalized_candidate_id"].is_null() {
         lines.push(("decided on", said(&body["finalized_candidate_id"])));
+    }
+    for decision in body["settling"].as_array().into_iter().flatten() {
+        let (epoch, at) = (&decision["epoch"], said(&decision["settles_at"]));
+        let complaint = decision["complaint"].as_str();
+        let complaint = complaint.map(|it| format!(", complained of: {it}")).unwrap_or_default();
+        lines.push(("settles", shortened(&format!("epoch {epoch} at {at}{complaint}"), WIDEST)));
     }
     if let Some(reason) = body["reason"].as_str() {
         lines.push(("reason", shortened(reason, WIDEST)));

@@ -168,6 +168,13 @@ fn of_the_end(name: &str, data: &Value) -> Option<String> {
         "TASK_EXPIRED" => format!("the task expired: {}", said(&data["reason"])),
         "TASK_CANCELLED" => format!("the task is cancelled: {}", said(&data["reason"])),
         "EPOCH_ENDED" => format!("epoch {} is over", data["epoch"]),
+        "TASK_FEEDBACK_REPORTED" => {
+            format!("the decision of epoch {} is complained of", data["epoch"])
+        }
+        "TASK_SETTLED" => {
+            let how = if data["is_bad"] == true { " as bad" } else { "" };
+            format!("the decision of epoch {} is settled{how}", data["epoch"])
+        }
         _ => return None,
     })
 }

@@ -74,6 +74,38 @@ fn a_gate_tells_how_a_task_ended() {
 }
 
 #[test]
+fn a_decision_is_complained_of_and_the_next_epoch_begins() {
+    let home = Home::new();
+    let _server = home.serve();
+    let _alpha = home.register("alpha", "honest");
+    let file = contract(&home, "task-1", |contract| {
+        contract["task_mode"] = json!("CONTINUOUS");
+        contract["budget"]["mode"] = json!("EPOCH_RENEW");
+    });
+    // A continuous task is followed until it has decided.
+    let ran = home.run(&["task", "run", "--file", &file, "--executor", "alpha", "--gate"]).ok();
+    assert!(ran.out.contains("finalized"), "{}", ran.out);
+    let said = home.run(&["task", "complain", "task-1", "--reason", "it is wrong"]).ok();
+    assert!(said.out.contains("complained of: it is wrong"), "{}", said.out);
+    let twice = home.run(&["task", "complain", "task-1", "--reason", "it is wrong"]);
+    assert_eq!(twice.code, 1);
+    assert!(twice.err.contains("that was done already"), "{}", twice.err);
+    let begun = home.run(&["task", "next-epoch", "task-1"]).ok();
+    assert_eq!(begun.out, "epoch 2 of task-1 begins\n");
+    let watched = home.run(&["task", "watch", "task-1"]).ok();
+    assert!(watched.err.contains("epoch 1 is over"), "{}", watched.err);
+    let shown = home.run(&["task", "show", "task-1", "--json"]).ok().json();
+    assert_eq!((&shown["epoch"], &shown["state"]), (&json!(2), &json!("finalized")));
+    home.run(&["task", "run", "--executor", "alpha", "--task-id", "task-2"]).ok();
+    let once = home.run(&["task", "next-epoch", "task-2"]);
+    assert_eq!(once.code, 1);
+    assert!(once.err.contains("ONE_SHOT"), "{}", once.err);
+    let unsaid = home.run(&["task", "complain", "task-2"]);
+    assert_eq!(unsaid.code, 2);
+    assert!(unsaid.err.contains("--reason"), "{}", unsaid.err);
+}
+
+#[test]
 fn without_a_server_the_command_drives_the_task_itself() {
     let home = Home::new();
     let _alpha = home.register("alpha", "honest");

@@ -38,7 +38,7 @@ impl Task {
             Event::Finalized { epoch, candidate, settles_at } => {
                 self.finalized(*epoch, candidate, *settles_at);
             }
-            Event::Complained { epoch, reason } => {
+            Event::Complained { epoch, reason, .. } => {
                 let open = self.windows.iter_mut().find(|it| it.epoch == *epoch);
                 if let Some(window) = open {
                     window.complaint = Some(reason.clone());

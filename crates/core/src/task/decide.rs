@@ -4,7 +4,8 @@ mod claims;
 mod votes;
 
 use super::{
-    Ballot, Claim, Event, Mode, Phase, Release, Role, Task, Weigher, check::MOST, follow::follow_up,
+    Ballot, Claim, Event, Mode, Phase, Release, Role, Signed, Task, Weigher, check::MOST,
+    follow::follow_up,
 };
 use crate::time::Timestamp;
 
@@ -72,6 +73,8 @@ pub enum Command {
     Complain {
         epoch: u64,
         reason: String,
+        /// By whom the contract says may complain; whoever sends it has checked it.
+        signed: Option<Signed>,
     },
     /// Begins the next epoch of a continuous task.
     NextEpoch,
@@ -125,8 +128,8 @@ pub enum Refusal {
     NoProof(String),
     #[error("nothing is taken from knowledge: {0}")]
     NoReuse(&'static str),
-    #[error("the decision of epoch {0} cannot be complained of")]
-    NoWindow(u64),
+    #[error("the decision of epoch {epoch} cannot be complained of: {why}")]
+    NoWindow { epoch: u64, why: &'static str },
     #[error("no epoch follows: {0}")]
     NoEpoch(&'static str),
     #[error("nothing is tried again before its time")]
@@ -160,7 +163,12 @@ fn caused(task: &Task, command: &Command, now: Timestamp) -> Decided {
     // These are about what was decided, and come after the end as well.
     match command {
         Command::Tick { .. } => return Ok(Vec::new()),
-        Command::Complain { epoch, reason } => return complained(task, *epoch, reason),
+        Command::Complain { epoch, reason, signed } => {
+            no_complaint(task, *epoch)?;
+            let (reason, signed) = (reason.clone(), signed.clone());
+            return Ok(vec![Event::Complained { epoch: *epoch, reason, signed }]);
+        }
+        Command::NextEpoch if task.terms.mode == Mode::OneShot => return next_epoch(task),
         Command::Accuse { candidate, voter, turn, verdicts } => {
             return votes::accused(task, (candidate, voter, *turn), verdicts);
         }
@@ -275,18 +283,22 @@ fn finalized(task: &Task, token: u64, now: Timestamp) -> Decided {
 }
 
 /// One complaint is enough, and it must come in time.
-fn complained(task: &Task, epoch: u64, reason: &str) -> Decided {
-    let open = task.windows.iter().find(|it| it.epoch == epoch && it.complaint.is_none());
-    open.ok_or(Refusal::NoWindow(epoch))?;
-    Ok(vec![Event::Complained { epoch, reason: reason.to_owned() }])
+fn no_complaint(task: &Task, epoch: u64) -> Result<(), Refusal> {
+    let why = match task.windows.iter().find(|it| it.epoch == epoch) {
+        Some(window) if window.complaint.is_none() => return Ok(()),
+        Some(_) => "that was done already",
+        None if task.newest_decision().is_none_or(|newest| newest < epoch) => "there is none yet",
+        None => "the time for it is over",
+    };
+    Err(Refusal::NoWindow { epoch, why })
 }
 
 fn next_epoch(task: &Task) -> Decided {
     let open = u32::try_from(task.windows.len()).unwrap_or(u32::MAX);
     let why = if task.terms.mode == Mode::OneShot {
-        "the task is decided once"
+        "the task is decided once, because its mode is ONE_SHOT"
     } else if !task.is_waiting() {
-        "this one is not decided"
+        "the one under way is not decided"
     } else if MOST <= open {
         "too many decisions have not settled"
     } else {

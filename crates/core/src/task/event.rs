@@ -39,6 +39,16 @@ words!(
     }
 );
 
+/// By what others can see who complained: an Ed25519 signature over the text
+/// `task|epoch|BAD|reason|timestamp`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    /// In milliseconds since 1970, as the signer says.
+    pub timestamp: u64,
+    /// In hex.
+    pub signature: String,
+}
+
 /// What happened. The member `kind` says which of these it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -164,6 +174,9 @@ pub enum Event {
     Complained {
         epoch: u64,
         reason: String,
+        /// Where the contract says who may.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signed: Option<Signed>,
     },
     /// The time to complain of a decision is over.
     Settled {

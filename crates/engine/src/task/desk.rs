@@ -8,6 +8,7 @@ use jurat_core::{
     task::{Ballot, Event, Task, Weigher},
     time::Timestamp,
 };
+use jurat_store::Once;
 
 use super::{Filed, TaskKey};
 
@@ -73,6 +74,8 @@ pub struct Append {
     pub ballot: Option<Sealed>,
     /// How often each voter is right, as far as that is known.
     pub known: Weigher,
+    /// What is kept for a caller who asks for the same again.
+    pub note: Option<Once>,
 }
 
 /// A candidate that comes with its event.
@@ -114,6 +117,8 @@ pub enum Appended {
     Written,
     /// Others wrote meanwhile, and nothing was written.
     Stale,
+    /// The same was written before under the same note.
+    Repeated,
 }
 
 /// Tasks that are due.

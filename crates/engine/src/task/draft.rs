@@ -101,6 +101,7 @@ impl<'a> Draft<'a> {
             candidate: self.candidate,
             ballot: self.ballot,
             known: self.known.clone(),
+            note: None,
         };
         (append, self.starts)
     }

@@ -33,10 +33,12 @@ impl Desk for StoreDesk {
     async fn append(&self, append: Append) -> Result<Appended, DeskError> {
         let inner = &self.engine.inner;
         let key = append.key.clone();
+        let note = append.note.clone();
         let append = self.fill(append).await?;
         let is_told = !append.with.agent_events.is_empty();
         inner.points.pass("task_append_before");
-        let writing = async { inner.store.tasks().task_append(&behalf(&key), &append, None).await };
+        let writing =
+            async { inner.store.tasks().task_append(&behalf(&key), &append, note.as_ref()).await };
         let written = inner.metrics.write("task_append", writing).await;
         inner.points.pass("task_append_after");
         match written.map_err(|error| trouble(&error))? {
@@ -51,7 +53,7 @@ impl Desk for StoreDesk {
             Written::Refused(AppendRefused::Unknown) => {
                 Err(DeskError("there is no such task".to_owned()))
             }
-            Written::Repeated => Err(DeskError("a write without a key was repeated".to_owned())),
+            Written::Repeated => Ok(Appended::Repeated),
         }
     }
 
@@ -86,6 +88,10 @@ impl Desk for StoreDesk {
         let hits = tasks.knowledge_hits(&behalf(key), &asked).await;
         let mut found = Vec::new();
         for learned in hits.map_err(|error| trouble(&error))?.exact {
+            // The next epoch of a task is there to decide anew.
+            if learned.task_id == key.id {
+                continue;
+            }
             let before = TaskKey { account: key.account.clone(), id: learned.task_id.clone() };
             let id = &learned.knowledge.candidate;
             let made = tasks.task_candidate(&behalf(key), &before, id).await;

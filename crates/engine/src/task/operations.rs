@@ -1,17 +1,17 @@
-//! Taking tasks, waiting for them, and calling them off.
+//! Taking tasks, and waiting for them.
 
 use std::time::Duration;
 
 use jurat_core::{
     caller::{Caller, Scope},
     canonical::digest_json,
-    task::{Event, Phase, Task},
+    task::{Event, Task},
 };
 use jurat_store::{SubmitRefused, TaskRecord, TaskSubmit, TaskSubmitted};
 use jurat_wire::api::tasks::TaskSubmission;
 use tokio::time::Instant;
 
-use super::{TaskKey, cancel, keep::StoreDesk};
+use super::TaskKey;
 use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
 
 /// How soon, and how seldom, a task that another node drives is looked at.
@@ -89,7 +89,8 @@ impl Engine {
         }
     }
 
-    /// The task as it is when it has more events than these, is over, or the time is up.
+    /// The task as it is when it has more events than these, nothing more is done for it unless
+    /// somebody asks, or the time is up.
     pub async fn task_wait(
         &self,
         caller: &Caller,
@@ -108,7 +109,7 @@ impl Engine {
             news.as_mut().enable();
             let record = self.task_of(&key).await?;
             let is_time_up = until <= Instant::now() || self.is_stopping();
-            if after < record.seq || record.state.is_over() || is_time_up {
+            if after < record.seq || record.state.is_at_rest() || is_time_up {
                 return Ok(record);
             }
             let next = until.min(Instant::now() + pause);
@@ -121,26 +122,6 @@ impl Engine {
             };
             let _elapsed = tokio::time::timeout_at(next, either).await;
         }
-    }
-
-    /// Calls a task off. One that is over otherwise stays as it is, and that is a conflict.
-    pub async fn task_cancel(
-        &self,
-        caller: &Caller,
-        id: &str,
-        reason: Option<&str>,
-    ) -> Result<TaskRecord, EngineError> {
-        require(caller, Scope::TasksWrite)?;
-        let key = key(caller, id);
-        let desk = StoreDesk { engine: self.clone() };
-        let reason = reason.unwrap_or("its caller called it off");
-        let ended = cancel(&desk, &*self.inner.clock, &key, reason).await;
-        let ended = ended.map_err(|_| EngineError::Late("the task could not be called off now"))?;
-        self.inner.driven.tell(&key);
-        if let Some(phase) = ended.map(|it| it.task.phase).filter(|it| *it != Phase::Cancelled) {
-            return Err(EngineError::Conflict(format!("the task `{id}` is over already: {phase}")));
-        }
-        self.task_of(&key).await
     }
 }
 

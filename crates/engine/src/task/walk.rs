@@ -268,7 +268,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                     self.begin(start);
                 }
             }
-            Ok(Appended::Stale) => self.is_stale = true,
+            Ok(Appended::Stale | Appended::Repeated) => self.is_stale = true,
             Err(error) => {
                 tracing::debug!(task.id = %self.key.id, error = %error, "written or not, nobody knows");
                 self.unsure.extend(starts);
@@ -363,7 +363,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             append.due_at = append.due_at.map(|at| at.min(append.at));
             match self.driver.desk.append(append).await {
                 Ok(Appended::Written) => return,
-                Ok(Appended::Stale) | Err(_) => self.is_stale = true,
+                Ok(Appended::Stale | Appended::Repeated) | Err(_) => self.is_stale = true,
             }
         }
     }

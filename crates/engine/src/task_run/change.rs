@@ -1,10 +1,11 @@
 //! Lets something happen to a run: read, decided, and written if nothing else happened meanwhile.
 
+use jurat_core::caller::Caller;
 use jurat_core::task_run::{RunCommand, RunRefusal, RunStatus};
-use jurat_store::{Behalf, RunKey, RunRefused, RunWrite, Written};
+use jurat_store::{Behalf, Once, RunKey, RunRefused, RunWrite, Written};
 
 use super::{TaskRunView, record, unknown};
-use crate::{Engine, EngineError};
+use crate::{Done, Engine, EngineError, Keyed};
 
 /// How often a run that others change is read anew. A run has 64 steps, which may all end at once.
 const TRIES: u32 = 200;
@@ -21,6 +22,9 @@ impl From<EngineError> for NotChanged {
     }
 }
 
+/// What is noted with a write, for a caller who asks again.
+type Note<'a> = &'a (dyn Fn(&TaskRunView) -> Option<Once> + Send + Sync);
+
 impl Engine {
     /// The same, with what a caller is told of a refusal.
     pub(super) async fn task_run_change(
@@ -28,10 +32,25 @@ impl Engine {
         key: &RunKey,
         command: RunCommand,
     ) -> Result<TaskRunView, EngineError> {
-        self.task_run_act(key, command).await.map_err(|why| match why {
-            NotChanged::Refused(refusal, status) => refused(&key.id, refusal, status),
-            NotChanged::Error(error) => error,
-        })
+        self.task_run_act(key, command).await.map_err(|why| told(&key.id, why))
+    }
+
+    /// The same, under the key of a caller.
+    pub(super) async fn task_run_change_once(
+        &self,
+        caller: &Caller,
+        key: &RunKey,
+        command: RunCommand,
+        keyed: Option<&Keyed<TaskRunView>>,
+    ) -> Result<Done<TaskRunView>, EngineError> {
+        if let Some(answer) = self.answered_before(caller, keyed).await? {
+            return Ok(Done::Before(answer));
+        }
+        let note = |view: &TaskRunView| self.note_of(caller, keyed, view);
+        match self.task_run_write(key, command, &note).await.map_err(|why| told(&key.id, why))? {
+            Some(view) => Ok(Done::Now(view)),
+            None => self.answered_meanwhile(caller, keyed).await,
+        }
     }
 
     pub(super) async fn task_run_act(
@@ -39,6 +58,17 @@ impl Engine {
         key: &RunKey,
         command: RunCommand,
     ) -> Result<TaskRunView, NotChanged> {
+        let written = self.task_run_write(key, command, &|_| None).await?;
+        written.ok_or_else(|| EngineError::Bug("a write without a key was repeated").into())
+    }
+
+    /// Nothing when the same was written before under the same note.
+    async fn task_run_write(
+        &self,
+        key: &RunKey,
+        command: RunCommand,
+        note: Note<'_>,
+    ) -> Result<Option<TaskRunView>, NotChanged> {
         let behalf = Behalf::Account(key.account.clone());
         for _ in 0..TRIES {
             let now = self.inner.clock.now();
@@ -48,7 +78,7 @@ impl Engine {
                 .act(command.clone(), now)
                 .map_err(|refusal| NotChanged::Refused(refusal, before.run.status))?;
             if events.is_empty() {
-                return Ok(before);
+                return Ok(Some(before));
             }
             let added = u64::try_from(events.len()).unwrap_or(u64::MAX);
             let write = RunWrite {
@@ -59,20 +89,18 @@ impl Engine {
                 events,
                 at: now,
             };
-            let writing = self.inner.store.tasks();
-            let writing = writing.task_run_write(&behalf, &write, None);
+            let view = TaskRunView { run, events: before.events.saturating_add(added) };
+            let (tasks, once) = (self.inner.store.tasks(), note(&view));
+            let writing = tasks.task_run_write(&behalf, &write, once.as_ref());
             let written = self.inner.metrics.write("task_run_write", writing).await;
             match written.map_err(EngineError::from)? {
                 Written::Done(()) => {
                     self.task_run_changed(key);
-                    let events = before.events.saturating_add(added);
-                    return Ok(TaskRunView { run, events });
+                    return Ok(Some(view));
                 }
                 Written::Refused(RunRefused::Stale { .. }) => {}
                 Written::Refused(RunRefused::Unknown) => return Err(unknown(&key.id).into()),
-                Written::Repeated => {
-                    return Err(EngineError::Bug("a write without a key was repeated").into());
-                }
+                Written::Repeated => return Ok(None),
             }
         }
         Err(EngineError::Late("the run changes faster than it can be written").into())
@@ -81,6 +109,14 @@ impl Engine {
     /// Tells those who follow the run, and those who work on runs.
     pub(super) fn task_run_changed(&self, key: &RunKey) {
         self.inner.runs.tell(key);
+    }
+}
+
+/// What a caller is told.
+fn told(id: &str, why: NotChanged) -> EngineError {
+    match why {
+        NotChanged::Refused(refusal, status) => refused(id, refusal, status),
+        NotChanged::Error(error) => error,
     }
 }
 

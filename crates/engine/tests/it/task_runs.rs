@@ -160,9 +160,9 @@ async fn a_run_waits_for_the_word_to_begin() {
     submit(&app, &spec("r1", &["a"]), false).await.unwrap();
     let view = app.engine.task_run_get(&admin_caller(), "r1").await.unwrap();
     assert_eq!((view.run.status, executed(&fake).len()), (RunStatus::Created, 0));
-    app.engine.task_run_kickoff(&admin_caller(), "r1").await.unwrap();
+    app.engine.task_run_kickoff(&admin_caller(), "r1", None).await.unwrap();
     ended(&app, "r1").await;
-    let again = app.engine.task_run_kickoff(&admin_caller(), "r1").await.unwrap_err();
+    let again = app.engine.task_run_kickoff(&admin_caller(), "r1", None).await.unwrap_err();
     assert!(again.to_string().contains("has begun already"), "{again}");
     app.engine.shutdown().await;
 }
@@ -244,7 +244,7 @@ async fn what_would_fail_again_fails_at_once() {
             .provider_family("family-1")
             .model_id("model-1"),
     );
-    app.engine.task_run_retry(&admin_caller(), "r1").await.unwrap();
+    app.engine.task_run_retry(&admin_caller(), "r1", None).await.unwrap();
     let view = ended(&app, "r1").await;
     assert_eq!(aggregation(&view)["final_decision"], "go");
     assert_eq!(executed(&fake).last().unwrap()["task_id"], "run-r1:a:0:2");
@@ -259,7 +259,7 @@ async fn a_run_that_is_called_off_ends_the_tasks_of_its_steps() {
     fake.called(1).await;
     wait_until(&app, "r1", |view| view.run.steps[1].status == StepStatus::Succeeded).await;
     let reason = Some("asked twice".to_owned());
-    app.engine.task_run_cancel(&admin_caller(), "r1", reason).await.unwrap();
+    app.engine.task_run_cancel(&admin_caller(), "r1", reason, None).await.unwrap();
     let view = ended(&app, "r1").await;
     assert_eq!(view.run.status, RunStatus::Cancelled);
     assert_eq!(view.run.steps[0].status, StepStatus::Cancelled);

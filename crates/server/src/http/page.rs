@@ -1,4 +1,4 @@
-//! `limit` and `cursor` of lists.
+//! `limit` and `cursor` of lists, other parameters of queries, and bodies that are empty.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use axum::{
 };
 use jurat_core::code::Code;
 use jurat_wire::problem::Problem;
+use serde_json::Value;
 
 use crate::encode;
 
@@ -111,4 +112,12 @@ impl<const MOST: u32> ListQuery<MOST> {
 
 pub(super) fn wrong(field: &str, reason: &str) -> Problem {
     Problem::new(Code::ValidationError, format!("`{field}` {reason}")).at(field)
+}
+
+/// A body that has nothing to say.
+pub(super) fn nothing(body: &Value) -> Result<(), Problem> {
+    match body.as_object() {
+        Some(members) if members.is_empty() => Ok(()),
+        _ => Err(wrong("body", "must be empty, or an empty object")),
+    }
 }

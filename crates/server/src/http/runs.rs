@@ -14,7 +14,7 @@ use jurat_core::{
     task_run::{RunStatus, RunSummary},
     time::Timestamp,
 };
-use jurat_engine::{Engine, RunAdded, TaskPosition, TaskRunQuery};
+use jurat_engine::{Engine, RunAdded, TaskPosition, TaskRunQuery, TaskRunView};
 use jurat_wire::{
     api::{page::Page, runs},
     problem::Problem,
@@ -22,7 +22,7 @@ use jurat_wire::{
 use serde_json::{Value, json};
 
 pub(super) use self::events::events;
-use super::page::{Filters, ListQuery, wrong};
+use super::page::{Filters, ListQuery, nothing, wrong};
 use crate::{
     decode::{Json, MaybeJson, PathText},
     encode::{self, Answer},
@@ -76,33 +76,39 @@ pub(super) async fn kickoff(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
+    repeatable: Repeatable,
     MaybeJson(body): MaybeJson,
 ) -> Answer {
     nothing(&body)?;
-    let view = engine.task_run_kickoff(&caller, &id).await?;
-    Ok(encode::ok(&runs::body(&view.run)))
+    let keyed = repeatable.keyed("task_run_kickoff", &body, StatusCode::OK, shown);
+    let done = engine.task_run_kickoff(&caller, &id, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&shown(it))))
 }
 
 pub(super) async fn retry(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
+    repeatable: Repeatable,
     MaybeJson(body): MaybeJson,
 ) -> Answer {
     nothing(&body)?;
-    let view = engine.task_run_retry(&caller, &id).await?;
-    Ok(encode::ok(&runs::body(&view.run)))
+    let keyed = repeatable.keyed("task_run_retry", &body, StatusCode::OK, shown);
+    let done = engine.task_run_retry(&caller, &id, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&shown(it))))
 }
 
 pub(super) async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
+    repeatable: Repeatable,
     MaybeJson(body): MaybeJson,
 ) -> Answer {
     let reason = runs::decode_cancel(&body)?;
-    let view = engine.task_run_cancel(&caller, &id, reason).await?;
-    Ok(encode::ok(&runs::body(&view.run)))
+    let keyed = repeatable.keyed("task_run_cancel", &body, StatusCode::OK, shown);
+    let done = engine.task_run_cancel(&caller, &id, reason, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&shown(it))))
 }
 
 pub(super) async fn result(
@@ -116,12 +122,9 @@ pub(super) async fn result(
     Ok(encode::ok(&runs::result_body(&view.run)))
 }
 
-/// A body that has nothing to say.
-fn nothing(body: &Value) -> Result<(), Problem> {
-    match body.as_object() {
-        Some(members) if members.is_empty() => Ok(()),
-        _ => Err(wrong("body", "must be empty, or an empty object")),
-    }
+/// A run with its steps.
+pub(crate) fn shown(view: &TaskRunView) -> Value {
+    json!(runs::body(&view.run))
 }
 
 /// When it was submitted and its name: the order of the list.

@@ -9,9 +9,12 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use jurat_core::{caller::Caller, time::Timestamp};
+use jurat_core::{
+    caller::{Caller, Scope},
+    time::Timestamp,
+};
 use jurat_engine::{
-    Engine, TaskDecision, TaskPosition, TaskQuery, TaskRecord, TaskSubmitted, TaskSummary,
+    Done, Engine, TaskDecision, TaskPosition, TaskQuery, TaskRecord, TaskSubmitted, TaskSummary,
 };
 use jurat_wire::{
     api::{
@@ -20,10 +23,10 @@ use jurat_wire::{
     },
     problem::Problem,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) use self::events::events;
-use super::page::{Filters, ListQuery, wrong};
+use super::page::{Filters, ListQuery, nothing, wrong};
 use crate::{
     decode::{Json, MaybeJson, PathText},
     encode::{self, Answer},
@@ -35,6 +38,7 @@ pub(super) async fn submit(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     repeatable: Repeatable,
+    headers: HeaderMap,
     Json(body): Json,
 ) -> Answer {
     let submission = tasks::decode_submit(&body, engine.clock().now())?;
@@ -42,7 +46,13 @@ pub(super) async fn submit(
         repeatable.keyed("task_submit", &body, StatusCode::CREATED, |it: &TaskSubmitted| {
             json!(tasks::body(view(&it.record)))
         });
-    let done = engine.task_submit(&caller, submission, keyed).await?;
+    let mut done = engine.task_submit(&caller, submission, keyed).await?;
+    // A preference: whoever may not read tasks is answered at once.
+    if let (Some(wait), Done::Now(it)) = (Prefer::of(&headers).wait, &mut done)
+        && caller.may(Scope::TasksRead)
+    {
+        it.record = engine.task_wait(&caller, &it.record.key.id, u64::MAX, wait).await?;
+    }
     Ok(once::reply(done, |it| {
         let body = tasks::body(view(&it.record));
         if it.is_new { encode::created(&body) } else { encode::ok(&body) }
@@ -54,11 +64,41 @@ pub(super) async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
+    repeatable: Repeatable,
     MaybeJson(body): MaybeJson,
 ) -> Answer {
     let reason = tasks::decode_cancel(&body)?;
-    let record = engine.task_cancel(&caller, &id, reason.as_deref()).await?;
-    Ok(encode::ok(&tasks::body(view(&record))))
+    let keyed = repeatable.keyed("task_cancel", &body, StatusCode::OK, shown);
+    let done = engine.task_cancel_once(&caller, &id, reason.as_deref(), keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&shown(it))))
+}
+
+/// Begins the next epoch of a continuous task.
+pub(super) async fn next_epoch(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(id): PathText,
+    repeatable: Repeatable,
+    MaybeJson(body): MaybeJson,
+) -> Answer {
+    nothing(&body)?;
+    let keyed = repeatable.keyed("task_next_epoch", &body, StatusCode::OK, shown);
+    let done = engine.task_next_epoch(&caller, &id, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&shown(it))))
+}
+
+/// Says that a decision was wrong.
+pub(super) async fn complain(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    PathText(id): PathText,
+    repeatable: Repeatable,
+    Json(body): Json,
+) -> Answer {
+    let feedback = tasks::decode_feedback(&body)?;
+    let keyed = repeatable.keyed("task_complain", &body, StatusCode::OK, shown);
+    let done = engine.task_complain(&caller, &id, feedback, keyed).await?;
+    Ok(once::reply(done, |it| encode::ok(&shown(it))))
 }
 
 pub(super) async fn list(
@@ -107,6 +147,11 @@ pub(super) async fn sample(
     query.only(&["task_id"])?;
     let id = query.get("task_id").map(tasks::task_id).transpose()?;
     Ok(encode::ok(&engine.task_sample(&caller, id)?))
+}
+
+/// A task without its contract.
+pub(crate) fn shown(record: &TaskRecord) -> Value {
+    json!(tasks::body(view(record)))
 }
 
 /// A task as it is shown.

@@ -10,6 +10,7 @@ mod people;
 mod rounds;
 mod runs;
 mod sessions;
+mod settlement;
 pub(crate) mod tasks;
 pub(crate) mod templates;
 pub(crate) mod verifiers;

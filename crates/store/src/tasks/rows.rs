@@ -3,7 +3,7 @@
 use jurat_core::{
     candidate::Evidence,
     id::{AccountId, RoundId},
-    task::{End, Event, Task},
+    task::Event,
 };
 
 use super::{TaskBallot, TaskCandidate, TaskEvent, TaskKey, TaskRecord, TaskSummary};
@@ -95,16 +95,6 @@ pub(super) fn read_ballot(cells: &dyn Cells) -> Result<TaskBallot> {
 fn read_round<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<RoundId>> {
     let round = columns.maybe_text("round_id")?;
     round.map(|text| RoundId::parse(&text).map_err(|why| columns.bad("round_id", why))).transpose()
-}
-
-/// Why a task ended without a decision.
-pub(super) fn reason_of(task: &Task) -> Option<&str> {
-    match task.end.as_ref()? {
-        End::Finalized { .. } => None,
-        End::Failed { reason } | End::Expired { reason } | End::Cancelled { reason } => {
-            Some(reason)
-        }
-    }
 }
 
 pub(super) fn events_text(events: &[Event]) -> Result<String> {

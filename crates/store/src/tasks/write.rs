@@ -7,7 +7,7 @@ use jurat_core::{id::RoundId, task::Event, time::Timestamp};
 use super::{
     AppendRefused, SubmitRefused, TaskAppend, TaskBallot, TaskCandidate, TaskKey, TaskSubmit,
     TaskSubmitted, TaskTake, read,
-    rows::{events_text, inline_text, read_key, reason_of, refs_text},
+    rows::{events_text, inline_text, read_key, refs_text},
 };
 use crate::{
     Result, StoreError, agent_events,
@@ -99,7 +99,7 @@ pub(super) async fn submit(
         submit.due_at,
         submit.at,
         state.is_over().then_some(submit.at),
-        reason_of(state)
+        state.reason()
     ];
     if tx.run(ADD, args).await? == 0 {
         // Somebody else added it at the same moment, and has done so by now.
@@ -139,7 +139,7 @@ pub(super) async fn append(
         append.due_at,
         append.at,
         state.is_over().then_some(append.at),
-        reason_of(state),
+        state.reason(),
         &key.account,
         &key.id,
         append.expected_seq
@@ -158,6 +158,12 @@ pub(super) async fn append(
     }
     if let Some(knowledge) = &append.with.knowledge {
         knowledge::add(tx, key, knowledge).await?;
+    }
+    for event in &append.events {
+        if let Event::Complained { epoch, .. } = event {
+            // What somebody says was wrong is not used any more.
+            knowledge::deprecate_one(tx, key, *epoch, append.at).await?;
+        }
     }
     for event in &append.with.agent_events {
         agent_events::add(tx, &key.account, event, append.at).await?;

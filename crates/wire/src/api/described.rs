@@ -24,7 +24,7 @@ use super::{
     },
     runs::{self, CancelRunRequest, RunOrderBody, RunSpecBody},
     sessions::{self, AddSessionRequest},
-    tasks::{self, CancelTaskRequest, TaskContractBody, TaskOrder},
+    tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
     v2,
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
@@ -162,7 +162,7 @@ fn of_the_registry() -> [Case; 2] {
     ]
 }
 
-fn of_tasks() -> [Case; 3] {
+fn of_tasks() -> [Case; 4] {
     let mut contract = json!(TaskContract::sample("a", 1));
     contract["acceptance"]["da_quorum_threshold"] = json!(1);
     contract["assignment"]["explore"]["max_retries"] = json!(1);
@@ -172,6 +172,11 @@ fn of_tasks() -> [Case; 3] {
     [
         case::<TaskContractBody>(submit, contract, &[]),
         case::<TaskOrder>(submit, order, &[]),
+        case::<FeedbackRequest>(
+            |it| tasks::decode_feedback(it).map(drop),
+            json!({ "reason": "wrong", "outcome": "BAD" }),
+            &[],
+        ),
         case::<CancelTaskRequest>(
             |it| tasks::decode_cancel(it).map(drop),
             json!({ "reason": "a" }),

@@ -4,6 +4,7 @@ mod contract;
 mod decision;
 mod described;
 mod event;
+mod feedback;
 mod reply;
 mod request;
 
@@ -13,8 +14,9 @@ pub use self::{
     decision::{DecidedView, DecisionBody, StepRounds, decision},
     described::{SubmitTask, TaskContractBody, TaskOrder},
     event::{EventBody, EventName, TASK, TASK_EVENT, event_body},
+    feedback::{FeedbackRequest, TaskFeedback, decode_feedback},
     reply::{
-        Account, CandidateBody, ClaimBody, TaskBody, TaskLine, TaskPanel, TaskSpent,
+        Account, CandidateBody, ClaimBody, SettlingBody, TaskBody, TaskLine, TaskPanel, TaskSpent,
         TaskSummaryBody, TaskView, VoteBody, body, summary, whole,
     },
     request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit},

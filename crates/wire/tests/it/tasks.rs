@@ -73,6 +73,17 @@ fn what_is_left_out_is_filled_up() {
 }
 
 #[test]
+fn a_contract_without_a_policy_is_decided_by_its_schema() {
+    let taken = submitted(&with("/acceptance/verifier_policy", Value::Null)).unwrap().contract;
+    let policy = taken.acceptance.verifier_policy;
+    assert_eq!(
+        (policy.policy_id.as_str(), policy.policy_version.as_str()),
+        ("vp.schema_only.v1", "1")
+    );
+    assert_eq!(policy.policy_hash, policy_hash("vp.schema_only.v1", &json!({})));
+}
+
+#[test]
 fn whether_evidence_is_asked_for_can_be_told() {
     let read = |body: &Value| submitted(body).unwrap().contract.acceptance;
     assert_eq!(read(&contract()).da_quorum_threshold, None);

@@ -251,9 +251,11 @@ impl Walk {
                 evidence: Vec::new(),
                 proposers: vec![format!("e{}", by % 6)],
             },
-            Step::Complain(epoch) => {
-                Command::Complain { epoch: u64::from(epoch % 4), reason: "wrong".to_owned() }
-            }
+            Step::Complain(epoch) => Command::Complain {
+                epoch: u64::from(epoch % 4),
+                reason: "wrong".to_owned(),
+                signed: None,
+            },
             Step::NextEpoch => Command::NextEpoch,
             Step::Cancel => Command::Cancel { reason: "not wanted".to_owned() },
             Step::Tick(proposers, verifiers) => {

@@ -141,7 +141,11 @@ fn command(driven: &Driven, step: &Step<'_>) -> Command {
             verdicts: (format!("sha256:{}", step.word(4)), format!("sha256:{}", step.word(5))),
         },
         "finalize" => Command::Finalize { token: step.number(1) },
-        "complain" => Command::Complain { epoch: step.number(1), reason: "it is wrong".to_owned() },
+        "complain" => Command::Complain {
+            epoch: step.number(1),
+            reason: "it is wrong".to_owned(),
+            signed: None,
+        },
         "next_epoch" => Command::NextEpoch,
         "cancel" => Command::Cancel { reason: "the caller changed their mind".to_owned() },
         "tick" => Command::Tick {

@@ -102,13 +102,15 @@ fn refusal(refusal: &Refusal) -> &'static str {
         Refusal::NotRevealing(_) => "not_revealing",
         Refusal::NoProof(_) => "no_proof",
         Refusal::NoReuse(_) => "no_reuse",
-        Refusal::NoWindow(_) => "no_window",
+        Refusal::NoWindow { why: "there is none yet", .. } => "no_decision",
+        Refusal::NoWindow { why: "that was done already", .. } => "complained_already",
+        Refusal::NoWindow { .. } => "no_window",
         Refusal::NoEpoch(_) => "no_epoch",
         Refusal::TooEarly => "too_early",
     }
 }
 
-const REFUSALS: [&str; 17] = [
+const REFUSALS: [&str; 19] = [
     "over",
     "not_held",
     "old_token",
@@ -123,6 +125,8 @@ const REFUSALS: [&str; 17] = [
     "not_revealing",
     "no_proof",
     "no_reuse",
+    "no_decision",
+    "complained_already",
     "no_window",
     "no_epoch",
     "too_early",

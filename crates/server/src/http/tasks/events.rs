@@ -108,7 +108,7 @@ fn sse(
 }
 
 impl Watch {
-    /// The next event; nothing when the task is over and all is told.
+    /// The next event; nothing when all is told and no more happens unless somebody asks for it.
     async fn next(&mut self) -> Result<Option<Event>, EngineError> {
         loop {
             if let Some(event) = self.known.pop_front() {
@@ -121,7 +121,7 @@ impl Watch {
             if self.seen < task.seq {
                 let read = self.engine.task_events(caller, id, self.seen, LARGEST_LIMIT);
                 self.known = read.await?.into();
-            } else if task.ended_at.is_some() {
+            } else if task.state.is_at_rest() {
                 return Ok(None);
             } else if self.engine.is_stopping() {
                 return Err(EngineError::ShuttingDown);

@@ -96,7 +96,38 @@ pub(in crate::openapi) fn task() -> Value {
             "finalize_cost_units": account(200),
         },
         "claims": [], "candidates": [], "committed_candidate_id": null,
-        "finalized_candidate_id": null, "reason": null, "events": 1,
+        "finalized_candidate_id": null, "settling": [], "reason": null, "events": 1,
+    })
+}
+
+/// A continuous task whose second epoch begins.
+pub(in crate::openapi) fn next_epoch() -> Value {
+    let mut task = task();
+    task["epoch"] = json!(2);
+    task["settling"] = json!([settling(1, None)]);
+    task["events"] = json!(14);
+    task
+}
+
+pub(in crate::openapi) fn complaint() -> Value {
+    json!({ "reason": "the river is the Rhone" })
+}
+
+/// A task whose decision somebody complained of.
+pub(in crate::openapi) fn complained() -> Value {
+    let mut task = whole();
+    if let Some(members) = task.as_object_mut() {
+        members.remove("contract");
+    }
+    task["settling"] = json!([settling(1, Some("the river is the Rhone"))]);
+    task["events"] = json!(14);
+    task
+}
+
+fn settling(epoch: u64, complaint: Option<&str>) -> Value {
+    json!({
+        "epoch": epoch, "candidate_id": CANDIDATE, "settles_at": "2026-09-22T14:13:20Z",
+        "complaint": complaint,
     })
 }
 
@@ -120,6 +151,7 @@ pub(in crate::openapi) fn whole() -> Value {
     }]);
     task["committed_candidate_id"] = json!(CANDIDATE);
     task["finalized_candidate_id"] = json!(CANDIDATE);
+    task["settling"] = json!([settling(1, None)]);
     task["events"] = json!(13);
     task["contract"] = contract();
     task

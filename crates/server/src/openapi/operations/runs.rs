@@ -160,6 +160,7 @@ fn kickoff() -> Description {
     Description::new(RUNS, "Begin a run", "Lets the steps of a run begin that waits for it.")
         .scope(Scope::TasksWrite)
         .answers::<RunBody<'_>>(200, "The run.", run("QUEUED", "QUEUED"))
+        .repeatable()
         .refuses(CHANGES)
 }
 
@@ -170,6 +171,7 @@ fn cancel() -> Description {
         .takes::<CancelRunRequest>([("plain", json!({ "reason": "asked twice" }))])
         .or_nothing()
         .answers::<RunBody<'_>>(200, "The run.", run("CANCELLED", "CANCELLED"))
+        .repeatable()
         .refuses(CHANGES)
 }
 
@@ -178,6 +180,7 @@ fn retry() -> Description {
     Description::new(RUNS, "Try a run again", text)
         .scope(Scope::TasksWrite)
         .answers::<RunBody<'_>>(200, "The run.", run("QUEUED", "QUEUED"))
+        .repeatable()
         .refuses(CHANGES)
 }
 

@@ -5,8 +5,8 @@ use jurat_wire::api::{
     events::ERROR,
     page::Page,
     tasks::{
-        CancelTaskRequest, DecisionBody, EventBody, SubmitTask, TASK, TASK_EVENT, TaskBody,
-        TaskContractBody, TaskSummaryBody,
+        CancelTaskRequest, DecisionBody, EventBody, FeedbackRequest, SubmitTask, TASK, TASK_EVENT,
+        TaskBody, TaskContractBody, TaskSummaryBody,
     },
 };
 use jurat_wire::problem::ProblemBody;
@@ -32,6 +32,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "task_events" => events(),
         "task_decision" => decision(),
         "task_cancel" => cancel(),
+        "task_next_epoch" => next_epoch(),
+        "task_complain" => complain(),
         _ => return None,
     })
 }
@@ -48,6 +50,9 @@ fn submit() -> Description {
             examples::tasks::task(),
         )
         .repeatable()
+        .with([parameters::prefer(
+            "`wait=N` answers when the task is over, or after N seconds, with the task as it is then.",
+        )])
         .refuses([
             Code::Conflict,
             Code::PolicyInvalid,
@@ -122,5 +127,35 @@ fn cancel() -> Description {
         .takes::<CancelTaskRequest>([("plain", serde_json::json!({ "reason": "asked twice" }))])
         .or_nothing()
         .answers::<TaskBody<'_>>(200, "The task.", examples::tasks::cancelled())
-        .refuses([Code::NotFound, Code::Conflict, Code::ValidationError])
+        .repeatable()
+        .refuses([Code::NotFound, Code::Conflict, Code::ValidationError, Code::Overloaded])
+}
+
+fn next_epoch() -> Description {
+    let text = "Begins the next epoch of a continuous task whose decision is final, with a new budget. It is 409 for a task that is decided once, for one that is not decided yet, and for one that is over.";
+    Description::new(TASKS, "Begin the next epoch", text)
+        .scope(Scope::TasksWrite)
+        .answers::<TaskBody<'_>>(200, "The task.", examples::tasks::next_epoch())
+        .repeatable()
+        .refuses([
+            Code::NotFound,
+            Code::Conflict,
+            Code::ValidationError,
+            Code::Overloaded,
+            Code::ShuttingDown,
+            Code::InvalidJson,
+            Code::PayloadTooLarge,
+            Code::RequestTimeout,
+            Code::UnsupportedMediaType,
+        ])
+}
+
+fn complain() -> Description {
+    let text = "Says that a decision was wrong, while it settles: once, and within `acceptance.settlement.window_ms` of the moment at which it was final. The decision stays what it is, is not reused any more, and settles as bad. Where the contract names the key of an authority, the complaint must be signed with it.";
+    Description::new(TASKS, "Complain of a decision", text)
+        .scope(Scope::TasksWrite)
+        .takes::<FeedbackRequest>([("plain", examples::tasks::complaint())])
+        .answers::<TaskBody<'_>>(200, "The task.", examples::tasks::complained())
+        .repeatable()
+        .refuses([Code::NotFound, Code::Conflict, Code::ValidationError, Code::Overloaded])
 }

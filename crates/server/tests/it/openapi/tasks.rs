@@ -20,6 +20,20 @@ async fn told() -> (Story, [FakeExecutor; 2]) {
     (Story::new(app), fakes)
 }
 
+/// A task that is decided again and again.
+async fn next_epoch() -> BTreeSet<String> {
+    let (mut story, _fakes) = told().await;
+    story.app.start(Alone::Yes).await;
+    let mut order = story.request("POST", AT);
+    order["contract"]["task_mode"] = json!("CONTINUOUS");
+    order["contract"]["budget"]["mode"] = json!("EPOCH_RENEW");
+    story.app.admin().post(AT, &order).await;
+    story.app.admin().get("/v1/tasks/task-001?wait=30").await;
+    let path = "/v1/tasks/{id}/epochs";
+    story.play("POST", path, "/v1/tasks/task-001/epochs", &json!({})).await;
+    story.played
+}
+
 /// One task that is decided, and one that is called off before anybody begins.
 pub(super) async fn tasks() -> BTreeSet<String> {
     let (mut story, _fakes) = told().await;
@@ -36,7 +50,11 @@ pub(super) async fn tasks() -> BTreeSet<String> {
     story.play("GET", path, "/v1/tasks/task-001/events?after=2&limit=1", &Value::Null).await;
     let path = "/v1/tasks/{id}/decision";
     story.play("GET", path, "/v1/tasks/task-001/decision", &Value::Null).await;
+    let path = "/v1/tasks/{id}/feedback";
+    let request = story.request("POST", path);
+    story.play("POST", path, "/v1/tasks/task-001/feedback", &request).await;
     let mut played = story.played;
+    played.extend(next_epoch().await);
     let (mut story, _fakes) = told().await;
     let request = story.request("POST", AT);
     story.play("POST", AT, AT, &request).await;

@@ -147,6 +147,26 @@ async fn a_repeated_submission_is_answered_alike() {
 }
 
 #[tokio::test]
+async fn a_repeated_change_is_made_once_and_answered_alike() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says("no"), says("yes")]).await;
+    let admin = app.admin();
+    admin.post("/v1/runs", &spec("r1")).await;
+    for (verb, status) in [("kickoff", "QUEUED"), ("cancel", "CANCELLED"), ("retry", "QUEUED")] {
+        let path = format!("/v1/runs/r1/{verb}");
+        let key = [("idempotency-key", verb)];
+        let first = admin.post_with(&path, &json!({}), &key).await;
+        assert_eq!((first.status, &first.json()["status"]), (StatusCode::OK, &json!(status)));
+        let again = admin.post_with(&path, &json!({}), &key).await;
+        assert_eq!((again.status, again.json()), (first.status, first.json()), "{verb}");
+        assert_eq!(again.headers["idempotent-replayed"], "true", "{verb}");
+    }
+    let key = [("idempotency-key", "retry")];
+    let other = admin.post_with("/v1/runs/r1/kickoff", &json!({}), &key).await;
+    assert_eq!(other.json()["code"], "idempotency_mismatch");
+}
+
+#[tokio::test]
 async fn runs_need_scopes_and_are_seen_by_their_account_alone() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says("no"), says("yes")]).await;

@@ -136,6 +136,18 @@ async fn a_task_is_followed_to_its_end() {
 }
 
 #[tokio::test]
+async fn whoever_prefers_to_wait_is_answered_with_the_end() {
+    let app = started().await;
+    let _fakes = app.executors([answers(json!({ "answer": "yes" })), says_valid()]).await;
+    let contract = contract(&app.admin(), "task-1", 1).await;
+    let prefer = [("prefer", "wait=30")];
+    let reply = app.admin().post_with("/v1/tasks", &contract, &prefer).await;
+    assert_eq!((reply.status, &reply.json()["state"]), (StatusCode::CREATED, &json!("finalized")));
+    let again = app.admin().post_with("/v1/tasks", &contract, &prefer).await;
+    assert_eq!((again.status, &again.json()["state"]), (StatusCode::OK, &json!("finalized")));
+}
+
+#[tokio::test]
 async fn what_a_vote_says_is_seen_only_once_all_are_in() {
     let app = started().await;
     let behaviours = [answers(json!({ "answer": "yes" })), says_invalid(), gated(says_valid())];
@@ -240,6 +252,10 @@ async fn a_task_is_called_off_once() {
     assert_eq!(reply.json()["reason"], "asked twice");
     let again = app.admin().post(cancel, &json!({})).await;
     assert_eq!(again.json()["reason"], "asked twice");
+    let other = json!({ "reason": "for another reason" });
+    let key = [("idempotency-key", "one")];
+    let again = app.admin().post_with(cancel, &other, &key).await;
+    assert_eq!(again.json(), reply.json());
     slow.abandoned(1).await;
     let wrong = app.admin().post(cancel, &json!({ "why": "x" })).await;
     assert_eq!(wrong.json()["field"], "why");

@@ -1,6 +1,9 @@
 //! Reads the contract of a task, member by member, and says all that is wrong with it.
 
-use jurat_core::{code::Code, policy::policy_hash};
+use jurat_core::{
+    code::Code,
+    policy::{self, policy_hash},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -291,7 +294,9 @@ fn acceptance(parent: &Fields<'_>, faults: &mut Faults) -> Option<Acceptance> {
 
 fn verifier_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<PolicyBinding> {
     let known = ["policy_id", "policy_version", "policy_hash", "policy_params"];
-    let fields = &faults.section(parent, "verifier_policy", &known)?;
+    let Some(fields) = &faults.optional(parent, "verifier_policy", &known) else {
+        return Some(policy::PolicyBinding::new(policy::SCHEMA_ONLY, json!({})).into());
+    };
     let policy_id = name(fields, faults, ("policy_id", LONGEST_NAME));
     let policy_version = match fields.get("policy_version") {
         None => Some("1".to_owned()),

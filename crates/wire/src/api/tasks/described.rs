@@ -202,7 +202,8 @@ pub struct TaskAcceptance {
     /// Approvals by different verifiers.
     #[schema(minimum = 1, maximum = 64)]
     pub quorum_threshold: u32,
-    pub verifier_policy: TaskPolicy,
+    /// `vp.schema_only.v1` when left out: a candidate must match `output_schema`.
+    pub verifier_policy: Option<TaskPolicy>,
     pub vote: TaskVote,
     pub settlement: TaskSettlement,
     /// Verifiers for which each piece of evidence was there; left out, evidence is not fetched.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use jurat_core::{
     policy::Status,
-    task::{Claim, Proposal, Task, Vote},
+    task::{Claim, Proposal, Task, Vote, Window},
     time::Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::described::TaskContractBody;
 use crate::api::{
     member::Member,
     time::Time,
@@ -101,6 +102,8 @@ pub struct TaskBody<'a> {
     /// The candidate whose decision is final.
     #[schema(required = true)]
     finalized_candidate_id: Option<&'a str>,
+    /// Decisions that can still be complained of.
+    settling: Vec<SettlingBody<'a>>,
     /// Why it ended without a decision.
     #[schema(required = true)]
     reason: Option<&'a str>,
@@ -108,7 +111,7 @@ pub struct TaskBody<'a> {
     events: u64,
     /// As it was read, with what was left out; not in the reply to a submission.
     #[serde(skip_serializing_if = "Member::is_left_out")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = TaskContractBody)]
     contract: Member<&'a Value>,
 }
 
@@ -120,6 +123,19 @@ pub struct TaskPanel<'a> {
     profile: &'a str,
     /// Whether this node votes too, because the others are too few for the quorum.
     node_votes: bool,
+}
+
+/// A decision that can be complained of for a while.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskSettling)]
+pub struct SettlingBody<'a> {
+    epoch: u64,
+    candidate_id: &'a str,
+    /// Until then.
+    settles_at: Time,
+    /// What was said against it; nothing more can be said then.
+    #[schema(required = true)]
+    complaint: Option<&'a str>,
 }
 
 /// What was spent of the budget in this epoch, and what is left.
@@ -252,9 +268,19 @@ pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
         candidates: task.proposals.iter().map(candidate).collect(),
         committed_candidate_id: committed(task),
         finalized_candidate_id: task.decided.as_deref(),
+        settling: task.windows.iter().map(settling).collect(),
         reason: view.reason,
         events: view.events,
         contract: Member::LeftOut,
+    }
+}
+
+fn settling(window: &Window) -> SettlingBody<'_> {
+    SettlingBody {
+        epoch: window.epoch,
+        candidate_id: &window.candidate,
+        settles_at: Time(window.until),
+        complaint: window.complaint.as_deref(),
     }
 }
 

@@ -159,6 +159,11 @@ pub struct CancelTaskRequest {
 pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
     fields.refuse_others(&["reason"])?;
+    reason(&fields)
+}
+
+/// Words that are kept, within bounds.
+pub(super) fn reason(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
     if fields.get("reason").is_none() {
         return Ok(None);
     }

@@ -1,12 +1,13 @@
 //! Where the servers keep what they have: each in a store of its own, on disk.
 
 use std::{
+    path::PathBuf,
     process,
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use anyhow::{Context as _, Result};
-use jurat_store::Postgres;
+use jurat_store::{Location, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
 use url::Url;
@@ -17,18 +18,29 @@ const ROLE: &str = "do $$ begin create role jurat_serving login; \
     exception when duplicate_object or unique_violation then null; end $$";
 
 /// A store that is gone with its process.
-pub(crate) const MEMORY: &str = "memory";
+pub const MEMORY: &str = "memory";
+
+/// Where the store of an address is.
+pub fn location(store: &str) -> Location {
+    if store == MEMORY {
+        Location::Memory
+    } else if store.starts_with("postgres") {
+        Location::Postgres { url: store.to_owned(), migrate_url: None }
+    } else {
+        Location::File(PathBuf::from(store))
+    }
+}
 
 /// A folder of SQLite files, or a PostgreSQL server.
 #[derive(Debug)]
-pub(crate) struct Stores {
+pub struct Stores {
     folder: TempDir,
     postgres: Option<Url>,
     made: AtomicU32,
 }
 
 impl Stores {
-    pub(crate) async fn new(postgres: Option<String>) -> Result<Self> {
+    pub async fn new(postgres: Option<String>) -> Result<Self> {
         let postgres = postgres.as_deref().map(Url::parse).transpose();
         let postgres = postgres.context("`--postgres` is no address")?;
         let stores = Self { folder: tempfile::tempdir()?, postgres, made: AtomicU32::new(0) };
@@ -36,12 +48,12 @@ impl Stores {
         Ok(stores)
     }
 
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         if self.postgres.is_some() { "PostgreSQL" } else { "SQLite" }
     }
 
-    /// The names of the servers whose runs are measured, with their stores.
-    pub(crate) async fn of_runs(&self) -> Result<Vec<(&'static str, String)>> {
+    /// The names of the servers that are measured, each with a store of its own.
+    pub async fn of_servers(&self) -> Result<Vec<(&'static str, String)>> {
         let mut stores = vec![("jurat", self.new_store().await?)];
         if self.postgres.is_none() {
             stores.push(("jurat-memory", MEMORY.to_owned()));
@@ -50,7 +62,7 @@ impl Stores {
     }
 
     /// The address of an empty store.
-    pub(crate) async fn new_store(&self) -> Result<String> {
+    pub async fn new_store(&self) -> Result<String> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let Some(server) = &self.postgres else {
             let path = self.folder.path().join(format!("{number}.db"));
@@ -66,7 +78,7 @@ impl Stores {
     }
 
     /// Removes what was made on the server; the folder goes by itself.
-    pub(crate) async fn drop(&self) -> Result<()> {
+    pub async fn drop(&self) -> Result<()> {
         for number in 0..self.made.load(Ordering::Relaxed) {
             self.execute(&format!("drop schema if exists {} cascade", schema(number))).await?;
         }

@@ -1,0 +1,86 @@
+//! A long log: copies of a task that the server itself brought to its end.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jurat_core::{id::AccountId, task::Event};
+use jurat_store::{
+    AppendedWith, Behalf, KnowledgeOf, KnowledgePage, Store, TaskAppend, TaskEventsAsked, TaskKey,
+    TaskRecord, TaskSubmit, Written,
+};
+
+/// Writes under way at once: as many as SQLite commits together.
+const AT_ONCE: usize = 256;
+
+/// A task with all that was written of it.
+#[derive(Debug)]
+struct Whole {
+    record: TaskRecord,
+    events: Vec<Event>,
+    with: AppendedWith,
+}
+
+/// Fills the log with copies of the task until it has so many events.
+pub(crate) async fn fill(store: &Arc<dyn Store>, id: &str, events: u64) -> Result<()> {
+    let whole = read(store, id).await?;
+    let each = u64::try_from(whole.events.len())?;
+    let copies = events.div_ceil(each).saturating_sub(1);
+    let written = stream::iter(0..copies).map(|number| copy(store, &whole, number));
+    written.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await
+}
+
+async fn read(store: &Arc<dyn Store>, id: &str) -> Result<Whole> {
+    let (tasks, account) = (store.tasks(), AccountId::admin());
+    let behalf = Behalf::Account(account.clone());
+    let key = TaskKey { account: account.clone(), id: id.to_owned() };
+    let record = tasks.task_get(&behalf, &key).await?.context("the first task is not there")?;
+    let asked = TaskEventsAsked { task: key.clone(), after: 0, limit: 1_000 };
+    let events = tasks.task_events(&behalf, &asked).await?;
+    let candidate = tasks.task_candidates(&behalf, &key, &1).await?.pop();
+    let of = KnowledgeOf::Task(id.to_owned());
+    let page = KnowledgePage { account, of, before: None, limit: 1 };
+    let learned = tasks.knowledge_export(&behalf, &page).await?.pop();
+    let knowledge = learned.map(|it| it.knowledge);
+    let with = AppendedWith { candidate, knowledge, ..AppendedWith::default() };
+    Ok(Whole { record, events: events.into_iter().map(|it| it.event).collect(), with })
+}
+
+/// Written by the operations that the server writes with.
+async fn copy(store: &Arc<dyn Store>, whole: &Whole, number: u64) -> Result<()> {
+    let Whole { record, events, with } = whole;
+    let behalf = Behalf::Account(record.key.account.clone());
+    let task = TaskKey { account: record.key.account.clone(), id: format!("copy-{number:08}") };
+    let (first, rest) = events.split_at(1);
+    let submit = TaskSubmit {
+        task: task.clone(),
+        task_type: record.task_type.clone(),
+        contract: record.contract.clone(),
+        contract_digest: record.contract_digest.clone(),
+        panel: record.panel.clone(),
+        state: record.state.clone(),
+        events: first.to_vec(),
+        due_at: None,
+        at: record.created_at,
+        most_open: u32::MAX,
+    };
+    let tasks = store.tasks();
+    let submitted = tasks.task_submit(&behalf, &submit, None).await?;
+    ensure!(matches!(submitted, Written::Done(_)), "{number} was not submitted");
+    let mut with = with.clone();
+    if let Some(knowledge) = &mut with.knowledge {
+        knowledge.digests.inputs = format!("sha256:{number:064x}");
+    }
+    let append = TaskAppend {
+        task,
+        expected_seq: 1,
+        events: rest.to_vec(),
+        state: record.state.clone(),
+        due_at: None,
+        at: record.updated_at,
+        with,
+    };
+    let appended = tasks.task_append(&behalf, &append, None).await?;
+    ensure!(matches!(appended, Written::Done(())), "{number} was not written");
+    Ok(())
+}

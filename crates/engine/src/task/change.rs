@@ -1,0 +1,95 @@
+//! What somebody does to a task from outside, whoever drives it: decided and written, if nobody else
+//! wrote meanwhile.
+
+use std::fmt;
+
+use jurat_core::task::{Command, Exhausted, Refusal, Weigher};
+use jurat_store::Once;
+
+use super::{Append, Appended, Desk, DeskError, Filed, TaskKey, draft::Draft};
+use crate::Clock;
+
+/// How often others may write in between before it is given up.
+const TRIES: u32 = 64;
+
+/// Says what is noted with a write, for those who ask again.
+type Note<'a> = Box<dyn Fn(&Append) -> Option<Once> + Send + Sync + 'a>;
+
+/// What is to happen to a task.
+pub(crate) struct Change<'a> {
+    pub(crate) command: Command,
+    /// How often each voter is right, should a vote be counted on the way.
+    pub(crate) known: Weigher,
+    pub(crate) note: Note<'a>,
+}
+
+impl fmt::Debug for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Change").field("command", &self.command).finish_non_exhaustive()
+    }
+}
+
+/// What came of it, with the task as it is then.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    Done(Filed),
+    Refused(Refusal, Filed),
+    /// The same was done before under the key of the caller.
+    Before,
+    Missing,
+}
+
+/// Decides a command on a task and writes what follows from it.
+pub(crate) async fn change(
+    desk: &impl Desk,
+    clock: &dyn Clock,
+    key: &TaskKey,
+    wanted: &Change<'_>,
+) -> Result<Changed, DeskError> {
+    for _ in 0..TRIES {
+        let Some(mut filed) = desk.load(key).await? else { return Ok(Changed::Missing) };
+        let mut draft = Draft::new(&filed, clock.now(), &wanted.known);
+        // What the clock made due is written even where the rest is refused because of it.
+        draft.tick(Exhausted::default());
+        let refused = draft.decide(&wanted.command).err();
+        if let (true, Some(refusal)) = (draft.is_empty(), &refused) {
+            return Ok(Changed::Refused(refusal.clone(), filed));
+        }
+        let (mut append, _) = draft.finish(key);
+        if wanted.command == Command::NextEpoch {
+            // Nobody drives it, and somebody is to begin at once.
+            append.due_at = append.due_at.map(|at| at.min(append.at));
+        }
+        append.note = if refused.is_none() { (wanted.note)(&append) } else { None };
+        let (task, count) = (append.task.clone(), append.events.len());
+        match desk.append(append).await? {
+            Appended::Stale => {}
+            Appended::Repeated => return Ok(Changed::Before),
+            Appended::Written => {
+                filed.task = task;
+                filed.seq += u64::try_from(count).unwrap_or(u64::MAX);
+                let done = Changed::Done(filed.clone());
+                return Ok(refused.map_or(done, |refusal| Changed::Refused(refusal, filed)));
+            }
+        }
+    }
+    Err(DeskError("others write to the task all the time".to_owned()))
+}
+
+/// Ends a task as cancelled and returns it as it is then: it may have ended otherwise before.
+pub async fn cancel(
+    desk: &impl Desk,
+    clock: &dyn Clock,
+    key: &TaskKey,
+    reason: &str,
+) -> Result<Option<Filed>, DeskError> {
+    let wanted = Change {
+        command: Command::Cancel { reason: reason.to_owned() },
+        known: Weigher::new(),
+        note: Box::new(|_| None),
+    };
+    Ok(match change(desk, clock, key, &wanted).await? {
+        Changed::Done(filed) | Changed::Refused(_, filed) => Some(filed),
+        Changed::Before | Changed::Missing => None,
+    })
+}

@@ -1,0 +1,227 @@
+//! What callers do to tasks that were submitted: call them off, complain of what they decided, and
+//! begin the next epoch of those that go on.
+
+use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
+use jurat_core::{
+    caller::{Caller, Scope},
+    task::{Command, Phase, Refusal, Signed, Weigher},
+    verifier::InputError,
+};
+use jurat_store::TaskRecord;
+use jurat_wire::api::tasks::TaskFeedback;
+
+use super::{
+    Append, Hands as _, TaskKey,
+    asks::StepHands,
+    change::{Change, Changed, change},
+    choose,
+    keep::StoreDesk,
+};
+use crate::{Done, Engine, EngineError, Keyed, executors::require};
+
+/// How far the clock of a signer may be from this one.
+const SKEW_MS: u64 = 300_000;
+/// All that can be said of a decision: nobody is asked to praise it.
+const OUTCOME: &str = "BAD";
+
+impl Engine {
+    /// Calls a task off. One that is over otherwise stays as it is, and that is a conflict.
+    pub async fn task_cancel(
+        &self,
+        caller: &Caller,
+        id: &str,
+        reason: Option<&str>,
+    ) -> Result<TaskRecord, EngineError> {
+        match self.task_cancel_once(caller, id, reason, None).await? {
+            Done::Now(record) => Ok(record),
+            Done::Before(_) => Err(EngineError::Bug("a write without a key was repeated")),
+        }
+    }
+
+    /// The same, under the key of the caller.
+    pub async fn task_cancel_once(
+        &self,
+        caller: &Caller,
+        id: &str,
+        reason: Option<&str>,
+        keyed: Option<Keyed<TaskRecord>>,
+    ) -> Result<Done<TaskRecord>, EngineError> {
+        require(caller, Scope::TasksWrite)?;
+        if let Some(answer) = self.answered_before(caller, keyed.as_ref()).await? {
+            return Ok(Done::Before(answer));
+        }
+        let record = self.task_of(&key(caller, id)).await?;
+        let reason = reason.unwrap_or("its caller called it off").to_owned();
+        let command = Command::Cancel { reason };
+        match self.task_change(caller, &record, command, keyed.as_ref()).await? {
+            Ok(done) => Ok(done),
+            Err((Refusal::Over(Phase::Cancelled), record)) => Ok(Done::Now(record)),
+            Err((Refusal::Over(phase), _)) => {
+                Err(EngineError::Conflict(format!("the task `{id}` is over already: {phase}")))
+            }
+            Err((refusal, _)) => Err(EngineError::Conflict(refusal.to_string())),
+        }
+    }
+
+    /// Begins the next epoch of a continuous task whose decision is final.
+    pub async fn task_next_epoch(
+        &self,
+        caller: &Caller,
+        id: &str,
+        keyed: Option<Keyed<TaskRecord>>,
+    ) -> Result<Done<TaskRecord>, EngineError> {
+        require(caller, Scope::TasksWrite)?;
+        if let Some(answer) = self.answered_before(caller, keyed.as_ref()).await? {
+            return Ok(Done::Before(answer));
+        }
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
+        let record = self.task_of(&key(caller, id)).await?;
+        let changed = self.task_change(caller, &record, Command::NextEpoch, keyed.as_ref()).await?;
+        let done = changed.map_err(|(refusal, _)| EngineError::Conflict(refusal.to_string()))?;
+        self.inner.driven.wake.notify_one();
+        Ok(done)
+    }
+
+    /// Says that a final decision was wrong, while it can be said.
+    pub async fn task_complain(
+        &self,
+        caller: &Caller,
+        id: &str,
+        feedback: TaskFeedback,
+        keyed: Option<Keyed<TaskRecord>>,
+    ) -> Result<Done<TaskRecord>, EngineError> {
+        require(caller, Scope::TasksWrite)?;
+        if let Some(answer) = self.answered_before(caller, keyed.as_ref()).await? {
+            return Ok(Done::Before(answer));
+        }
+        let record = self.task_of(&key(caller, id)).await?;
+        let epoch = feedback.epoch.or(record.state.newest_decision()).unwrap_or(1);
+        let signed = self.signed(&record, epoch, &feedback)?;
+        let command = Command::Complain { epoch, reason: feedback.reason, signed };
+        let changed = self.task_change(caller, &record, command, keyed.as_ref()).await?;
+        changed.map_err(|(refusal, _)| EngineError::Conflict(refusal.to_string()))
+    }
+
+    /// Writes what a command makes of a task; the inner error says why nothing was written.
+    async fn task_change(
+        &self,
+        caller: &Caller,
+        record: &TaskRecord,
+        command: Command,
+        keyed: Option<&Keyed<TaskRecord>>,
+    ) -> Result<Result<Done<TaskRecord>, (Refusal, TaskRecord)>, EngineError> {
+        let note = |append: &Append| self.note_of(caller, keyed, &written(record, append));
+        let wanted =
+            Change { command, known: self.task_weights(record).await, note: Box::new(note) };
+        let desk = StoreDesk { engine: self.clone() };
+        let changed = change(&desk, &*self.inner.clock, &record.key, &wanted).await;
+        let changed = changed.map_err(|error| {
+            tracing::warn!(task.id = %record.key.id, error = %error, "a task was not changed");
+            EngineError::Late("the task could not be written now")
+        })?;
+        self.inner.driven.tell(&record.key);
+        Ok(match changed {
+            Changed::Done(_) => Ok(Done::Now(self.task_of(&record.key).await?)),
+            Changed::Refused(refusal, _) => Err((refusal, self.task_of(&record.key).await?)),
+            Changed::Before => Ok(self.answered_meanwhile(caller, keyed).await?),
+            Changed::Missing => {
+                let id = record.key.id.clone();
+                return Err(EngineError::NotFound { what: "task", id });
+            }
+        })
+    }
+
+    /// How often each voter is right, where votes may be counted on the way.
+    async fn task_weights(&self, record: &TaskRecord) -> Weigher {
+        if record.state.is_at_rest() {
+            return Weigher::new();
+        }
+        let hands = StepHands { engine: self.clone() };
+        let workers = hands.workers(&record.clone().into()).await.unwrap_or_default();
+        choose::known(&workers)
+    }
+
+    /// The signature of a complaint, where the contract says who may complain.
+    fn signed(
+        &self,
+        record: &TaskRecord,
+        epoch: u64,
+        feedback: &TaskFeedback,
+    ) -> Result<Option<Signed>, EngineError> {
+        let settlement = &record.contract["acceptance"]["settlement"];
+        let named = settlement["feedback"]["authority_pubkey"].as_str().unwrap_or_default();
+        let key = named.strip_prefix("ed25519:").and_then(|digits| hex::decode(digits).ok());
+        match (key, &feedback.signature, feedback.timestamp) {
+            (None, None, None) => Ok(None),
+            (None, Some(_), _) => {
+                Err(wrong("signature", "cannot be checked: the contract names nobody's key"))
+            }
+            (_, None, Some(_)) => Err(wrong("timestamp", "belongs to a `signature`")),
+            (Some(_), None, None) => {
+                let problem = format!(
+                    "is required: the contract lets only the holder of `{named}` complain, who signs \
+                     `{}|{epoch}|{OUTCOME}|<reason>|<timestamp>`",
+                    record.key.id
+                );
+                Err(wrong("signature", &problem))
+            }
+            (Some(_), Some(_), None) => {
+                Err(wrong("timestamp", "is required beside a `signature`, which covers it"))
+            }
+            (Some(key), Some(signature), Some(timestamp)) => {
+                self.in_time(record, epoch, timestamp)?;
+                let text =
+                    format!("{}|{epoch}|{OUTCOME}|{}|{timestamp}", record.key.id, feedback.reason);
+                let bytes = hex::decode(signature).unwrap_or_default();
+                let verified =
+                    UnparsedPublicKey::new(&ED25519, key).verify(text.as_bytes(), &bytes);
+                if verified.is_err() {
+                    let problem = format!("is not one of `{named}` over `{text}`");
+                    return Err(wrong("signature", &problem));
+                }
+                Ok(Some(Signed { timestamp, signature: signature.to_ascii_lowercase() }))
+            }
+        }
+    }
+
+    /// Whether something was signed after the decision and before now.
+    fn in_time(&self, record: &TaskRecord, epoch: u64, timestamp: u64) -> Result<(), EngineError> {
+        let millis = |at: jurat_core::time::Timestamp| u64::try_from(at.millis()).unwrap_or(0);
+        let now = millis(self.inner.clock.now());
+        let window = record.state.windows.iter().find(|it| it.epoch == epoch);
+        let decided = window.map(|it| millis(it.until)).unwrap_or_default();
+        let decided = decided.saturating_sub(record.state.terms.window_ms);
+        if now.saturating_add(SKEW_MS) < timestamp {
+            return Err(wrong("timestamp", "is in the future"));
+        }
+        if timestamp.saturating_add(SKEW_MS) < decided {
+            return Err(wrong("timestamp", "is from before the decision was final"));
+        }
+        Ok(())
+    }
+}
+
+/// The task as it is when what is to be written is.
+fn written(record: &TaskRecord, append: &Append) -> TaskRecord {
+    let count = u64::try_from(append.events.len()).unwrap_or(u64::MAX);
+    let ended = append.task.is_over().then_some(append.at);
+    TaskRecord {
+        seq: append.seq.saturating_add(count),
+        due_at: append.due_at,
+        updated_at: append.at,
+        ended_at: record.ended_at.or(ended),
+        reason: append.task.reason().map(str::to_owned),
+        state: append.task.clone(),
+        ..record.clone()
+    }
+}
+
+fn key(caller: &Caller, id: &str) -> TaskKey {
+    TaskKey { account: caller.account().clone(), id: id.to_owned() }
+}
+
+fn wrong(field: &str, problem: &str) -> EngineError {
+    EngineError::Input(InputError { field: field.to_owned(), problem: problem.to_owned() })
+}
