@@ -57,28 +57,17 @@ use jurat_store::Store;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+pub use jurat_store::{AgentEvent as AgentEventRecord, AgentEventAdded};
 pub use jurat_store::{
     Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement, Offered,
     Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
     Upstream, VersionSummary, WorkflowView,
 };
-pub use jurat_store::{AgentEvent as AgentEventRecord, AgentEventAdded};
 pub use jurat_store::{
     EventsFrom, Position as TaskPosition, RunAdded, StoredRunEvent, TaskCandidate, TaskEvent,
     TaskRecord, TaskSubmitted, TaskSummary,
 };
 
-use self::{
-    background::Background,
-    judge::Bench,
-    keys::{InUse, KeyCache},
-    logins::Doors,
-    pool::PoolCache,
-    pressure::Pressure,
-    task::{Followers, UnderWay as DrivenTasks},
-    task_run::RunNews,
-    under_way::UnderWay,
-};
 pub use self::{
     agent_events::{AgentEventQuery, AgentEventTerms},
     begun::Begun,
@@ -113,6 +102,17 @@ pub use self::{
         VersionList,
     },
     workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
+};
+use self::{
+    background::Background,
+    judge::Bench,
+    keys::{InUse, KeyCache},
+    logins::Doors,
+    pool::PoolCache,
+    pressure::Pressure,
+    task::{Followers, UnderWay as DrivenTasks},
+    task_run::RunNews,
+    under_way::UnderWay,
 };
 
 /// Finds the value of a named secret, such as an environment variable.

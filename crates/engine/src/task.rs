@@ -31,7 +31,7 @@ use serde_json::Value;
 
 pub use jurat_store::TaskKey;
 
-pub(crate) use self::{aside::Aside, followers::Followers};
+pub(crate) use self::followers::Followers;
 pub use self::{
     change::cancel,
     choose::{Worker, WorkerKind},

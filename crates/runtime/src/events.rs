@@ -74,7 +74,9 @@ pub(crate) async fn answer(
         .await
         .map_err(|_| ExecutorError::Timeout)
         .and_then(|decided| decided)
-        .inspect_err(|error| tracing::warn!(event.id = %event.event_id, %error, "An event was not heard."))?;
+        .inspect_err(
+            |error| tracing::warn!(event.id = %event.event_id, %error, "An event was not heard."),
+        )?;
     let answer = AgentEventCallbackResponse {
         ok: true,
         acked_at: now_ms(),

@@ -21,7 +21,9 @@ pub(crate) enum AgentEvents {
     /// Lists what executors are told, newest first
     List(ListAgentEvents),
     /// Shows one event, how far the telling has come, and what the executor decided
-    #[command(after_help = "Examples:\n  jurat agent-events show 0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")]
+    #[command(
+        after_help = "Examples:\n  jurat agent-events show 0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70"
+    )]
     Show { id: String },
     /// Sends an executor an event
     Send(SendAgentEvent),

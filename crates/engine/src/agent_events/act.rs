@@ -6,13 +6,13 @@ use jurat_core::{
     task::{Command, Release, Task},
 };
 use jurat_store::AgentEvent;
-use jurat_wire::executor::{AgentDecision, AgentEvent as AgentEventBody};
+use jurat_wire::{
+    api::tasks::TaskFeedback,
+    executor::{AgentDecision, AgentEvent as AgentEventBody},
+};
 use serde_json::Value;
 
-use crate::{
-    Engine,
-    task::{Aside, TaskKey},
-};
+use crate::{Engine, EngineError, task::TaskKey};
 
 /// More of a reason is not kept with a task.
 const LONGEST_REASON: usize = 500;
@@ -80,12 +80,17 @@ impl Engine {
         };
         let release = |task: &Task| {
             let mut claims = task.claims.iter();
-            let held = claims.find(|(_, it)| it.holder == *executor && it.execution_id == execution);
-            let (token, _) = held.ok_or("the claim does not hold any more, so that declining it comes too late")?;
+            let held =
+                claims.find(|(_, it)| it.holder == *executor && it.execution_id == execution);
+            let late = "the claim does not hold any more, so that declining it comes too late";
+            let (token, _) = held.ok_or(late)?;
             let reason = Release::Failed { code: "declined".to_owned(), detail: detail.clone() };
             Ok(Command::Release { token: *token, reason })
         };
-        self.say(told, event, release).await
+        let id = event.payload["task_id"].as_str().unwrap_or_default().to_owned();
+        let key = TaskKey { account: told.account.clone(), id };
+        let done = self.task_aside(&key, release).await;
+        done.map_err(|why| format!("nothing was done: {why}"))
     }
 
     /// Objects to a final decision, as long as that can be done. What is not final is for the votes.
@@ -101,25 +106,18 @@ impl Engine {
         let epoch = event.payload["epoch"].as_u64().unwrap_or_default();
         let why = decision.reason.as_deref().map_or("it says no more", str::trim);
         let reason = format!("`{}` says {}: {why}", told.event.executor, decision.action);
-        let reason = short(&reason);
-        let complain =
-            |_: &Task| Ok(Command::Complain { epoch, reason: reason.clone() });
-        self.say(told, event, complain).await
-    }
-
-    async fn say(
-        &self,
-        told: &AgentEvent,
-        event: &AgentEventBody,
-        command: impl Fn(&Task) -> Result<Command, String> + Send + Sync,
-    ) -> Result<(), String> {
-        let id = event.payload["task_id"].as_str().unwrap_or_default().to_owned();
-        let key = TaskKey { account: told.account.clone(), id };
-        match self.task_aside(&key, command).await {
-            Ok(()) => Ok(()),
-            Err(Aside::Refused(why)) => Err(format!("nothing was done: {why}")),
-            Err(Aside::Trouble(why)) => Err(format!("nothing was done, for now: {why}")),
-        }
+        // The rules for who may complain hold for what is said on behalf of an executor too.
+        let feedback = TaskFeedback {
+            epoch: Some(epoch),
+            reason: short(&reason),
+            timestamp: None,
+            signature: None,
+        };
+        let refused = |error: EngineError| format!("nothing was done: {error}");
+        let caller = self.caller_for(&told.account).await.map_err(refused)?;
+        let id = event.payload["task_id"].as_str().unwrap_or_default();
+        self.task_complain(&caller, id, feedback, None).await.map_err(refused)?;
+        Ok(())
     }
 }
 

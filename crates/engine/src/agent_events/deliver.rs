@@ -213,7 +213,8 @@ impl Engine {
         if patience.attempts < event.attempts {
             outcome.state = Delivery::Failed;
             let reason = "what came of the last attempt is not known";
-            outcome.last_error = Some(event.last_error.clone().unwrap_or_else(|| reason.to_owned()));
+            outcome.last_error =
+                Some(event.last_error.clone().unwrap_or_else(|| reason.to_owned()));
             return outcome;
         }
         let attempt = self.tell_once(event).await;

@@ -104,33 +104,26 @@ struct Notice {
 }
 
 impl Notice {
-    fn new(kind: EventType, to: BTreeSet<String>, says: Value) -> Option<Self> {
-        Some(Self { kind, to, says })
+    fn new(kind: EventType, to: BTreeSet<String>, says: Value) -> Self {
+        Self { kind, to, says }
     }
 }
 
 fn notice(task: &Task, event: &Event, told: &Told<'_>) -> Option<Notice> {
     let panel = told.panel;
-    match event {
-        Event::Claimed { claim, .. } => of_claim(claim),
-        Event::Released { token, reason } => of_release(task.claims.get(token)?, reason),
-        Event::Proposed { token, candidate, .. } => {
-            // One that is known already was told of.
-            let is_new = task.proposal(candidate).is_none();
-            let mut to = everybody(panel);
-            to.remove(&task.claims.get(token)?.holder);
-            let says = json!({ "event_kind": "candidate_proposed", "candidate_id": candidate });
-            is_new.then(|| Notice::new(EventType::TaskResultReceived, to, says))?
-        }
+    Some(match event {
+        Event::Claimed { claim, .. } => of_claim(claim)?,
+        Event::Released { token, reason } => of_release(task.claims.get(token)?, reason)?,
+        Event::Proposed { token, candidate, .. } => of_proposal(task, *token, candidate, panel)?,
         Event::Reused { candidate, .. } => {
             let says = json!({
                 "event_kind": "candidate_proposed", "candidate_id": candidate, "is_reused": true,
             });
             Notice::new(EventType::TaskResultReceived, verifiers(task, panel, None), says)
         }
-        Event::Committed { candidate } => of_votes(task, candidate, "committed", panel),
-        Event::Rejected { candidate } => of_votes(task, candidate, "rejected", panel),
-        Event::Undecided { candidate, .. } => of_votes(task, candidate, "undecided", panel),
+        Event::Committed { candidate } => of_votes(task, candidate, "committed", panel)?,
+        Event::Rejected { candidate } => of_votes(task, candidate, "rejected", panel)?,
+        Event::Undecided { candidate, .. } => of_votes(task, candidate, "undecided", panel)?,
         Event::VerificationRepeated { candidate, at, .. } => {
             of_retry(Role::Verify, *at, verifiers(task, panel, Some(candidate)))
         }
@@ -167,8 +160,18 @@ fn notice(task: &Task, event: &Event, told: &Told<'_>) -> Option<Notice> {
         | Event::Equivocated { .. }
         | Event::VotingExtended { .. }
         | Event::Complained { .. }
-        | Event::EpochEnded { .. } => None,
-    }
+        | Event::EpochEnded { .. } => return None,
+    })
+}
+
+/// One that is known already was told of.
+fn of_proposal(task: &Task, token: u64, candidate: &str, panel: &Panel) -> Option<Notice> {
+    let author = &task.claims.get(&token)?.holder;
+    let mut to = everybody(panel);
+    to.remove(author);
+    let says = json!({ "event_kind": "candidate_proposed", "candidate_id": candidate });
+    let is_new = task.proposal(candidate).is_none();
+    is_new.then(|| Notice::new(EventType::TaskResultReceived, to, says))
 }
 
 /// Only who holds a claim is told of it. The node makes decisions final by itself.
@@ -181,10 +184,8 @@ fn of_claim(claim: &Claim) -> Option<Notice> {
         "lease_until": claim.until.millis(),
     });
     let to = BTreeSet::from([claim.holder.clone()]);
-    if claim.role == Role::Finalize {
-        return None;
-    }
-    Notice::new(EventType::TaskClaimReceived, to, says)
+    let is_told = claim.role != Role::Finalize;
+    is_told.then(|| Notice::new(EventType::TaskClaimReceived, to, says))
 }
 
 fn of_release(claim: &Claim, reason: &Release) -> Option<Notice> {
@@ -207,7 +208,7 @@ fn of_release(claim: &Claim, reason: &Release) -> Option<Notice> {
         "detail": detail,
     });
     let to = BTreeSet::from([claim.holder.clone()]);
-    Notice::new(EventType::TaskClaimDecisionReceived, to, says)
+    Some(Notice::new(EventType::TaskClaimDecisionReceived, to, says))
 }
 
 /// The votes are revealed by now, and whoever proposed the candidate is told what they came to.
@@ -218,18 +219,18 @@ fn of_votes(task: &Task, candidate: &str, decision: &str, panel: &Panel) -> Opti
     let says = json!({
         "event_kind": "task_completion_decided", "candidate_id": candidate, "decision": decision,
     });
-    Notice::new(EventType::TaskCompletionDecisionReceived, to, says)
+    Some(Notice::new(EventType::TaskCompletionDecisionReceived, to, says))
 }
 
 /// Why is not told: those who are asked again must not know how others voted.
-fn of_retry(role: Role, at: Timestamp, to: BTreeSet<String>) -> Option<Notice> {
+fn of_retry(role: Role, at: Timestamp, to: BTreeSet<String>) -> Notice {
     let says = json!({
         "event_kind": "task_retry_scheduled", "role": role.as_str(), "retry_at": at.millis(),
     });
     Notice::new(EventType::TaskResultReceived, to, says)
 }
 
-fn of_end(state: &str, reason: &str, panel: &Panel) -> Option<Notice> {
+fn of_end(state: &str, reason: &str, panel: &Panel) -> Notice {
     let says = json!({ "event_kind": "task_error", "state": state, "reason": reason });
     Notice::new(EventType::TaskResultReceived, everybody(panel), says)
 }
@@ -386,10 +387,7 @@ mod tests {
         let reason =
             Release::Failed { code: "timeout".to_owned(), detail: "it was late".to_owned() };
         let released = story.hear(&Command::Release { token: 1, reason });
-        assert_eq!(
-            heard(&released),
-            [("a", "task_claim_decision_received", "task_claim_decided")]
-        );
+        assert_eq!(heard(&released), [("a", "task_claim_decision_received", "task_claim_decided")]);
         assert_eq!(released[0].payload["why"], "failed");
         assert_eq!(released[0].payload["execution_id"], "exec-1");
     }
@@ -422,10 +420,7 @@ mod tests {
         let mut story = Story::new();
         story.listening = BTreeSet::from(["b".to_owned()]);
         assert_eq!(story.claim(1, Role::Propose, "a"), []);
-        assert_eq!(
-            heard(&story.propose(1)),
-            [("b", "task_result_received", "candidate_proposed")]
-        );
+        assert_eq!(heard(&story.propose(1)), [("b", "task_result_received", "candidate_proposed")]);
     }
 
     #[test]

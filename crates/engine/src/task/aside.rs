@@ -3,41 +3,33 @@
 use jurat_core::task::{Command, Task, needs};
 
 use super::{
-    Appended, Desk as _, Hands as _, TaskKey, asks::StepHands, choose, draft::Draft, keep::StoreDesk,
+    Appended, Desk as _, DeskError, Hands as _, TaskKey, asks::StepHands, choose, draft::Draft,
+    keep::StoreDesk,
 };
 use crate::Engine;
 
 /// How often others may write in between before it is given up.
 const TRIES: u32 = 16;
 
-/// Why nothing was done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Aside {
-    /// The task does not allow it, or not any more.
-    Refused(String),
-    /// It might be done at another time.
-    Trouble(String),
-}
-
 impl Engine {
-    /// Decides a command on a task as it is now, and writes what follows.
+    /// Decides a command on a task as it is now, and writes what follows; or says why not.
     pub(crate) async fn task_aside(
         &self,
         key: &TaskKey,
         command: impl Fn(&Task) -> Result<Command, String> + Send + Sync,
-    ) -> Result<(), Aside> {
+    ) -> Result<(), String> {
         let desk = StoreDesk { engine: self.clone() };
         let hands = StepHands { engine: self.clone() };
-        let trouble = |error: super::DeskError| Aside::Trouble(error.to_string());
+        let trouble = |error: DeskError| error.to_string();
         for _ in 0..TRIES {
             let filed = desk.load(key).await.map_err(trouble)?;
-            let filed = filed.ok_or_else(|| Aside::Refused("there is no such task".to_owned()))?;
+            let filed = filed.ok_or("there is no such task")?;
             // What follows from it may depend on how much each vote weighs.
             let workers = hands.workers(&filed).await.map_err(trouble)?;
             let known = choose::known(&workers);
             let mut draft = Draft::new(&filed, self.inner.clock.now(), &known);
-            let command = command(&draft.task).map_err(Aside::Refused)?;
-            draft.decide(&command).map_err(|refusal| Aside::Refused(refusal.to_string()))?;
+            let command = command(&draft.task)?;
+            draft.decide(&command).map_err(|refusal| refusal.to_string())?;
             let (mut append, _) = draft.finish(key);
             // Where there is something to do, whoever drives it is to look at once.
             if !needs(&append.task, append.at).is_empty() {
@@ -49,6 +41,6 @@ impl Engine {
                 return Ok(());
             }
         }
-        Err(Aside::Trouble("others write to the task all the time".to_owned()))
+        Err("others write to the task all the time".to_owned())
     }
 }

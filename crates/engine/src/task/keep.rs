@@ -2,9 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use jurat_core::{
-    agent_event::Direction, candidate::Candidate, task::Event, time::Timestamp,
-};
+use jurat_core::{agent_event::Direction, candidate::Candidate, task::Event, time::Timestamp};
 use jurat_store::{
     AppendRefused, AppendedWith, Behalf, NewAgentEvent, StoreError, TaskAppend, TaskBallot,
     TaskCandidate, TaskRecord, TaskTake, Written,

@@ -1,14 +1,8 @@
 //! `/v1/agent-events`.
 
-use axum::{
-    Extension,
-    extract::State,
-    http::StatusCode,
-};
+use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{agent_event::Delivery, caller::Caller, time::Timestamp};
-use jurat_engine::{
-    AgentEventAdded, AgentEventQuery, AgentEventRecord, Engine, TaskPosition,
-};
+use jurat_engine::{AgentEventAdded, AgentEventQuery, AgentEventRecord, Engine, TaskPosition};
 use jurat_wire::{
     api::{
         agent_events::{self, AgentEventEntry, AgentEventView},
@@ -32,12 +26,10 @@ pub(super) async fn send(
     Json(body): Json,
 ) -> Answer {
     let order = agent_events::decode_send(&body)?;
-    let keyed = repeatable.keyed(
-        "agent_event_send",
-        &body,
-        StatusCode::CREATED,
-        |it: &AgentEventAdded| json!(whole(&it.record)),
-    );
+    let keyed =
+        repeatable.keyed("agent_event_send", &body, StatusCode::CREATED, |it: &AgentEventAdded| {
+            json!(whole(&it.record))
+        });
     let done = engine.agent_event_send(&caller, order, keyed).await?;
     Ok(once::reply(done, |it| {
         let body = whole(&it.record);

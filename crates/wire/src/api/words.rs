@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    agent_event, caller, code, consensus, job, ledger, replica, round, run, session, task, task_run, team,
-    template, verifier, workflow,
+    agent_event, caller, code, consensus, job, ledger, replica, round, run, session, task,
+    task_run, team, template, verifier, workflow,
 };
 use serde::{Serialize, Serializer};
 use utoipa::{

@@ -112,7 +112,9 @@ pub(crate) async fn told(app: &TestApp) {
     })
     .await;
     assert!(count <= of_voter.len());
-    assert!(kinds(&voter.events()).is_superset(&set(&["candidate_proposed", "decision_finalized"])));
+    assert!(
+        kinds(&voter.events()).is_superset(&set(&["candidate_proposed", "decision_finalized"]))
+    );
     assert_eq!(deaf.events().len(), 0);
     let none = app.admin().get("/v1/agent-events?executor=deaf").await.json();
     assert_eq!(none["items"], json!([]));
@@ -121,7 +123,9 @@ pub(crate) async fn told(app: &TestApp) {
     let keys: BTreeSet<&str> =
         calls.iter().map(|it| it.body["event"]["dedupe_key"].as_str().unwrap()).collect();
     assert_eq!(keys.len(), calls.len());
-    calls.iter().for_each(|call| check_signature(&author, call));
+    for call in &calls {
+        check_signature(&author, call);
+    }
     let last = app
         .admin()
         .get(&format!("/v1/agent-events/{}", of_author[0]["event_id"].as_str().unwrap()))

@@ -82,11 +82,9 @@ async fn bad_registrations_name_the_field() {
         assert_eq!(problem["field"], field, "{body} → {problem}");
         assert_eq!(problem["code"], "validation_error");
     }
-    for (name, value) in [
-        ("remote", json!(true)),
-        ("target_node", json!("n")),
-        ("scope", json!("region:x")),
-    ] {
+    for (name, value) in
+        [("remote", json!(true)), ("target_node", json!("n")), ("scope", json!("region:x"))]
+    {
         let mut body = json!({ "name": "a", "url": url });
         body[name] = value;
         let problem = app.admin().post("/v1/executors", &body).await.json();

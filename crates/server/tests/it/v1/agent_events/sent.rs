@@ -147,8 +147,7 @@ async fn an_executor_that_stays_away_is_given_up() {
     let fake = listening(&app, "e", says_valid().events_fault(Fault::HangsUp)).await;
     send(&app, &message("hello")).await;
     for attempt in 1..=2 {
-        until(&app, "", |it| it[0]["attempts"] == attempt && !it[0]["last_error"].is_null())
-            .await;
+        until(&app, "", |it| it[0]["attempts"] == attempt && !it[0]["last_error"].is_null()).await;
         fake.told(attempt).await;
         // Twice as long each time.
         app.clock.advance_ms(1_000 << (attempt - 1));
