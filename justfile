@@ -47,6 +47,10 @@ test-all *args:
 simulate worlds='10000':
     JURAT_SIMULATE={{ worlds }} cargo nextest run --package jurat-engine --locked --profile simulate --no-capture
 
+# Kills a process at every point of a task and of a run, on PostgreSQL too: minutes on two cores.
+killed *args:
+    JURAT_TEST_KILLED=all JURAT_TEST_POSTGRES="${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" cargo nextest run --package jurat --locked --profile killed {{ args }}
+
 # Stops the private PostgreSQL server that the recipes above leave running.
 pg-stop:
     scripts/postgres stop

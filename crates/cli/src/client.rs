@@ -1,6 +1,7 @@
 //! How commands reach the engine: over HTTP, or through the same router in this process.
 
 mod events;
+mod follow;
 mod transport;
 
 use std::{io, time::Duration};

@@ -13,6 +13,7 @@ mod gate;
 mod input;
 mod junit;
 mod keys;
+mod knowledge;
 mod mcp;
 mod node;
 mod people;
@@ -84,6 +85,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Task(command) => Box::pin(tasks::run(context, command)).await,
         Command::AgentEvents(command) => Box::pin(agent_events::run(context, command)).await,
         Command::Run(command) => Box::pin(runs::run(context, command)).await,
+        Command::Knowledge(command) => Box::pin(knowledge::run(context, command)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
         Command::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
         Command::Templates(command) => Box::pin(templates::run(context, command)).await,

@@ -54,9 +54,9 @@ impl Engine {
             receipt_id: entry.digest,
             entry: entry.text,
         };
-        self.inner.points.pass("round.close");
+        self.inner.points.pass("round_close_before");
         self.inner.metrics.write("round_close", self.record(&open, &closing)).await?;
-        self.inner.points.pass("round.closed");
+        self.inner.points.pass("round_close_after");
         self.inner.metrics.rounds.ended(&open, &closing);
         evaluation::tell(&open, &closing);
         // Told only now: nobody may act on a decision that is not on record.

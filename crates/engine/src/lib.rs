@@ -31,8 +31,10 @@ mod pressure;
 mod probe;
 mod progress;
 mod recover;
+mod remembered;
 mod round;
 mod rounds;
+mod sealed;
 mod semantic;
 mod sessions;
 mod signature;
@@ -64,8 +66,8 @@ pub use jurat_store::{
     Upstream, VersionSummary, WorkflowView,
 };
 pub use jurat_store::{
-    EventsFrom, Position as TaskPosition, RunAdded, StoredRunEvent, TaskCandidate, TaskEvent,
-    TaskRecord, TaskSubmitted, TaskSummary,
+    EventsFrom, KnowledgeOf, KnowledgePosition, Learned, Position as TaskPosition, RunAdded,
+    StoredRunEvent, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
 };
 
 pub use self::{
@@ -83,10 +85,11 @@ pub use self::{
     logins::Accounts,
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     packs::{Pack, PackKind, packed},
-    points::{Passing, Points},
+    points::{POINTS, Passing, Points},
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
+    remembered::KnowledgeQuery,
     rounds::RoundQuery,
     signature::NodeKey,
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
@@ -161,6 +164,8 @@ pub struct Limits {
     pub tasks: usize,
     /// Tasks of an account that are not over; more are refused.
     pub open_tasks: u32,
+    /// Runs of an account that are not over; more are refused.
+    pub open_runs: u32,
     /// Steps of runs that are with one executor at a time, on all nodes together.
     pub steps_per_executor: u32,
     /// How executors are told of events.
@@ -180,6 +185,7 @@ impl Default for Limits {
             anonymous_day_micros: 1_000_000,
             tasks: 256,
             open_tasks: 10_000,
+            open_runs: 10_000,
             steps_per_executor: 8,
             agent_events: AgentEventTerms::default(),
         }

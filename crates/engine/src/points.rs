@@ -3,6 +3,38 @@
 
 use std::{fmt, sync::Arc};
 
+/// Every point that a process can pass, so that a test can see whether it ended a process at all of
+/// them. What is between two of them is one write, or one call of somebody else.
+///
+/// There is none before steps or tasks are taken: whoever looks for work does so again and again, and
+/// has changed nothing before it found some.
+pub const POINTS: [&str; 18] = [
+    // The round of a step is recorded, before anybody is asked, and closed with what came.
+    "round_open_before",
+    "round_open_after",
+    "round_close_before",
+    "round_close_after",
+    // A task is taken over from its caller, and taken up by a node.
+    "task_submit_before",
+    "task_submit_after",
+    "task_take_after",
+    // A node writes what happened to a task, and asks for a step of it.
+    "task_append_before",
+    "task_append_after",
+    "task_ask_before",
+    "task_ask_after",
+    // A run is taken over from its caller, and its steps are taken up by a worker.
+    "run_submit_before",
+    "run_submit_after",
+    "run_take_after",
+    // A worker writes what became of a step, and whoever else changes a run what they want.
+    "run_write_before",
+    "run_write_after",
+    // A worker goes on holding a step.
+    "run_renew_before",
+    "run_renew_after",
+];
+
 /// What happens at a point.
 pub type Passing = Arc<dyn Fn(&'static str) + Send + Sync>;
 
@@ -17,6 +49,7 @@ impl Points {
 
     pub(crate) fn pass(&self, name: &'static str) {
         if let Some(passing) = &self.0 {
+            debug_assert!(POINTS.contains(&name), "the point `{name}` is not on the list");
             passing(name);
         }
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jurat_core::{
     caller::{Caller, Credit, Scope},
     id::{AccountId, RoundId},
-    job::Job,
+    job::{Job, Step},
     replica::Replica,
     round::{OpenRound, Round, Seat},
     run::RunTicket,
@@ -157,9 +157,9 @@ impl Engine {
         }
         // Listed before it can be seen, so that nobody fails to call it off.
         let entered = self.inner.under_way.enter(&open);
-        self.inner.points.pass("round.open");
+        self.inner.points.pass("round_open_before");
         match self.record_open(&open, once.as_ref()).await? {
-            Opened::Opened => self.inner.points.pass("round.opened"),
+            Opened::Opened => self.inner.points.pass("round_open_after"),
             Opened::Repeated => return Ok(None),
             Opened::Overdrawn { available_micros } => {
                 let needed_micros = open.hold.map_or(0, |hold| hold.micros);
@@ -260,6 +260,7 @@ impl Engine {
             opened_at,
             deadline_at: opened_at.plus_millis(job.timeout_ms),
             run: None,
+            step: job.step.as_ref().map(Step::ticket),
             hold: None,
         }
     }

@@ -16,7 +16,7 @@ use jurat_core::{
 };
 use serde_json::Value;
 
-use crate::{Engine, EngineError, Watcher, round::Start, under_way::Stop};
+use crate::{Engine, EngineError, OnceKey, Watcher, round::Start, under_way::Stop};
 
 /// What one executor is asked to do for a task.
 #[derive(Debug, Clone)]
@@ -54,6 +54,8 @@ pub enum StepWork {
         proposed_at: Timestamp,
         /// Who proposed it.
         producer: String,
+        /// Which time votes are committed on it.
+        turn: u32,
         /// Other answers to the same task, for a policy that compares: their identifiers and
         /// outputs.
         others: Vec<(String, Value)>,
@@ -77,6 +79,8 @@ pub struct StepDone {
     pub outcome: StepOutcome,
     /// What was found where the candidate refers to; empty where nobody looked.
     pub evidence: Vec<Finding>,
+    /// Digests of what was there for this verifier, which did not miss any of it itself.
+    pub available: Vec<String>,
     pub latency_ms: u64,
     pub cost_micros: u64,
 }
@@ -108,6 +112,9 @@ impl Engine {
     /// Makes one step of a task, as a round with one seat: opened, paid, signed, recorded and
     /// counted like any other. Dropping the future calls the round off.
     ///
+    /// A step that was answered under the same `execution_id` before, and whose answer is on record,
+    /// is neither asked for nor paid for again.
+    ///
     /// What the executor cannot do or does wrong is the outcome. An error is what this node cannot
     /// do: the account is suspended or has no credit, the node is full or about to end.
     pub async fn step_run(
@@ -119,22 +126,41 @@ impl Engine {
             Ok(job) => job,
             Err(error) => return answer::refused(&order, error),
         };
-        let start = Start {
-            caller: caller.clone(),
-            job,
-            watcher: Watcher::nobody(),
-            once: None,
-            run: None,
-        };
-        let begun = match self.begin(start).await {
-            Ok(begun) => begun,
-            Err(error) => return answer::refused(&order, error),
-        };
-        let open = &begun.round.open;
-        let _call_off =
-            CallOff { engine: self.clone(), account: open.account.clone(), round: open.id.clone() };
-        let round = begun.ended().await?;
-        answer::read(&order, round)
+        for turn in 1..=TURNS {
+            let start = Start {
+                caller: caller.clone(),
+                job: job.clone(),
+                watcher: Watcher::nobody(),
+                once: (turn < TURNS).then(|| once(&order, turn)),
+                run: None,
+            };
+            let begun = match self.begin(start).await {
+                Ok(begun) => begun,
+                Err(error) => return answer::refused(&order, error),
+            };
+            if !begun.is_repeated {
+                let open = &begun.round.open;
+                let (account, round) = (open.account.clone(), open.id.clone());
+                let _call_off = CallOff { engine: self.clone(), account, round };
+                return answer::read(&order, begun.ended().await?);
+            }
+            if let Some(done) = answer::before(&order, begun.round)? {
+                return Ok(done);
+            }
+        }
+        Err(EngineError::Bug("a step without a key was repeated"))
+    }
+}
+
+/// How often a step is looked for under its execution before it is asked for without a look.
+const TURNS: u32 = 8;
+
+/// Each round of a step has a key of its own, so that one that came to nothing is followed by another.
+fn once(order: &StepOrder, turn: u32) -> OnceKey {
+    OnceKey {
+        key: format!("step:{}:{turn}", order.execution_id),
+        operation: "task_step",
+        request_digest: order.execution_id.clone(),
     }
 }
 

@@ -6,6 +6,8 @@ use serde_json::Value;
 pub(crate) struct Event {
     pub(crate) name: String,
     pub(crate) data: String,
+    /// By which the stream goes on behind it.
+    pub(crate) id: Option<String>,
 }
 
 impl Event {
@@ -44,12 +46,13 @@ impl EventReader {
 
 /// A block of lines; comments that keep the connection open are no events.
 fn event(block: &str) -> Option<Event> {
-    let mut event = Event { name: String::new(), data: String::new() };
+    let mut event = Event { name: String::new(), data: String::new(), id: None };
     for line in block.lines() {
         let Some((field, value)) = line.split_once(':') else { continue };
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => value.clone_into(&mut event.name),
+            "id" => event.id = Some(value.to_owned()),
             "data" if event.data.is_empty() => value.clone_into(&mut event.data),
             "data" => {
                 event.data.push('\n');
@@ -67,7 +70,7 @@ mod tests {
 
     #[test]
     fn events_are_whole_however_they_are_cut() {
-        let text = b":\n\nevent: replica_done\ndata: {\"a\":1}\n\n: still here\n\nevent: final\ndata: {}\n\n";
+        let text = b":\n\nevent: replica_done\nid: 7\ndata: {\"a\":1}\n\n: still here\n\nevent: final\ndata: {}\n\n";
         for size in 1..=text.len() {
             let mut reader = EventReader::default();
             let events: Vec<Event> =
@@ -75,6 +78,7 @@ mod tests {
             let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
             assert_eq!(names, ["replica_done", "final"], "in parts of {size}");
             assert_eq!(events[0].value(), serde_json::json!({"a": 1}));
+            assert_eq!((events[0].id.as_deref(), events[1].id.as_deref()), (Some("7"), None));
         }
     }
 }

@@ -108,7 +108,7 @@ async fn followed(client: &Client, out: Output, id: &str) -> anyhow::Result<Repl
     client.drive_tasks();
     let mut progress = TaskProgress::new(out);
     let call = Call::get(path(ROUTE, &[id, "events"])).within(LONGEST);
-    let reply = client.watch(call, LAST, |event| progress.show(&event.value())).await;
+    let reply = client.follow(call, LAST, out, |event| progress.show(&event.value())).await;
     progress.finish();
     Ok(reply?.well()?)
 }
@@ -216,7 +216,7 @@ async fn follow(context: &Context, call: Call) -> anyhow::Result<u8> {
                     };
                 }
             };
-            Ok(client.watch(call, LAST, show).await?.well()?)
+            Ok(client.follow(call, LAST, out, show).await?.well()?)
         })
         .await?;
     printed?;

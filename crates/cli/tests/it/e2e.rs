@@ -2,6 +2,7 @@
 
 mod backup;
 mod inbound;
+mod killed;
 mod memory;
 
 use std::fs;

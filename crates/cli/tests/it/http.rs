@@ -1,7 +1,7 @@
 //! A plain HTTP client, for tests that send more than a process per request could.
 
 use std::{
-    io::{Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     net::TcpStream,
     path::Path,
     time::Duration,
@@ -33,19 +33,25 @@ impl Http {
     }
 
     fn send(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.ask(method, path, body).unwrap()
+    }
+
+    /// Asks a server that may end before it has answered.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<(u16, Value)> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let (address, key, length) = (&self.address, &self.key, body.len());
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
              content-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-        )
-        .unwrap();
+        )?;
         let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        stream.read_to_string(&mut reply)?;
+        let Some((head, body)) = reply.split_once("\r\n\r\n") else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+        Ok((status, serde_json::from_str(body).unwrap_or(Value::Null)))
     }
 }

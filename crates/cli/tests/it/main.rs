@@ -26,4 +26,5 @@ mod telemetry;
 mod templates;
 mod verifier_life;
 mod verifiers;
+mod watch;
 mod workflows;

@@ -46,11 +46,10 @@ pub enum Command {
         /// The executors that proposed it then.
         proposers: Vec<String>,
     },
-    /// A verdict, bound by its commitment, with the evidence that the verifier found.
+    /// A verdict, bound by its commitment.
     CommitVote {
         token: u64,
         commitment: String,
-        available: Vec<String>,
         round_id: String,
     },
     Reveal {
@@ -195,8 +194,8 @@ fn of_work(task: &Task, command: &Command, now: Timestamp) -> Decided {
             Ok(vec![Event::Renewed { token: *token, until: (*until).min(lease) }])
         }
         Command::Release { token, reason } => {
-            held(task, *token)?;
-            Ok(vec![Event::Released { token: *token, reason: reason.clone() }])
+            let claim = held(task, *token)?;
+            Ok(claims::released(task, *token, claim, reason))
         }
         Command::Propose { token, candidate, digest, evidence, round_id } => {
             with_role(task, *token, Role::Propose)?;
@@ -250,7 +249,7 @@ fn free_id(task: &Task, id: &str, digest: &str) -> Result<(), Refusal> {
 fn may_reuse(task: &Task, id: &str, digest: &str, now: Timestamp) -> Result<(), Refusal> {
     free_id(task, id, digest)?;
     let is_begun = task.is_explored
-        || task.decided.is_some()
+        || task.approved().is_some()
         || task.claims_of(Role::Propose) > 0
         || task.proposals.iter().any(|it| it.is_live() || it.source.is_none());
     let is_late = task.reuse_until().is_some_and(|until| until <= now);

@@ -39,7 +39,7 @@ impl Engine {
         {
             return Ok(Done::Now(known));
         }
-        let panel = self.task_check(&order).await?;
+        let panel = self.task_check(caller.account(), &order).await?;
         let now = self.inner.clock.now();
         let terms = order.contract.terms();
         let submit = TaskSubmit {
@@ -57,8 +57,11 @@ impl Engine {
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
             .write_once(caller, keyed.as_ref(), async |once| {
+                self.inner.points.pass("task_submit_before");
                 let writing = tasks.task_submit(&behalf, &submit, once);
-                self.inner.metrics.write("task_submit", writing).await
+                let written = self.inner.metrics.write("task_submit", writing).await;
+                self.inner.points.pass("task_submit_after");
+                written
             })
             .await?;
         let done = written.map_err(|refused| match refused {

@@ -91,10 +91,13 @@ impl Engine {
             };
             let view = TaskRunView { run, events: before.events.saturating_add(added) };
             let (tasks, once) = (self.inner.store.tasks(), note(&view));
+            self.inner.points.pass("run_write_before");
             let writing = tasks.task_run_write(&behalf, &write, once.as_ref());
             let written = self.inner.metrics.write("task_run_write", writing).await;
+            self.inner.points.pass("run_write_after");
             match written.map_err(EngineError::from)? {
                 Written::Done(()) => {
+                    self.inner.metrics.tasks.ran(&view.run, &write.events);
                     self.task_run_changed(key);
                     return Ok(Some(view));
                 }

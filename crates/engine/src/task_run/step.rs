@@ -138,8 +138,10 @@ impl Engine {
         let (step, token) = (held.step.clone(), held.token.clone());
         let renewal = StepRenewal { step, token, until };
         let behalf = Behalf::Account(held.step.run.account.clone());
-        let renewed = self.inner.store.tasks().task_run_step_renew(&behalf, &renewal, None).await?;
-        Ok(match renewed {
+        self.inner.points.pass("run_renew_before");
+        let renewed = self.inner.store.tasks().task_run_step_renew(&behalf, &renewal, None).await;
+        self.inner.points.pass("run_renew_after");
+        Ok(match renewed? {
             Written::Done(status) => Some(status),
             Written::Refused(_) | Written::Repeated => None,
         })

@@ -117,6 +117,9 @@ impl Engine {
             Written::Refused(never) => match never {},
             Written::Repeated => return Err(EngineError::Bug("steps were taken with a key")),
         };
+        if !taken.is_empty() {
+            self.inner.points.pass("run_take_after");
+        }
         for step in taken {
             self.inner.runs.news(&step.run);
             let (token, lease_ms) = (take.token.clone(), settings.lease_ms);

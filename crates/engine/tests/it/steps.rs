@@ -4,7 +4,7 @@ mod evidence;
 mod money;
 mod refusals;
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use jurat_core::{
     candidate::{ArtifactRef, Candidate, Evidence, InlineEvidence},
@@ -47,10 +47,21 @@ pub(crate) fn by(name: &str) -> StepBy {
     StepBy::Executor { name: name.to_owned(), profile: "default".to_owned() }
 }
 
+/// The name of an execution; another one each time that a test asks for one.
+fn execution_id() -> String {
+    thread_local! {
+        static GIVEN: Cell<u32> = const { Cell::new(0) };
+    }
+    let before = GIVEN.get();
+    GIVEN.set(before + 1);
+    let first = "exec-p-c4985d00-0503-4c57-b969-2f8f85ceabef";
+    if before == 0 { first.to_owned() } else { format!("{first}-{before}") }
+}
+
 pub(crate) fn order(contract: Value, by: StepBy, work: StepWork) -> StepOrder {
     StepOrder {
         task_id: "task-q1".to_owned(),
-        execution_id: "exec-p-c4985d00-0503-4c57-b969-2f8f85ceabef".to_owned(),
+        execution_id: execution_id(),
         attempt: 1,
         contract: Arc::new(contract),
         by,
@@ -77,6 +88,7 @@ pub(crate) fn verify(contract: Value, by: StepBy, candidate: Candidate) -> StepO
         candidate: Box::new(candidate),
         proposed_at: Timestamp::from_micros(1_794_733_691_276_000),
         producer: "s9".to_owned(),
+        turn: 1,
         others: Vec::new(),
         fetch_evidence: false,
     };

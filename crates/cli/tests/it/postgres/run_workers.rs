@@ -1,4 +1,5 @@
-//! Several workers on one PostgreSQL: each step is done once, also when a worker is paused past its lease.
+//! Several workers, and several servers, on one PostgreSQL: everything is done once, also when one of
+//! them is paused past its lease.
 
 use std::{
     collections::BTreeSet,
@@ -9,10 +10,11 @@ use jurat_testkit::{
     fake_executor::{FakeExecutor, gated},
     postgres::Schema,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     home::{Home, Process},
+    http::Http,
     runs::{says, spec},
 };
 
@@ -22,6 +24,22 @@ fn worker(home: &Home, url: &str, name: &str) -> Process {
     let process = home.start(&[&args[..], &of_time].concat());
     process.wait_for("working on runs");
     process
+}
+
+/// Does two steps at a time.
+fn worker_of_two(home: &Home, url: &str, name: &str) -> Process {
+    let of_time = ["--poll-ms", "50", "--lease-ms", "1500", "--concurrency", "2"];
+    let args = ["run", "worker", "--store", url, "--worker-id", name];
+    let process = home.start(&[&args[..], &of_time].concat());
+    process.wait_for("working on runs");
+    process
+}
+
+/// A server that tells what it does with tasks.
+fn server(home: &Home, url: &str) -> Process {
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0", "--store", url]);
+    command.env("JURAT_LIMITS_LAG_MS", "0").env("JURAT_LOG", "info,jurat_engine=debug");
+    Process::new(command).listening()
 }
 
 fn signal(child: &Child, name: &str) {
@@ -78,40 +96,93 @@ async fn three_workers_do_each_step_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_is_paused_past_its_lease_changes_nothing_afterwards() {
+async fn of_three_workers_one_that_is_paused_past_its_lease_changes_nothing_afterwards() {
     let schema = Schema::served().await;
     let url = schema.serving_url();
-    let (home, first, second) = (Home::new(), Home::new(), Home::new());
+    let home = Home::new();
     let fake = FakeExecutor::start(gated(says("yes"))).await;
     home.run(&["executors", "add", "one", &fake.url(), "--store", &url]).ok();
-    let file = spec(&home, "r1", &[("a", "one")]);
+    let file = spec(&home, "r1", &[("a", "one"), ("b", "one"), ("c", "one")]);
     home.run(&["run", "submit", &file, "--kickoff", "--store", &url]).ok();
-    let paused = worker(&first, &url, "paused");
-    fake.called(1).await;
+    let homes = [Home::new(), Home::new(), Home::new()];
+    let paused = worker(&homes[0], &url, "paused");
+    fake.called(3).await;
     signal(&paused.child, "-STOP");
-    let awake = worker(&second, &url, "awake");
-    // The other one goes on with the same task, and asks under the same execution id.
-    fake.called(2).await;
+    // Neither of the two has room for all three steps. They go on with the same tasks, and ask under
+    // the same execution ids.
+    let awake = [(&homes[1], "second"), (&homes[2], "third")]
+        .map(|(home, name)| worker_of_two(home, &url, name));
+    fake.called(6).await;
     fake.release();
     let run = ["run", "show", "r1", "--store", &url, "--json"];
     let ended = home.run(&["run", "worker", "--once", "--store", &url]);
     assert_eq!(ended.code, 0, "{}", ended.err);
     let before = home.run(&run).ok().json();
     assert_eq!(before["status"], "FINALIZED");
-    let workers: Vec<Value> = told(&home, &url, "r1", "STEP_LEASED")
-        .into_iter()
-        .map(|event| event["payload"]["worker"].clone())
-        .collect();
-    assert_eq!(workers.last().unwrap(), "paused");
-    assert!(1 < workers.len(), "{workers:?}");
+    let leased = told(&home, &url, "r1", "STEP_LEASED");
+    let of = |name: &str| leased.iter().filter(|it| it["payload"]["worker"] == name).count();
+    assert_eq!(of("paused"), 3, "{leased:?}");
+    assert!(0 < of("second") && 0 < of("third"), "{leased:?}");
     signal(&paused.child, "-CONT");
-    paused.wait_for("somebody else's");
+    for _ in 0..3 {
+        paused.wait_for("somebody else's");
+    }
     assert_eq!(home.run(&run).ok().json(), before, "what the late one has is refused");
-    assert_eq!(told(&home, &url, "r1", "STEP_COMPLETED").len(), 1);
+    let mut done: Vec<Value> = told(&home, &url, "r1", "STEP_COMPLETED")
+        .into_iter()
+        .map(|event| event["payload"]["agent_id"].clone())
+        .collect();
+    done.sort_by_key(Value::to_string);
+    assert_eq!(done, ["a", "b", "c"], "every step is done once");
     let tasks: BTreeSet<String> = executed(&fake, "task_id").into_iter().collect();
     let executions: BTreeSet<String> = executed(&fake, "execution_id").into_iter().collect();
-    assert_eq!((tasks.len(), executions.len()), (1, 1));
-    awake.terminate();
-    assert!(awake.wait().success());
+    assert_eq!((tasks.len(), executions.len()), (3, 3));
+    for process in awake {
+        process.terminate();
+        assert!(process.wait().success());
+    }
+    schema.drop().await;
+}
+
+/// Three servers on one store: the one that drives a task stands still, and another goes on with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_three_servers_one_that_is_paused_past_its_lease_changes_nothing_afterwards() {
+    let schema = Schema::served().await;
+    let url = schema.serving_url();
+    let homes = [Home::new(), Home::new(), Home::new()];
+    let home = &homes[0];
+    let fake = FakeExecutor::start(gated(says("yes"))).await;
+    home.run(&["executors", "add", "one", &fake.url(), "--store", &url]).ok();
+    let mut contract = home.run(&["task", "sample", "--task-id", "t1", "--json"]).ok().json();
+    contract["assignment"]["claim"]["lease_ms"] = json!(500);
+    let first = server(home, &url);
+    let http = Http::new(&first.url, &home.state());
+    let order = json!({ "contract": contract, "executors": ["one"] });
+    assert_eq!(http.post("/v1/tasks", &order).0, 201);
+    fake.called(1).await;
+    signal(&first.child, "-STOP");
+    let others = [server(&homes[1], &url), server(&homes[2], &url)];
+    fake.called(2).await;
+    fake.release();
+    // Whoever takes the same task from its caller once more is told of the same.
+    let other = Http::new(&others[0].url, &homes[1].state());
+    let (status, again) = other.post("/v1/tasks", &order);
+    assert_eq!((status, &again["task_id"]), (200, &json!("t1")));
+    let (_, before) = other.get("/v1/tasks/t1?wait=20");
+    assert_eq!(before["state"], "finalized", "{before}");
+    let (_, events) = other.get("/v1/tasks/t1/events");
+
+    signal(&first.child, "-CONT");
+    first.wait_for("others wrote to a task meanwhile");
+    let (_, after) = http.get("/v1/tasks/t1");
+    assert_eq!(after, before, "what the late one has is refused");
+    assert_eq!(http.get("/v1/tasks/t1/events").1, events);
+    let executions: BTreeSet<String> = executed(&fake, "execution_id").into_iter().collect();
+    assert_eq!((executed(&fake, "execution_id").len(), executions.len()), (2, 1));
+    let of = |kind: &str| {
+        let items = events["items"].as_array().unwrap();
+        items.iter().filter(|event| event["type"] == kind).count()
+    };
+    assert_eq!((of("CANDIDATE_PROPOSED"), of("DECISION_FINALIZED")), (1, 1), "{events}");
     schema.drop().await;
 }

@@ -68,16 +68,15 @@ impl Task {
             }
             Some(same) if same.standing == Standing::Undecided && same.source.is_some() => {
                 same.drop_empty_votes();
-                same.votes.remove(&holder);
-                same.wanted = wanted.max(same.asked()).min(most);
                 same.revive();
-                same.proposers.insert(holder);
-                same.evidence.extend(evidence.iter().cloned());
+                same.made_by(holder, evidence);
+                same.wanted = wanted.max(same.asked()).min(most);
                 true
             }
             Some(same) if same.is_live() => {
-                same.proposers.insert(holder);
-                same.evidence.extend(evidence.iter().cloned());
+                same.made_by(holder, evidence);
+                // Nobody verifies while others propose, so no vote is asked for yet.
+                same.wanted = wanted.max(same.asked()).min(most);
                 brings_evidence
             }
             Some(_) => false,
@@ -87,6 +86,16 @@ impl Task {
 }
 
 impl Proposal {
+    /// One more executor made it. What that one said of it and found before does not count.
+    fn made_by(&mut self, holder: String, evidence: &[String]) {
+        self.votes.remove(&holder);
+        for seen in self.available.values_mut() {
+            seen.remove(&holder);
+        }
+        self.proposers.insert(holder);
+        self.evidence.extend(evidence.iter().cloned());
+    }
+
     /// It is a candidate like any other from now on.
     fn revive(&mut self) {
         self.source = None;

@@ -1,7 +1,7 @@
 //! Who may take up which work.
 
 use super::{
-    super::{Claim, Event, Proposal, Role, Standing, Task},
+    super::{Claim, Event, Proposal, Release, Role, Standing, Task},
     Decided, Refusal,
 };
 use crate::time::Timestamp;
@@ -36,6 +36,26 @@ pub(super) fn claimed(task: &Task, token: u64, claim: &Claim, now: Timestamp) ->
     Ok(vec![Event::Claimed { token, claim }, charged])
 }
 
+/// How often in an epoch a node may fail before it counts against whom it asks: a task must not be
+/// tried for ever.
+const MOST_NODE_FAILURES: u32 = 8;
+
+/// What a failure of a node costs is given back, so often.
+pub(super) fn released(task: &Task, token: u64, claim: &Claim, reason: &Release) -> Vec<Event> {
+    let Release::NodeFailed { code, detail } = reason else {
+        return vec![Event::Released { token, reason: reason.clone() }];
+    };
+    if MOST_NODE_FAILURES <= task.node_failures {
+        let reason = Release::Failed { code: code.clone(), detail: detail.clone() };
+        return vec![Event::Released { token, reason }];
+    }
+    let proposal = claim.candidate.as_deref().and_then(|id| task.proposal(id));
+    let is_verdict = claim.role == Role::Verify;
+    let reuse = is_verdict && proposal.is_some_and(|it| it.source.is_some());
+    let refunded = Event::Refunded { role: claim.role, reuse };
+    vec![Event::Released { token, reason: reason.clone() }, refunded]
+}
+
 fn may_propose(task: &Task, claim: &Claim, now: Timestamp) -> Result<(), Refusal> {
     if task.retry_at.is_some_and(|at| now < at) || task.failed_proposers.contains_key(&claim.holder)
     {
@@ -43,7 +63,7 @@ fn may_propose(task: &Task, claim: &Claim, now: Timestamp) -> Result<(), Refusal
     }
     let proposes =
         task.claims.values().any(|it| it.role == Role::Propose && it.holder == claim.holder);
-    let is_closed = task.is_explored || task.decided.is_some() || task.in_turn().is_some();
+    let is_closed = task.is_explored || task.approved().is_some() || task.in_turn().is_some();
     if is_closed || proposes || task.proposed.contains(&claim.holder) || task.open_proposals() == 0
     {
         return Err(Refusal::TooMany(Role::Propose));
@@ -56,7 +76,9 @@ fn may_verify<'a>(task: &'a Task, claim: &Claim, now: Timestamp) -> Result<&'a P
     let is_open = |it: &&Proposal| {
         it.id == id && matches!(it.standing, Standing::Waiting | Standing::Verifying)
     };
-    let proposal = task.in_turn().filter(is_open).ok_or(Refusal::NoCandidate(id))?;
+    // Once one is approved nothing else is verified: the rest would cost and change nothing.
+    let in_turn = task.in_turn().filter(|_| task.approved().is_none());
+    let proposal = in_turn.filter(is_open).ok_or(Refusal::NoCandidate(id))?;
     if task.equivocators.contains(&claim.holder) {
         return Err(Refusal::Equivocator(claim.holder.clone()));
     }

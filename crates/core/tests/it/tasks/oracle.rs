@@ -20,6 +20,17 @@ struct Seen {
     keys: BTreeMap<String, String>,
     pool_keys: u32,
     is_open: bool,
+    evidence: BTreeSet<String>,
+    /// Which evidence was found, and by whom.
+    found: BTreeSet<(String, String)>,
+}
+
+impl Seen {
+    fn new(digest: &str, makers: &[String], evidence: &[String]) -> Self {
+        let makers = makers.iter().cloned().collect();
+        let evidence = evidence.iter().cloned().collect();
+        Self { digest: digest.to_owned(), makers, evidence, ..Self::default() }
+    }
 }
 
 /// Reads events one after the other, and panics at the first that must not be.
@@ -32,6 +43,7 @@ pub(super) struct Oracle {
     candidates: BTreeMap<String, Seen>,
     proposers: BTreeSet<String>,
     spent: Spent,
+    refunds: u32,
     began: Option<Timestamp>,
     unpaid: Option<Role>,
     approved: Option<String>,
@@ -51,6 +63,7 @@ impl Oracle {
             candidates: BTreeMap::new(),
             proposers: BTreeSet::new(),
             spent: Spent::default(),
+            refunds: 0,
             began: None,
             unpaid: None,
             approved: None,
@@ -100,18 +113,16 @@ impl Oracle {
                 assert!(*until <= now.plus_millis(self.terms.lease_ms));
                 self.live.get_mut(token).unwrap().until = *until;
             }
-            Event::Released { token, .. } => {
-                self.live.remove(token).unwrap();
-            }
+            Event::Released { token, .. } => drop(self.live.remove(token).unwrap()),
             Event::Charged { role, reuse } => self.charged(*role, *reuse),
-            Event::Proposed { token, candidate, digest, .. } => {
+            Event::Refunded { role, reuse } => self.refunded(*role, *reuse),
+            Event::Proposed { token, candidate, digest, evidence, .. } => {
                 let claim = self.live.remove(token).unwrap();
-                self.proposed(&claim.holder, candidate, digest);
+                self.proposed(&claim.holder, (candidate, digest), evidence);
             }
-            Event::Reused { candidate, digest, proposers, .. } => {
+            Event::Reused { candidate, digest, proposers, evidence, .. } => {
                 self.began.get_or_insert(now);
-                let makers = proposers.iter().cloned().collect();
-                let seen = Seen { digest: digest.clone(), makers, ..Seen::default() };
+                let seen = Seen::new(digest, proposers, evidence);
                 assert!(self.candidates.insert(candidate.clone(), seen).is_none());
             }
             Event::Finalized { epoch, candidate, .. } => {
@@ -174,6 +185,22 @@ impl Oracle {
         }
     }
 
+    /// So often in an epoch, and never more than was paid.
+    fn refunded(&mut self, role: Role, is_reuse: bool) {
+        let spent = &mut self.spent;
+        let stage = match role {
+            Role::Propose => &mut spent.explore,
+            Role::Verify => &mut spent.verify,
+            Role::Finalize => &mut spent.finalize,
+        };
+        assert!(*stage > 0, "more is given back than was paid");
+        *stage -= 1;
+        spent.steps -= u32::from(role != Role::Finalize);
+        spent.reuse -= u64::from(is_reuse);
+        self.refunds += 1;
+        assert!(self.refunds <= 8, "a task is tried for ever");
+    }
+
     fn charged(&mut self, role: Role, is_reuse: bool) {
         let budget = &self.terms.budget;
         let spent = &mut self.spent;
@@ -196,18 +223,18 @@ impl Oracle {
         assert!(spent.reuse <= budget.reuse_verify_cost_units, "what is known costs too much");
     }
 
-    fn proposed(&mut self, holder: &str, candidate: &str, digest: &str) {
+    fn proposed(&mut self, holder: &str, (candidate, digest): (&str, &str), evidence: &[String]) {
         assert!(self.proposers.insert(holder.to_owned()), "it proposed twice");
         assert!(self.proposers.len() <= usize::try_from(self.terms.max_proposers).unwrap());
         let same = self.candidates.values_mut().find(|it| it.digest == digest);
         let Some(same) = same else {
-            let makers = BTreeSet::from([holder.to_owned()]);
-            let seen = Seen { digest: digest.to_owned(), makers, ..Seen::default() };
+            let seen = Seen::new(digest, &[holder.to_owned()], evidence);
             assert!(self.candidates.insert(candidate.to_owned(), seen).is_none());
             return;
         };
         // What it said of the output before does not count from now on.
         same.makers.insert(holder.to_owned());
+        same.evidence.extend(evidence.iter().cloned());
         same.counted.remove(holder);
         same.counted.retain(|_, it| it.status != Status::Inconclusive);
         same.committed.clear();
@@ -236,6 +263,10 @@ impl Oracle {
             assert_eq!(before, None, "{voter} is counted twice");
             let most = usize::try_from(self.terms.max_verifiers).unwrap();
             assert!(seen.counted.len() <= most, "more votes than the contract allows");
+        } else if let Event::EvidenceSeen { candidate, verifier, digest } = event {
+            let seen = self.candidates.get_mut(candidate).unwrap();
+            assert!(!seen.makers.contains(verifier), "it vouches for what it proposed");
+            seen.found.insert((digest.clone(), verifier.clone()));
         } else if let Event::VoteForfeited { candidate, voter, .. } = event {
             self.candidates.get_mut(candidate).unwrap().counted.remove(voter);
         } else if let Event::Equivocated { voter, .. } = event {
@@ -270,6 +301,13 @@ impl Oracle {
             assert!(against < pro, "approved, and as many are against");
         }
         assert!(seen.makers.iter().all(|it| !seen.counted.contains_key(it)), "its own vote");
+        let needed = usize::try_from(self.terms.da_quorum).unwrap();
+        for digest in &seen.evidence {
+            let by_others =
+                |it: &&(String, String)| it.0 == *digest && !seen.makers.contains(&it.1);
+            let found = seen.found.iter().filter(by_others).count();
+            assert!(needed <= found, "approved without its evidence");
+        }
     }
 
     fn next_epoch(&mut self, epoch: u64) {

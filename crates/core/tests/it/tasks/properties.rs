@@ -235,6 +235,7 @@ impl Walk {
                 let detail = "it was so".to_owned();
                 let reason = match why % 3 {
                     0 => Release::GivenUp { detail },
+                    1 => Release::NodeFailed { code: "internal".to_owned(), detail },
                     _ => Release::Failed { code: "timeout".to_owned(), detail },
                 };
                 Command::Release { token: self.token(*token), reason }
@@ -300,11 +301,25 @@ impl Walk {
         self.read_on();
         let now = at(self.driven.now);
         let Some(need) = needs(&self.driven.task, now).into_iter().next() else {
-            let status = STATUSES[usize::from(what % 4)];
-            let claims = self.driven.task.claims.clone();
-            let Some((token, claim)) = claims.iter().next() else { return };
-            return self.finish(*token, claim, status, what);
+            return self.go_on(what);
         };
+        let before = self.read;
+        self.do_what(need, who);
+        if before == self.read {
+            // Nobody is left for it, and those at work may decide without.
+            self.go_on(what);
+        }
+    }
+
+    /// Whoever is at work comes to an end.
+    fn go_on(&mut self, what: u8) {
+        let status = STATUSES[usize::from(what % 4)];
+        let claims = self.driven.task.claims.clone();
+        let Some((token, claim)) = claims.iter().next() else { return };
+        self.finish(*token, claim, status, what);
+    }
+
+    fn do_what(&mut self, need: Need, who: u8) {
         match need {
             Need::Proposals { count, mut without } => {
                 for _ in 0..count {

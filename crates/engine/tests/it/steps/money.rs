@@ -85,7 +85,8 @@ async fn a_step_that_is_tried_again_after_its_node_stopped_is_paid_once() {
     let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
     priced(&app, "1.00").await;
     let caller = app.engine.caller_for(&team()).await.unwrap();
-    let mut step = Box::pin(app.engine.step_run(&caller, propose(contract(), by("s1"))));
+    let order = propose(contract(), by("s1"));
+    let mut step = Box::pin(app.engine.step_run(&caller, order.clone()));
     tokio::select! {
         _ = &mut step => panic!("it ended before it was answered"),
         () = fake.called(1) => {}
@@ -100,11 +101,36 @@ async fn a_step_that_is_tried_again_after_its_node_stopped_is_paid_once() {
     assert_eq!((balance(&app).await.held, balance(&app).await.spent), (0, 0));
     fake.release();
     let caller = app.engine.caller_for(&team()).await.unwrap();
-    let done = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
+    let done = app.engine.step_run(&caller, order).await.unwrap();
     assert!(matches!(done.outcome, StepOutcome::Candidate(_)));
     assert_eq!((balance(&app).await.held, balance(&app).await.spent), (0, PRICE));
     let calls = super::work(&fake);
     assert_eq!(calls.len(), 2);
     assert_eq!(calls[0].body["execution_id"], calls[1].body["execution_id"]);
     app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_step_whose_answer_is_on_record_is_neither_asked_for_nor_paid_for_again() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
+    priced(&app, "1.00").await;
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let order = propose(contract(), by("s1"));
+    let first = app.engine.step_run(&caller, order.clone()).await.unwrap();
+    let again = app.engine.step_run(&caller, order.clone()).await.unwrap();
+    assert_eq!(first, again);
+    assert_eq!(super::work(&fake).len(), 1);
+    assert_eq!(balance(&app).await.spent, PRICE);
+
+    // What came to nothing is asked for again, until the executor is given a rest.
+    fake.set(status(500));
+    let mut other = propose(contract(), by("s1"));
+    for tries in 2..6 {
+        let failed = app.engine.step_run(&caller, other.clone()).await.unwrap();
+        assert!(matches!(failed.outcome, StepOutcome::Failed { .. }));
+        assert_eq!(super::work(&fake).len(), tries);
+    }
+    other.execution_id = order.execution_id;
+    assert_eq!(app.engine.step_run(&caller, other).await.unwrap(), first);
 }

@@ -1,0 +1,156 @@
+//! What must be true of a task whatever died on the way, read from its store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jurat_core::{
+    id::AccountId,
+    task::{Claim, Event, Phase, Release, Role, Task},
+};
+use jurat_store::{
+    Behalf, EventsFrom, RunEventsAsked, RunKey, Store, StoredRunEvent, TaskEventsAsked, TaskFilter,
+    TaskKey, TaskRecord,
+};
+
+/// More events than any of these tasks has.
+const ALL: u32 = 1_000;
+
+fn behalf() -> Behalf {
+    Behalf::Account(AccountId::admin())
+}
+
+/// A task with all that happened to it.
+pub(super) struct Kept {
+    record: TaskRecord,
+    events: Vec<Event>,
+}
+
+/// Every task of the store, as its state and its events tell of it.
+pub(super) async fn tasks(store: &dyn Store) -> Vec<Kept> {
+    let (account, limit) = (AccountId::admin(), ALL);
+    let filter = TaskFilter { account, phase: None, task_type: None, before: None, limit };
+    let mut all = Vec::new();
+    for found in store.tasks().task_page(&behalf(), &filter).await.unwrap() {
+        all.push(kept(store, &found.id).await);
+    }
+    all
+}
+
+async fn kept(store: &dyn Store, id: &str) -> Kept {
+    let key = TaskKey { account: AccountId::admin(), id: id.to_owned() };
+    let record = store.tasks().task_get(&behalf(), &key).await.unwrap().unwrap();
+    let asked = TaskEventsAsked { task: key, after: 0, limit: ALL };
+    let events = store.tasks().task_events(&behalf(), &asked).await.unwrap();
+    let Some(Event::Created { terms }) = events.first().map(|it| &it.event) else {
+        panic!("a task does not begin with its creation")
+    };
+    let mut replayed = Task::created(id, (**terms).clone(), events[0].at);
+    for event in events.iter().skip(1) {
+        replayed.apply(&event.event, event.at);
+    }
+    assert_eq!(replayed, record.state, "the events make another task");
+    let numbers: Vec<u64> = events.iter().map(|it| it.seq).collect();
+    assert_eq!(numbers, (1..=record.seq).collect::<Vec<u64>>(), "the events have gaps");
+    Kept { record, events: events.into_iter().map(|it| it.event).collect() }
+}
+
+/// What the account paid.
+pub(super) async fn spent(store: &dyn Store) -> i64 {
+    let account = store.account_get(&AccountId::admin()).await.unwrap().unwrap();
+    assert!(account.balance.is_whole(), "{:?}", account.balance);
+    account.balance.spent
+}
+
+/// Everything that was told of a run.
+pub(super) async fn run_events(store: &dyn Store, id: &str) -> Vec<StoredRunEvent> {
+    let run = RunKey { account: AccountId::admin(), id: id.to_owned() };
+    let asked = RunEventsAsked { run, from: EventsFrom::After(0), limit: ALL };
+    store.tasks().task_run_events(&behalf(), &asked).await.unwrap()
+}
+
+impl Kept {
+    pub(super) fn id(&self) -> &str {
+        &self.record.key.id
+    }
+
+    pub(super) fn candidates(&self) -> BTreeSet<&str> {
+        self.record.state.proposals.iter().map(|it| it.id.as_str()).collect()
+    }
+
+    fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
+        self.events.iter().filter(|it| wanted(it)).count()
+    }
+
+    fn claims(&self) -> BTreeMap<u64, &Claim> {
+        let mut claims = BTreeMap::new();
+        for event in &self.events {
+            if let Event::Claimed { token, claim } = event {
+                claims.insert(*token, claim);
+            }
+        }
+        claims
+    }
+
+    /// It was decided, once, with every vote counted once and every unit paid once.
+    pub(super) fn assert_decided_once(&self) {
+        let task = &self.record.state;
+        assert_eq!(task.phase, Phase::Finalized, "{:?}", self.events);
+        assert_eq!(self.count(|it| matches!(it, Event::Finalized { .. })), 1);
+        assert_eq!(self.count(|it| matches!(it, Event::Committed { .. })), 1);
+        let claims = self.claims();
+        let charges = self.count(|it| matches!(it, Event::Charged { .. }));
+        assert_eq!(charges, claims.len(), "work is paid for when it is claimed, and only then");
+        let budget = task.terms.budget;
+        assert!(task.spent.steps <= budget.max_steps && task.spent.units() <= budget.cost_units);
+        self.assert_each_once(&claims);
+        assert_asked_under_one_name(&claims);
+    }
+
+    /// Nobody proposes twice or has two votes, and what is finished is never begun again.
+    fn assert_each_once(&self, claims: &BTreeMap<u64, &Claim>) {
+        let mut finished: BTreeSet<(Role, &str, Option<&str>)> = BTreeSet::new();
+        let mut revealed = BTreeSet::new();
+        for event in &self.events {
+            let work = |token: &u64| {
+                let claim = claims[token];
+                (claim.role, claim.holder.as_str(), claim.candidate.as_deref())
+            };
+            if let Event::Claimed { token, .. } = event {
+                assert!(!finished.contains(&work(token)), "{:?} is done twice", work(token));
+            } else if let Event::Proposed { token, .. } | Event::VoteCommitted { token, .. } = event
+            {
+                assert!(finished.insert(work(token)), "{:?} is on record twice", work(token));
+            } else if let Event::VoteRevealed { candidate, voter, .. } = event {
+                assert!(revealed.insert((candidate, voter)), "{voter} is counted twice");
+            }
+        }
+    }
+
+    /// Whether a process that lived on lost a claim, because the machine is so busy.
+    pub(super) fn is_starved(&self) -> bool {
+        let claims = self.claims();
+        let last = claims.values().next_back().map(|it| it.node.as_str());
+        let mut lost: BTreeSet<&str> = BTreeSet::new();
+        for event in &self.events {
+            if let Event::Released { token, reason: Release::LeaseRanOut } = event {
+                lost.insert(&claims[token].node);
+            } else if let Event::Claimed { claim, .. } = event
+                && lost.contains(claim.node.as_str())
+            {
+                return true;
+            }
+        }
+        last.is_some_and(|last| lost.contains(last))
+    }
+}
+
+/// Work that somebody takes up again has the name under which it was begun.
+fn assert_asked_under_one_name(claims: &BTreeMap<u64, &Claim>) {
+    let mut names: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for claim in claims.values().filter(|it| it.role != Role::Finalize) {
+        let work = (claim.role, &claim.holder, &claim.candidate);
+        names.entry(work).or_default().insert(&claim.execution_id);
+    }
+    for (work, names) in names {
+        assert_eq!(names.len(), 1, "{work:?} was asked for under {names:?}");
+    }
+}
