@@ -48,7 +48,7 @@ impl Engine {
     pub(super) async fn do_step(&self, held: Held) {
         let mut troubles = 0;
         let outcome = loop {
-            match self.step_outcome(&held).await {
+            match Box::pin(self.step_outcome(&held)).await {
                 Ok(Some(outcome)) => break outcome,
                 Ok(None) => return,
                 Err(EngineError::Store(_)) if self.is_stopping() => break StepOutcome::Released,
