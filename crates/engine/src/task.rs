@@ -38,7 +38,7 @@ pub use self::{
     drive::{Driver, Left, Signals},
     hands::{Failure, Hands, Made, ProposeOrder, Verdict, VerifyOrder},
     panel::Panel,
-    schedule::{Schedule, UnderWay},
+    schedule::{Drives, Schedule, UnderWay},
 };
 
 /// A task as the desk keeps it.

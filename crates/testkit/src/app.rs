@@ -20,7 +20,7 @@ use jurat_core::{
     key::{ApiKey, Key},
     time::Timestamp,
 };
-use jurat_engine::{Accounts, Alone, Clock, Engine, Judges, Limits, NodeKey, Parts};
+use jurat_engine::{Accounts, Alone, Clock, Engine, Judges, Limits, NodeKey, Parts, Points};
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::{KeyRecord, Location, Store};
 use serde_json::{Value, json};
@@ -129,7 +129,22 @@ impl TestApp {
         Self::made_of(store, Limits::default(), judges).await
     }
 
+    /// With something that happens at named points, on an embedded store in memory.
+    pub async fn with_points(points: Points) -> Self {
+        let store = jurat_store::open(&Location::Memory).await.unwrap();
+        Self::assembled(store, Limits::default(), Judges::default(), points).await
+    }
+
     pub async fn made_of(store: Arc<dyn Store>, limits: Limits, judges: Judges) -> Self {
+        Self::assembled(store, limits, judges, Points::default()).await
+    }
+
+    async fn assembled(
+        store: Arc<dyn Store>,
+        limits: Limits,
+        judges: Judges,
+        points: Points,
+    ) -> Self {
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
         let tokens = BTreeMap::from([
             ("JURAT_TEST_TOKEN", "a-token-for-tests".to_owned()),
@@ -145,7 +160,7 @@ impl TestApp {
             secrets: Arc::new(move |name| tokens.get(name).cloned()),
             limits,
             judges,
-            points: jurat_engine::Points::default(),
+            points,
             accounts: Accounts {
                 mailer: Arc::<Outbox>::clone(&outbox),
                 is_open: true,

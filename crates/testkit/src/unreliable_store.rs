@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
@@ -25,6 +25,7 @@ use jurat_store::{
     SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension,
     TaskStore, VerifierGone,
 };
+use tokio::sync::watch;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -44,18 +45,45 @@ pub struct UnreliableStore {
     fault: Fault,
     opens_left: AtomicU32,
     left: AtomicU32,
+    /// A store that is closed, for what is asked of tasks and runs while they are away.
+    closed: Arc<dyn Store>,
+    are_tasks_away: AtomicBool,
+    /// How often something was asked of them meanwhile.
+    missed: watch::Sender<u32>,
 }
 
 impl UnreliableStore {
     pub async fn new(fault: Fault, times: u32) -> Arc<Self> {
-        let inner = jurat_store::open(&Location::Memory).await.unwrap();
-        Arc::new(Self { inner, fault, opens_left: AtomicU32::new(0), left: AtomicU32::new(times) })
+        Self::with(fault, (0, times)).await
     }
 
     /// One that fails openings.
     pub async fn at_open(fault: Fault, times: u32) -> Arc<Self> {
+        Self::with(fault, (times, 0)).await
+    }
+
+    async fn with(fault: Fault, (opens, closes): (u32, u32)) -> Arc<Self> {
         let inner = jurat_store::open(&Location::Memory).await.unwrap();
-        Arc::new(Self { inner, fault, opens_left: AtomicU32::new(times), left: AtomicU32::new(0) })
+        let closed = jurat_store::open(&Location::Memory).await.unwrap();
+        closed.close().await;
+        Arc::new(Self {
+            inner,
+            fault,
+            opens_left: AtomicU32::new(opens),
+            left: AtomicU32::new(closes),
+            closed,
+            are_tasks_away: AtomicBool::new(false),
+            missed: watch::Sender::new(0),
+        })
+    }
+
+    /// Takes tasks and runs away until so much was asked of them in vain.
+    pub async fn without_tasks(&self, questions: u32) {
+        let before = *self.missed.borrow();
+        self.are_tasks_away.store(true, Ordering::SeqCst);
+        let mut missed = self.missed.subscribe();
+        missed.wait_for(|count| before + questions <= *count).await.unwrap();
+        self.are_tasks_away.store(false, Ordering::SeqCst);
     }
 }
 
@@ -66,7 +94,11 @@ impl Store for UnreliableStore {
     }
 
     fn tasks(&self) -> &dyn TaskStore {
-        self.inner.tasks()
+        if !self.are_tasks_away.load(Ordering::SeqCst) {
+            return self.inner.tasks();
+        }
+        self.missed.send_modify(|count| *count += 1);
+        self.closed.tasks()
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {

@@ -1,6 +1,6 @@
 //! The hands of a node: each call of a task is a step, which is a round with one seat.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jurat_core::{
     consensus::reliability_prior,
@@ -8,14 +8,14 @@ use jurat_core::{
     policy::CROSSCHECK,
     replica::FailureCode,
     session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session},
-    task::{Ballot, Proposal, Task},
+    task::{Ballot, Proposal, Task, Weigher},
 };
 use jurat_store::{Behalf, TaskCandidate};
 use serde_json::Value;
 
 use super::{
-    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, WorkerKind,
-    knowledge,
+    DeskError, Failure, Filed, Hands, Made, Panel, ProposeOrder, Verdict, VerifyOrder, Worker,
+    WorkerKind, knowledge,
 };
 use crate::{
     Engine, EngineError, StepBy, StepDone, StepOrder, StepOutcome, StepWork,
@@ -35,19 +35,26 @@ pub(crate) struct StepHands {
 }
 
 impl Hands for StepHands {
+    async fn weights(&self, filed: &Filed) -> Result<Weigher, DeskError> {
+        let panel = &filed.panel;
+        let view = self.view(&names(panel)).await?;
+        let node = (panel.has_node || panel.has_spare)
+            .then(|| (BUILTIN_LANE.to_owned(), NODE_RELIABILITY));
+        let right = |name: &str| {
+            if name.starts_with(JUDGE_PREFIX) {
+                reliability_prior(None)
+            } else {
+                lane(&view, name, &panel.profile).reliability()
+            }
+        };
+        let executors = names(panel).into_iter().map(|name| (name.to_owned(), right(name)));
+        Ok(executors.chain(node).collect())
+    }
+
     async fn workers(&self, filed: &Filed) -> Result<Vec<Worker>, DeskError> {
         let panel = &filed.panel;
-        let names: BTreeSet<&str> =
-            panel.executors.iter().chain(&panel.verifiers).map(String::as_str).collect();
-        let trouble = |error: EngineError| DeskError(error.to_string());
-        let mut view = self.engine.pool_view().await.map_err(trouble)?;
-        let is_strange =
-            |it: &&str| !it.starts_with(JUDGE_PREFIX) && !view.pool.executors.contains_key(*it);
-        if names.iter().any(is_strange) {
-            // Another node may know of executors that this one has not heard of.
-            self.engine.pool_refresh().await.map_err(trouble)?;
-            view = self.engine.pool_view().await.map_err(trouble)?;
-        }
+        let names = names(panel);
+        let view = self.view(&names).await?;
         self.engine.probe_named(&view, &names).await;
         let standings = self.engine.standings();
         let mut workers: Vec<Worker> =
@@ -132,6 +139,19 @@ impl Hands for StepHands {
 }
 
 impl StepHands {
+    /// The executors that this node knows, and those that others know where a name is strange.
+    async fn view(&self, names: &BTreeSet<&str>) -> Result<Arc<PoolView>, DeskError> {
+        let trouble = |error: EngineError| DeskError(error.to_string());
+        let view = self.engine.pool_view().await.map_err(trouble)?;
+        let is_strange =
+            |it: &&str| !it.starts_with(JUDGE_PREFIX) && !view.pool.executors.contains_key(*it);
+        if !names.iter().any(is_strange) {
+            return Ok(view);
+        }
+        self.engine.pool_refresh().await.map_err(trouble)?;
+        self.engine.pool_view().await.map_err(trouble)
+    }
+
     async fn step(
         &self,
         account: &jurat_core::id::AccountId,
@@ -197,16 +217,12 @@ impl StepHands {
             verifies: is_in(&panel.verifiers),
             is_ready: false,
             kind: WorkerKind::Executor,
-            reliability: reliability_prior(None),
         };
         if let Some(model) = name.strip_prefix(JUDGE_PREFIX).and_then(|it| it.parse().ok()) {
             worker.is_ready = self.engine.is_judge_known(&model);
             return worker;
         }
-        let is_lane = |it: &&Session| it.executor == name && it.profile == panel.profile;
-        let session = view.pool.sessions.values().find(is_lane).cloned();
-        let session = session.unwrap_or_else(|| Session::plain(name, &panel.profile));
-        worker.reliability = session.reliability();
+        let session = lane(view, name, &panel.profile);
         let Some(address) = view.addresses.get(name) else { return worker };
         let Ok(declared) = standings.of(name) else { return worker };
         let task_type = filed.contract["task_type"].as_str().unwrap_or_default();
@@ -224,6 +240,17 @@ impl StepHands {
     }
 }
 
+fn names(panel: &Panel) -> BTreeSet<&str> {
+    panel.executors.iter().chain(&panel.verifiers).map(String::as_str).collect()
+}
+
+/// The session of an executor, or a plain one where it has none.
+fn lane(view: &PoolView, name: &str, profile: &str) -> Session {
+    let is_lane = |it: &&Session| it.executor == name && it.profile == profile;
+    let session = view.pool.sessions.values().find(is_lane).cloned();
+    session.unwrap_or_else(|| Session::plain(name, profile))
+}
+
 fn node(kind: WorkerKind) -> Worker {
     Worker {
         name: BUILTIN_LANE.to_owned(),
@@ -232,7 +259,6 @@ fn node(kind: WorkerKind) -> Worker {
         verifies: true,
         is_ready: true,
         kind,
-        reliability: NODE_RELIABILITY,
     }
 }
 

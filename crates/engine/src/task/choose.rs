@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{
-    task::{Exhausted, Need, Proposal, Role, Task, Weigher, needs},
+    task::{Exhausted, Need, Proposal, Role, Task, needs},
     time::Timestamp,
 };
 
@@ -19,8 +19,6 @@ pub struct Worker {
     /// Whether it can be asked now: it is well, and it declares what the task needs.
     pub is_ready: bool,
     pub kind: WorkerKind,
-    /// How often it is right, as far as that is known.
-    pub reliability: f64,
 }
 
 /// Who works. This node comes last, and votes only where others are too few.
@@ -42,11 +40,6 @@ pub(super) struct Choice<'a> {
     pub(super) pool_keys: u32,
     /// The execution under which it was begun before.
     pub(super) begun: Option<String>,
-}
-
-/// How often each is right.
-pub(super) fn known(workers: &[Worker]) -> Weigher {
-    workers.iter().map(|it| (it.name.clone(), it.reliability)).collect()
 }
 
 /// Who does next what is needed; nobody, when nobody is left or nobody is needed.
@@ -161,7 +154,7 @@ fn pool_keys<'a>(
 
 #[cfg(test)]
 mod tests {
-    use jurat_core::task::{Claim, Command, Event, decide};
+    use jurat_core::task::{Claim, Command, Event, Weigher, decide};
     use jurat_wire::executor::TaskContract;
 
     use super::*;
@@ -176,7 +169,6 @@ mod tests {
             verifies: true,
             is_ready: true,
             kind: WorkerKind::Executor,
-            reliability: 0.8,
         }
     }
 

@@ -56,7 +56,7 @@ pub enum Left {
 
 impl<D: Desk, H: Hands> Driver<'_, D, H> {
     /// Brings a task as far as it can come now.
-    pub async fn drive(&self, key: &TaskKey, signals: &Signals) -> Left {
+    pub async fn walk(&self, key: &TaskKey, signals: &Signals) -> Left {
         let filed = match self.desk.load(key).await {
             Ok(Some(filed)) => filed,
             Ok(None) => return Left::Missing,
@@ -75,7 +75,7 @@ impl<D: Desk, H: Hands> Driver<'_, D, H> {
             match walk.go_on().await {
                 Ok(Some(left)) => return left,
                 Ok(None) => walk.wait(signals).await,
-                Err(error) if walk.is_idle() => {
+                Err(error) if walk.may_leave() => {
                     tracing::warn!(task.id = %key.id, error = %error, "a task is left for now");
                     return Left::Trouble;
                 }

@@ -4,17 +4,16 @@
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use jurat_core::{
     caller::{Caller, Scope},
-    task::{Command, Phase, Refusal, Release, Signed, Weigher},
+    task::{Aggregation, Command, Phase, Refusal, Release, Signed, Weigher},
     verifier::InputError,
 };
 use jurat_store::TaskRecord;
 use jurat_wire::api::tasks::TaskFeedback;
 
 use super::{
-    Append, Hands as _, TaskKey,
+    Append, DeskError, Hands as _, TaskKey,
     asks::StepHands,
     change::{Change, Changed, change},
-    choose,
     keep::StoreDesk,
 };
 use crate::{Done, Engine, EngineError, Keyed, executors::require};
@@ -138,13 +137,10 @@ impl Engine {
     ) -> Result<Result<Done<TaskRecord>, (Refusal, TaskRecord)>, EngineError> {
         let note = |append: &Append| self.note_of(caller, keyed, &written(record, append));
         let wanted =
-            Change { command, known: self.task_weights(record).await, note: Box::new(note) };
+            Change { command, known: self.task_weights(record).await?, note: Box::new(note) };
         let desk = StoreDesk { engine: self.clone() };
         let changed = change(&desk, &*self.inner.clock, &record.key, &wanted).await;
-        let changed = changed.map_err(|error| {
-            tracing::warn!(task.id = %record.key.id, error = %error, "a task was not changed");
-            EngineError::Late("the task could not be written now")
-        })?;
+        let changed = changed.map_err(|error| not_written(record, &error))?;
         self.inner.driven.tell(&record.key);
         Ok(match changed {
             Changed::Done(_) => Ok(Done::Now(self.task_of(&record.key).await?)),
@@ -157,14 +153,14 @@ impl Engine {
         })
     }
 
-    /// How often each voter is right, where votes may be counted on the way.
-    async fn task_weights(&self, record: &TaskRecord) -> Weigher {
-        if record.state.is_at_rest() {
-            return Weigher::new();
+    /// How often each voter is right, where votes that weigh by it may be counted on the way.
+    async fn task_weights(&self, record: &TaskRecord) -> Result<Weigher, EngineError> {
+        let is_weighed = record.state.terms.aggregation == Aggregation::ReputationWeighted;
+        if record.state.is_at_rest() || !is_weighed {
+            return Ok(Weigher::new());
         }
         let hands = StepHands { engine: self.clone() };
-        let workers = hands.workers(&record.clone().into()).await.unwrap_or_default();
-        choose::known(&workers)
+        hands.weights(&record.clone().into()).await.map_err(|error| not_written(record, &error))
     }
 
     /// The signature of a complaint, where the contract says who may complain.
@@ -240,6 +236,11 @@ fn written(record: &TaskRecord, append: &Append) -> TaskRecord {
         state: append.task.clone(),
         ..record.clone()
     }
+}
+
+fn not_written(record: &TaskRecord, error: &DeskError) -> EngineError {
+    tracing::warn!(task.id = %record.key.id, error = %error, "a task was not changed");
+    EngineError::Late("the task could not be written now")
 }
 
 fn key(caller: &Caller, id: &str) -> TaskKey {

@@ -2,13 +2,21 @@
 
 use std::{future::Future, time::Duration};
 
-use jurat_core::{candidate::Candidate, id::RoundId, task::Ballot};
+use jurat_core::{
+    candidate::Candidate,
+    id::RoundId,
+    task::{Ballot, Weigher},
+};
 
 use super::{DeskError, Filed, TaskKey, Worker};
 
 /// Who does the work. A call that fails is no verdict: it says why, and that is all.
 pub trait Hands: Send + Sync {
-    /// All of the panel, as they are now. An error says nothing about them.
+    /// How often each of the panel is right, as far as that is known. Nobody is asked for it.
+    fn weights(&self, filed: &Filed) -> impl Future<Output = Result<Weigher, DeskError>> + Send;
+
+    /// All of the panel, as they are now. They may be asked how they are, which takes its time, so
+    /// this is for when there is work to give out. An error says nothing about them.
     fn workers(&self, filed: &Filed)
     -> impl Future<Output = Result<Vec<Worker>, DeskError>> + Send;
 

@@ -100,7 +100,7 @@ impl Desk for StoreDesk {
             // All who proposed it, also where the decision before was a reused one itself.
             let proposal = earlier.as_ref().and_then(|it| it.state.proposal(id));
             let proposers = proposal.map(|it| it.proposers.iter().cloned().collect());
-            found.push(knowledge::remembered(&learned, made, proposers));
+            found.push(knowledge::remembered((&learned, filed.task.epoch), made, proposers));
         }
         Ok(found)
     }

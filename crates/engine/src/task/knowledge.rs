@@ -58,9 +58,9 @@ pub(super) fn asked(
     }
 }
 
-/// A decision on the same, as a candidate that is verified anew.
+/// A decision on the same, as a candidate that is verified anew. In each epoch it is another one.
 pub(super) fn remembered(
-    learned: &Learned,
+    (learned, epoch): (&Learned, u64),
     made: TaskCandidate,
     proposers: Option<Vec<String>>,
 ) -> Remembered {
@@ -69,7 +69,7 @@ pub(super) fn remembered(
         source: format!("knowledge:{task_id}#{}", knowledge.epoch),
         proposers: proposers.unwrap_or_else(|| vec![made.executor]),
         candidate: Candidate {
-            candidate_id: format!("cand-known-{}", &knowledge.final_hash[7..23]),
+            candidate_id: format!("cand-known-{epoch}-{}", &knowledge.final_hash[7..23]),
             execution_id: made.execution_id,
             output: made.output,
             evidence: made.evidence,

@@ -12,7 +12,10 @@ use jurat_core::time::Timestamp;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{Desk, DeskError, Driver, Due, Hands, Left, Signals, TaskKey};
+use super::{
+    Desk, DeskError, Driver, Due, Hands, Left, Signals, TaskKey, asks::StepHands, keep::StoreDesk,
+};
+use crate::{Clock, Engine};
 
 /// For how long a task that was taken is left to its taker, who writes before that.
 const TAKEN_MS: u64 = 2_000;
@@ -68,16 +71,31 @@ impl UnderWay {
     }
 }
 
+/// How a task that was taken is driven.
+pub trait Drives: Send + Sync {
+    /// Brings a task as far as it can come now.
+    fn drive(&self, key: &TaskKey, signals: &Arc<Signals>) -> impl Future<Output = Left> + Send;
+}
+
+/// Beside the schedule: what is not polled does not go on.
+impl<D: Desk, H: Hands> Drives for Driver<'_, D, H> {
+    async fn drive(&self, key: &TaskKey, signals: &Arc<Signals>) -> Left {
+        self.walk(key, signals).await
+    }
+}
+
 /// Drives what is due, so many tasks at a time.
-pub struct Schedule<'a, D, H> {
-    pub driver: &'a Driver<'a, D, H>,
+pub struct Schedule<'a, D, W> {
+    pub desk: &'a D,
+    pub drives: &'a W,
+    pub clock: &'a dyn Clock,
     pub under_way: &'a UnderWay,
     pub at_once: usize,
     /// How long it sleeps at the most: other nodes may have brought work.
     pub longest_sleep: Duration,
 }
 
-impl<D, H> fmt::Debug for Schedule<'_, D, H> {
+impl<D, W> fmt::Debug for Schedule<'_, D, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Schedule").field("at_once", &self.at_once).finish_non_exhaustive()
     }
@@ -95,18 +113,18 @@ enum Turn {
 type Looking<'a> = Option<BoxFuture<'a, Result<Due, DeskError>>>;
 type Walks<'a> = FuturesUnordered<BoxFuture<'a, Left>>;
 
-impl<D: Desk, H: Hands> Schedule<'_, D, H> {
+impl<D: Desk, W: Drives> Schedule<'_, D, W> {
     /// Goes on until the node ends, and then until its drivers have given up what they hold.
     pub async fn run(&self) {
         let mut walks: Walks<'_> = FuturesUnordered::new();
         let mut looking: Looking<'_> = None;
-        let mut look_at = self.driver.clock.now();
+        let mut look_at = self.clock.now();
         loop {
-            let now = self.driver.clock.now();
+            let now = self.clock.now();
             let free = self.at_once.saturating_sub(walks.len());
             if looking.is_none() && free != 0 && look_at <= now {
                 let until = now.plus_millis(TAKEN_MS);
-                looking = Some(self.driver.desk.take_due(now, until, free).boxed());
+                looking = Some(self.desk.take_due(now, until, free).boxed());
                 look_at = now.plus_millis(millis(self.longest_sleep));
             }
             // With no place free there is nothing to look for before one is.
@@ -120,7 +138,7 @@ impl<D: Desk, H: Hands> Schedule<'_, D, H> {
                 Turn::Left(Left::Waiting(until)) => look_at = look_at.min(until),
                 Turn::Left(Left::Over | Left::Missing | Left::Trouble | Left::Stopped) => {}
                 // What was slept is over, even if somebody set the clock back meanwhile.
-                Turn::Woken | Turn::Time => look_at = self.driver.clock.now(),
+                Turn::Woken | Turn::Time => look_at = self.clock.now(),
             }
         }
         while walks.next().await.is_some() {}
@@ -158,7 +176,7 @@ impl<D: Desk, H: Hands> Schedule<'_, D, H> {
         free: usize,
         walks: &Walks<'w>,
     ) -> Timestamp {
-        let now = self.driver.clock.now();
+        let now = self.clock.now();
         let due = match found {
             Ok(due) => due,
             Err(error) => {
@@ -179,7 +197,7 @@ impl<D: Desk, H: Hands> Schedule<'_, D, H> {
     async fn walk(&self, key: TaskKey, signals: Arc<Signals>) -> Left {
         // It is left also when the walk panics or is dropped.
         let _entered = Entered { under_way: self.under_way, key: &key };
-        self.driver.drive(&key, &signals).await
+        self.drives.drive(&key, &signals).await
     }
 }
 
@@ -206,18 +224,38 @@ fn span(now: Timestamp, until: Timestamp) -> Duration {
 /// How long a node sleeps at the most: others may have brought work to the same store.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-impl crate::Engine {
+/// Each task apart from the others, so that none of them waits for the work of another.
+struct Apart {
+    engine: Engine,
+}
+
+impl Drives for Apart {
+    async fn drive(&self, key: &TaskKey, signals: &Arc<Signals>) -> Left {
+        let (engine, key, signals) = (self.engine.clone(), key.clone(), Arc::clone(signals));
+        let driving = self.engine.inner.background.spawn(async move {
+            let desk = StoreDesk { engine: engine.clone() };
+            let hands = StepHands { engine: engine.clone() };
+            let node = engine.inner.node.to_string();
+            let clock = &*engine.inner.clock;
+            let driver = Driver { desk: &desk, hands: &hands, clock, node: &node };
+            driver.walk(&key, &signals).await
+        });
+        driving.await.unwrap_or_else(|error| {
+            tracing::error!(error = %error, "the driver of a task broke; the task is taken again");
+            Left::Trouble
+        })
+    }
+}
+
+impl Engine {
     /// Drives the tasks of the store until this node ends.
     pub fn drive_tasks(&self) {
         let engine = self.clone();
         let _driving = self.inner.background.spawn(async move {
-            let desk = super::keep::StoreDesk { engine: engine.clone() };
-            let hands = super::asks::StepHands { engine: engine.clone() };
-            let node = engine.inner.node.to_string();
-            let driver =
-                Driver { desk: &desk, hands: &hands, clock: &*engine.inner.clock, node: &node };
             let schedule = Schedule {
-                driver: &driver,
+                desk: &StoreDesk { engine: engine.clone() },
+                drives: &Apart { engine: engine.clone() },
+                clock: &*engine.inner.clock,
                 under_way: &engine.inner.driven,
                 at_once: engine.inner.limits.tasks,
                 longest_sleep: LONGEST_SLEEP,

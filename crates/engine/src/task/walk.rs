@@ -1,11 +1,11 @@
 //! One driver's way through a task: what it knows, what it holds, and what it waits for.
 
-use std::{collections::BTreeMap, mem, time::Duration};
+use std::{collections::BTreeSet, mem, time::Duration};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use jurat_core::{
     canonical::digest_json,
-    task::{Claim, Command, Exhausted, Need, Release, Role, Weigher, needs},
+    task::{Claim, Command, Exhausted, Need, Release, Role, Task, Weigher, needs},
     time::Timestamp,
 };
 
@@ -20,6 +20,10 @@ use super::{
 /// How long to wait for a desk that does not answer, at first and at the most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How many claims that may be on record are remembered.
+const MOST_UNSURE: usize = 16;
+/// For how long a write waits for those who could work, which are mostly known at once.
+const PROMPT: Duration = Duration::from_millis(50);
 
 /// What the desk says beyond the task itself, for one look at it.
 #[derive(Default)]
@@ -37,10 +41,17 @@ pub(super) struct Walk<'a, D, H> {
     filed: Filed,
     /// Whether others may have written since.
     is_stale: bool,
+    /// How often each is right, as it was known last.
+    known: Weigher,
     workers: Vec<Worker>,
+    /// Whether the workers are those of this look at the task.
+    is_fresh: bool,
+    /// The question who can work, and what came of it.
+    asking: Option<BoxFuture<'a, Result<Vec<Worker>, DeskError>>>,
+    asked: Option<Result<Vec<Worker>, DeskError>>,
     calls: FuturesUnordered<BoxFuture<'a, Finished>>,
-    /// The claims of the calls, and when each is to be renewed.
-    held: BTreeMap<u64, Timestamp>,
+    /// The claims of the calls.
+    held: BTreeSet<u64>,
     /// Calls that ended and are not on record.
     finished: Vec<Finished>,
     /// Claims that may be on record: the desk did not say.
@@ -57,9 +68,13 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             key,
             filed,
             is_stale: false,
+            known: Weigher::new(),
             workers: Vec::new(),
+            is_fresh: false,
+            asking: None,
+            asked: None,
             calls: FuturesUnordered::new(),
-            held: BTreeMap::new(),
+            held: BTreeSet::new(),
             finished: Vec::new(),
             unsure: Vec::new(),
             late: Vec::new(),
@@ -72,8 +87,15 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         self.calls.is_empty() && self.finished.is_empty() && self.late.is_empty()
     }
 
+    /// Whether it ends here when the desk does not answer: it was asked often enough, and nothing is
+    /// lost that is known to be on record.
+    pub(super) fn may_leave(&self) -> bool {
+        self.is_idle() && self.pause == LONGEST_PAUSE
+    }
+
     /// Writes all that can be written now. Nothing: there is something to wait for.
     pub(super) async fn go_on(&mut self) -> Result<Option<Left>, DeskError> {
+        self.is_fresh = false;
         loop {
             if self.is_stale && !self.load().await? {
                 return Ok(Some(Left::Missing));
@@ -82,15 +104,21 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 // Nobody needs the answers any more, but for those that contradict others.
                 self.calls.clear();
                 self.held.clear();
-            } else {
-                self.workers = self.driver.hands.workers(&self.filed).await?;
+            }
+            // A lease that runs out meanwhile is lost, so nothing else comes before it.
+            let known = self.known.clone();
+            if let Some(renewals) = self.renewals(&known) {
+                self.write(renewals).await?;
+                continue;
             }
             let told = self.ask_desk().await?;
-            let known = choose::known(&self.workers);
+            self.known = self.driver.hands.weights(&self.filed).await?;
+            let known = self.known.clone();
             let late = self.late.len();
-            let draft = self.compose(&told, &known);
+            let mut draft = self.compose(&told, &known);
+            self.give_out(&mut draft).await?;
             if !draft.is_empty() {
-                self.write(draft).await;
+                self.write(draft).await?;
                 continue;
             }
             if late < self.late.len() {
@@ -100,7 +128,8 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             // Whoever voted and said nothing else is believed.
             self.late.retain(|it| !self.filed.task.is_over() && !has_voted(&self.filed, it));
             let left = self.filed.task.wakes_at().map_or(Left::Over, Left::Waiting);
-            return Ok(self.is_idle().then_some(left));
+            let is_done = self.is_idle() && self.asking.is_none();
+            return Ok(is_done.then_some(left));
         }
     }
 
@@ -109,7 +138,6 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         let Some(filed) = self.driver.desk.load(self.key).await? else { return Ok(false) };
         self.filed = filed;
         self.is_stale = false;
-        self.pause = FIRST_PAUSE;
         for start in mem::take(&mut self.unsure) {
             let task = &self.filed.task;
             if task.claims.get(&start.token) == Some(&start.claim) {
@@ -152,12 +180,12 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         is_open && task.reuses < task.terms.budget.reuse_max_attempts
     }
 
+    /// All that needs nobody else.
     fn compose<'k>(&mut self, told: &Told, known: &'k Weigher) -> Draft<'k> {
         let now = self.driver.clock.now();
         let mut draft = Draft::new(&self.filed, now, known);
         draft.tick(Exhausted::default());
         self.note_finished(&mut draft);
-        self.renew(&mut draft);
         for accusation in &told.accusations {
             // What proves nothing any more is refused.
             let _refused = draft.decide(accusation);
@@ -167,14 +195,55 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             let _refused = draft.decide(&Command::Reveal { candidate, voter, ballot, salt });
         }
         reuse(&mut draft, &told.remembered);
-        loop {
-            while self.claim_next(&mut draft) {}
-            let before = draft.len();
-            draft.tick(choose::exhausted(&draft.task, now, &self.workers));
-            if draft.len() == before {
-                return draft;
+        for need in needs(&draft.task, now) {
+            if let Need::Final { candidate } = need {
+                self.finalize(&mut draft, &candidate);
             }
         }
+        draft
+    }
+
+    /// Claims the work that there is for those who can do it. Where it takes long to learn who can,
+    /// what else is in the draft does not wait for it.
+    async fn give_out(&mut self, draft: &mut Draft<'_>) -> Result<(), DeskError> {
+        if !has_work(&draft.task, draft.now()) {
+            (self.asking, self.asked) = (None, None);
+            return Ok(());
+        }
+        if let Err(error) = self.find_workers().await {
+            // What came is written first, and then it is asked again.
+            return if draft.is_empty() { Err(error) } else { Ok(()) };
+        }
+        while self.is_fresh {
+            while self.claim_next(draft) {}
+            let before = draft.len();
+            draft.tick(choose::exhausted(&draft.task, draft.now(), &self.workers));
+            if draft.len() == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns who can work, if that is known soon; otherwise it is heard of while it waits.
+    async fn find_workers(&mut self) -> Result<(), DeskError> {
+        if self.is_fresh {
+            return Ok(());
+        }
+        if self.asked.is_none() && self.asking.is_none() {
+            let (driver, filed) = (self.driver, self.filed.clone());
+            let mut asking = async move { driver.hands.workers(&filed).await }.boxed();
+            let lease = Duration::from_millis(self.filed.task.terms.lease_ms);
+            match tokio::time::timeout(PROMPT.min(lease / 10), &mut asking).await {
+                Ok(asked) => self.asked = Some(asked),
+                Err(_) => self.asking = Some(asking),
+            }
+        }
+        if let Some(asked) = self.asked.take() {
+            self.workers = asked?;
+            self.is_fresh = true;
+        }
+        Ok(())
     }
 
     /// Notes what came, and drops what came too late.
@@ -197,17 +266,27 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             kept.into_iter().map(|(it, is_noted)| Finished { is_noted, ..it }).collect();
     }
 
-    fn renew(&mut self, draft: &mut Draft<'_>) {
-        let now = draft.now();
+    /// When a claim is to be renewed: at a third of its lease.
+    fn renew_at(&self, token: u64) -> Option<Timestamp> {
+        let until = self.filed.task.claims.get(&token)?.until;
         let lease_ms = self.filed.task.terms.lease_ms;
-        let is_due = |it: &(&u64, &Timestamp)| *it.1 <= now;
-        let due: Vec<u64> = self.held.iter().filter(is_due).map(|(token, _)| *token).collect();
+        let rest = Duration::from_millis(lease_ms - lease_ms / 3).as_micros();
+        Some(Timestamp::from_micros(until.micros() - i64::try_from(rest).ok()?))
+    }
+
+    /// The renewals that are due. A claim that does not hold any more is not renewed, and what it
+    /// brings is refused.
+    fn renewals<'k>(&self, known: &'k Weigher) -> Option<Draft<'k>> {
+        let now = self.driver.clock.now();
+        let is_due = |token: &&u64| self.renew_at(**token).is_some_and(|at| at <= now);
+        let mut due = self.held.iter().filter(is_due).peekable();
+        due.peek()?;
+        let mut draft = Draft::new(&self.filed, now, known);
+        let until = now.plus_millis(self.filed.task.terms.lease_ms);
         for token in due {
-            let until = now.plus_millis(lease_ms);
-            // One that does not hold any more is not renewed; what it brings is refused.
-            let _refused = draft.decide(&Command::Renew { token, until });
-            self.held.insert(token, now.plus_millis(lease_ms / 3));
+            let _refused = draft.decide(&Command::Renew { token: *token, until });
         }
+        (!draft.is_empty()).then_some(draft)
     }
 
     /// Claims one piece of work that is needed; `false` when there is none, or nobody for it.
@@ -261,11 +340,13 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         format!("exec-{letter}-{}", jurat_core::id::uuid(clock.now(), clock.bits()))
     }
 
-    async fn write(&mut self, draft: Draft<'_>) {
+    /// An error says that nobody knows whether it was written.
+    async fn write(&mut self, draft: Draft<'_>) -> Result<(), DeskError> {
         let (append, starts) = draft.finish(self.key);
         let (task, count) = (append.task.clone(), append.events.len());
         match self.driver.desk.append(append).await {
             Ok(Appended::Written) => {
+                self.pause = FIRST_PAUSE;
                 self.filed.task = task;
                 self.filed.seq += u64::try_from(count).unwrap_or(u64::MAX);
                 self.finished.retain(|it| !it.is_noted);
@@ -278,17 +359,20 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 self.is_stale = true;
             }
             Err(error) => {
-                tracing::debug!(task.id = %self.key.id, error = %error, "written or not, nobody knows");
                 self.unsure.extend(starts);
+                let too_many = self.unsure.len().saturating_sub(MOST_UNSURE);
+                self.unsure.drain(..too_many);
                 self.is_stale = true;
+                return Err(error);
             }
         }
+        Ok(())
     }
 
     /// Asks for the work of a claim that is on record.
     fn begin(&mut self, start: Start) {
         let now = self.driver.clock.now();
-        self.held.insert(start.token, now.plus_millis(self.filed.task.terms.lease_ms / 3));
+        self.held.insert(start.token);
         let within = self.time_for(&start.claim, now);
         let (driver, key, filed) = (self.driver, self.key, self.filed.clone());
         let salt = format!("{:032x}{:032x}", driver.clock.bits(), driver.clock.bits());
@@ -321,7 +405,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         // Who waits for what others write looks for it now and then.
         let look = (!self.late.is_empty()).then(|| now.plus_millis(task.terms.lease_ms / 3));
         self.is_stale |= look.is_some();
-        let renewals = self.held.values().copied().chain(look);
+        let renewals = self.held.iter().filter_map(|token| self.renew_at(*token)).chain(look);
         let until = renewals.chain(task.wakes_at()).min().unwrap_or(now);
         // Never before its time, and it is looked at in whole milliseconds.
         let span = Duration::from_millis(until.millis_since(now) + 1);
@@ -331,12 +415,13 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     /// Waits before the desk is asked again; calls go on meanwhile.
     pub(super) async fn wait_for_desk(&mut self, signals: &Signals) {
         let pause = self.pause;
-        self.pause = LONGEST_PAUSE.min(pause * 2);
+        self.pause = LONGEST_PAUSE.min(pause * 4);
         self.wait_at_most(pause, signals).await;
     }
 
     async fn wait_at_most(&mut self, span: Duration, signals: &Signals) {
-        let Self { calls, finished, held, is_stale, .. } = self;
+        let Self { calls, finished, held, is_stale, asking, asked, .. } = self;
+        let is_asking = asking.is_some();
         let waiting = async {
             tokio::select! {
                 biased;
@@ -345,6 +430,9 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 Some(ended) = calls.next(), if !calls.is_empty() => {
                     held.remove(&ended.start.token);
                     finished.push(ended);
+                }
+                answer = answer(asking), if is_asking => {
+                    (*asking, *asked) = (None, Some(answer));
                 }
             }
         };
@@ -357,10 +445,10 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             if self.is_stale && !matches!(self.load().await, Ok(true)) {
                 continue;
             }
-            let known = choose::known(&self.workers);
+            let known = self.known.clone();
             let mut draft = Draft::new(&self.filed, self.driver.clock.now(), &known);
             self.note_finished(&mut draft);
-            for token in self.held.keys() {
+            for token in &self.held {
                 let reason = Release::GivenUp { detail: "the node ends".to_owned() };
                 let _refused = draft.decide(&Command::Release { token: *token, reason });
             }
@@ -374,6 +462,20 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 Ok(Appended::Stale | Appended::Repeated) | Err(_) => self.is_stale = true,
             }
         }
+    }
+}
+
+/// Whether there is something for others to do.
+fn has_work(task: &Task, now: Timestamp) -> bool {
+    let is_work = |it: &Need| matches!(it, Need::Proposals { .. } | Need::Verdicts { .. });
+    needs(task, now).iter().any(is_work)
+}
+
+/// What comes of a question, if there is one.
+async fn answer<T>(asking: &mut Option<BoxFuture<'_, T>>) -> T {
+    match asking {
+        Some(asking) => asking.await,
+        None => std::future::pending().await,
     }
 }
 

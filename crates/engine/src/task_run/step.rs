@@ -19,6 +19,12 @@ use crate::{Engine, EngineError};
 const WRITES: u32 = 5;
 const BETWEEN_WRITES: Duration = Duration::from_millis(500);
 
+/// How long to wait for a store that does not answer, at first and at the most, and how often where it
+/// answers other questions.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const TROUBLES: u32 = 20;
+
 /// What is said by a worker that finds its lease gone.
 const LATE: &str = "a step is somebody else's by now; nothing is written";
 
@@ -40,12 +46,42 @@ enum Waited {
 
 impl Engine {
     pub(super) async fn do_step(&self, held: Held) {
-        let outcome = match Box::pin(self.step_outcome(&held)).await {
-            Ok(Some(outcome)) => outcome,
-            Ok(None) => return,
-            Err(error) => failure(&error),
+        let mut troubles = 0;
+        let outcome = loop {
+            match Box::pin(self.step_outcome(&held)).await {
+                Ok(Some(outcome)) => break outcome,
+                Ok(None) => return,
+                Err(EngineError::Store(_)) if self.is_stopping() => break StepOutcome::Released,
+                // That says nothing of the step, whose task goes on meanwhile.
+                Err(EngineError::Store(error)) if troubles < TROUBLES => {
+                    let run = &held.step.run;
+                    tracing::warn!(run.id = run.id, error = %error, "a step waits for the store");
+                    if !self.outlast(&held, troubles).await {
+                        tracing::info!(run.id = run.id, agent.id = held.step.agent_id, "{}", LATE);
+                        return;
+                    }
+                    troubles += 1;
+                }
+                Err(error) => break failure(&error),
+            }
         };
         self.step_ended(&held, outcome).await;
+    }
+
+    /// Waits until the store answers again; `false` when the step is somebody else's by then.
+    async fn outlast(&self, held: &Held, troubles: u32) -> bool {
+        // The lease was renewed within its last third.
+        let until = self.inner.clock.now().plus_millis(held.lease_ms - held.lease_ms / 3);
+        let mut pause = LONGEST_PAUSE.min(FIRST_PAUSE * 2_u32.saturating_pow(troubles));
+        while !self.is_stopping() {
+            let _elapsed = tokio::time::timeout(pause, self.stopping()).await;
+            match self.renew(held).await {
+                Ok(status) => return status.is_some(),
+                Err(_) if until <= self.inner.clock.now() => return false,
+                Err(_) => pause = LONGEST_PAUSE.min(pause * 2),
+            }
+        }
+        true
     }
 
     /// What becomes of the step; nothing when it is somebody else's.
@@ -68,8 +104,10 @@ impl Engine {
                 return Ok(Some(StepOutcome::Failed { error: problem.detail, is_lasting: true }));
             }
         };
-        if let Err(error) = self.task_submit(&caller, order, None).await {
-            return Ok(Some(self.not_taken(&caller, &task_id, &error).await));
+        match self.task_submit(&caller, order, None).await {
+            Ok(_) => {}
+            Err(error @ EngineError::Store(_)) => return Err(error),
+            Err(error) => return Ok(Some(self.not_taken(&caller, &task_id, &error).await)),
         }
         Ok(match self.step_wait(&caller, held, &task_id).await? {
             Waited::Lost => {

@@ -11,11 +11,14 @@ mod hands;
 mod plan;
 mod world;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use self::{
     check::{Report, check},
-    plan::{Plan, Weather},
+    plan::{BEGINNING, Plan, Weather},
     world::World,
 };
 
@@ -30,17 +33,34 @@ fn told() -> Option<u64> {
 }
 
 fn visit(seed: u64) -> (Plan, Result<Report, String>, String) {
+    let plan = Plan::new(seed);
+    let world = live(plan.clone());
+    let story = world.story();
+    (plan, check(&world), story)
+}
+
+fn live(plan: Plan) -> Arc<World> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .unwrap();
-    let plan = Plan::new(seed);
-    let world = runtime.block_on(World::run(plan.clone()));
+    let world = runtime.block_on(World::run(plan));
     // What is still under way is gone before the world is looked at.
     drop(runtime);
-    let story = world.story();
-    (plan, check(&world), story)
+    world
+}
+
+/// One node, one task that has a minute, and a desk that is always there.
+fn quiet() -> Plan {
+    let mut plan = Plan::new(4);
+    plan.nodes = vec![Vec::new()];
+    plan.tasks.truncate(1);
+    (plan.slow, plan.lost, plan.twice) = (0, 0, 0);
+    let terms = &mut plan.tasks[0].terms;
+    terms.budget.time_ms = 60_000;
+    terms.expires_at = BEGINNING.plus_millis(62_000);
+    plan
 }
 
 /// Visits worlds on all cores and returns how calm and stormy ones ended.
@@ -96,6 +116,33 @@ fn the_same_seed_is_the_same_world() {
     for seed in [1, 2, 3, 5, 8, 13, 21] {
         assert_eq!(visit(seed).2, visit(seed).2, "world {seed}");
     }
+}
+
+#[test]
+fn a_desk_that_takes_nothing_is_not_besieged() {
+    let world = live(Plan { is_read_only: true, ..quiet() });
+    let writes = world.writes.load(Ordering::SeqCst);
+    // It is tried again and again, and no more than a few times in each of its seventy seconds.
+    assert!((30..250).contains(&writes), "{writes} tries");
+}
+
+#[test]
+fn leases_hold_however_long_it_takes_to_learn_who_can_work() {
+    let mut plan = Plan { probe_ms: 3_000, ..quiet() };
+    plan.executors.iter_mut().for_each(|it| it.slowest_ms = 6_000);
+    let terms = &mut plan.tasks[0].terms;
+    (terms.lease_ms, terms.quorum, terms.max_verifiers) = (1_000, 2, 2);
+    (terms.propose_at_once, terms.verify_at_once, terms.max_proposers) = (2, 1, 3);
+    (terms.topk, terms.no_new_evidence_rounds) = (3, 3);
+    let world = live(plan);
+    let story = world.story();
+    assert!(check(&world).is_ok(), "{story}");
+    assert!(story.contains("Finalized"), "{story}");
+    assert!(!story.contains("LeaseRanOut"), "{story}");
+    // Nobody asks for those who can work where there is nothing to give out.
+    let asks = world.asks.load(Ordering::SeqCst);
+    let renewals = story.matches("Renewed").count();
+    assert!(asks <= 8 && 20 <= renewals, "{asks} questions, {renewals} renewals\n{story}");
 }
 
 /// For whoever looks into one world: prints its story.

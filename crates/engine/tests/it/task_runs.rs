@@ -1,6 +1,6 @@
 //! Runs of several agents on a real store with executors behind sockets.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jurat_core::{
     id::AccountId,
@@ -14,6 +14,7 @@ use jurat_store::{Behalf, Location, RunKey, StepTake, Store, TakenStep, Written}
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{Behaviour, FakeExecutor, answers, gated, status},
+    unreliable_store::{Fault, UnreliableStore},
 };
 use jurat_wire::api::runs::decode_submit;
 use serde_json::{Value, json};
@@ -164,6 +165,25 @@ async fn a_run_waits_for_the_word_to_begin() {
     ended(&app, "r1").await;
     let again = app.engine.task_run_kickoff(&admin_caller(), "r1", None).await.unwrap_err();
     assert!(again.to_string().contains("has begun already"), "{again}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_for_a_while_costs_a_step_no_attempt() {
+    let store = UnreliableStore::new(Fault::Refused, 0).await;
+    let app = TestApp::on(Arc::<UnreliableStore>::clone(&store), Limits::default()).await;
+    app.start(Alone::Yes).await;
+    app.engine.work_on_runs_here(worker("here"));
+    let [fake] = app.executors([gated(says("yes"))]).await;
+    submit(&app, &spec("r1", &["a"]), true).await.unwrap();
+    fake.called(1).await;
+    // All who look for something now have looked in vain, the step among them.
+    store.without_tasks(12).await;
+    fake.release();
+    let view = ended(&app, "r1").await;
+    assert_eq!(view.run.status, RunStatus::Finalized, "{:?}", told(&app, "r1").await);
+    assert_eq!(view.run.steps[0].attempt, 1, "{:?}", told(&app, "r1").await);
+    assert_eq!(executed(&fake).len(), 1);
     app.engine.shutdown().await;
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
@@ -119,6 +119,10 @@ impl Desk for SimDesk {
     }
 
     async fn append(&self, append: Append) -> Result<Appended, DeskError> {
+        self.world.writes.fetch_add(1, Ordering::SeqCst);
+        if self.world.plan.is_read_only {
+            return self.send(|_| ()).await.and(Err(DeskError("it takes nothing".to_owned())));
+        }
         self.send(move |shelf| shelf.append(&append)).await
     }
 

@@ -1,12 +1,15 @@
 //! Executors that fail, hang, lie, change their minds, and die.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use jurat_core::{
     candidate::{ArtifactRef, Candidate, Evidence},
     canonical::digest_json,
     policy::Status,
-    task::Ballot,
+    task::{Ballot, Weigher},
 };
 use jurat_engine::task::{
     DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, WorkerKind,
@@ -47,7 +50,16 @@ impl SimHands {
 }
 
 impl Hands for SimHands {
+    async fn weights(&self, _: &Filed) -> Result<Weigher, DeskError> {
+        let executors = self.world.plan.executors.iter();
+        Ok(executors.map(|it| (it.name.clone(), 0.8)).collect())
+    }
+
     async fn workers(&self, _: &Filed) -> Result<Vec<Worker>, DeskError> {
+        self.world.asks.fetch_add(1, Ordering::SeqCst);
+        if self.world.plan.probe_ms != 0 {
+            pause(Duration::from_millis(self.world.plan.probe_ms)).await;
+        }
         let now = self.world.millis();
         let worker = |it: &Character| Worker {
             name: it.name.clone(),
@@ -56,7 +68,6 @@ impl Hands for SimHands {
             verifies: true,
             is_ready: !(it.rests.0..it.rests.1).contains(&now),
             kind: WorkerKind::Executor,
-            reliability: 0.8,
         };
         Ok(self.world.plan.executors.iter().map(worker).collect())
     }

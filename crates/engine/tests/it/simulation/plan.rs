@@ -32,6 +32,10 @@ pub(super) struct Plan {
     pub(super) slow: u64,
     pub(super) lost: u64,
     pub(super) twice: u64,
+    /// How long it takes to learn who can work.
+    pub(super) probe_ms: u64,
+    /// Whether nothing is ever written at the desk.
+    pub(super) is_read_only: bool,
 }
 
 /// What an executor is like. The numbers are chances in a hundred.
@@ -91,7 +95,20 @@ impl Plan {
         let outages = outages.collect();
         let (slow, lost, twice) =
             (some(&mut chance, 20) + 1, some(&mut chance, 10) + 1, some(&mut chance, 10) + 1);
-        let mut plan = Self { seed, weather, executors, nodes, tasks, outages, slow, lost, twice };
+        let probe_ms = if is_storm && seed.is_multiple_of(5) { 1_500 } else { 0 };
+        let mut plan = Self {
+            seed,
+            weather,
+            executors,
+            nodes,
+            tasks,
+            outages,
+            slow,
+            lost,
+            twice,
+            probe_ms,
+            is_read_only: false,
+        };
         if is_storm && seed % 8 == 3 {
             plan.be_two_faced(&mut chance);
         }

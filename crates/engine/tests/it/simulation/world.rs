@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::AtomicU64},
     task::{Context, Poll},
     time::Duration,
 };
@@ -66,6 +66,10 @@ pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) shelf: SharedShelf,
     pub(super) calls: Mutex<Vec<Call>>,
+    /// How often somebody tried to write.
+    pub(super) writes: AtomicU64,
+    /// How often somebody asked who can work.
+    pub(super) asks: AtomicU64,
     chance: Mutex<Chance>,
     start: Instant,
 }
@@ -78,6 +82,8 @@ impl World {
             plan,
             shelf: SharedShelf::default(),
             calls: Mutex::default(),
+            writes: AtomicU64::default(),
+            asks: AtomicU64::default(),
             start: Instant::now(),
         });
         for (index, mishaps) in world.plan.nodes.iter().cloned().enumerate() {
@@ -240,7 +246,9 @@ impl Node {
             let clock = SimClock { world, skew_ms };
             let driver = Driver { desk: &desk, hands: &hands, clock: &clock, node: &name };
             let schedule = Schedule {
-                driver: &driver,
+                desk: &desk,
+                drives: &driver,
+                clock: &clock,
                 under_way: &shared,
                 at_once: 8,
                 longest_sleep: Duration::from_secs(1),

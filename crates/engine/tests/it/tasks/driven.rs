@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::task::{End, Event, Phase, Role};
+use jurat_core::task::{Aggregation, End, Event, Phase, Role};
 use jurat_engine::{Alone, Clock as _, EngineError, Limits};
 use jurat_store::Location;
 use jurat_testkit::{
     app::{TestApp, admin_caller},
-    fake_executor::{disconnects_before_headers, gated, says_invalid},
+    fake_executor::{Health, disconnects_before_headers, gated, says_invalid},
 };
 use serde_json::json;
 
@@ -110,6 +110,27 @@ async fn a_task_that_is_called_off_ends_at_once() {
 }
 
 #[tokio::test]
+async fn a_task_is_called_off_without_asking_its_panel_how_it_is() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([able()]).await;
+    for (id, aggregation) in
+        [("t1", Aggregation::ConfidenceWeighted), ("t2", Aggregation::ReputationWeighted)]
+    {
+        let mut task = contract(&app, id);
+        task.acceptance.aggregation = Some(aggregation);
+        submit(&app, order(task, &["s1"])).await.unwrap();
+        app.clock.advance_ms(100_000);
+        fake.set(able().health(Health::Hangs));
+        let before = asked(&fake, "health");
+        let record = app.engine.task_cancel(&admin_caller(), id, None).await.unwrap();
+        assert_eq!(record.state.phase, Phase::Cancelled);
+        assert_eq!(asked(&fake, "health"), before);
+        fake.set(able());
+    }
+    app.store.close().await;
+}
+
+#[tokio::test]
 async fn what_is_over_is_not_called_off() {
     let app = node().await;
     let _fakes = app.executors([able()]).await;
@@ -208,6 +229,30 @@ async fn nobody_verifies_what_it_proposed_however_often_it_is_reused() {
         assert_eq!(decision.executor.as_deref(), Some("s1"));
     }
     assert_eq!((asked(&first, "verify"), asked(&second, "verify")), (0, 3));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_remembered_is_tried_anew_in_every_epoch() {
+    let app = node().await;
+    let _fakes = app.executors([able()]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    ended(&app, "t1").await;
+    let mut task = contract(&app, "t2");
+    "CONTINUOUS".clone_into(&mut task.task_mode);
+    "EPOCH_RENEW".clone_into(&mut task.budget.mode);
+    submit(&app, order(task, &["s1"])).await.unwrap();
+    let mut candidates = BTreeSet::new();
+    for epoch in 1..=3 {
+        let is_decided =
+            |it: &jurat_engine::TaskRecord| it.state.epoch == epoch && it.state.is_waiting();
+        let record = wait_until(&app, "t2", is_decided).await;
+        let proposal = &record.state.proposals[0];
+        assert!(proposal.source.is_some(), "{:?}", events(&app, "t2").await);
+        candidates.insert(proposal.id.clone());
+        app.engine.task_next_epoch(&admin_caller(), "t2", None).await.unwrap();
+    }
+    assert_eq!(candidates.len(), 3, "{candidates:?}");
     app.engine.shutdown().await;
 }
 

@@ -1,12 +1,18 @@
 //! What goes wrong with a node, a panel or a budget, and how the task ends all the same.
 
+use std::{
+    sync::{Arc, Condvar, Mutex},
+    time::Duration,
+};
+
 use jurat_core::task::{Event, Phase, Release, Role};
-use jurat_engine::{Alone, Limits};
+use jurat_engine::{Alone, Limits, Points};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{Health, gated, hangs, says_inconclusive},
     unreliable_store::{Fault, UnreliableStore},
 };
+use serde_json::json;
 
 use super::{able, asked, contract, ended, events, node, order, submit, wait_until, with_quorum};
 
@@ -36,6 +42,46 @@ async fn a_failure_of_the_node_costs_neither_the_executor_nor_the_budget() {
     let is_ours =
         |it: &&Event| matches!(it, Event::Released { reason: Release::NodeFailed { .. }, .. });
     assert_eq!(story.iter().filter(is_ours).count(), 2, "{story:?}");
+    app.engine.shutdown().await;
+}
+
+/// Two who wait for each other, each on its thread.
+#[derive(Default)]
+struct Meeting {
+    count: Mutex<u32>,
+    news: Condvar,
+}
+
+impl Meeting {
+    /// Whether the other one came.
+    fn meets(&self) -> bool {
+        let mut count = self.count.lock().unwrap();
+        *count += 1;
+        self.news.notify_all();
+        let waited = self.news.wait_timeout_while(count, Duration::from_secs(10), |it| *it < 2);
+        !waited.unwrap().1.timed_out()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_task_that_keeps_a_thread_busy_holds_up_no_other() {
+    let meeting = Meeting::default();
+    let app = TestApp::with_points(Points::new(Arc::new(move |name| {
+        let is_met = name != "task_ask_before" || meeting.meets();
+        assert!(is_met, "only one task goes on at a time");
+    })))
+    .await;
+    app.start(Alone::Yes).await;
+    let _fakes = app.executors([able()]).await;
+    let ids = ["t1", "t2", "t3", "t4"];
+    for id in ids {
+        let mut task = contract(&app, id);
+        task.inputs = json!({ "prompt": id });
+        submit(&app, order(task, &["s1"])).await.unwrap();
+    }
+    for id in ids {
+        assert_eq!(ended(&app, id).await.state.phase, Phase::Finalized);
+    }
     app.engine.shutdown().await;
 }
 
