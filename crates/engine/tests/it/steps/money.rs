@@ -126,7 +126,7 @@ async fn a_step_whose_answer_is_on_record_is_neither_asked_for_nor_paid_for_agai
     // What came to nothing is asked for again, as often as it is wanted.
     fake.set(status(500));
     let mut other = propose(contract(), by("s1"));
-    for tries in 2..12 {
+    for tries in 2..5 {
         let failed = app.engine.step_run(&caller, other.clone()).await.unwrap();
         assert!(matches!(failed.outcome, StepOutcome::Failed { .. }));
         assert_eq!(super::work(&fake).len(), tries);
