@@ -99,6 +99,70 @@ async def verifiers(client, name):
     assert gone["deleted"] is True, gone
 
 
+async def ended(done, tool, **which):
+    """Waits until a task or a run is over: each call waits for a while."""
+    for _ in range(PATIENCE):
+        body = await done(tool, **which, wait=5)
+        if body.get("state", body.get("status")).lower() in ("finalized", "failed", "expired"):
+            return body
+    raise AssertionError(f"{which} does not end")
+
+
+async def tasks(client, name):
+    """The life of a task and of a run; returns the tools that were called."""
+    called = set()
+
+    async def done(tool, code=None, **arguments):
+        called.add(tool)
+        result = await client.call_tool(tool, arguments)
+        said = (result.structured_content or {}).get("code") if result.is_error else None
+        assert said == code, (tool, result)
+        return result.structured_content
+
+    task = f"task-{name}"
+    contract = await done("get_task_sample", task_id=task)
+    contract |= {"task_type": "echo", "inputs": {"prompt": name}, "task_mode": "CONTINUOUS",
+                 "output_schema": {"type": "object"}}
+    contract["budget"]["mode"] = "EPOCH_RENEW"
+    made = await done("submit_task", contract=contract, executors=["alpha", "beta"])
+    assert made["task_id"] == task, made
+    body = await ended(done, "get_task", task_id=task)
+    assert body["state"] == "finalized", body
+    decision = await done("get_task_decision", task_id=task)
+    assert decision["approvals"] == 1, decision
+    listed = await done("list_tasks", state="finalized", limit=200)
+    assert task in [item["task_id"] for item in listed["items"]], listed
+    events = await done("list_task_events", task_id=task, after=1, limit=2)
+    assert events["items"][0]["seq"] == 2 and events["next_cursor"] == "3", events
+    told = await done("complain_of_task", task_id=task, reason="not that")
+    assert told["settling"][0]["complaint"] == "not that", told
+    await done("complain_of_task", "conflict", task_id=task, reason="not that")
+    begun = await done("begin_task_epoch", task_id=task)
+    assert begun["epoch"] == 2, begun
+    await ended(done, "get_task", task_id=task)
+    known = await done("export_knowledge", task_id=task)
+    assert [item["epoch"] for item in known["items"]] == [2, 1], known
+    assert known["items"][1]["deprecated_at"] is not None, known
+    assert (await done("cancel_task", task_id=task, reason="enough"))["state"] == "cancelled"
+
+    run = f"run-{name}"
+    agents = [{"agent_id": it, "executor": it, "prompt": name} for it in ("alpha", "beta")]
+    spec = {"run_id": run, "task_type": "echo", "agents": agents,
+            "contract": {"output_schema": {"type": "object"}}}
+    assert (await done("submit_run", spec=spec))["status"] == "CREATED"
+    assert (await done("kickoff_run", run_id=run))["run_id"] == run
+    body = await ended(done, "get_run", run_id=run)
+    assert body["status"] == "FINALIZED", body
+    assert (await done("get_run_result", run_id=run))["result"] is not None
+    listed = await done("list_runs", status="FINALIZED", limit=200)
+    assert run in [item["run_id"] for item in listed["items"]], listed
+    events = await done("list_run_events", run_id=run, limit=1)
+    assert events["items"][0]["event_type"] == "RUN_FINALIZED", events
+    await done("retry_run", "conflict", run_id=run)
+    await done("cancel_run", "conflict", run_id=run)
+    return called
+
+
 ABSENT = "0198c1f0-0000-7000-8000-000000000001"
 # Without a judge nothing is published, so that most of these say what is not there.
 TEMPLATES = [
@@ -220,7 +284,7 @@ async def conversation(client, era, name):
     await rounds(client)
     await verifiers(client, name)
     await templates(client)
-    shared = await sharing(client, name)
+    shared = await sharing(client, name) | await tasks(client, name)
     try:
         await client.call_tool("no_such_tool", {})
         raise AssertionError("a tool that is not there was called")

@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod executors;
 mod keys;
+mod knowledge;
 mod measure;
 mod people;
 mod request;
@@ -30,6 +31,7 @@ pub(crate) use self::{
     doctor::Doctor,
     executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
     keys::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
+    knowledge::{ExportKnowledge, Knowledge},
     measure::{AttackVerifier, MeasureArgs, TestVerifier},
     people::{
         Approve, Auth, Invitations, ListInvitations, MailCode, Me, Membership, TeamFilter, Teams,
@@ -199,6 +201,9 @@ pub(crate) enum Command {
     /// Submits, follows and works on runs of several agents
     #[command(subcommand)]
     Run(TaskRuns),
+    /// Prints what is remembered of decisions
+    #[command(subcommand)]
+    Knowledge(Knowledge),
     /// Deploys, runs and measures verifiers: versioned checks that a judge decides
     #[command(subcommand)]
     Verifiers(Verifiers),

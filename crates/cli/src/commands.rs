@@ -12,6 +12,7 @@ mod gate;
 mod input;
 mod junit;
 mod keys;
+mod knowledge;
 mod mcp;
 mod node;
 mod people;
@@ -82,6 +83,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Task(command) => Box::pin(tasks::run(context, command)).await,
         Command::Run(command) => Box::pin(runs::run(context, command)).await,
+        Command::Knowledge(command) => Box::pin(knowledge::run(context, command)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,
         Command::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
         Command::Templates(command) => Box::pin(templates::run(context, command)).await,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use ipnet::IpNet;
-use jurat_engine::{Judges, Limits, Points};
+use jurat_engine::{Judges, Limits, Points, WorkerSettings};
 use jurat_server::Inbound;
 use jurat_store::Location;
 
@@ -19,9 +19,10 @@ use crate::settings::{
     DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS,
     LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
     MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL,
-    REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, RUNS_AT_ONCE,
-    RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORE, Settings,
-    TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
+    REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, RUNS_AT_ONCE, RUNS_LEASE_MS,
+    RUNS_OPEN_PER_ACCOUNT, RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER, SMTP_URL,
+    STATE_DIR, STORE, Settings, TASKS_AT_ONCE, TASKS_OPEN_PER_ACCOUNT, TRUSTED_PROXIES,
+    WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
@@ -45,7 +46,7 @@ pub(crate) struct Config {
     pub(crate) telemetry: Option<telemetry::Options>,
     pub(crate) limits: Limits,
     /// How many steps of runs a server works on at a time; none leaves them to others.
-    pub(crate) runs_at_once: Option<usize>,
+    pub(crate) runs: Option<WorkerSettings>,
     pub(crate) judges: Judges,
     pub(crate) accounts: AccountTerms,
     pub(crate) inbound: Inbound,
@@ -100,6 +101,7 @@ pub(crate) enum Colours {
 impl Config {
     pub(crate) fn new(settings: Settings) -> Self {
         let text = |setting| settings.text(setting).map(str::to_owned);
+        let number = |setting| u32::try_from(settings.count(setting)).unwrap_or(u32::MAX);
         let state_dir = PathBuf::from(text(&STATE_DIR).unwrap_or_default());
         Self {
             store: location(&text(&STORE).unwrap_or_default(), &state_dir),
@@ -115,8 +117,10 @@ impl Config {
             log_filter: text(&LOG_FILTER),
             log_format: log_format(settings.text(&LOG_FORMAT)),
             telemetry: telemetry_options(&settings),
-            runs_at_once: (settings.text(&RUNS_WORKER) != Some("off"))
-                .then(|| settings.size(&RUNS_AT_ONCE)),
+            runs: (settings.text(&RUNS_WORKER) != Some("off")).then(|| WorkerSettings {
+                lease_ms: settings.count(&RUNS_LEASE_MS),
+                ..WorkerSettings::of_a_node(settings.size(&RUNS_AT_ONCE))
+            }),
             limits: Limits {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
@@ -125,13 +129,14 @@ impl Config {
                     .text(&REQUESTS_PER_MINUTE_PER_KEY)
                     .and_then(|text| text.parse().ok()),
                 rounds_per_key: settings.size(&ROUNDS_PER_KEY),
-                steps_per_executor: u32::try_from(settings.count(&RUNS_PER_EXECUTOR))
-                    .unwrap_or(u32::MAX),
+                tasks: settings.size(&TASKS_AT_ONCE),
+                open_tasks: number(&TASKS_OPEN_PER_ACCOUNT),
+                open_runs: number(&RUNS_OPEN_PER_ACCOUNT),
+                steps_per_executor: number(&RUNS_PER_EXECUTOR),
                 lag: Some(Duration::from_millis(settings.count(&LAG_MS)))
                     .filter(|lag| !lag.is_zero()),
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
-                ..Limits::default()
             },
             judges: judges::judges(&settings),
             accounts: account_terms(&settings),

@@ -17,7 +17,7 @@ pub use self::{
     equivalence::equivalent,
     merge::{OutputBy, nearest_output, output_by, spread},
     numeric::Spread,
-    tally::{Ballot, agree, is_settled},
+    tally::{Ballot, agree, is_settled, verdict_confidence},
 };
 use crate::{job::words, replica::Label};
 

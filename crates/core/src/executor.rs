@@ -60,6 +60,21 @@ pub struct Independence {
     pub executor: String,
 }
 
+impl Independence {
+    /// What a key says of an executor, as `to_string` writes it. A key of another form names what
+    /// all who have it share.
+    pub fn of_key(key: &str, executor: &str) -> Self {
+        let (served, host) = key.rsplit_once('@').unwrap_or((key, ""));
+        let (provider_family, model_id) = served.split_once('/').unwrap_or((served, served));
+        Self {
+            provider_family: provider_family.to_owned(),
+            model_id: model_id.to_owned(),
+            host: host.to_owned(),
+            executor: executor.to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Independence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}@{}", self.provider_family, self.model_id, self.host)

@@ -100,6 +100,24 @@ figures! {
         "1 if the last probe found the executor well, 0 if not or if there was none yet.";
     EXECUTOR_PROBE_AGE: Gauge "jurat_executor_probe_age_seconds" ["executor"]
         "Time since the last probe of the executor.";
+    TASKS: Counter "jurat_tasks" ["state"]
+        "Tasks that this node saw end, by how: `finalized`, `failed`, `expired` or `cancelled`. A continuous task counts with each of its decisions.";
+    TASK_SECONDS: Histogram "jurat_task_duration_seconds" ["state"]
+        "Time from the submission of a task to its end; for a later epoch, from its first work.";
+    TASKS_IN_FLIGHT: Gauge "jurat_tasks_in_flight" []
+        "Tasks that this node drives.";
+    TASKS_LIMIT: Gauge "jurat_tasks_limit" []
+        "Tasks that this node drives at a time; more wait for their turn.";
+    TASKS_OVERDUE: Gauge "jurat_tasks_overdue_seconds" []
+        "For how long the task that has waited longest should have been looked at, on whichever node; 0 when none is late.";
+    TASK_CLAIMS_RELEASED: Counter "jurat_task_claims_released" ["reason"]
+        "Claims to propose or to verify that ended without what they were for: the call `failed`, the lease ran out (`lease_ran_out`), or the work was `given_up`.";
+    RUNS: Counter "jurat_runs" ["status"]
+        "Runs of several agents that this node saw end, by status.";
+    RUN_SECONDS: Histogram "jurat_run_duration_seconds" ["status"]
+        "Time from the beginning of a run to its end.";
+    RUN_STEPS: Counter "jurat_run_steps" ["outcome"]
+        "Attempts at steps of runs that ended on this node: `succeeded`, `failed` for good, `retried` later, `cancelled`, or `released` for others.";
     POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]
         "Candidates that this node checked, by policy and verdict.";
     JUDGE_CALLS: Counter "jurat_judge_calls" ["provider", "outcome"]

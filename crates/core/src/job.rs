@@ -4,7 +4,13 @@ use std::{collections::BTreeSet, str::FromStr, sync::Arc};
 
 use serde_json::Value;
 
-use crate::{candidate::Evidence, policy::PolicyBinding, session::Tier, time::Timestamp};
+use crate::{
+    candidate::Evidence,
+    policy::PolicyBinding,
+    round::{StepTicket, VoteTicket},
+    session::Tier,
+    time::Timestamp,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -47,6 +53,19 @@ pub struct Step {
     pub fetch_evidence: bool,
 }
 
+impl Step {
+    /// What a round keeps of it.
+    pub fn ticket(&self) -> StepTicket {
+        let vote =
+            |it: &StepCandidate| VoteTicket { candidate: it.candidate_id.clone(), turn: it.turn };
+        StepTicket {
+            task_id: self.task_id.clone(),
+            execution_id: self.execution_id.clone(),
+            vote: self.candidate.as_ref().map(vote),
+        }
+    }
+}
+
 /// Whose output is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepCandidate {
@@ -56,6 +75,8 @@ pub struct StepCandidate {
     pub proposed_at: Timestamp,
     /// Who proposed it.
     pub producer: String,
+    /// Which time votes are committed on it.
+    pub turn: u32,
 }
 
 #[derive(Debug, Clone, PartialEq)]

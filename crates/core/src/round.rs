@@ -33,8 +33,34 @@ pub struct OpenRound {
     pub deadline_at: Timestamp,
     /// The run of a verifier that this round is.
     pub run: Option<RunTicket>,
+    /// The step of a task that this round is.
+    pub step: Option<StepTicket>,
     /// The credit that is set aside for it.
     pub hold: Option<Hold>,
+}
+
+impl OpenRound {
+    /// Whether its verdict is a vote of a task, which is secret until it is revealed.
+    pub fn is_vote(&self) -> bool {
+        self.step.as_ref().is_some_and(|step| step.vote.is_some())
+    }
+}
+
+/// Which step of a task a round is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepTicket {
+    pub task_id: String,
+    pub execution_id: String,
+    /// What is voted on in it; `None` for a proposal.
+    pub vote: Option<VoteTicket>,
+}
+
+/// Which votes the verdict of a round is one of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VoteTicket {
+    pub candidate: String,
+    /// Which time votes were committed on the candidate.
+    pub turn: u32,
 }
 
 /// A place in a round that one session takes.

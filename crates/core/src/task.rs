@@ -113,6 +113,9 @@ pub struct Task {
     pub retries: u32,
     /// Not before this time is anybody asked to propose again.
     pub retry_at: Option<Timestamp>,
+    /// How often a node failed at work of this epoch.
+    #[serde(default)]
+    pub node_failures: u32,
     /// How many candidates were taken from knowledge.
     pub reuses: u32,
     /// Digests of outputs from knowledge that the verifiers refused.
@@ -147,6 +150,7 @@ impl Task {
             failed_proposers: BTreeMap::new(),
             retries: 0,
             retry_at: None,
+            node_failures: 0,
             reuses: 0,
             blacklist: BTreeSet::new(),
             equivocators: BTreeSet::new(),

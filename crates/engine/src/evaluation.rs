@@ -13,8 +13,12 @@ pub const TARGET: &str = "jurat::evaluation";
 const LONGEST_NAME: usize = 100;
 const MOST_REASONS: usize = 5;
 
-/// Tells of every replica of a round and of the round itself. No content is told, only verdicts.
+/// Tells of every replica of a round and of the round itself. No content is told, only verdicts,
+/// and of votes not even these: they are secret until they are revealed.
 pub(crate) fn tell(open: &OpenRound, closing: &Closing) {
+    if open.is_vote() {
+        return;
+    }
     for replica in &closing.replicas {
         tell_replica(open, closing, replica);
     }

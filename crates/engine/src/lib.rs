@@ -30,8 +30,10 @@ mod pressure;
 mod probe;
 mod progress;
 mod recover;
+mod remembered;
 mod round;
 mod rounds;
+mod sealed;
 mod semantic;
 mod sessions;
 mod signature;
@@ -62,8 +64,8 @@ pub use jurat_store::{
     Upstream, VersionSummary, WorkflowView,
 };
 pub use jurat_store::{
-    EventsFrom, Position as TaskPosition, RunAdded, StoredRunEvent, TaskCandidate, TaskEvent,
-    TaskRecord, TaskSubmitted, TaskSummary,
+    EventsFrom, KnowledgeOf, KnowledgePosition, Learned, Position as TaskPosition, RunAdded,
+    StoredRunEvent, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
 };
 
 use self::{
@@ -95,6 +97,7 @@ pub use self::{
     probe::ExecutorView,
     progress::{Progress, Watcher},
     recover::Alone,
+    remembered::KnowledgeQuery,
     rounds::RoundQuery,
     signature::NodeKey,
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
@@ -158,6 +161,8 @@ pub struct Limits {
     pub tasks: usize,
     /// Tasks of an account that are not over; more are refused.
     pub open_tasks: u32,
+    /// Runs of an account that are not over; more are refused.
+    pub open_runs: u32,
     /// Steps of runs that are with one executor at a time, on all nodes together.
     pub steps_per_executor: u32,
 }
@@ -175,6 +180,7 @@ impl Default for Limits {
             anonymous_day_micros: 1_000_000,
             tasks: 256,
             open_tasks: 10_000,
+            open_runs: 10_000,
             steps_per_executor: 8,
         }
     }

@@ -6,6 +6,7 @@ mod load;
 mod process;
 mod requests;
 mod rounds;
+mod tasks;
 
 use std::{
     fmt,
@@ -18,7 +19,7 @@ use jurat_core::{
     figure::{self, Figure},
     policy::{Evaluation, Policy},
 };
-use jurat_store::Load;
+use jurat_store::{Behalf, Load};
 use prometheus_client::{
     encoding::text,
     metrics::{
@@ -36,7 +37,7 @@ pub(crate) use self::judges::{CallOutcome, Lookup};
 pub use self::requests::{OpenConnection, RequestFigures, RequestInFlight};
 use self::{
     executors::ExecutorFigures, judges::JudgeFigures, load::LoadFigures, process::ProcessFigures,
-    rounds::RoundFigures,
+    rounds::RoundFigures, tasks::TaskFigures,
 };
 use crate::{Engine, EngineError, executors::require, pressure::Writes, trace};
 
@@ -54,6 +55,7 @@ pub struct Metrics {
     pub(crate) rounds: RoundFigures,
     pub(crate) executors: ExecutorFigures,
     pub(crate) judges: JudgeFigures,
+    pub(crate) tasks: TaskFigures,
     policies: Family<Labels<2>, Counter>,
     store_writes: Histograms<Labels<1>>,
     waiting: Arc<Writes>,
@@ -80,6 +82,7 @@ impl Metrics {
             rounds: RoundFigures::new(&mut registry),
             executors: ExecutorFigures::new(&mut registry),
             judges: JudgeFigures::new(&mut registry),
+            tasks: TaskFigures::new(&mut registry),
             policies,
             store_writes,
             waiting: Arc::default(),
@@ -128,10 +131,16 @@ impl Engine {
         if let Err(error) = self.pool_view().await {
             tracing::warn!(error = %error, "could not read the executors for the figures");
         }
+        let due = self.inner.store.tasks().task_next_due(&Behalf::Platform).await;
+        let due = due.unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "could not read which tasks are due for the figures");
+            None
+        });
         let metrics = &self.inner.metrics;
         let registry = metrics.registry.lock().unwrap_or_else(PoisonError::into_inner);
         metrics.executors.refresh(self);
         metrics.load.refresh(self);
+        metrics.tasks.refresh(self, due);
         metrics.process.refresh();
         let mut text = String::new();
         text::encode(&mut text, &registry)

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jurat_core::{
     caller::{Caller, Credit, Scope},
     id::{AccountId, RoundId},
-    job::Job,
+    job::{Job, Step},
     replica::Replica,
     round::{OpenRound, Round, Seat},
     run::RunTicket,
@@ -260,6 +260,7 @@ impl Engine {
             opened_at,
             deadline_at: opened_at.plus_millis(job.timeout_ms),
             run: None,
+            step: job.step.as_ref().map(Step::ticket),
             hold: None,
         }
     }

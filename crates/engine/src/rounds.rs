@@ -41,7 +41,7 @@ impl Engine {
         require(caller, Scope::RoundsRead)?;
         // Identifiers begin with the time, so that they can stand for it.
         let until = query.until.map(|at| RoundId::new(at, 0));
-        let filter = RoundFilter {
+        let mut filter = RoundFilter {
             kind: query.kind,
             outcome: query.outcome,
             state: query.state,
@@ -49,6 +49,21 @@ impl Engine {
             before: query.before.into_iter().chain(until).min(),
             after: query.since.map(|at| RoundId::new(at, 0)),
         };
-        Ok(self.inner.store.round_list(caller.account(), &filter).await?)
+        // How a round ended that is not shown as ended yet must not be found out by a filter.
+        let is_about_ends =
+            query.outcome.is_some() || query.state.is_some_and(|it| it != State::Open);
+        let wanted = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let mut lines: Vec<RoundSummary> = Vec::new();
+        loop {
+            let found = self.inner.store.round_list(caller.account(), &filter).await?;
+            let is_last = found.len() < wanted;
+            filter.before = found.last().map(|line| line.open.id.clone());
+            let shown = self.shown_lines(caller.account(), found).await?;
+            lines.extend(shown.into_iter().filter(|it| !is_about_ends || it.closing.is_some()));
+            if is_last || wanted <= lines.len() {
+                lines.truncate(wanted);
+                return Ok(lines);
+            }
+        }
     }
 }

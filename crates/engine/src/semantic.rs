@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jurat_core::{
     caller::{Caller, Scope},
+    id::AccountId,
     job::Job,
     judge::Question,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC, Semantic},
@@ -59,6 +60,21 @@ impl Engine {
         job.policy = PolicyBinding::new(SEMANTIC, policy.pinned(id, version));
         let Found { version, measured } = found;
         Ok(Some(Arc::new(Bound { version, measured, policy, caller: caller.clone() })))
+    }
+
+    /// Whether the verifier that a policy names is there for an account, and takes its parameters.
+    pub(crate) async fn check_verifier(
+        &self,
+        account: &AccountId,
+        binding: &PolicyBinding,
+    ) -> Result<(), EngineError> {
+        let Policy::Semantic(policy) = Policy::bind(binding).map_err(EngineError::Policy)? else {
+            return Ok(());
+        };
+        // It is found in the name of the account, as it will be when a candidate is judged.
+        let caller = self.caller_for(account).await?;
+        let found = self.find_verifier(&caller, &policy).await?;
+        policy.check(&found.version.config).map_err(EngineError::unfit)
     }
 
     async fn find_verifier(

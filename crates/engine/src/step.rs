@@ -54,6 +54,8 @@ pub enum StepWork {
         proposed_at: Timestamp,
         /// Who proposed it.
         producer: String,
+        /// Which time votes are committed on it.
+        turn: u32,
         /// Other answers to the same task, for a policy that compares: their identifiers and
         /// outputs.
         others: Vec<(String, Value)>,
@@ -77,6 +79,8 @@ pub struct StepDone {
     pub outcome: StepOutcome,
     /// What was found where the candidate refers to; empty where nobody looked.
     pub evidence: Vec<Finding>,
+    /// Digests of what was there for this verifier, which did not miss any of it itself.
+    pub available: Vec<String>,
     pub latency_ms: u64,
     pub cost_micros: u64,
 }

@@ -79,7 +79,9 @@ pub(crate) async fn asked(
         jurat.session.id = session,
     );
     let asked = asking.instrument(span.clone()).await;
-    span.set_attribute("jurat.replica.label", asked.answer.label().as_str());
+    if !open.is_vote() || asked.answer.failure().is_some() {
+        span.set_attribute("jurat.replica.label", asked.answer.label().as_str());
+    }
     if let Some(failure) = asked.answer.failure() {
         span.set_attribute("error.type", failure.code.as_str());
         span.set_status(Status::error(""));

@@ -34,24 +34,21 @@ impl Engine {
     pub async fn round_cancel(&self, caller: &Caller, id: &RoundId) -> Result<Round, EngineError> {
         require(caller, Scope::RoundsCreate)?;
         let account = caller.account();
-        let round = self.round_of(account, id).await?;
-        let is_open = round.closing.is_none();
-        if is_open {
-            if let Some(running) = self.inner.under_way.find(account, id) {
-                running.stop(Stop::Caller);
-            } else {
-                // The round's node looks for these.
-                let now = self.inner.clock.now();
-                self.inner.store.round_call_off(account, id, now).await?;
-            }
+        let round = self.round_in_full(account, id).await?;
+        if let Some(closing) = &round.closing {
+            not_ended_before(id, closing.ending)?;
+        } else if let Some(running) = self.inner.under_way.find(account, id) {
+            running.stop(Stop::Caller);
+        } else {
+            // The round's node looks for these.
+            let now = self.inner.clock.now();
+            self.inner.store.round_call_off(account, id, now).await?;
         }
         let round = self.wait_for(account, id, CALL_OFF_WAIT).await?;
-        match &round.closing {
-            Some(closing) if closing.ending != Ending::Cancelled => Err(EngineError::Conflict(
-                format!("the round `{id}` has ended already, as `{}`", closing.ending),
-            )),
-            Some(_) | None => Ok(round),
+        if let Some(closing) = &round.closing {
+            not_ended_before(id, closing.ending)?;
         }
+        Ok(round)
     }
 
     /// Stops the rounds of this node that were called off through another.
@@ -96,7 +93,21 @@ impl Engine {
         account: &AccountId,
         id: &RoundId,
     ) -> Result<Round, EngineError> {
+        let round = self.round_in_full(account, id).await?;
+        self.shown(round).await
+    }
+
+    /// The round with what its owner may not see yet.
+    async fn round_in_full(&self, account: &AccountId, id: &RoundId) -> Result<Round, EngineError> {
         let round = self.inner.store.round_get(account, id).await?;
         round.ok_or_else(|| EngineError::NotFound { what: "round", id: id.to_string() })
     }
+}
+
+/// A round that ended otherwise before is not called off.
+fn not_ended_before(id: &RoundId, ending: Ending) -> Result<(), EngineError> {
+    if ending == Ending::Cancelled {
+        return Ok(());
+    }
+    Err(EngineError::Conflict(format!("the round `{id}` has ended already, as `{ending}`")))
 }

@@ -8,16 +8,17 @@ mod docs;
 mod doctor;
 mod executors;
 mod invitations;
+pub(crate) mod knowledge;
 mod logins;
 mod me;
 mod operations;
 mod packs;
 mod page;
 mod rounds;
-mod runs;
+pub(crate) mod runs;
 mod sessions;
 mod stream;
-mod tasks;
+pub(crate) mod tasks;
 mod teams;
 mod templates;
 mod verifier_runs;
@@ -278,6 +279,7 @@ fn task_routes() -> Vec<Route> {
         route("POST", "/v1/tasks/{id}/cancel", "task_cancel", post(tasks::cancel)),
         route("POST", "/v1/tasks/{id}/epochs", "task_next_epoch", post(tasks::next_epoch)),
         route("POST", "/v1/tasks/{id}/feedback", "task_complain", post(tasks::complain)),
+        route("GET", "/v1/knowledge", "knowledge_list", get(knowledge::list)),
     ]
 }
 

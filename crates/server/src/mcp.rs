@@ -11,6 +11,7 @@ mod people;
 mod render;
 mod schema;
 mod surface;
+mod tasks;
 mod templates;
 mod tools;
 mod verifiers;

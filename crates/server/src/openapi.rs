@@ -9,6 +9,7 @@ mod problems;
 use std::sync::LazyLock;
 
 use jurat_wire::problem::ProblemBody;
+use serde_json::{Map, Value, json};
 use utoipa::openapi::{
     Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi,
     OpenApiBuilder, Paths, RefOr, Schema,
@@ -24,12 +25,32 @@ const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks
 /// The document as text, made once.
 pub fn openapi() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
-        // The document holds text and numbers, so it always serializes.
-        let mut text = document().to_pretty_json().unwrap_or_default();
-        text.push('\n');
-        text
+        let mut document = json!(document());
+        share_headers(&mut document);
+        format!("{document:#}\n")
     });
     &TEXT
+}
+
+/// Describes each header once, and refers to it wherever it comes.
+fn share_headers(document: &mut Value) {
+    let mut shared = Map::new();
+    let operations = members(document.get_mut("paths")).flat_map(|path| members(Some(path)));
+    let responses = operations.flat_map(|operation| members(operation.get_mut("responses")));
+    for response in responses {
+        let headers = response.get_mut("headers").and_then(Value::as_object_mut);
+        for (name, header) in headers.into_iter().flatten() {
+            let first = shared.entry(name.clone()).or_insert_with(|| header.clone());
+            if first == header {
+                *header = json!({ "$ref": format!("#/components/headers/{name}") });
+            }
+        }
+    }
+    document["components"]["headers"] = Value::Object(shared);
+}
+
+fn members(object: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
+    object.and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut)
 }
 
 fn document() -> OpenApi {

@@ -62,7 +62,9 @@ fn compare(method: &str, path: &str, reply: &Reply) -> Result<(), String> {
         .get(&status)
         .ok_or_else(|| format!("the status is not among {:?}", keys(&operation["responses"])))?;
     for name in keys(&response["headers"]) {
-        let is_required = response["headers"][&name]["required"] == true;
+        let header = &response["headers"][&name];
+        let shared = header["$ref"].as_str().and_then(|it| DOCUMENT.pointer(&it[1..]));
+        let is_required = shared.unwrap_or(header)["required"] == true;
         if is_required && !reply.headers.contains_key(name.as_str()) {
             return Err(format!("the header `{name}` is missing"));
         }

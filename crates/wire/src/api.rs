@@ -13,6 +13,7 @@ mod faults;
 pub mod fields;
 pub mod invitations;
 pub mod keys;
+pub mod knowledge;
 pub mod logins;
 pub mod mcp;
 pub mod member;

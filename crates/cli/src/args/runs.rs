@@ -83,6 +83,11 @@ pub(crate) enum TaskRuns {
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
     },
+    /// Checks that the store is ready for runs, which needs no other preparation
+    #[command(
+        after_help = "Examples:\n  jurat run init\n  jurat --store postgres://jurat@db.example.com/jurat run init"
+    )]
+    Init,
     /// Works on the runs of all accounts, until it is stopped
     Worker(RunWorker),
 }

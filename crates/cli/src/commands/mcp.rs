@@ -27,6 +27,7 @@ const MOST: usize = 64;
 pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     // What is wrong with the settings, the key or the store is told before anybody speaks.
     let first = Box::pin(Client::connect(&context.config, context.out)).await?;
+    first.work_on_runs();
     let mut relay = Relay::new(context, first);
     let mut lines = Lines::new(BufReader::new(tokio::io::stdin()));
     let mut has_ended = false;
@@ -125,6 +126,8 @@ impl<'a> Relay<'a> {
             return Ok(Arc::clone(client));
         }
         let found = Box::pin(Client::connect(&self.context.config, self.out)).await?;
+        // Where no server works on tasks and runs, this process does while a request is under way.
+        found.work_on_runs();
         let client = Arc::new(found);
         self.client = Some(Arc::clone(&client));
         Ok(client)

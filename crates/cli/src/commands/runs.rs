@@ -11,7 +11,7 @@ use crate::{
     args::{ListTaskRuns, NamedRun, SubmitRun, TaskRuns},
     client::{Call, Client, Reply, path, query},
     output::{
-        Output,
+        Format, Output,
         run::{self, RunProgress},
         shortened,
         table::{cell, table, word},
@@ -49,12 +49,22 @@ pub(super) async fn run(context: &Context, command: TaskRuns) -> anyhow::Result<
             context.out.reply(&reply, |out| run::shown(out, &reply.value))?;
             Ok(0)
         }
+        TaskRuns::Init => {
+            // Whoever opens the store brings its schema up to date.
+            let reply = context.send(Call::get(query(ROUTE, &[("limit", Some("1".to_owned()))])));
+            reply.await?;
+            match context.out.format {
+                Format::Json => context.out.data(&json!({ "ok": true }).to_string())?,
+                Format::Text => context.out.data("run queue schema initialized")?,
+            }
+            Ok(0)
+        }
         TaskRuns::Worker(args) => Box::pin(worker::run(context, args)).await,
     }
 }
 
 async fn submit(context: &Context, args: &SubmitRun) -> anyhow::Result<u8> {
-    let spec = input::object("the spec", &args.spec)?;
+    let spec = input::object(&format!("`{}`", args.spec.display()), &args.spec)?;
     let body = json!({ "kickoff": args.kickoff, "spec": spec });
     let call = Call::post(ROUTE, body).with("idempotency-key", args.idempotency_key.as_deref());
     let (reply, is_here) = context

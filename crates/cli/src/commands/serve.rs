@@ -47,7 +47,7 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     let url = url_of(&listener)?;
     let judges = (config.judges.clone(), node::accounts(config)?);
     let engine = Box::pin(node::engine(&state, &store, config.limits, judges)).await?;
-    begin(&engine, &store, config.runs_at_once).await?;
+    begin(&engine, &store, config.runs.clone()).await?;
 
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
@@ -92,11 +92,15 @@ fn front(config: &Config) -> Front {
 }
 
 /// Begins the work that no request asks for.
-async fn begin(engine: &Engine, store: &Location, runs: Option<usize>) -> anyhow::Result<()> {
+async fn begin(
+    engine: &Engine,
+    store: &Location,
+    runs: Option<WorkerSettings>,
+) -> anyhow::Result<()> {
     let is_shared = matches!(store, Location::Postgres { .. });
     engine.start(if is_shared { Alone::No } else { Alone::Yes }).await?;
-    if let Some(at_once) = runs {
-        engine.work_on_runs_here(WorkerSettings::of_a_node(at_once));
+    if let Some(runs) = runs {
+        engine.work_on_runs_here(runs);
     }
     Ok(())
 }

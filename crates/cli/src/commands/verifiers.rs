@@ -123,7 +123,7 @@ impl Pages {
         }
     }
 
-    async fn next(&mut self, client: &Client) -> anyhow::Result<Value> {
+    pub(super) async fn next(&mut self, client: &Client) -> anyhow::Result<Value> {
         let mut parameters = self.parameters.clone();
         parameters.push(("cursor", self.cursor.clone()));
         let page = client.send(Call::get(query(&self.route, &parameters))).await?.well()?.value;
@@ -135,6 +135,11 @@ impl Pages {
         }
         self.cursor = next;
         Ok(page)
+    }
+
+    /// Whether there is another page.
+    pub(super) const fn has_more(&self) -> bool {
+        self.cursor.is_some()
     }
 
     /// One page, or all of them as one.

@@ -19,9 +19,13 @@ pub(crate) static ALL: &[&Setting] = &[
     &LAG_MS,
     &REQUESTS_PER_MINUTE_PER_KEY,
     &ROUNDS_PER_KEY,
+    &TASKS_AT_ONCE,
+    &TASKS_OPEN_PER_ACCOUNT,
     &RUNS_WORKER,
     &RUNS_AT_ONCE,
     &RUNS_PER_EXECUTOR,
+    &RUNS_OPEN_PER_ACCOUNT,
+    &RUNS_LEASE_MS,
     &MAX_CONNECTIONS,
     &MAX_CONNECTIONS_PER_ADDRESS,
     &HEADER_TIMEOUT_MS,
@@ -203,6 +207,28 @@ pub(crate) static ROUNDS_PER_KEY: Setting = Setting {
     privacy: Privacy::Open,
 };
 
+pub(crate) static TASKS_AT_ONCE: Setting = Setting {
+    name: "tasks.at_once",
+    variable: "JURAT_TASKS_AT_ONCE",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 10_000 },
+    default: Some("256"),
+    about: "Tasks that this node drives at a time; more wait for their turn.",
+    example: "64",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static TASKS_OPEN_PER_ACCOUNT: Setting = Setting {
+    name: "tasks.open_per_account",
+    variable: "JURAT_TASKS_OPEN_PER_ACCOUNT",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: Some("10000"),
+    about: "Tasks of one account that are not over; more are refused with `conflict`.",
+    example: "500",
+    privacy: Privacy::Open,
+};
+
 pub(crate) static RUNS_WORKER: Setting = Setting {
     name: "runs.worker",
     variable: "JURAT_RUNS_WORKER",
@@ -233,6 +259,28 @@ pub(crate) static RUNS_PER_EXECUTOR: Setting = Setting {
     default: Some("8"),
     about: "Steps of runs that are with one executor at a time, on all nodes and workers together.",
     example: "2",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static RUNS_OPEN_PER_ACCOUNT: Setting = Setting {
+    name: "runs.open_per_account",
+    variable: "JURAT_RUNS_OPEN_PER_ACCOUNT",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 1_000_000 },
+    default: Some("10000"),
+    about: "Runs of one account that are not over; more are refused with `conflict`.",
+    example: "100",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static RUNS_LEASE_MS: Setting = Setting {
+    name: "runs.lease_ms",
+    variable: "JURAT_RUNS_LEASE_MS",
+    flag: None,
+    kind: Kind::Count { least: 300, most: 3_600_000 },
+    default: Some("30000"),
+    about: "How many milliseconds `jurat serve` holds a step of a run without a sign of life, before another node takes it.",
+    example: "10000",
     privacy: Privacy::Open,
 };
 

@@ -59,6 +59,10 @@ async fn without_a_server_a_worker_does_what_is_queued_and_ends() {
     let home = Home::new();
     let fake = FakeExecutor::start(says("yes")).await;
     home.run(&["executors", "add", "one", &fake.url()]).ok();
+    assert_eq!(home.run(&["run", "init"]).ok().out, "run queue schema initialized\n");
+    let missing = home.run(&["run", "submit", "missing.json"]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.err.contains("`missing.json` cannot be read"), "{}", missing.err);
     let file = spec(&home, "r1", &[("a", "one"), ("b", "one")]);
     let ran = home.run(&["run", "submit", &file, "--kickoff"]).ok();
     assert!(ran.err.contains("no server runs"), "{}", ran.err);

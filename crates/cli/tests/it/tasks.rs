@@ -90,6 +90,19 @@ fn a_decision_is_complained_of_and_the_next_epoch_begins() {
     let twice = home.run(&["task", "complain", "task-1", "--reason", "it is wrong"]);
     assert_eq!(twice.code, 1);
     assert!(twice.err.contains("that was done already"), "{}", twice.err);
+    let exported = home.run(&["knowledge", "export", "--task-type", "swarm"]).ok();
+    let first: Value = serde_json::from_str(exported.out.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["task_id"], exported.out.lines().count()), (&json!("task-1"), 1));
+    let file = home.path().join("decisions.jsonl");
+    let file = file.to_str().unwrap();
+    let exported = home.run(&["knowledge", "export", "--task-id", "task-1", "--out", file]).ok();
+    assert_eq!(exported.out, format!("exported {file}\n"));
+    assert!(fs::read_to_string(file).unwrap().contains("\"deprecated_at\":\"2"));
+    for wrong in [&["--task-type", "a", "--task-id", "b"][..], &[]] {
+        assert_eq!(home.run(&[&["knowledge", "export"], wrong].concat()).code, 2);
+    }
+    let unknown = home.run(&["knowledge", "export", "--task-id", "task-9"]);
+    assert_eq!(unknown.code, 1);
     let begun = home.run(&["task", "next-epoch", "task-1"]).ok();
     assert_eq!(begun.out, "epoch 2 of task-1 begins\n");
     let watched = home.run(&["task", "watch", "task-1"]).ok();

@@ -257,6 +257,21 @@ const fn possible_answers(kind: Kind) -> usize {
     }
 }
 
+/// How sure one may be that a candidate is right, by verdicts of executors that are right so often
+/// and share so much: the same measure that a round has for its verdict.
+pub fn verdict_confidence<'a>(
+    verdicts: impl Iterator<Item = (bool, f64, &'a Independence)>,
+) -> f64 {
+    let weighed: Vec<Weighed<'_>> = verdicts
+        .map(|(is_for, reliability, independence)| Weighed {
+            group: usize::from(!is_for),
+            reliability,
+            independence,
+        })
+        .collect();
+    rounded(posterior(&weighed, 0, possible_answers(Kind::Validate)))
+}
+
 fn confidence(
     ballot: &Ballot<'_>,
     votes: &[(usize, &Vote)],

@@ -18,8 +18,9 @@ impl Task {
                     claim.until = *until;
                 }
             }
-            Event::Released { token, reason } => self.released(*token, reason),
+            Event::Released { token, reason } => self.released(*token, reason, at),
             Event::Charged { role, reuse } => self.spent.charge(*role, *reuse),
+            Event::Refunded { role, reuse } => self.spent.refund(*role, *reuse),
             Event::Proposed { .. }
             | Event::Reused { .. }
             | Event::ExploreClosed { .. }
@@ -79,12 +80,24 @@ impl Task {
         self.claims.insert(token, claim.clone());
     }
 
-    fn released(&mut self, token: u64, reason: &Release) {
+    fn released(&mut self, token: u64, reason: &Release, at: Timestamp) {
         let Some(claim) = self.claims.remove(&token) else { return };
         match (reason, claim.role) {
-            (Release::LeaseRanOut | Release::GivenUp { .. }, _) => {
-                let Claim { role, holder, candidate, execution_id, .. } = claim;
-                self.unfinished.push(Unfinished { role, holder, candidate, execution_id });
+            (Release::LeaseRanOut | Release::GivenUp { .. }, _) => self.left(claim),
+            (Release::NodeFailed { .. }, _) => {
+                let again_at = at.plus_millis(self.terms.backoff(self.node_failures));
+                self.node_failures += 1;
+                let candidate = claim.candidate.clone().unwrap_or_default();
+                match claim.role {
+                    Role::Propose => self.retry_at = Some(again_at),
+                    Role::Verify => {
+                        if let Some(proposal) = self.find(&candidate) {
+                            proposal.retry_at = Some(again_at);
+                        }
+                    }
+                    Role::Finalize => {}
+                }
+                self.left(claim);
             }
             (Release::Failed { .. }, Role::Propose) => {
                 *self.failed_proposers.entry(claim.holder).or_default() += 1;
@@ -97,6 +110,12 @@ impl Task {
             }
             (Release::Failed { .. }, Role::Finalize) => {}
         }
+    }
+
+    /// Nobody knows what came of the work.
+    fn left(&mut self, claim: Claim) {
+        let Claim { role, holder, candidate, execution_id, .. } = claim;
+        self.unfinished.push(Unfinished { role, holder, candidate, execution_id });
     }
 
     fn finalized(&mut self, epoch: u64, candidate: &str, until: Timestamp) {

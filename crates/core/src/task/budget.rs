@@ -32,6 +32,17 @@ impl Spent {
         self.steps += u32::from(role != Role::Finalize);
         self.reuse += u64::from(is_reuse);
     }
+
+    pub(super) fn refund(&mut self, role: Role, is_reuse: bool) {
+        let stage = match role {
+            Role::Propose => &mut self.explore,
+            Role::Verify => &mut self.verify,
+            Role::Finalize => &mut self.finalize,
+        };
+        *stage = stage.saturating_sub(1);
+        self.steps = self.steps.saturating_sub(u32::from(role != Role::Finalize));
+        self.reuse = self.reuse.saturating_sub(u64::from(is_reuse));
+    }
 }
 
 impl Task {

@@ -49,6 +49,9 @@ pub enum Release {
     Failed { code: String, detail: String },
     /// Whoever did it does not go on. What came of the work is not known.
     GivenUp { detail: String },
+    /// The node could not ask, or not note the answer. It is not its holder's fault, and what was
+    /// paid is given back.
+    NodeFailed { code: String, detail: String },
 }
 
 /// Work that was begun, and of which nobody knows what came of it.

@@ -46,11 +46,10 @@ pub enum Command {
         /// The executors that proposed it then.
         proposers: Vec<String>,
     },
-    /// A verdict, bound by its commitment, with the evidence that the verifier found.
+    /// A verdict, bound by its commitment.
     CommitVote {
         token: u64,
         commitment: String,
-        available: Vec<String>,
         round_id: String,
     },
     Reveal {
@@ -195,8 +194,8 @@ fn of_work(task: &Task, command: &Command, now: Timestamp) -> Decided {
             Ok(vec![Event::Renewed { token: *token, until: (*until).min(lease) }])
         }
         Command::Release { token, reason } => {
-            held(task, *token)?;
-            Ok(vec![Event::Released { token: *token, reason: reason.clone() }])
+            let claim = held(task, *token)?;
+            Ok(claims::released(task, *token, claim, reason))
         }
         Command::Propose { token, candidate, digest, evidence, round_id } => {
             with_role(task, *token, Role::Propose)?;

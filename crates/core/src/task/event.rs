@@ -76,6 +76,11 @@ pub enum Event {
         /// Whether it is for a candidate from knowledge, which has a bound of its own.
         reuse: bool,
     },
+    /// What was paid for a step is given back: a node failed, and not who was asked.
+    Refunded {
+        role: Role,
+        reuse: bool,
+    },
     Proposed {
         token: u64,
         candidate: String,
@@ -201,12 +206,13 @@ pub enum Event {
 
 impl Event {
     /// Every name that an event can have.
-    pub const NAMES: [&str; 27] = [
+    pub const NAMES: [&str; 28] = [
         "TASK_CREATED",
         "TASK_CLAIMED",
         "TASK_CLAIM_RENEWED",
         "TASK_CLAIM_RELEASED",
         "BUDGET_CHARGED",
+        "BUDGET_REFUNDED",
         "CANDIDATE_PROPOSED",
         "CANDIDATE_REUSED",
         "EXPLORE_CLOSED",
@@ -239,6 +245,7 @@ impl Event {
             Self::Renewed { .. } => "TASK_CLAIM_RENEWED",
             Self::Released { .. } => "TASK_CLAIM_RELEASED",
             Self::Charged { .. } => "BUDGET_CHARGED",
+            Self::Refunded { .. } => "BUDGET_REFUNDED",
             Self::Proposed { .. } => "CANDIDATE_PROPOSED",
             Self::Reused { .. } => "CANDIDATE_REUSED",
             Self::ExploreClosed { .. } => "EXPLORE_CLOSED",

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::event::Forfeit;
+use super::{Task, event::Forfeit};
 use crate::{
     canonical::{canonical, digest},
     policy::Status,
+    round::VoteTicket,
 };
 
 /// Keeps these digests apart from all others.
@@ -21,6 +22,9 @@ pub struct Ballot {
     pub reason_codes: Vec<u16>,
     /// Of all that the verifier answered.
     pub verdict_digest: String,
+    /// Digests of the evidence that was there for the verifier.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub available: Vec<String>,
 }
 
 /// A vote on one candidate.
@@ -54,6 +58,25 @@ impl Vote {
     }
 }
 
+impl Task {
+    /// Whether the verdict that was given under an execution is a secret still: its vote may be
+    /// cast and is not revealed. Whoever could see it could copy it.
+    pub fn hides(&self, vote: &VoteTicket, execution_id: &str) -> bool {
+        if self.is_over() || self.is_waiting() {
+            return false;
+        }
+        let is_it = |it: &str| it == execution_id;
+        let Some(proposal) = self.proposal(&vote.candidate).filter(|it| it.is_live()) else {
+            return false;
+        };
+        // Whoever is asked again for the same says the same.
+        let may_come = self.unfinished.iter().any(|it| is_it(&it.execution_id))
+            || self.claims.values().any(|it| is_it(&it.execution_id));
+        let cast = proposal.votes.values().find(|it| is_it(&it.execution_id));
+        may_come || cast.map_or(vote.turn == proposal.turn, Vote::is_hidden)
+    }
+}
+
 /// What a vote is cast on, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place<'a> {
@@ -79,6 +102,7 @@ pub fn commitment(place: Place<'_>, ballot: &Ballot, salt: &str) -> String {
         "score": ballot.score,
         "reason_codes": ballot.reason_codes,
         "verdict_digest": ballot.verdict_digest,
+        "available": ballot.available,
         "salt": salt,
     });
     digest(&canonical(&document))
@@ -89,7 +113,8 @@ mod tests {
     use super::*;
 
     fn ballot(status: Status) -> Ballot {
-        Ballot { status, score: 0.9, reason_codes: vec![], verdict_digest: "sha256:01".to_owned() }
+        let verdict_digest = "sha256:01".to_owned();
+        Ballot { status, score: 0.9, reason_codes: vec![], verdict_digest, available: vec![] }
     }
 
     #[test]
@@ -99,6 +124,7 @@ mod tests {
         let base = commitment(place, &passed, "s");
         assert_eq!(base, commitment(place, &passed, "s"));
         let other_digest = Ballot { verdict_digest: "sha256:02".to_owned(), ..passed.clone() };
+        let other_evidence = Ballot { available: vec!["sha256:03".to_owned()], ..passed.clone() };
         for other in [
             commitment(Place { task: "u", ..place }, &passed, "s"),
             commitment(Place { epoch: 2, ..place }, &passed, "s"),
@@ -110,6 +136,7 @@ mod tests {
             commitment(place, &Ballot { score: 0.8, ..passed.clone() }, "s"),
             commitment(place, &Ballot { reason_codes: vec![101], ..passed.clone() }, "s"),
             commitment(place, &other_digest, "s"),
+            commitment(place, &other_evidence, "s"),
             commitment(place, &passed, "r"),
         ] {
             assert_ne!(base, other);

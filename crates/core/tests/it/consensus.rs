@@ -245,6 +245,7 @@ fn decided(mut story: Story, seed: usize) -> String {
         opened_at: at,
         deadline_at: at,
         run: None,
+        step: None,
         hold: None,
     };
     let entry = DecisionEntry::new(&open, Ending::Closed, &story.replicas, &consensus, at).seal();

@@ -57,6 +57,7 @@ fn open() -> OpenRound {
             provenance: Provenance::default(),
             inputs_digest: String::new(),
         }),
+        step: None,
         hold: Some(Hold { micros: 100, is_limited: true, day_cap_micros: None }),
     }
 }

@@ -54,12 +54,13 @@ pub(super) fn job(order: &StepOrder) -> Result<Job, EngineError> {
 fn step(order: &StepOrder) -> Step {
     let (seed_bundle, candidate, fetch_evidence) = match &order.work {
         StepWork::Propose { seed_bundle } => (seed_bundle.clone(), None, false),
-        StepWork::Verify { candidate, proposed_at, producer, fetch_evidence, .. } => {
+        StepWork::Verify { candidate, proposed_at, producer, turn, fetch_evidence, .. } => {
             let proposed = StepCandidate {
                 candidate_id: candidate.candidate_id.clone(),
                 execution_id: candidate.execution_id.clone(),
                 proposed_at: *proposed_at,
                 producer: producer.clone(),
+                turn: *turn,
             };
             (None, Some(proposed), *fetch_evidence)
         }

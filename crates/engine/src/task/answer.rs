@@ -2,7 +2,7 @@
 
 use jurat_core::{
     canonical::digest_json,
-    task::{Command, Refusal, Release, commitment},
+    task::{Ballot, Command, Refusal, Release, commitment},
 };
 
 use super::{
@@ -54,8 +54,13 @@ impl Finished {
         match &self.came {
             Came::Candidate(made) => self.note_candidate(draft, made),
             Came::Verdict(verdict) => self.note_verdict(draft, verdict),
-            Came::Nothing(Failure { code, detail }) => {
-                let reason = Release::Failed { code: code.clone(), detail: detail.clone() };
+            Came::Nothing(Failure { code, detail, is_ours }) => {
+                let (code, detail) = (code.clone(), detail.clone());
+                let reason = if *is_ours {
+                    Release::NodeFailed { code, detail }
+                } else {
+                    Release::Failed { code, detail }
+                };
                 draft.decide(&Command::Release { token: self.start.token, reason })
             }
         }
@@ -87,7 +92,7 @@ impl Finished {
             candidate: claim.candidate.clone().unwrap_or_default(),
             turn: *turn,
             voter: claim.holder.clone(),
-            ballot: verdict.ballot.clone(),
+            ballot: Ballot { available: verdict.available.clone(), ..verdict.ballot.clone() },
             salt: self.salt.clone(),
             round_id: verdict.round_id.clone(),
         };
@@ -96,7 +101,6 @@ impl Finished {
         draft.decide(&Command::CommitVote {
             token: *token,
             commitment,
-            available: verdict.available.clone(),
             round_id: verdict.round_id.as_ref().map(ToString::to_string).unwrap_or_default(),
         })?;
         draft.ballot = Some(sealed);

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use jurat_core::{
     consensus::reliability_prior,
     executor::Independence,
-    policy::{CROSSCHECK, Status},
+    policy::CROSSCHECK,
+    replica::FailureCode,
     session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session},
-    task::Ballot,
+    task::{Ballot, Proposal, Task},
 };
 use jurat_store::{Behalf, TaskCandidate};
 use serde_json::Value;
@@ -23,7 +24,7 @@ use crate::{
 };
 
 /// How many other candidates a verifier that compares is shown.
-const MOST_OTHERS: u32 = 16;
+const MOST_OTHERS: usize = 32;
 /// How many decisions on the same an executor is told of.
 const EXACT_HITS: u32 = 3;
 
@@ -51,7 +52,8 @@ impl Hands for StepHands {
         let standings = self.engine.standings();
         let mut workers: Vec<Worker> =
             names.into_iter().map(|name| self.worker(filed, name, (&view, &standings))).collect();
-        workers.extend(panel.has_node.then(node));
+        let spare = panel.has_spare.then_some(WorkerKind::Spare);
+        workers.extend(panel.has_node.then_some(WorkerKind::Node).or(spare).map(node));
         Ok(workers)
     }
 
@@ -78,8 +80,8 @@ impl Hands for StepHands {
         let done = self.step(&key.account, step).await?;
         match done.outcome {
             StepOutcome::Candidate(candidate) => Ok(Made { candidate, round_id: done.round_id }),
-            StepOutcome::Verdict(_) => Err(failure("internal", "a proposal came as a verdict")),
-            StepOutcome::Failed { code, detail } => Err(failure(code, &detail)),
+            StepOutcome::Verdict(_) => Err(ours("internal", "a proposal came as a verdict")),
+            StepOutcome::Failed { code, detail } => Err(theirs(code, detail)),
         }
     }
 
@@ -91,8 +93,7 @@ impl Hands for StepHands {
         } else {
             StepBy::Executor { name: verifier, profile: filed.panel.profile.clone() }
         };
-        let evidence: Vec<String> =
-            candidate.evidence.refs.iter().map(|it| it.digest.clone()).collect();
+        let turn = filed.task.place(&candidate.candidate_id, "").turn;
         let is_fetched = filed.task.terms.da_quorum > 0;
         let step = StepOrder {
             task_id: key.id.clone(),
@@ -105,6 +106,7 @@ impl Hands for StepHands {
                 candidate: Box::new(candidate),
                 proposed_at: made.created_at,
                 producer: made.executor,
+                turn,
                 others,
                 fetch_evidence: is_fetched,
             },
@@ -113,21 +115,18 @@ impl Hands for StepHands {
         let verdict = match done.outcome {
             StepOutcome::Verdict(verdict) => verdict,
             StepOutcome::Candidate(_) => {
-                return Err(failure("internal", "a verdict came as a proposal"));
+                return Err(ours("internal", "a verdict came as a proposal"));
             }
-            StepOutcome::Failed { code, detail } => return Err(failure(code, &detail)),
+            StepOutcome::Failed { code, detail } => return Err(theirs(code, detail)),
         };
-        // Whoever could not reach all of it has found none of it.
-        let is_found = is_fetched
-            && verdict.status != Status::Inconclusive
-            && !verdict.reason_codes.iter().any(|code| (200..=203).contains(code));
         let ballot = Ballot {
             status: verdict.status,
             score: verdict.score,
             reason_codes: verdict.reason_codes,
             verdict_digest: verdict.result_hash,
+            available: Vec::new(),
         };
-        let available = if is_found { evidence } else { Vec::new() };
+        let available = if is_fetched { done.available } else { Vec::new() };
         Ok(Verdict { ballot, available, round_id: done.round_id })
     }
 }
@@ -138,7 +137,7 @@ impl StepHands {
         account: &jurat_core::id::AccountId,
         order: StepOrder,
     ) -> Result<StepDone, Failure> {
-        let said = |error: EngineError| failure(error.code().as_str(), &error.to_string());
+        let said = |error: EngineError| ours(error.code().as_str(), &error.to_string());
         let caller = self.engine.caller_for(account).await.map_err(said)?;
         self.engine.inner.points.pass("task_ask_before");
         let done = self.engine.step_run(&caller, order).await.map_err(said);
@@ -146,25 +145,41 @@ impl StepHands {
         done
     }
 
-    /// Who made a candidate and when, and what else was proposed where the policy compares.
+    /// Who made a candidate and when, and what others answered where the policy compares.
     async fn made(
         &self,
         order: &VerifyOrder,
     ) -> Result<(TaskCandidate, Vec<(String, Value)>), Failure> {
+        let id = &order.candidate.candidate_id;
+        let made = self.candidate(order, id).await?;
+        let policy = &order.filed.contract["acceptance"]["verifier_policy"]["policy_id"];
+        let mut others = Vec::new();
+        if policy == CROSSCHECK {
+            // Each who answered is one voice. Equal outputs are one candidate, of which the first
+            // who made it is the one that is compared.
+            for proposal in answers(&order.filed.task, id) {
+                let is_own = proposal.id == *id;
+                let output = if is_own {
+                    made.output.clone()
+                } else {
+                    self.candidate(order, &proposal.id).await?.output
+                };
+                for voice in usize::from(is_own)..proposal.proposers.len() {
+                    let name = format!("{}~{}", proposal.id, voice + 1);
+                    others.push((name, output.clone()));
+                }
+            }
+            others.truncate(MOST_OTHERS);
+        }
+        Ok((made, others))
+    }
+
+    async fn candidate(&self, order: &VerifyOrder, id: &str) -> Result<TaskCandidate, Failure> {
         let tasks = self.engine.inner.store.tasks();
         let behalf = Behalf::Account(order.key.account.clone());
-        let id = &order.candidate.candidate_id;
-        let lost = |_| failure("store_unavailable", "the candidate could not be read");
+        let lost = |_| ours("store_unavailable", "the candidate could not be read");
         let made = tasks.task_candidate(&behalf, &order.key, id).await.map_err(lost)?;
-        let made = made.ok_or_else(|| failure("internal", "the candidate is not there"))?;
-        let policy = &order.filed.contract["acceptance"]["verifier_policy"]["policy_id"];
-        if policy != CROSSCHECK {
-            return Ok((made, Vec::new()));
-        }
-        let all = tasks.task_candidates(&behalf, &order.key, &MOST_OTHERS).await.map_err(lost)?;
-        let others = all.into_iter().filter(|it| it.id != *id && it.digest != made.digest);
-        let others = others.map(|it| (it.id, it.output)).collect();
-        Ok((made, others))
+        made.ok_or_else(|| ours("internal", "the candidate is not there"))
     }
 
     fn worker(
@@ -209,20 +224,33 @@ impl StepHands {
     }
 }
 
-fn node() -> Worker {
+fn node(kind: WorkerKind) -> Worker {
     Worker {
         name: BUILTIN_LANE.to_owned(),
         independence: format!("{NODE_FAMILY}/{NODE_MODEL}"),
         proposes: false,
         verifies: true,
         is_ready: true,
-        kind: WorkerKind::Node,
+        kind,
         reliability: NODE_RELIABILITY,
     }
 }
 
-fn failure(code: &str, detail: &str) -> Failure {
-    Failure { code: code.to_owned(), detail: detail.to_owned() }
+/// What executors answered in this epoch, and the candidate itself. What is only remembered is no
+/// answer.
+fn answers<'a>(task: &'a Task, own: &'a str) -> impl Iterator<Item = &'a Proposal> {
+    task.proposals.iter().filter(move |it| it.source.is_none() || it.id == own)
+}
+
+/// What this node could not do, or may not for this account. It says nothing of who was asked.
+fn ours(code: &str, detail: &str) -> Failure {
+    Failure { code: code.to_owned(), detail: detail.to_owned(), is_ours: true }
+}
+
+/// What came of asking somebody. A round may also end in a failure of this node.
+fn theirs(code: &'static str, detail: String) -> Failure {
+    let is_ours = code == FailureCode::Internal.as_str();
+    Failure { code: code.to_owned(), detail, is_ours }
 }
 
 fn millis(span: std::time::Duration) -> u64 {

@@ -34,7 +34,8 @@ pub(super) async fn ask<D: Desk, H: Hands>(
     let id = claim.candidate.clone().unwrap_or_default();
     let Some(candidate) = find_candidate(driver.desk, &key, &id).await else {
         let detail = "the candidate could not be read".to_owned();
-        return Came::Nothing(Failure { code: "candidate_unreadable".to_owned(), detail });
+        let code = "candidate_unreadable".to_owned();
+        return Came::Nothing(Failure { code, detail, is_ours: true });
     };
     let verifier = claim.holder.clone();
     let order = VerifyOrder { key, filed, verifier, execution_id, candidate, within };

@@ -28,6 +28,8 @@ pub struct Worker {
 pub enum WorkerKind {
     Executor,
     Node,
+    /// This node, where the panel is large enough: it votes when too many of them are gone.
+    Spare,
 }
 
 /// Work for somebody.
@@ -64,13 +66,15 @@ pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Opt
             let begun = task.resumable(Role::Propose, &worker.name, None).map(str::to_owned);
             Some(Choice { worker, role: Role::Propose, candidate: None, pool_keys: 0, begun })
         }
-        Need::Verdicts { candidate, without, keys, .. } => {
+        Need::Verdicts { candidate, without, keys, count } => {
             let proposal = task.proposal(candidate)?;
+            let has_spare = needs_spare(*count, without, workers);
+            let may = |it: &&Worker| it.verifies && (has_spare || it.kind != WorkerKind::Spare);
             let authors = keys_of(workers, proposal.proposers.iter());
             let begun = |it: &Worker| {
                 task.resumable(Role::Verify, &it.name, Some(candidate)).map(str::to_owned)
             };
-            let free = free(workers, without).filter(|it| it.verifies);
+            let free = free(workers, without).filter(may);
             let worker = free.min_by_key(|it| {
                 let is_like_others = keys.contains(&it.independence);
                 let is_like_author = authors.contains(it.independence.as_str());
@@ -80,7 +84,7 @@ pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Opt
                 worker,
                 role: Role::Verify,
                 candidate: Some(candidate.clone()),
-                pool_keys: pool_keys(task, proposal, workers),
+                pool_keys: pool_keys(task, proposal, workers.iter().filter(may)),
                 begun: begun(worker),
             })
         }
@@ -107,6 +111,12 @@ fn free<'a>(workers: &'a [Worker], without: &[String]) -> impl Iterator<Item = &
     workers.iter().filter(|it| it.is_ready && !without.contains(&it.name))
 }
 
+/// Whether fewer can be asked for a verdict now than are still needed, but for this node.
+fn needs_spare(count: u32, without: &[String], workers: &[Worker]) -> bool {
+    let others = free(workers, without).filter(|it| it.verifies && it.kind != WorkerKind::Spare);
+    others.count() < usize::try_from(count).unwrap_or(usize::MAX)
+}
+
 /// Whether enough are left to verify when this one proposes as well, and all propose the same. The
 /// first may always propose: a panel that is too small for that is not taken.
 fn leaves_a_quorum(task: &Task, worker: &Worker, workers: &[Worker]) -> bool {
@@ -117,7 +127,10 @@ fn leaves_a_quorum(task: &Task, worker: &Worker, workers: &[Worker]) -> bool {
         return true;
     }
     authors.insert(&worker.name);
-    let voters = workers.iter().filter(|it| it.verifies && !authors.contains(it.name.as_str()));
+    let is_voter = |it: &&Worker| {
+        it.verifies && it.kind != WorkerKind::Spare && !authors.contains(it.name.as_str())
+    };
+    let voters = workers.iter().filter(is_voter);
     usize::try_from(task.terms.quorum).is_ok_and(|quorum| quorum <= voters.count())
 }
 
@@ -132,15 +145,17 @@ fn keys_of<'a, 'n>(
 }
 
 /// How many different keys there are among all who could verify a candidate, had nobody yet.
-fn pool_keys(task: &Task, proposal: &Proposal, workers: &[Worker]) -> u32 {
+fn pool_keys<'a>(
+    task: &Task,
+    proposal: &Proposal,
+    workers: impl Iterator<Item = &'a Worker>,
+) -> u32 {
     let could = |it: &&Worker| {
-        it.verifies
-            && it.is_ready
+        it.is_ready
             && !proposal.proposers.contains(&it.name)
             && !task.equivocators.contains(&it.name)
     };
-    let keys: BTreeSet<&str> =
-        workers.iter().filter(could).map(|it| it.independence.as_str()).collect();
+    let keys: BTreeSet<&str> = workers.filter(could).map(|it| it.independence.as_str()).collect();
     u32::try_from(keys.len()).unwrap_or(u32::MAX)
 }
 
@@ -235,6 +250,23 @@ mod tests {
         assert_eq!(chosen(&task, &[node.clone(), resting.clone()]), Some("node".to_owned()));
         let workers = [node, resting, worker("c", "x")];
         assert_eq!(chosen(&task, &workers), Some("c".to_owned()));
+    }
+
+    #[test]
+    fn a_spare_node_votes_only_when_fewer_are_left_than_are_needed() {
+        let task = proposed();
+        let spare = Worker { kind: WorkerKind::Spare, proposes: false, ..worker("node", "n") };
+        let (b, c) = (worker("b", "y"), worker("c", "y"));
+        let need = needs(&task, NOW).into_iter().next().unwrap();
+        let enough = [spare.clone(), b.clone(), c];
+        let choice = choose(&task, &need, &enough).unwrap();
+        // Its key is none that the others could have had.
+        assert_eq!((choice.worker.name.as_str(), choice.pool_keys), ("b", 1));
+        let too_few = [spare.clone(), b];
+        let choice = choose(&task, &need, &too_few).unwrap();
+        assert_eq!((choice.worker.name.as_str(), choice.pool_keys), ("b", 2));
+        assert_eq!(chosen(&task, std::slice::from_ref(&spare)), Some("node".to_owned()));
+        assert!(!exhausted(&task, NOW, &[spare]).verifiers);
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub struct Append {
 /// A candidate that comes with its event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidacy {
-    /// The executor, or where the candidate is remembered from.
+    /// The executor that made it, also where it is remembered.
     pub proposer: String,
     pub candidate: Candidate,
     /// Of the output.

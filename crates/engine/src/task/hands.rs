@@ -55,6 +55,8 @@ pub struct Failure {
     /// A word: that of a failure, or that of an error.
     pub code: String,
     pub detail: String,
+    /// Whether this node failed, and not who was asked.
+    pub is_ours: bool,
 }
 
 /// What a verifier said.

@@ -39,6 +39,7 @@ impl Desk for StoreDesk {
         inner.points.pass("task_append_after");
         match written.map_err(|error| trouble(&error))? {
             Written::Done(()) => {
+                inner.metrics.tasks.wrote(&append.state, &append.events, append.at);
                 inner.followers.tell(&key);
                 Ok(Appended::Written)
             }
@@ -89,7 +90,12 @@ impl Desk for StoreDesk {
             let id = &learned.knowledge.candidate;
             let made = tasks.task_candidate(&behalf(key), &before, id).await;
             let Some(made) = made.map_err(|error| trouble(&error))? else { continue };
-            found.push(knowledge::remembered(&learned, made));
+            let earlier = tasks.task_get(&behalf(key), &before).await;
+            let earlier = earlier.map_err(|error| trouble(&error))?;
+            // All who proposed it, also where the decision before was a reused one itself.
+            let proposal = earlier.as_ref().and_then(|it| it.state.proposal(id));
+            let proposers = proposal.map(|it| it.proposers.iter().cloned().collect());
+            found.push(knowledge::remembered(&learned, made, proposers));
         }
         Ok(found)
     }

@@ -3,6 +3,8 @@
 use jurat_core::{
     candidate::Candidate,
     canonical::digest_json,
+    consensus::{reliability_prior, verdict_confidence},
+    executor::Independence,
     id::AccountId,
     knowledge::Words,
     policy::Status,
@@ -23,8 +25,6 @@ pub(super) const LOOKED_THROUGH: u32 = 200;
 /// The largest answer of before that is handed on, and the largest bundle, in bytes.
 const LARGEST_PAYLOAD: usize = 32_768;
 const LARGEST_BUNDLE: usize = 65_536;
-/// Nobody is surer than this.
-const SUREST: f64 = 0.99;
 
 fn policy(contract: &Value) -> &Value {
     &contract["acceptance"]["verifier_policy"]
@@ -59,11 +59,15 @@ pub(super) fn asked(
 }
 
 /// A decision on the same, as a candidate that is verified anew.
-pub(super) fn remembered(learned: &Learned, made: TaskCandidate) -> Remembered {
+pub(super) fn remembered(
+    learned: &Learned,
+    made: TaskCandidate,
+    proposers: Option<Vec<String>>,
+) -> Remembered {
     let Learned { task_id, knowledge } = learned;
     Remembered {
         source: format!("knowledge:{task_id}#{}", knowledge.epoch),
-        proposers: vec![made.executor],
+        proposers: proposers.unwrap_or_else(|| vec![made.executor]),
         candidate: Candidate {
             candidate_id: format!("cand-known-{}", &knowledge.final_hash[7..23]),
             execution_id: made.execution_id,
@@ -126,19 +130,22 @@ fn codes(proposal: &Proposal) -> Vec<u16> {
     ballots.flat_map(|ballot| ballot.reason_codes.iter().copied()).collect()
 }
 
-/// How likely the decision is right, if each verifier is right as often as is known and they err
-/// independently of each other.
+/// How likely the decision is right: what a round would say of these verdicts.
 fn confidence(proposal: &Proposal, known: &Weigher) -> f64 {
-    let mut odds = 1.0_f64;
-    for (voter, vote) in &proposal.votes {
-        let right = known.get(voter).copied().unwrap_or(0.5).clamp(0.01, SUREST);
-        match vote.ballot().map(|ballot| ballot.status) {
-            Some(Status::Passed) => odds *= right / (1.0 - right),
-            Some(Status::Failed) => odds *= (1.0 - right) / right,
-            Some(Status::Inconclusive) | None => {}
-        }
-    }
-    (odds / (1.0 + odds)).min(SUREST)
+    let verdicts: Vec<(bool, f64, Independence)> = proposal
+        .votes
+        .iter()
+        .filter_map(|(voter, vote)| {
+            let is_for = match vote.ballot()?.status {
+                Status::Passed => true,
+                Status::Failed => false,
+                Status::Inconclusive => return None,
+            };
+            let right = known.get(voter).copied().unwrap_or_else(|| reliability_prior(None));
+            Some((is_for, right, Independence::of_key(&vote.independence, voter)))
+        })
+        .collect();
+    verdict_confidence(verdicts.iter().map(|(is_for, right, shared)| (*is_for, *right, shared)))
 }
 
 /// Earlier decisions for an executor that proposes, as the executor contract has them.

@@ -39,7 +39,7 @@ impl Engine {
         {
             return Ok(Done::Now(known));
         }
-        let panel = self.task_check(&order).await?;
+        let panel = self.task_check(caller.account(), &order).await?;
         let now = self.inner.clock.now();
         let terms = order.contract.terms();
         let submit = TaskSubmit {

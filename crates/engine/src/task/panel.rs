@@ -16,6 +16,9 @@ pub struct Panel {
     pub profile: String,
     /// Whether this node votes as well, because the others are too few for the quorum.
     pub has_node: bool,
+    /// Whether this node may vote when those who verify are gone: it can decide the policy alone,
+    /// and the submission named nobody for it.
+    pub has_spare: bool,
 }
 
 impl Panel {
@@ -26,6 +29,7 @@ impl Panel {
             "verifiers": self.verifiers,
             "profile": self.profile,
             "has_node": self.has_node,
+            "has_spare": self.has_spare,
         })
     }
 
@@ -40,10 +44,12 @@ impl Panel {
             verifiers: names("verifiers"),
             profile: document["profile"].as_str().unwrap_or("default").to_owned(),
             has_node: document["has_node"].as_bool().unwrap_or_default(),
+            has_spare: document["has_spare"].as_bool().unwrap_or_default(),
         }
     }
 
-    /// Lets the node vote where it must and can, and refuses a quorum that nobody can reach.
+    /// Lets the node vote where it must and may, and refuses a quorum that nobody can reach. Where
+    /// verifiers are named, they alone vote.
     pub(crate) fn for_quorum(mut self, quorum: u32, policy_id: &str) -> Result<Self, InputError> {
         if policy_id == SEMANTIC {
             // What a verifier of the registry judges never leaves this node.
@@ -54,8 +60,8 @@ impl Panel {
         // Whoever proposes has no vote, and it may be any of those who could.
         let voters = self.verifiers.len() - usize::from(0 < both);
         let quorum = usize::try_from(quorum).unwrap_or(usize::MAX);
-        let decides = Policy::is_known(policy_id) && policy_id != CLAIM;
-        self.has_node = voters < quorum && decides;
+        self.has_spare &= Policy::is_known(policy_id) && policy_id != CLAIM;
+        self.has_node = voters < quorum && self.has_spare;
         let all = voters + usize::from(self.has_node);
         if quorum <= all {
             return Ok(self);
@@ -79,6 +85,7 @@ mod tests {
             verifiers: names(verifiers),
             profile: "default".to_owned(),
             has_node: false,
+            has_spare: true,
         }
     }
 
@@ -98,6 +105,15 @@ mod tests {
         // A judgement is nothing that the node can make alone.
         assert!(panel(&["a"], &["a"]).for_quorum(1, "vp.claim.v1").is_err());
         assert!(panel(&["a"], &["a"]).for_quorum(1, "their.own.policy").is_err());
+    }
+
+    #[test]
+    fn verifiers_that_are_named_vote_alone() {
+        let named = |verifiers: &[&str]| Panel { has_spare: false, ..panel(&["a"], verifiers) };
+        let schema = "vp.schema_only.v1";
+        assert!(!named(&["b"]).for_quorum(1, schema).unwrap().has_node);
+        assert!(named(&["b"]).for_quorum(2, schema).is_err());
+        assert!(named(&["a"]).for_quorum(1, schema).is_err());
     }
 
     #[test]

@@ -42,6 +42,11 @@ impl UnderWay {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Enters a task; nothing when it is under way already.
     fn enter(&self, key: &TaskKey) -> Option<Arc<Signals>> {
         let mut tasks = self.lock();

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{
-    policy::{BindError, Policy},
+    id::AccountId,
+    policy::{BindError, Policy, PolicyBinding, SEMANTIC},
     session::Session,
     verifier::InputError,
 };
@@ -21,7 +22,11 @@ const USUAL_PROFILE: &str = "default";
 
 impl Engine {
     /// Who works for a task that can be taken, or the field that is wrong.
-    pub(super) async fn task_check(&self, order: &TaskSubmission) -> Result<Panel, EngineError> {
+    pub(super) async fn task_check(
+        &self,
+        account: &AccountId,
+        order: &TaskSubmission,
+    ) -> Result<Panel, EngineError> {
         let contract = &order.contract;
         if let Some(wrong) = contract.terms().check(self.inner.clock.now()).into_iter().next() {
             return Err(wrong_field(wrong.field, wrong.reason));
@@ -29,7 +34,7 @@ impl Engine {
         self.task_schema(contract).await?;
         let view = self.pool_view().await?;
         let panel = self.task_panel(order, &view).await?;
-        self.task_policy(contract, &panel).await?;
+        self.task_policy(account, contract, &panel).await?;
         let policy_id = &contract.acceptance.verifier_policy.policy_id;
         Ok(panel.for_quorum(contract.acceptance.quorum_threshold, policy_id)?)
     }
@@ -45,10 +50,11 @@ impl Engine {
 
     pub(crate) async fn task_policy(
         &self,
+        account: &AccountId,
         contract: &TaskContract,
         panel: &Panel,
     ) -> Result<(), EngineError> {
-        let binding = contract.acceptance.verifier_policy.clone().into();
+        let binding: PolicyBinding = contract.acceptance.verifier_policy.clone().into();
         if !Policy::is_known(&contract.acceptance.verifier_policy.policy_id) {
             return self.task_custom_policy(contract, panel);
         }
@@ -56,6 +62,13 @@ impl Engine {
         bound.map(drop).map_err(|error| match error {
             RefusedPolicy::Policy(error) => EngineError::Input(policy_field(&error)),
             RefusedPolicy::NotDone(_) => EngineError::ChecksBusy,
+        })?;
+        if binding.policy_id != SEMANTIC {
+            return Ok(());
+        }
+        self.check_verifier(account, &binding).await.map_err(|error| {
+            let EngineError::Policy(error) = error else { return error };
+            EngineError::Input(policy_field(&error))
         })
     }
 
@@ -115,7 +128,8 @@ impl Engine {
         let executors = if order.executors.is_empty() { able } else { asked };
         let verifiers =
             if order.verifiers.is_empty() { executors.clone() } else { order.verifiers.clone() };
-        Ok(Panel { executors, verifiers, profile, has_node: false })
+        let has_spare = order.verifiers.is_empty();
+        Ok(Panel { executors, verifiers, profile, has_node: false, has_spare })
     }
 
     pub(crate) fn is_judge(&self, name: &str) -> bool {

@@ -87,9 +87,14 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             }
             let told = self.ask_desk().await?;
             let known = choose::known(&self.workers);
+            let late = self.late.len();
             let draft = self.compose(&told, &known);
             if !draft.is_empty() {
                 self.write(draft).await;
+                continue;
+            }
+            if late < self.late.len() {
+                // The desk was not asked yet what these voters said instead.
                 continue;
             }
             // Whoever voted and said nothing else is believed.
@@ -291,7 +296,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             let asking = call::ask(driver, key, filed, (&start.claim, within));
             let came = tokio::time::timeout(within, asking).await.unwrap_or_else(|_| {
                 let detail = format!("`{}` did not answer in time", start.claim.holder);
-                Came::Nothing(Failure { code: "timeout".to_owned(), detail })
+                Came::Nothing(Failure { code: "timeout".to_owned(), detail, is_ours: false })
             });
             Finished { start, came, salt, is_noted: false }
         };
@@ -408,11 +413,11 @@ fn reuse(draft: &mut Draft<'_>, remembered: &[Remembered]) {
             candidate: candidate.candidate_id.clone(),
             digest: digest.clone(),
             evidence,
-            proposers,
+            proposers: proposers.clone(),
         };
         if draft.candidate.is_none() && draft.decide(&command).is_ok() {
-            draft.candidate =
-                Some(Candidacy { proposer: source, candidate, digest, round_id: None });
+            let proposer = proposers.into_iter().next().unwrap_or(source);
+            draft.candidate = Some(Candidacy { proposer, candidate, digest, round_id: None });
             return;
         }
     }

@@ -97,6 +97,7 @@ impl Engine {
             self.inner.points.pass("run_write_after");
             match written.map_err(EngineError::from)? {
                 Written::Done(()) => {
+                    self.inner.metrics.tasks.ran(&view.run, &write.events);
                     self.task_run_changed(key);
                     return Ok(Some(view));
                 }

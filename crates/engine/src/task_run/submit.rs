@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jurat_core::{
     caller::{Caller, Scope},
     canonical::digest_json,
+    id::AccountId,
     policy::Policy,
     task_run::{AgentSpec, Run, RunCommand, RunEvent, RunEventKind, RunStatus},
     verifier::InputError,
@@ -19,9 +20,6 @@ use serde_json::json;
 use super::{key, record};
 use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf, task::Panel};
 
-/// How many runs of an account may be open.
-const MOST_OPEN: u32 = 10_000;
-
 impl Engine {
     /// Takes a run. The same spec under the same identifier is the same run.
     pub async fn task_run_submit(
@@ -34,7 +32,7 @@ impl Engine {
         let now = self.inner.clock.now();
         let RunOrder { kickoff, spec, document } = order;
         let mut run = Run::new(spec, now);
-        self.task_run_check(&run).await?;
+        self.task_run_check(caller.account(), &run).await?;
         let agents = json!({ "agents": run.steps.len() });
         let mut events = vec![RunEvent::new(RunEventKind::RunCreated, agents)];
         if kickoff {
@@ -50,7 +48,7 @@ impl Engine {
             steps: new_steps(&run),
             events,
             at: now,
-            most_open: MOST_OPEN,
+            most_open: self.inner.limits.open_runs,
         };
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
@@ -62,7 +60,8 @@ impl Engine {
                 written
             })
             .await?;
-        let mut done = written.map_err(|refused| refusal(&refused, &key.id))?;
+        let mut done =
+            written.map_err(|refused| refusal(&refused, &key.id, self.inner.limits.open_runs))?;
         if let Done::Now(RunAdded { is_new: false, status: status @ RunStatus::Created }) =
             &mut done
             && kickoff
@@ -75,7 +74,7 @@ impl Engine {
 
     /// Whether every step could be a task: its executor is known, its schema and its policy can be
     /// used, and its quorum reached. Whether the executor is well is asked when the step begins.
-    async fn task_run_check(&self, run: &Run) -> Result<(), EngineError> {
+    async fn task_run_check(&self, account: &AccountId, run: &Run) -> Result<(), EngineError> {
         let view = self.pool_view().await?;
         let is_known =
             |name: &String| view.pool.executors.contains_key(name) || self.is_judge(name);
@@ -95,14 +94,18 @@ impl Engine {
             }
             let terms = format!("{:?}", (&agent.contract, &agent.verifiers, &agent.executor));
             if seen.insert(terms) {
-                let checked = self.step_check(&order).await;
+                let checked = self.step_check(account, &order).await;
                 checked.map_err(|error| located(error, &at, agent))?;
             }
         }
         Ok(())
     }
 
-    async fn step_check(&self, order: &TaskSubmission) -> Result<(), EngineError> {
+    async fn step_check(
+        &self,
+        account: &AccountId,
+        order: &TaskSubmission,
+    ) -> Result<(), EngineError> {
         let contract = &order.contract;
         self.task_schema(contract).await?;
         let policy_id = &contract.acceptance.verifier_policy.policy_id;
@@ -113,9 +116,10 @@ impl Engine {
             verifiers: verifiers.clone(),
             profile: order.profile.clone().unwrap_or_default(),
             has_node: false,
+            has_spare: order.verifiers.is_empty(),
         };
         if Policy::is_known(policy_id) {
-            self.task_policy(contract, &panel).await?;
+            self.task_policy(account, contract, &panel).await?;
         }
         panel.for_quorum(contract.acceptance.quorum_threshold, policy_id)?;
         Ok(())
@@ -145,13 +149,13 @@ fn new_steps(run: &Run) -> Vec<NewStep> {
     pairs.map(new).collect()
 }
 
-fn refusal(refused: &RunSubmitRefused, id: &str) -> EngineError {
+fn refusal(refused: &RunSubmitRefused, id: &str, most_open: u32) -> EngineError {
     EngineError::Conflict(match refused {
         RunSubmitRefused::Taken => {
             format!("there is a run `{id}` already, with another spec")
         }
         RunSubmitRefused::TooManyOpen => format!(
-            "{MOST_OPEN} runs of the account are open, which is as many as may be; wait, or cancel some"
+            "{most_open} runs of the account are open, which is as many as may be; wait, or cancel some"
         ),
     })
 }

@@ -88,6 +88,7 @@ pub(crate) fn verify(contract: Value, by: StepBy, candidate: Candidate) -> StepO
         candidate: Box::new(candidate),
         proposed_at: Timestamp::from_micros(1_794_733_691_276_000),
         producer: "s9".to_owned(),
+        turn: 1,
         others: Vec::new(),
         fetch_evidence: false,
     };

@@ -1,18 +1,23 @@
 //! Tasks on a real store with executors behind sockets: driven to their end, called off, taken over.
 
+mod decided;
 mod driven;
+mod evidence;
+mod leases;
 mod refused;
+mod secret;
+mod troubles;
 
 use std::time::Duration;
 
 use jurat_core::task::Event;
-use jurat_engine::{Clock as _, Done, EngineError, TaskRecord, TaskSubmitted};
+use jurat_engine::{Alone, Clock as _, Done, EngineError, TaskRecord, TaskSubmitted};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{Behaviour, FakeExecutor, answers},
 };
 use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The longest that a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -39,6 +44,14 @@ pub(crate) fn with_quorum(mut contract: TaskContract, quorum: u32) -> TaskContra
     contract
 }
 
+/// Lets another policy decide.
+pub(crate) fn under(contract: &mut TaskContract, policy_id: &str, params: Value) {
+    let binding = &mut contract.acceptance.verifier_policy;
+    binding.policy_hash = jurat_core::policy::policy_hash(policy_id, &params);
+    policy_id.clone_into(&mut binding.policy_id);
+    binding.policy_params = params;
+}
+
 pub(crate) async fn submit(
     app: &TestApp,
     order: TaskSubmission,
@@ -47,6 +60,13 @@ pub(crate) async fn submit(
         Done::Now(submitted) => Ok(submitted),
         Done::Before(_) => Err(EngineError::Bug("no key was given")),
     }
+}
+
+/// A node that drives tasks.
+pub(crate) async fn node() -> TestApp {
+    let app = TestApp::new().await;
+    app.start(Alone::Yes).await;
+    app
 }
 
 /// Waits until a task is as it should be.

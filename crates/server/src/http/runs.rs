@@ -12,9 +12,8 @@ use axum::{
 use jurat_core::{
     caller::Caller,
     task_run::{RunStatus, RunSummary},
-    time::Timestamp,
 };
-use jurat_engine::{Engine, RunAdded, TaskPosition, TaskRunQuery, TaskRunView};
+use jurat_engine::{Engine, RunAdded, TaskRunQuery, TaskRunView};
 use jurat_wire::{
     api::{page::Page, runs},
     problem::Problem,
@@ -22,7 +21,10 @@ use jurat_wire::{
 use serde_json::{Value, json};
 
 pub(super) use self::events::events;
-use super::page::{Filters, ListQuery, nothing, wrong};
+use super::{
+    page::{Filters, ListQuery, nothing, wrong},
+    tasks::position,
+};
 use crate::{
     decode::{Json, MaybeJson, PathText},
     encode::{self, Answer},
@@ -128,7 +130,7 @@ pub(crate) fn shown(view: &TaskRunView) -> Value {
 }
 
 /// When it was submitted and its name: the order of the list.
-fn cursor_of(run: &RunSummary) -> String {
+pub(crate) fn cursor_of(run: &RunSummary) -> String {
     format!("{}.{}", run.created_at.micros(), run.run_id)
 }
 
@@ -139,16 +141,9 @@ fn run_query(query: &ListQuery) -> Result<TaskRunQuery, Problem> {
         let reason = format!("must be one of {}", known.join(", "));
         text.parse().map_err(|()| wrong("status", &reason))
     });
-    let before = query.cursor.as_deref().map(|cursor| {
-        let position = cursor.split_once('.').and_then(|(micros, id)| {
-            let created_at = Timestamp::from_micros(micros.parse().ok()?);
-            Some(TaskPosition { created_at, id: id.to_owned() })
-        });
-        position.ok_or_else(|| wrong("cursor", "is not one that a list returned"))
-    });
     Ok(TaskRunQuery {
         status: status.transpose()?,
-        before: before.transpose()?,
+        before: position(query.cursor.as_deref())?,
         limit: query.with_one_more(),
     })
 }

@@ -125,7 +125,7 @@ pub(super) async fn show(
         // No task has so many events: only its end is waited for.
         Some(wait) => engine.task_wait(&caller, &id, u64::MAX, wait).await?,
     };
-    Ok(encode::ok(&tasks::whole(view(&record))))
+    Ok(encode::ok(&whole(&record)))
 }
 
 pub(super) async fn decision(
@@ -136,7 +136,7 @@ pub(super) async fn decision(
 ) -> Answer {
     query.only(&[])?;
     let found = engine.task_decision(&caller, &id).await?;
-    Ok(encode::ok(&tasks::decision(view(&found.record), decided(&found))))
+    Ok(encode::ok(&decision_of(&found)))
 }
 
 pub(super) async fn sample(
@@ -154,6 +154,16 @@ pub(crate) fn shown(record: &TaskRecord) -> Value {
     json!(tasks::body(view(record)))
 }
 
+/// A task with its contract.
+pub(crate) fn whole(record: &TaskRecord) -> Value {
+    json!(tasks::whole(view(record)))
+}
+
+/// What a task decided.
+pub(crate) fn decision_of(found: &TaskDecision) -> Value {
+    json!(tasks::decision(view(&found.record), decided(found)))
+}
+
 /// A task as it is shown.
 fn view(record: &TaskRecord) -> TaskView<'_> {
     TaskView {
@@ -169,7 +179,7 @@ fn view(record: &TaskRecord) -> TaskView<'_> {
     }
 }
 
-fn line(task: &TaskSummary) -> tasks::TaskSummaryBody<'_> {
+pub(crate) fn line(task: &TaskSummary) -> tasks::TaskSummaryBody<'_> {
     tasks::summary(TaskLine {
         id: &task.id,
         task_type: &task.task_type,
@@ -201,8 +211,18 @@ fn decided(found: &TaskDecision) -> Option<DecidedView<'_>> {
 }
 
 /// When it was submitted and its name: the order of the list.
-fn cursor_of(task: &TaskSummary) -> String {
+pub(crate) fn cursor_of(task: &TaskSummary) -> String {
     format!("{}.{}", task.created_at.micros(), task.id)
+}
+
+/// What `cursor_of` wrote, for tasks and for runs.
+pub(crate) fn position(cursor: Option<&str>) -> Result<Option<TaskPosition>, Problem> {
+    let Some(cursor) = cursor else { return Ok(None) };
+    let position = cursor.split_once('.').and_then(|(micros, id)| {
+        let created_at = Timestamp::from_micros(micros.parse().ok()?);
+        Some(TaskPosition { created_at, id: id.to_owned() })
+    });
+    position.map(Some).ok_or_else(|| wrong("cursor", "is not one that a list returned"))
 }
 
 fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {
@@ -212,18 +232,10 @@ fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {
         let known = known.collect::<Vec<_>>().join(", ");
         text.parse().map_err(|()| wrong("state", &format!("must be one of {known}")))
     });
-    let before = query.cursor.as_deref().map(|cursor| {
-        let parts = cursor.split_once('.');
-        let position = parts.and_then(|(micros, id)| {
-            let created_at = Timestamp::from_micros(micros.parse().ok()?);
-            Some(TaskPosition { created_at, id: id.to_owned() })
-        });
-        position.ok_or_else(|| wrong("cursor", "is not one that a list returned"))
-    });
     Ok(TaskQuery {
         state: state.transpose()?,
         task_type: query.filters.get("task_type").map(str::to_owned),
-        before: before.transpose()?,
+        before: position(query.cursor.as_deref())?,
         limit: query.with_one_more(),
     })
 }

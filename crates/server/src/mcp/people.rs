@@ -121,7 +121,11 @@ pub(super) fn list_invitations(Call { engine, caller, arguments, .. }: Call<'_>)
 }
 
 /// Cuts a list that is one longer than asked for, which tells whether there is more.
-fn cut<T>(found: &mut Vec<T>, limit: u32, cursor: impl Fn(&T) -> String) -> Option<String> {
+pub(super) fn cut<T>(
+    found: &mut Vec<T>,
+    limit: u32,
+    cursor: impl Fn(&T) -> String,
+) -> Option<String> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = limit < found.len();
     found.truncate(limit);

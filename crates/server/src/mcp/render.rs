@@ -117,7 +117,7 @@ pub(super) fn deleted(body: &Value) -> String {
     format!("Deleted `{}` for ever.", text(&body["name"]))
 }
 
-fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 

@@ -1,6 +1,7 @@
 //! The table of tools. A tool is one entry, and does what the operation of the same name does.
 
 mod people;
+mod tasks;
 
 use std::sync::{Arc, LazyLock};
 
@@ -172,7 +173,9 @@ static ALL: &[Entry] = &[
 
 /// Every tool, in the order in which clients see them.
 fn all() -> impl Iterator<Item = &'static Entry> {
-    ALL.iter().chain(workflows::ENTRIES).chain(templates::ALL).chain(people::ALL)
+    let of_tasks = tasks::ALL.iter().chain(tasks::RUNS);
+    let others = workflows::ENTRIES.iter().chain(templates::ALL).chain(people::ALL);
+    ALL.iter().chain(of_tasks).chain(others)
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {

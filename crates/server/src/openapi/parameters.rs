@@ -129,6 +129,14 @@ pub(super) fn of_task_events() -> [Parameter; 2] {
     ]
 }
 
+/// Whose decisions are listed.
+pub(super) fn of_knowledge() -> [Parameter; 2] {
+    [
+        query("task_type", "Decisions of all tasks of this type.", string()),
+        query("task_id", "Decisions of this task.", string()),
+    ]
+}
+
 /// The name of a task.
 pub(super) fn task_id() -> Parameter {
     let schema = string().pattern(Some("^[A-Za-z0-9_.:-]{1,128}$"));

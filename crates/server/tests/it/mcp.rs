@@ -3,6 +3,7 @@
 mod access;
 mod messages;
 mod people;
+mod tasks;
 mod tools;
 mod verifiers;
 

@@ -9,7 +9,7 @@ use jurat_core::{
     figure::{self, Figure, Shape},
     judge::Price,
 };
-use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
+use jurat_engine::{Alone, Judges, Limits, ProviderKind, ProviderSettings, WorkerSettings};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_invalid, says_valid, status},
@@ -51,7 +51,51 @@ async fn busy_app() -> TestApp {
     let body = json!({ "claim": "x", "consensus": { "session_pool": ["nobody"] } });
     app.admin().post("/api/v3/validate", &body).await;
     app.anonymous().get("/v1/rounds").await;
+    busy_with_tasks(&app).await;
     app
+}
+
+/// Has a task decided, one that nobody answers, and a run.
+async fn busy_with_tasks(app: &TestApp) {
+    app.start(Alone::Yes).await;
+    let poll = Duration::from_millis(20);
+    app.engine.work_on_runs_here(WorkerSettings { poll, ..WorkerSettings::of_a_node(8) });
+    for (executor, state) in [("s1", "finalized"), ("s3", "failed")] {
+        let at = format!("/v1/tasks/sample?task_id=of-{executor}");
+        let mut contract = app.admin().get(&at).await.json();
+        // What is remembered of the other would be reused.
+        contract["inputs"] = json!({ "prompt": executor });
+        contract["output_schema"] = json!({});
+        contract["assignment"]["explore"]["max_retries"] = json!(0);
+        let order = json!({ "contract": contract, "executors": [executor] });
+        let reply = app.admin().post("/v1/tasks", &order).await;
+        assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+        let task = app.admin().get(&format!("/v1/tasks/of-{executor}?wait=30")).await.json();
+        assert_eq!(task["state"], state, "{task}");
+    }
+    let agent = json!({ "agent_id": "a", "executor": "s1", "prompt": "x" });
+    let spec = json!({ "run_id": "r1", "agents": [agent], "contract": { "output_schema": {} } });
+    app.admin().post("/v1/runs", &json!({ "kickoff": true, "spec": spec })).await;
+    let run = app.admin().get("/v1/runs/r1?wait=30").await.json();
+    assert_eq!(run["status"], "FINALIZED", "{run}");
+}
+
+#[tokio::test]
+async fn tasks_and_runs_are_counted_by_how_they_ended() {
+    let app = busy_app().await;
+    let text = figures(&app).await;
+    let check = |series: &str, expected: f64| {
+        let found = value(&text, series);
+        assert!((found - expected).abs() < 1e-9, "{series} is {found}, not {expected}");
+    };
+    check("jurat_tasks_total{state=\"finalized\"}", 2.0);
+    check("jurat_tasks_total{state=\"failed\"}", 1.0);
+    check("jurat_task_duration_seconds_count{state=\"failed\"}", 1.0);
+    check("jurat_task_claims_released_total{reason=\"failed\"}", 1.0);
+    check("jurat_runs_total{status=\"FINALIZED\"}", 1.0);
+    check("jurat_run_steps_total{outcome=\"succeeded\"}", 1.0);
+    check("jurat_tasks_limit", 256.0);
+    check("jurat_tasks_overdue_seconds", 0.0);
 }
 
 /// An application whose one provider takes any model, and a verifier `cites` of that judge.

@@ -4,6 +4,7 @@ mod api_keys;
 mod credits;
 mod doctor;
 mod executors;
+mod knowledge;
 mod logins;
 mod people;
 mod rounds;

@@ -32,6 +32,9 @@ create index tasks_by_phase on tasks (account_id, phase, created_at, id);
 create index tasks_by_type on tasks (account_id, task_type, created_at, id);
 create index tasks_by_type_and_phase on tasks (account_id, task_type, phase, created_at, id);
 
+-- The step of a task that a round is.
+alter table rounds add column step text;
+
 create table task_events (
     account_id text collate "C" not null,
     task_id text collate "C" not null,

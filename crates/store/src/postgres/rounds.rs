@@ -32,9 +32,9 @@ macro_rules! clock {
 const OPEN: &str = concat!(
     "insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
      request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
-     run, held_micros, is_limited, day_cap_micros) values ($1, $2, $3, 'open', $4, $5, ",
+     run, held_micros, is_limited, day_cap_micros, step) values ($1, $2, $3, 'open', $4, $5, ",
     clock!(),
-    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
+    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)"
 );
 
 /// Whether what is said in an open round is to be erased.
@@ -138,6 +138,7 @@ async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
         .bind(row.held_micros)
         .bind(row.is_limited)
         .bind(row.day_cap_micros)
+        .bind(&row.step)
         .execute(database)
         .await?;
     Ok(())

@@ -7,7 +7,7 @@ use jurat_core::{
     consensus::{Consensus, ScoreSummary},
     executor::{Capabilities, Independence, Probe},
     replica::{Answer, Label, Said, Usage, Vote},
-    round::Seat,
+    round::{Seat, StepTicket, VoteTicket},
     run::{Provenance, RunTicket},
     time::Timestamp,
 };
@@ -431,6 +431,48 @@ impl TicketDocument<'_> {
             purpose,
             provenance: self.provenance.into(),
             inputs_digest: self.inputs_digest.into_owned(),
+        }
+    }
+}
+
+/// Which step of a task a round is; without a candidate it is a proposal.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StepDocument<'a> {
+    task_id: Text<'a>,
+    execution_id: Text<'a>,
+    vote: Option<VoteDocument<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct VoteDocument<'a> {
+    candidate: Text<'a>,
+    turn: u32,
+}
+
+impl<'a> From<&'a StepTicket> for StepDocument<'a> {
+    fn from(step: &'a StepTicket) -> Self {
+        let vote = |it: &'a VoteTicket| VoteDocument {
+            candidate: Cow::Borrowed(&it.candidate),
+            turn: it.turn,
+        };
+        Self {
+            task_id: Cow::Borrowed(&step.task_id),
+            execution_id: Cow::Borrowed(&step.execution_id),
+            vote: step.vote.as_ref().map(vote),
+        }
+    }
+}
+
+impl From<StepDocument<'_>> for StepTicket {
+    fn from(document: StepDocument<'_>) -> Self {
+        let vote = |it: VoteDocument<'_>| VoteTicket {
+            candidate: it.candidate.into_owned(),
+            turn: it.turn,
+        };
+        Self {
+            task_id: document.task_id.into_owned(),
+            execution_id: document.execution_id.into_owned(),
+            vote: document.vote.map(vote),
         }
     }
 }

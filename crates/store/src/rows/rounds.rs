@@ -8,13 +8,16 @@ use jurat_core::{
     job::Toggle,
     ledger::{Hold, Movement},
     replica::{Answer, Failure, FailureCode, Label, Replica, Vote},
-    round::{Closing, ClosingSummary, OpenRound, Round, RoundSummary},
+    round::{Closing, ClosingSummary, OpenRound, Round, RoundSummary, StepTicket},
     run::{RunTicket, Settlement},
 };
 
 use super::{
     Cells, Columns,
-    documents::{AnswerDocument, ConsensusDocument, ReplicaDocument, SeatDocument, TicketDocument},
+    documents::{
+        AnswerDocument, ConsensusDocument, ReplicaDocument, SeatDocument, StepDocument,
+        TicketDocument,
+    },
     json,
     ledger::Posting,
     runs::{RunEndRow, RunRow},
@@ -51,6 +54,8 @@ pub(crate) struct RoundRow {
     pub(crate) deadline_at: i64,
     /// The document of the run.
     pub(crate) run: Option<String>,
+    /// The document of the step.
+    pub(crate) step: Option<String>,
     pub(crate) held_micros: Option<i64>,
     pub(crate) is_limited: Option<i16>,
     pub(crate) day_cap_micros: Option<i64>,
@@ -84,6 +89,7 @@ impl RoundRow {
             opened_at: round.opened_at.micros(),
             deadline_at: round.deadline_at.micros(),
             run: ticket.as_ref().map(json).transpose()?,
+            step: round.step.as_ref().map(StepDocument::from).as_ref().map(json).transpose()?,
             held_micros: round.hold.map(|hold| hold.micros),
             is_limited: round.hold.map(|hold| i16::from(hold.is_limited)),
             day_cap_micros: round.hold.and_then(|hold| hold.day_cap_micros),
@@ -157,6 +163,7 @@ fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
         opened_at: columns.time("opened_at")?,
         deadline_at: columns.time("deadline_at")?,
         run: ticket_of(columns)?,
+        step: step_of(columns)?,
         hold: hold_of(columns)?,
     })
 }
@@ -168,6 +175,14 @@ fn ticket_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<RunTicket>> {
     let document: TicketDocument<'_> = columns.document("run")?;
     let purpose = columns.parse("run", &document.purpose)?;
     Ok(Some(document.into_ticket(purpose)))
+}
+
+fn step_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<StepTicket>> {
+    if columns.maybe_text("step")?.is_none() {
+        return Ok(None);
+    }
+    let document: StepDocument<'_> = columns.document("step")?;
+    Ok(Some(document.into()))
 }
 
 fn hold_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<Hold>> {

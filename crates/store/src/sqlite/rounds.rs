@@ -23,8 +23,8 @@ use crate::{
 const OPEN: &str = "\
     insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
-    run, held_micros, is_limited, day_cap_micros) values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-    ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+    run, held_micros, is_limited, day_cap_micros, step) values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, \
+    ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 /// Whether what is said in an open round is to be erased.
 const ERASED: &str = "\
     select erased_at from rounds \
@@ -107,7 +107,8 @@ pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> R
             row.run,
             row.held_micros,
             row.is_limited,
-            row.day_cap_micros
+            row.day_cap_micros,
+            row.step
         ],
     )?;
     once::note(tx, once, Some(&row.id))?;

@@ -132,6 +132,7 @@ pub(crate) fn round(account: &AccountId, number: u32) -> OpenRound {
         opened_at,
         deadline_at: opened_at.plus_millis(60_000),
         run: None,
+        step: None,
         hold: None,
     }
 }

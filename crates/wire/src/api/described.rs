@@ -21,6 +21,11 @@ use super::{
         self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
         RevokeVerifierArguments,
     },
+    mcp::tasks::{
+        self as task_tools, GetRunArguments, GetTaskArguments, KnowledgeArguments,
+        ListRunsArguments, ListTasksArguments, RunArguments, RunEventsArguments, TaskArguments,
+        TaskEventsArguments, TaskSampleArguments,
+    },
     runs::{self, CancelRunRequest, RunOrderBody, RunSpecBody},
     sessions::{self, AddSessionRequest},
     tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
@@ -91,6 +96,7 @@ fn cases() -> Vec<Case> {
     cases.extend(own_resources());
     cases.extend(of_the_registry());
     cases.extend(of_tools());
+    cases.extend(of_task_tools());
     cases.extend(of_tasks());
     cases.extend(sharing::cases());
     cases.extend(of_runs());
@@ -202,6 +208,23 @@ fn of_runs() -> [Case; 3] {
             json!({ "reason": "a" }),
             &[],
         ),
+    ]
+}
+
+fn of_task_tools() -> Vec<Case> {
+    let (task, run) = (|| json!({ "task_id": "a" }), || json!({ "run_id": "a" }));
+    let one_run = |it: &Value| task_tools::run(it).map(drop);
+    vec![
+        case::<TaskArguments>(|it| task_tools::task(it).map(drop), task(), &[]),
+        case::<GetTaskArguments>(|it| task_tools::task_wait(it).map(drop), task(), &[]),
+        case::<ListTasksArguments>(|it| task_tools::tasks(it).map(drop), json!({}), &[]),
+        case::<TaskEventsArguments>(|it| task_tools::task_events(it).map(drop), task(), &[]),
+        case::<TaskSampleArguments>(|it| task_tools::sample(it).map(drop), json!({}), &[]),
+        case::<RunArguments>(one_run, run(), &[]),
+        case::<GetRunArguments>(|it| task_tools::run_wait(it).map(drop), run(), &[]),
+        case::<ListRunsArguments>(|it| task_tools::runs(it).map(drop), json!({}), &[]),
+        case::<RunEventsArguments>(|it| task_tools::run_events(it).map(drop), run(), &[]),
+        case::<KnowledgeArguments>(|it| task_tools::knowledge(it).map(drop), json!({}), &[]),
     ]
 }
 

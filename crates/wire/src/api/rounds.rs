@@ -19,6 +19,10 @@ pub struct RoundBody<'a> {
     round_id: &'a str,
     kind: Kind,
     state: RoundState,
+    /// The task that the round is a step of, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    task_id: Option<&'a str>,
     /// The sessions that were asked, in the order of choice.
     sessions: Vec<&'a str>,
     policy_id: &'a str,
@@ -90,6 +94,7 @@ fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBo
         round_id: open.id.as_str(),
         kind: Kind(open.kind),
         state: RoundState(closing.map(|closing| closing.ending)),
+        task_id: open.step.as_ref().map(|step| step.task_id.as_str()),
         sessions: open.seats.iter().map(|seat| seat.session_id.as_str()).collect(),
         policy_id: &open.policy_id,
         policy_hash: &open.policy_hash,

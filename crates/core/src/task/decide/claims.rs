@@ -1,7 +1,7 @@
 //! Who may take up which work.
 
 use super::{
-    super::{Claim, Event, Proposal, Role, Standing, Task},
+    super::{Claim, Event, Proposal, Release, Role, Standing, Task},
     Decided, Refusal,
 };
 use crate::time::Timestamp;
@@ -34,6 +34,26 @@ pub(super) fn claimed(task: &Task, token: u64, claim: &Claim, now: Timestamp) ->
         Claim { until: claim.until.min(now.plus_millis(task.terms.lease_ms)), ..claim.clone() };
     let charged = Event::Charged { role: claim.role, reuse: is_reuse };
     Ok(vec![Event::Claimed { token, claim }, charged])
+}
+
+/// How often in an epoch a node may fail before it counts against whom it asks: a task must not be
+/// tried for ever.
+const MOST_NODE_FAILURES: u32 = 8;
+
+/// What a failure of a node costs is given back, so often.
+pub(super) fn released(task: &Task, token: u64, claim: &Claim, reason: &Release) -> Vec<Event> {
+    let Release::NodeFailed { code, detail } = reason else {
+        return vec![Event::Released { token, reason: reason.clone() }];
+    };
+    if MOST_NODE_FAILURES <= task.node_failures {
+        let reason = Release::Failed { code: code.clone(), detail: detail.clone() };
+        return vec![Event::Released { token, reason }];
+    }
+    let proposal = claim.candidate.as_deref().and_then(|id| task.proposal(id));
+    let is_verdict = claim.role == Role::Verify;
+    let reuse = is_verdict && proposal.is_some_and(|it| it.source.is_some());
+    let refunded = Event::Refunded { role: claim.role, reuse };
+    vec![Event::Released { token, reason: reason.clone() }, refunded]
 }
 
 fn may_propose(task: &Task, claim: &Claim, now: Timestamp) -> Result<(), Refusal> {

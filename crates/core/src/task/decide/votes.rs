@@ -6,7 +6,7 @@ use super::{
 };
 
 pub(super) fn committed(task: &Task, command: &Command) -> Decided {
-    let Command::CommitVote { token, commitment, available, round_id } = command else {
+    let Command::CommitVote { token, commitment, round_id } = command else {
         return Ok(Vec::new());
     };
     let claim = with_role(task, *token, Role::Verify)?;
@@ -16,22 +16,13 @@ pub(super) fn committed(task: &Task, command: &Command) -> Decided {
     let id = claim.candidate.clone().unwrap_or_default();
     let proposal = task.proposal(&id).filter(|it| it.standing == Standing::Verifying);
     let proposal = proposal.ok_or_else(|| Refusal::NoCandidate(id.clone()))?;
-    let found = proposal.evidence.iter().filter(|digest| available.contains(digest));
-    let mut events: Vec<Event> = found
-        .map(|digest| Event::EvidenceSeen {
-            candidate: id.clone(),
-            verifier: claim.holder.clone(),
-            digest: digest.clone(),
-        })
-        .collect();
-    events.push(Event::VoteCommitted {
+    Ok(vec![Event::VoteCommitted {
         token: *token,
         candidate: id,
         turn: proposal.turn,
         commitment: commitment.clone(),
         round_id: round_id.clone(),
-    });
-    Ok(events)
+    }])
 }
 
 /// A vote counts when it is revealed in time and as it was committed.
@@ -65,13 +56,23 @@ pub(super) fn revealed(
     }
     let place = Place { task: &task.id, epoch: task.epoch, candidate: id, turn: vote.turn, voter };
     let is_committed = commitment(place, ballot, salt) == vote.commitment;
-    let (candidate, voter) = (id.to_owned(), voter.to_owned());
+    let (candidate, verifier) = (id.to_owned(), voter.to_owned());
     // A score that is no number cannot be weighed, nor written down.
-    Ok(vec![if is_committed && ballot.score.is_finite() {
-        Event::VoteRevealed { candidate, voter, ballot: ballot.clone() }
-    } else {
-        Event::VoteForfeited { candidate, voter, why: Forfeit::Mismatch }
-    }])
+    if !is_committed || !ballot.score.is_finite() {
+        let why = Forfeit::Mismatch;
+        return Ok(vec![Event::VoteForfeited { candidate, voter: verifier, why }]);
+    }
+    // What was there for a verifier tells something of its verdict, so it comes with it.
+    let found = proposal.evidence.iter().filter(|digest| ballot.available.contains(digest));
+    let mut events: Vec<Event> = found
+        .map(|digest| Event::EvidenceSeen {
+            candidate: candidate.clone(),
+            verifier: verifier.clone(),
+            digest: digest.clone(),
+        })
+        .collect();
+    events.push(Event::VoteRevealed { candidate, voter: verifier, ballot: ballot.clone() });
+    Ok(events)
 }
 
 /// Two different verdicts of one voter on one candidate in one turn cost it its vote. Once the

@@ -53,7 +53,7 @@ pub(super) fn terms() -> Terms {
 
 pub(super) fn ballot(status: Status, score: f64) -> Ballot {
     let verdict_digest = format!("sha256:{}", status.as_str());
-    Ballot { status, score, reason_codes: Vec::new(), verdict_digest }
+    Ballot { status, score, reason_codes: Vec::new(), verdict_digest, available: Vec::new() }
 }
 
 /// What a node keeps of a vote until it is revealed, by candidate and voter.
@@ -139,6 +139,7 @@ impl Driven {
         ballot: Ballot,
         available: &[String],
     ) -> Result<Vec<Event>, Refusal> {
+        let ballot = Ballot { available: available.to_vec(), ..ballot };
         let claim = self.task.claims.get(&token).cloned();
         let (candidate, voter) =
             claim.map_or_else(Default::default, |it| (it.candidate.unwrap_or_default(), it.holder));
@@ -147,7 +148,6 @@ impl Driven {
         let events = self.tell(&Command::CommitVote {
             token,
             commitment,
-            available: available.to_vec(),
             round_id: format!("round-{token}"),
         })?;
         self.sealed.insert((candidate, voter), (ballot, salt));

@@ -43,6 +43,7 @@ pub(super) struct Oracle {
     candidates: BTreeMap<String, Seen>,
     proposers: BTreeSet<String>,
     spent: Spent,
+    refunds: u32,
     began: Option<Timestamp>,
     unpaid: Option<Role>,
     approved: Option<String>,
@@ -62,6 +63,7 @@ impl Oracle {
             candidates: BTreeMap::new(),
             proposers: BTreeSet::new(),
             spent: Spent::default(),
+            refunds: 0,
             began: None,
             unpaid: None,
             approved: None,
@@ -111,10 +113,9 @@ impl Oracle {
                 assert!(*until <= now.plus_millis(self.terms.lease_ms));
                 self.live.get_mut(token).unwrap().until = *until;
             }
-            Event::Released { token, .. } => {
-                self.live.remove(token).unwrap();
-            }
+            Event::Released { token, .. } => drop(self.live.remove(token).unwrap()),
             Event::Charged { role, reuse } => self.charged(*role, *reuse),
+            Event::Refunded { role, reuse } => self.refunded(*role, *reuse),
             Event::Proposed { token, candidate, digest, evidence, .. } => {
                 let claim = self.live.remove(token).unwrap();
                 self.proposed(&claim.holder, (candidate, digest), evidence);
@@ -182,6 +183,22 @@ impl Oracle {
         for (role, most) in limits {
             assert!(of(role) <= usize::try_from(most).unwrap(), "too many {role} at once");
         }
+    }
+
+    /// So often in an epoch, and never more than was paid.
+    fn refunded(&mut self, role: Role, is_reuse: bool) {
+        let spent = &mut self.spent;
+        let stage = match role {
+            Role::Propose => &mut spent.explore,
+            Role::Verify => &mut spent.verify,
+            Role::Finalize => &mut spent.finalize,
+        };
+        assert!(*stage > 0, "more is given back than was paid");
+        *stage -= 1;
+        spent.steps -= u32::from(role != Role::Finalize);
+        spent.reuse -= u64::from(is_reuse);
+        self.refunds += 1;
+        assert!(self.refunds <= 8, "a task is tried for ever");
     }
 
     fn charged(&mut self, role: Role, is_reuse: bool) {

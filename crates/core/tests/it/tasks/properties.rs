@@ -235,6 +235,7 @@ impl Walk {
                 let detail = "it was so".to_owned();
                 let reason = match why % 3 {
                     0 => Release::GivenUp { detail },
+                    1 => Release::NodeFailed { code: "internal".to_owned(), detail },
                     _ => Release::Failed { code: "timeout".to_owned(), detail },
                 };
                 Command::Release { token: self.token(*token), reason }

@@ -178,6 +178,7 @@ fn release(word: &str) -> Release {
     match word {
         "failed" => Release::Failed { code: "unavailable".to_owned(), detail },
         "given_up" => Release::GivenUp { detail },
+        "node_failed" => Release::NodeFailed { code: "store_unavailable".to_owned(), detail },
         other => panic!("`{other}` is no reason"),
     }
 }

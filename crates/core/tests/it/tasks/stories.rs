@@ -56,8 +56,12 @@ fn mark(event: &Event) -> Option<String> {
         Event::RevealOpened { until, .. } | Event::Renewed { until, .. } => {
             Some(format!("@{}", millis(until)))
         }
-        Event::Charged { role, reuse: false } => Some(role.to_string()),
-        Event::Charged { role, reuse: true } => Some(format!("{role}+reuse")),
+        Event::Charged { role, reuse: false } | Event::Refunded { role, reuse: false } => {
+            Some(role.to_string())
+        }
+        Event::Charged { role, reuse: true } | Event::Refunded { role, reuse: true } => {
+            Some(format!("{role}+reuse"))
+        }
         Event::Settled { is_bad, .. } => Some(if *is_bad { "bad" } else { "good" }.to_owned()),
         Event::Created { .. }
         | Event::Claimed { .. }
@@ -83,6 +87,7 @@ fn why(release: &Release) -> &'static str {
         Release::LeaseRanOut => "lease_ran_out",
         Release::Failed { .. } => "failed",
         Release::GivenUp { .. } => "given_up",
+        Release::NodeFailed { .. } => "node_failed",
     }
 }
 

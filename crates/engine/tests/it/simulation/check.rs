@@ -212,9 +212,13 @@ fn counts_votes_once(kept: &Kept) -> Result<(), String> {
 fn keeps_its_budget(kept: &Kept, asked: usize) -> Result<(), String> {
     let (task, budget) = (&kept.filed.task, kept.filed.task.terms.budget);
     let count = |wanted: Role| {
-        let is_it = |it: &&(Timestamp, Event)| matches!(&it.1, Event::Charged { role, .. } if *role == wanted);
-        kept.events.iter().filter(is_it).count() as u64
+        let paid = |it: &&(Timestamp, Event)| matches!(&it.1, Event::Charged { role, .. } if *role == wanted);
+        let back = |it: &&(Timestamp, Event)| matches!(&it.1, Event::Refunded { role, .. } if *role == wanted);
+        let paid = kept.events.iter().filter(paid).count() as u64;
+        paid.saturating_sub(kept.events.iter().filter(back).count() as u64)
     };
+    let is_refund = |it: &&(Timestamp, Event)| matches!(it.1, Event::Refunded { .. });
+    let refunds = kept.events.iter().filter(is_refund).count();
     let claims = kept.events.iter().filter(|(_, it)| matches!(it, Event::Claimed { .. })).count();
     let (explore, verify, finalize) =
         (count(Role::Propose), count(Role::Verify), count(Role::Finalize));
@@ -225,7 +229,7 @@ fn keeps_its_budget(kept: &Kept, asked: usize) -> Result<(), String> {
     if u64::from(budget.max_steps) < steps || budget.cost_units < steps + finalize {
         return Err("spent more than it has".to_owned());
     }
-    if claims as u64 != steps + finalize {
+    if claims as u64 != steps + finalize + refunds as u64 {
         return Err(format!("paid {} times for {claims} claims", steps + finalize));
     }
     if steps < asked as u64 {

@@ -107,6 +107,7 @@ impl Hands for SimHands {
             score: 0.9,
             reason_codes: Vec::new(),
             verdict_digest: digest_json(&json!([order.verifier, status.as_str()])),
+            available: Vec::new(),
         };
         let available = if found { refs.collect() } else { Vec::new() };
         Ok(Verdict { ballot, available, round_id: None })
@@ -114,5 +115,5 @@ impl Hands for SimHands {
 }
 
 fn failure(code: &str) -> Failure {
-    Failure { code: code.to_owned(), detail: "it broke".to_owned() }
+    Failure { code: code.to_owned(), detail: "it broke".to_owned(), is_ours: false }
 }

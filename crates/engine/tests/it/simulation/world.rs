@@ -162,6 +162,7 @@ impl World {
                     verifiers: Vec::new(),
                     profile: "default".to_owned(),
                     has_node: false,
+                    has_spare: false,
                 },
             },
             events: vec![(now, event)],

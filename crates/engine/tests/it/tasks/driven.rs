@@ -11,13 +11,7 @@ use jurat_testkit::{
 };
 use serde_json::json;
 
-use super::{able, asked, contract, ended, events, order, submit, wait_until, with_quorum};
-
-async fn node() -> TestApp {
-    let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
-    app
-}
+use super::{able, asked, contract, ended, events, node, order, submit, wait_until, with_quorum};
 
 #[tokio::test]
 async fn one_executor_is_enough_because_the_node_verifies() {
@@ -194,6 +188,26 @@ async fn a_decision_on_the_same_is_verified_again_before_it_is_trusted() {
     assert_eq!(asked(&fake, "execute"), 1);
     assert_eq!((record.state.spent.explore, record.state.spent.verify), (0, 1));
     assert_eq!(record.state.proposals[0].source.as_deref(), Some("knowledge:t1#1"));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn nobody_verifies_what_it_proposed_however_often_it_is_reused() {
+    let app = node().await;
+    let [first, second] = app.executors([able(), able()]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    ended(&app, "t1").await;
+    for id in ["t2", "t3", "t4"] {
+        submit(&app, order(contract(&app, id), &["s1", "s2"])).await.unwrap();
+        let record = ended(&app, id).await;
+        let proposal = &record.state.proposals[0];
+        assert!(proposal.source.is_some(), "{:?}", events(&app, id).await);
+        assert_eq!(proposal.proposers.iter().collect::<Vec<_>>(), ["s1"], "{id}");
+        assert_eq!(proposal.votes.keys().collect::<Vec<_>>(), ["s2"], "{id}");
+        let decision = app.engine.task_decision(&admin_caller(), id).await.unwrap();
+        assert_eq!(decision.executor.as_deref(), Some("s1"));
+    }
+    assert_eq!((asked(&first, "verify"), asked(&second, "verify")), (0, 3));
     app.engine.shutdown().await;
 }
 

@@ -5,7 +5,7 @@ use jurat_testkit::app::TestApp;
 use jurat_wire::api::tasks::TaskSubmission;
 use serde_json::json;
 
-use super::{able, contract, order, submit, with_quorum};
+use super::{able, contract, order, submit, under, with_quorum};
 
 async fn refused(app: &TestApp, order: TaskSubmission) -> (String, String) {
     let error = submit(app, order).await.unwrap_err();
@@ -45,6 +45,13 @@ async fn what_cannot_end_well_is_refused_with_its_field() {
                 it.contract.acceptance.verifier_policy.policy_hash = format!("sha256:{:064}", 7);
             }),
             format!("{policy}.policy_hash"),
+        ),
+        (
+            change(&|it| {
+                let params = json!({ "verifier": "system:unheard-of" });
+                under(&mut it.contract, "vp.semantic.v1", params);
+            }),
+            format!("{policy}.policy_params.verifier"),
         ),
         (
             change(&|it| it.contract = with_quorum(it.contract.clone(), 3)),

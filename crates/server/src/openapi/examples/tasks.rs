@@ -109,6 +109,22 @@ pub(in crate::openapi) fn next_epoch() -> Value {
     task
 }
 
+pub(in crate::openapi) fn knowledge() -> Value {
+    json!({
+        "items": [{
+            "task_id": "task-001", "epoch": 1, "task_type": "swarm",
+            "decision_ref": { "task_id": "task-001", "epoch": 1, "final_commit_hash": DIGEST },
+            "candidate_id": CANDIDATE, "output": { "answer": "hello", "confidence": 0.9 },
+            "confidence": 0.8, "reason_codes": [],
+            "quorum": { "threshold": 1, "approvals": 1, "rejections": 0 },
+            "policy_id": "vp.schema_only.v1", "input_digest": DIGEST,
+            "output_schema_digest": DIGEST, "policy_params_digest": DIGEST,
+            "final_hash": DIGEST, "created_at": AT, "deprecated_at": null,
+        }],
+        "next_cursor": null,
+    })
+}
+
 pub(in crate::openapi) fn complaint() -> Value {
     json!({ "reason": "the river is the Rhone" })
 }

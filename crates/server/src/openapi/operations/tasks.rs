@@ -3,6 +3,7 @@
 use jurat_core::{caller::Scope, code::Code};
 use jurat_wire::api::{
     events::ERROR,
+    knowledge::KnowledgeBody,
     page::Page,
     tasks::{
         CancelTaskRequest, DecisionBody, EventBody, FeedbackRequest, SubmitTask, TASK, TASK_EVENT,
@@ -34,6 +35,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "task_cancel" => cancel(),
         "task_next_epoch" => next_epoch(),
         "task_complain" => complain(),
+        "knowledge_list" => knowledge(),
         _ => return None,
     })
 }
@@ -148,6 +150,20 @@ fn next_epoch() -> Description {
             Code::RequestTimeout,
             Code::UnsupportedMediaType,
         ])
+}
+
+fn knowledge() -> Description {
+    let text = "The decisions that the account's tasks made, the newest first: of one type of tasks or of one task, with `task_type` or `task_id` and not both. Tasks on the same find them as candidates, and executors are told of those on the like.";
+    Description::new(TASKS, "List remembered decisions", text)
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with(parameters::of_knowledge())
+        .answers::<Page<'_, KnowledgeBody<'_>>>(
+            200,
+            "A page of decisions.",
+            examples::tasks::knowledge(),
+        )
+        .refuses([Code::NotFound, Code::ValidationError])
 }
 
 fn complain() -> Description {

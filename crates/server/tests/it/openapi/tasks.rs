@@ -50,6 +50,8 @@ pub(super) async fn tasks() -> BTreeSet<String> {
     story.play("GET", path, "/v1/tasks/task-001/events?after=2&limit=1", &Value::Null).await;
     let path = "/v1/tasks/{id}/decision";
     story.play("GET", path, "/v1/tasks/task-001/decision", &Value::Null).await;
+    let path = "/v1/knowledge";
+    story.play("GET", path, "/v1/knowledge?task_id=task-001", &Value::Null).await;
     let path = "/v1/tasks/{id}/feedback";
     let request = story.request("POST", path);
     story.play("POST", path, "/v1/tasks/task-001/feedback", &request).await;

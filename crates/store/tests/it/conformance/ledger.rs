@@ -315,7 +315,8 @@ pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
             "insert into rounds select 'acct_carol', id, kind, state, node_id, lease_token, \
              lease_until, request_digest, policy_id, policy_hash, disagreement, traces, seats, \
              opened_at, deadline_at, closed_at, outcome, verdict, agreement_bp, confidence_bp, \
-             consensus, receipt_id, cancel_requested_at, run, held_micros, is_limited, erased_at, day_cap_micros \
+             consensus, receipt_id, cancel_requested_at, run, held_micros, is_limited, erased_at, day_cap_micros, \
+             step \
              from rounds",
             "delete from rounds where account_id = 'acct_carol'",
             "the round is open, and what it holds is not in the ledger",

@@ -158,6 +158,7 @@ fn ballot(voter: &str) -> TaskBallot {
         score: 0.1,
         reason_codes: vec![100],
         verdict_digest: "sha256:03".to_owned(),
+        available: vec!["sha256:04".to_owned()],
     };
     TaskBallot {
         candidate: "cand-1".to_owned(),

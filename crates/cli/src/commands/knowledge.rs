@@ -1,0 +1,102 @@
+//! `jurat knowledge`.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Write as _},
+    path::Path,
+};
+
+use serde_json::{Value, json};
+
+use super::{Context, items, verifiers::Pages};
+use crate::{
+    args::{ExportKnowledge, Knowledge},
+    client::Client,
+    failure::Failure,
+    output::{Format, Output},
+};
+
+const ROUTE: &str = "/v1/knowledge";
+/// As many as the server gives at once.
+const WHOLE_PAGE: &str = "200";
+
+pub(super) async fn run(context: &Context, command: Knowledge) -> anyhow::Result<u8> {
+    let Knowledge::Export(args) = command;
+    export(context, args).await
+}
+
+/// Each page is written as it comes, so that a long history needs no memory.
+async fn export(context: &Context, args: ExportKnowledge) -> anyhow::Result<u8> {
+    let parameters = [
+        ("task_type", args.task_type),
+        ("task_id", args.task_id),
+        ("limit", Some(WHOLE_PAGE.to_owned())),
+    ];
+    let pages = Pages::new(ROUTE, &parameters);
+    let out = context.out;
+    let Some(file) = args.out else {
+        let count = context
+            .with_client(async |client| {
+                each(client, pages, |lines| Ok(out.data(&lines.join("\n"))?)).await
+            })
+            .await?;
+        note(out, count);
+        return Ok(0);
+    };
+    let count = context.with_client(async |client| written(client, pages, &file).await).await?;
+    let name = file.display().to_string();
+    match out.format {
+        Format::Json => out.data(&json!({ "file": name, "decisions": count }).to_string())?,
+        Format::Text => out.data(&format!("exported {name}"))?,
+    }
+    note(out, count);
+    Ok(0)
+}
+
+fn note(out: Output, count: usize) {
+    if count == 0 {
+        out.note("nothing is remembered of it yet");
+    }
+}
+
+/// The file is made only when there is something to write, or nothing went wrong.
+async fn written(client: &Client, pages: Pages, file: &Path) -> anyhow::Result<usize> {
+    let failed = |error: std::io::Error| {
+        Failure::usage(format!("`{}` cannot be written: {error}", file.display()))
+    };
+    let mut open: Option<BufWriter<File>> = None;
+    let count = each(client, pages, |lines| {
+        if open.is_none() {
+            open = Some(BufWriter::new(File::create(file).map_err(failed)?));
+        }
+        let Some(writer) = &mut open else { return Ok(()) };
+        lines.iter().try_for_each(|line| writeln!(writer, "{line}")).map_err(failed)
+    })
+    .await?;
+    let mut writer = match open {
+        Some(writer) => writer,
+        None => BufWriter::new(File::create(file).map_err(failed)?),
+    };
+    writer.flush().map_err(failed)?;
+    Ok(count)
+}
+
+/// Hands on the lines of each page, and counts them.
+async fn each(
+    client: &Client,
+    mut pages: Pages,
+    mut take: impl FnMut(&[String]) -> anyhow::Result<()>,
+) -> anyhow::Result<usize> {
+    let mut count = 0;
+    loop {
+        let page = pages.next(client).await?;
+        let lines: Vec<String> = items(&page).iter().map(Value::to_string).collect();
+        if !lines.is_empty() {
+            take(&lines)?;
+        }
+        count += lines.len();
+        if !pages.has_more() {
+            return Ok(count);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Reading what is remembered of the decisions of an account.
+
+use jurat_core::caller::{Caller, Scope};
+use jurat_store::{KnowledgeOf, KnowledgePage, KnowledgePosition, Learned, TaskKey};
+
+use crate::{Engine, EngineError, executors::require, people::behalf};
+
+/// Which decisions to list.
+#[derive(Debug, Clone)]
+pub struct KnowledgeQuery {
+    pub of: KnowledgeOf,
+    /// Starts behind this decision, towards older ones.
+    pub before: Option<KnowledgePosition>,
+    pub limit: u32,
+}
+
+impl Engine {
+    /// What is remembered of a type of tasks or of one task, the newest decision first.
+    pub async fn knowledge_list(
+        &self,
+        caller: &Caller,
+        query: KnowledgeQuery,
+    ) -> Result<Vec<Learned>, EngineError> {
+        require(caller, Scope::TasksRead)?;
+        let KnowledgeQuery { of, before, limit } = query;
+        let page = KnowledgePage { account: caller.account().clone(), of, before, limit };
+        let found = self.inner.store.tasks().knowledge_export(&behalf(caller), &page).await?;
+        if let (true, KnowledgeOf::Task(id)) = (found.is_empty(), page.of) {
+            // Nothing is remembered of the task, or there is none.
+            self.task_of(&TaskKey { account: page.account, id }).await?;
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,72 @@
+//! Verdicts are secret until their votes are revealed, also in the rounds in which they were given.
+//!
+//! Every round that a caller reads comes through here. One whose verdict is secret is shown as one
+//! that goes on: its end would tell the verdict.
+
+use std::collections::BTreeMap;
+
+use jurat_core::{
+    consensus::Outcome,
+    id::AccountId,
+    round::{Ending, OpenRound, Round, RoundSummary},
+    task::Task,
+};
+use jurat_store::{Behalf, TaskKey};
+
+use crate::{Engine, EngineError};
+
+impl Engine {
+    /// The round as its owner may see it.
+    pub(crate) async fn shown(&self, mut round: Round) -> Result<Round, EngineError> {
+        let end = round.closing.as_ref().map(|it| (it.ending, it.consensus.outcome));
+        if let Some(task_id) = may_tell(&round.open, end) {
+            let task = self.task_now(&round.open.account, task_id).await?;
+            if is_secret(&round.open, task.as_ref()) {
+                round.closing = None;
+            }
+        }
+        Ok(round)
+    }
+
+    /// The lines of a list as their owner may see them.
+    pub(crate) async fn shown_lines(
+        &self,
+        account: &AccountId,
+        mut lines: Vec<RoundSummary>,
+    ) -> Result<Vec<RoundSummary>, EngineError> {
+        let mut tasks: BTreeMap<String, Option<Task>> = BTreeMap::new();
+        for line in &mut lines {
+            let end = line.closing.as_ref().map(|it| (it.ending, it.outcome));
+            let Some(task_id) = may_tell(&line.open, end).map(str::to_owned) else { continue };
+            if !tasks.contains_key(&task_id) {
+                let task = self.task_now(account, &task_id).await?;
+                tasks.insert(task_id.clone(), task);
+            }
+            if is_secret(&line.open, tasks.get(&task_id).and_then(Option::as_ref)) {
+                line.closing = None;
+            }
+        }
+        Ok(lines)
+    }
+
+    async fn task_now(&self, account: &AccountId, id: &str) -> Result<Option<Task>, EngineError> {
+        let key = TaskKey { account: account.clone(), id: id.to_owned() };
+        let behalf = Behalf::Account(account.clone());
+        let found = self.inner.store.tasks().task_get(&behalf, &key).await?;
+        Ok(found.map(|record| record.state))
+    }
+}
+
+/// The task whose vote the end of a round may tell. There is none where nobody answered, nor where
+/// the round was stopped.
+fn may_tell(open: &OpenRound, end: Option<(Ending, Outcome)>) -> Option<&str> {
+    let step = open.step.as_ref().filter(|_| open.is_vote())?;
+    let (ending, outcome) = end?;
+    let is_verdict = ending == Ending::Closed && outcome != Outcome::Failed;
+    is_verdict.then_some(step.task_id.as_str())
+}
+
+fn is_secret(open: &OpenRound, task: Option<&Task>) -> bool {
+    let (Some(step), Some(task)) = (&open.step, task) else { return false };
+    step.vote.as_ref().is_some_and(|vote| task.hides(vote, &step.execution_id))
+}

@@ -1,0 +1,142 @@
+//! Who decides, by what, and how sure one may be of it.
+
+use jurat_core::task::{Event, Phase};
+use jurat_testkit::{
+    app::admin_caller,
+    fake_executor::{disconnects_before_headers, says_invalid, says_valid},
+};
+use jurat_wire::executor::TaskContract;
+use serde_json::{Value, json};
+
+use super::{able, asked, contract, ended, events, node, order, submit, under, with_quorum};
+
+#[tokio::test]
+async fn the_node_votes_when_the_only_other_executor_dies() {
+    let app = node().await;
+    let dying = disconnects_before_headers().task_types(&["swarm"]);
+    let [_first, dying] = app.executors([able(), dying]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1", "s2"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    // Whoever is well is asked before the node.
+    assert_eq!(asked(&dying, "verify"), 1);
+    let voters: Vec<&String> = record.state.proposals[0].votes.keys().collect();
+    assert_eq!(voters, ["builtin:policies"]);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_node_leaves_the_votes_to_executors_that_are_well() {
+    let app = node().await;
+    let fakes = app.executors([able(), able(), able()]).await;
+    let task = with_quorum(contract(&app, "t1"), 2);
+    submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    let voters: Vec<&String> = record.state.proposals[0].votes.keys().collect();
+    assert_eq!(voters, ["s2", "s3"]);
+    assert_eq!(fakes.iter().map(|it| asked(it, "verify")).sum::<usize>(), 2);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn verifiers_that_are_named_vote_alone_whatever_becomes_of_them() {
+    let app = node().await;
+    let dying = disconnects_before_headers().task_types(&["other"]);
+    let _fakes = app.executors([able(), dying]).await;
+    let mut task = order(contract(&app, "t1"), &["s1"]);
+    task.verifiers = vec!["s2".to_owned()];
+    task.contract.assignment.verify.max_repeats = Some(0);
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    let story = events(&app, "t1").await;
+    let is_by_node = |it: &Event| matches!(it, Event::Claimed { claim, .. } if claim.holder.starts_with("builtin"));
+    assert!(!story.iter().any(is_by_node), "{story:?}");
+    app.engine.shutdown().await;
+}
+
+/// One that compares what executors answer.
+fn comparing(mut contract: TaskContract, proposers: u32) -> TaskContract {
+    under(&mut contract, "vp.crosscheck.v1", json!({}));
+    contract.assignment.explore.max_proposers = proposers;
+    contract
+}
+
+fn says(answer: &str) -> jurat_testkit::fake_executor::Behaviour {
+    jurat_testkit::fake_executor::answers(json!({ "answer": answer })).task_types(&["swarm"])
+}
+
+#[tokio::test]
+async fn two_who_answer_the_same_confirm_each_other() {
+    let app = node().await;
+    // The third dies, so that the node compares.
+    let dying = disconnects_before_headers().task_types(&["other"]);
+    let _fakes = app.executors([says("42"), says("42"), dying]).await;
+    let task = comparing(contract(&app, "t1"), 2);
+    submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.proposals[0].proposers.len(), 2);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_answer_of_most_holds_against_one_that_contradicts_it() {
+    let app = node().await;
+    let dying = disconnects_before_headers().task_types(&["other"]);
+    let _fakes = app.executors([says("41"), says("42"), says("42"), says("42"), dying]).await;
+    let task = comparing(contract(&app, "t1"), 4);
+    submit(&app, order(task, &["s1", "s2", "s3", "s4", "s5"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    let decision = app.engine.task_decision(&admin_caller(), "t1").await.unwrap();
+    assert_eq!(decision.candidate.unwrap().output["answer"], "42");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn answers_that_contradict_each_other_are_refused_and_one_alone_is_not_confirmed() {
+    let app = node().await;
+    let dying = || disconnects_before_headers().task_types(&["other"]);
+    let _fakes = app.executors([says("41"), says("42"), dying()]).await;
+    let task = comparing(contract(&app, "t1"), 2);
+    submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.reason.as_deref(), Some("the verifiers refused every candidate"));
+    let mut alone = comparing(contract(&app, "t2"), 1);
+    alone.assignment.verify.max_repeats = Some(0);
+    submit(&app, order(alone, &["s1", "s3"])).await.unwrap();
+    let record = ended(&app, "t2").await;
+    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_decision_is_as_sure_as_a_round_with_the_same_verdicts() {
+    let app = node().await;
+    let valid = || says_valid().task_types(&["other"]);
+    let invalid = says_invalid().task_types(&["other"]);
+    let _fakes = app.executors([able(), valid(), invalid, valid()]).await;
+    let mut task = order(with_quorum(contract(&app, "t1"), 2), &["s1"]);
+    task.contract.assignment.verify.max_verifiers = 3;
+    task.verifiers = ["s2", "s3", "s4"].map(str::to_owned).to_vec();
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    let decision = app.admin().get("/v1/tasks/t1/decision").await.json();
+    let voters: Vec<&str> =
+        decision["votes"].as_array().unwrap().iter().filter_map(voter).collect();
+    let body = json!({
+        "claim": "x",
+        "consensus": { "replicas": voters.len(), "session_pool": voters },
+    });
+    let round = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(decision["confidence"], round["consensus"]["confidence"], "{decision} {round}");
+    assert_eq!((&decision["approvals"], &decision["rejections"]), (&json!(2), &json!(1)));
+    app.engine.shutdown().await;
+}
+
+fn voter(vote: &Value) -> Option<&str> {
+    vote["voter"].as_str()
+}

@@ -1,0 +1,75 @@
+//! Evidence counts by reference: what was there, for whom.
+
+use std::collections::BTreeSet;
+
+use jurat_core::task::{Event, Phase};
+use jurat_engine::{Alone, Judges};
+use jurat_testkit::{
+    app::TestApp,
+    fake_documents::FakeDocuments,
+    fake_executor::{Behaviour, says_inconclusive, says_valid},
+};
+use serde_json::Value;
+
+use super::{able, contract, ended, events, order, submit, with_quorum};
+
+/// A node that may fetch from this machine.
+async fn with_loopback() -> TestApp {
+    let media_allow = vec!["127.0.0.0/8".parse().unwrap()];
+    let app = TestApp::with_judges(Judges { media_allow, ..Judges::default() }).await;
+    app.start(Alone::Yes).await;
+    app
+}
+
+fn referring(refs: &[&Value]) -> Behaviour {
+    refs.iter().fold(able(), |behaviour, it| behaviour.evidence_ref((*it).clone()))
+}
+
+fn digest(reference: &Value) -> String {
+    reference["digest"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_reference_that_was_there_counts_and_one_that_was_not_does_not() {
+    let (app, web) = (with_loopback().await, FakeDocuments::start().await);
+    let (there, gone) = (web.publish("/a", b"a document"), web.reference("/b", b"another"));
+    let valid = || says_valid().task_types(&["other"]);
+    let _fakes = app.executors([referring(&[&there, &gone]), valid(), valid()]).await;
+    let mut task = order(with_quorum(contract(&app, "t1"), 2), &["s1"]);
+    task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
+    task.contract.acceptance.da_quorum_threshold = Some(2);
+    task.contract.assignment.verify.max_repeats = Some(0);
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Failed);
+    let available = &record.state.proposals[0].available;
+    let both = BTreeSet::from(["s2".to_owned(), "s3".to_owned()]);
+    assert_eq!(available.get(&digest(&there)), Some(&both), "{available:?}");
+    assert_eq!(available.get(&digest(&gone)), None);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn who_missed_something_itself_confirms_nothing_and_all_of_it_comes_with_the_votes() {
+    let (app, web) = (with_loopback().await, FakeDocuments::start().await);
+    let there = web.publish("/a", b"a document");
+    let misses = says_inconclusive().reason_codes(&[200]).task_types(&["other"]);
+    let valid = || says_valid().task_types(&["other"]);
+    let _fakes = app.executors([referring(&[&there]), misses, valid(), valid()]).await;
+    let mut task = order(with_quorum(contract(&app, "t1"), 2), &["s1"]);
+    task.verifiers = ["s2", "s3", "s4"].map(str::to_owned).to_vec();
+    task.contract.acceptance.da_quorum_threshold = Some(2);
+    task.contract.assignment.verify.max_verifiers = 3;
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    let story = events(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{story:?}");
+    let seen = &record.state.proposals[0].available[&digest(&there)];
+    assert_eq!(*seen, BTreeSet::from(["s3".to_owned(), "s4".to_owned()]));
+    // Whether it was there tells something of a verdict, so it is as secret.
+    let is_reveal = |it: &Event| matches!(it, Event::RevealOpened { .. });
+    let is_seen = |it: &Event| matches!(it, Event::EvidenceSeen { .. });
+    let opened = story.iter().position(is_reveal).unwrap();
+    assert!(opened < story.iter().position(is_seen).unwrap(), "{story:?}");
+    app.engine.shutdown().await;
+}

@@ -1,0 +1,109 @@
+//! What goes wrong with a node, a panel or a budget, and how the task ends all the same.
+
+use jurat_core::task::{Event, Phase, Release, Role};
+use jurat_engine::{Alone, Limits};
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{Health, gated, hangs, says_inconclusive},
+    unreliable_store::{Fault, UnreliableStore},
+};
+
+use super::{able, asked, contract, ended, events, node, order, submit, wait_until, with_quorum};
+
+#[tokio::test]
+async fn a_failure_of_the_node_costs_neither_the_executor_nor_the_budget() {
+    // Each opening of a round is tried twice.
+    let store = UnreliableStore::at_open(Fault::Refused, 4).await;
+    let app = TestApp::on(store, Limits::default()).await;
+    app.start(Alone::Yes).await;
+    let [fake] = app.executors([able()]).await;
+    let mut task = contract(&app, "t1");
+    task.budget.max_steps = 2;
+    task.budget.explore_cost_units = 1;
+    task.budget.verify_cost_units = 1;
+    task.assignment.explore.max_retries = Some(0);
+    submit(&app, order(task, &["s1"])).await.unwrap();
+    // Time goes on only where it is told to.
+    for failures in 1..=2 {
+        wait_until(&app, "t1", |it| it.state.node_failures == failures).await;
+        app.clock.advance_ms(100);
+    }
+    let record = ended(&app, "t1").await;
+    let story = events(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{story:?}");
+    assert_eq!(asked(&fake, "execute"), 1);
+    assert_eq!(record.state.spent.steps, 2);
+    let is_ours =
+        |it: &&Event| matches!(it, Event::Released { reason: Release::NodeFailed { .. }, .. });
+    assert_eq!(story.iter().filter(is_ours).count(), 2, "{story:?}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_executor_that_never_answers_does_not_hold_a_task_up_for_ever() {
+    let app = node().await;
+    let silent = hangs().task_types(&["swarm"]);
+    let [silent] = app.executors([silent]).await;
+    let mut task = contract(&app, "t1");
+    task.budget.time_ms = 5_000;
+    task.budget.reuse_verify_time_ms = 1_000;
+    submit(&app, order(task, &["s1"])).await.unwrap();
+    silent.called(1).await;
+    app.clock.advance_ms(6_000);
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Expired);
+    assert_eq!(record.reason.as_deref(), Some("its budget of time is used up"));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_panel_that_is_never_ready_ends_the_task_with_the_reason() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([able()]).await;
+    let mut task = contract(&app, "t1");
+    task.assignment.explore.max_retries = Some(1);
+    submit(&app, order(task, &["s1"])).await.unwrap();
+    // It was well when the task was taken, and is not when work begins.
+    fake.set(able().health(Health::Status(503)));
+    app.clock.advance_ms(100_000);
+    app.start(Alone::Yes).await;
+    wait_until(&app, "t1", |it| it.state.retry_at.is_some()).await;
+    app.clock.advance_ms(10);
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.reason.as_deref(), Some("no executor proposed a candidate"));
+    assert_eq!(asked(&fake, "execute"), 0);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_budget_that_ends_while_votes_are_given_ends_the_task() {
+    let app = node().await;
+    let unsure = || says_inconclusive().task_types(&["other"]);
+    let _fakes = app.executors([able(), unsure(), unsure()]).await;
+    let mut task = order(with_quorum(contract(&app, "t1"), 2), &["s1"]);
+    task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
+    task.contract.budget.max_steps = 3;
+    task.contract.assignment.verify.max_repeats = Some(64);
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    assert_eq!(record.state.spent.steps, 3);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_contract_that_expires_while_votes_are_given_ends_the_task() {
+    let app = node().await;
+    let slow = gated(able().task_types(&["other"]));
+    let [_first, slow] = app.executors([able(), slow]).await;
+    let mut task = order(contract(&app, "t1"), &["s1"]);
+    task.verifiers = vec!["s2".to_owned()];
+    submit(&app, task).await.unwrap();
+    slow.called(1).await;
+    app.clock.advance_ms(700_000);
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Expired);
+    assert!(record.state.claims.values().all(|it| it.role != Role::Verify));
+    slow.abandoned(1).await;
+    app.engine.shutdown().await;
+}

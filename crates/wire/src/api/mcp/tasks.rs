@@ -1,0 +1,271 @@
+//! What the tools for tasks, runs and knowledge take, where that is not the body of a request.
+
+use std::time::Duration;
+
+use jurat_core::{code::Code, task::Phase, task_run::RunStatus};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::arguments::{known, number, page_of};
+use crate::{
+    api::{
+        fields::Fields,
+        words::{RunState, TaskState},
+    },
+    problem::Problem,
+};
+
+const TASK: &str = "task_id";
+const RUN: &str = "run_id";
+/// The longest that one call waits.
+const LONGEST_WAIT: u64 = 60;
+/// The largest number that an event can have.
+const LARGEST: u64 = i64::MAX as u64;
+const LARGEST_PAGE: u32 = 200;
+const USUAL_PAGE: u32 = 50;
+
+/// What tools take that are about one task.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskArguments {
+    /// The name of a task.
+    #[schema(pattern = r"\S")]
+    pub task_id: String,
+}
+
+/// What `get_task` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetTaskArguments {
+    /// The name of a task.
+    #[schema(pattern = r"\S")]
+    pub task_id: String,
+    /// So many seconds at most the answer waits for the task to end, or for its epoch to be decided.
+    #[schema(minimum = 0, maximum = 60)]
+    pub wait: Option<u64>,
+}
+
+/// What `list_tasks` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListTasksArguments {
+    /// Only tasks in this state.
+    pub state: Option<TaskState>,
+    /// Only tasks of this type.
+    pub task_type: Option<String>,
+    /// How many to return; 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// What `list_task_events` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskEventsArguments {
+    /// The name of a task.
+    #[schema(pattern = r"\S")]
+    pub task_id: String,
+    /// Only events behind the one with this number; `next_cursor` of the page before.
+    #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807u64)]
+    pub after: Option<u64>,
+    /// How many to return; 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+}
+
+/// What `get_task_sample` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSampleArguments {
+    /// The name of the task; one is drawn when it is left out.
+    #[schema(pattern = "^[A-Za-z0-9_.:-]{1,128}$")]
+    pub task_id: Option<String>,
+}
+
+/// What tools take that are about one run.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunArguments {
+    /// The name of a run.
+    #[schema(pattern = r"\S")]
+    pub run_id: String,
+}
+
+/// What `get_run` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetRunArguments {
+    /// The name of a run.
+    #[schema(pattern = r"\S")]
+    pub run_id: String,
+    /// So many seconds at most the answer waits for the run to end.
+    #[schema(minimum = 0, maximum = 60)]
+    pub wait: Option<u64>,
+}
+
+/// What `list_runs` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListRunsArguments {
+    /// Only runs that have come so far.
+    pub status: Option<RunState>,
+    /// How many to return; 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// What `list_run_events` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunEventsArguments {
+    /// The name of a run.
+    #[schema(pattern = r"\S")]
+    pub run_id: String,
+    /// Only events before the one with this number; `next_cursor` of the page before.
+    #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807u64)]
+    pub before: Option<u64>,
+    /// How many to return; 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+}
+
+/// What `export_knowledge` takes: `task_type` or `task_id`.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnowledgeArguments {
+    /// Decisions of all tasks of this type.
+    #[schema(pattern = r"\S")]
+    pub task_type: Option<String>,
+    /// Decisions of this task.
+    #[schema(pattern = r"\S")]
+    pub task_id: Option<String>,
+    /// How many to return; 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// Which tasks are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TasksOrder {
+    pub state: Option<Phase>,
+    pub task_type: Option<String>,
+    pub limit: u32,
+    pub cursor: Option<String>,
+}
+
+/// Which runs are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunsOrder {
+    pub status: Option<RunStatus>,
+    pub limit: u32,
+    pub cursor: Option<String>,
+}
+
+/// Which decisions are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnowledgeOrder {
+    pub task_type: Option<String>,
+    pub task_id: Option<String>,
+    pub limit: u32,
+    pub cursor: Option<String>,
+}
+
+pub fn task(arguments: &Value) -> Result<&str, Problem> {
+    known(arguments, &[TASK])?.required_text(TASK)
+}
+
+pub fn run(arguments: &Value) -> Result<&str, Problem> {
+    known(arguments, &[RUN])?.required_text(RUN)
+}
+
+/// A task, and how long to wait for it.
+pub fn task_wait(arguments: &Value) -> Result<(&str, Option<Duration>), Problem> {
+    wait(arguments, TASK)
+}
+
+/// A run, and how long to wait for it.
+pub fn run_wait(arguments: &Value) -> Result<(&str, Option<Duration>), Problem> {
+    wait(arguments, RUN)
+}
+
+fn wait<'a>(arguments: &'a Value, name: &str) -> Result<(&'a str, Option<Duration>), Problem> {
+    let fields = known(arguments, &[name, "wait"])?;
+    let wait = fields.whole("wait", 0, LONGEST_WAIT)?;
+    Ok((fields.required_text(name)?, wait.map(Duration::from_secs)))
+}
+
+/// A task, and the body of the request about it, which stands beside its name.
+pub fn task_with(arguments: &Value) -> Result<(&str, Value), Problem> {
+    beside(arguments, TASK)
+}
+
+/// A run, and the body of the request about it.
+pub fn run_with(arguments: &Value) -> Result<(&str, Value), Problem> {
+    beside(arguments, RUN)
+}
+
+fn beside<'a>(arguments: &'a Value, name: &str) -> Result<(&'a str, Value), Problem> {
+    let id = Fields::of_body(arguments, Code::ValidationError)?.required_text(name)?;
+    let mut body = arguments.as_object().cloned().unwrap_or_else(Map::new);
+    body.remove(name);
+    Ok((id, Value::Object(body)))
+}
+
+pub fn tasks(arguments: &Value) -> Result<TasksOrder, Problem> {
+    let fields = known(arguments, &["state", "task_type", "limit", "cursor"])?;
+    let words: Vec<&str> = Phase::ALL.iter().map(|it| it.as_str()).collect();
+    let (limit, cursor) = page_of(&fields)?;
+    let task_type = fields.text("task_type")?.map(str::to_owned);
+    Ok(TasksOrder { state: fields.word("state", &words)?, task_type, limit, cursor })
+}
+
+pub fn runs(arguments: &Value) -> Result<RunsOrder, Problem> {
+    let fields = known(arguments, &["status", "limit", "cursor"])?;
+    let words: Vec<&str> = RunStatus::ALL.iter().map(|it| it.as_str()).collect();
+    let (limit, cursor) = page_of(&fields)?;
+    Ok(RunsOrder { status: fields.word("status", &words)?, limit, cursor })
+}
+
+/// A task, behind which event to start, and how many events to return.
+pub fn task_events(arguments: &Value) -> Result<(&str, u64, u32), Problem> {
+    let (id, after, limit) = events(arguments, (TASK, "after"))?;
+    Ok((id, after.unwrap_or(0), limit))
+}
+
+/// A run, before which event to start, and how many events to return.
+pub fn run_events(arguments: &Value) -> Result<(&str, u64, u32), Problem> {
+    let (id, before, limit) = events(arguments, (RUN, "before"))?;
+    Ok((id, before.unwrap_or(LARGEST), limit))
+}
+
+fn events<'a>(
+    arguments: &'a Value,
+    (name, place): (&str, &str),
+) -> Result<(&'a str, Option<u64>, u32), Problem> {
+    let fields = known(arguments, &[name, place, "limit"])?;
+    let from = fields.whole(place, 0, LARGEST)?;
+    let limit = number(&fields, "limit", LARGEST_PAGE)?.unwrap_or(USUAL_PAGE);
+    Ok((fields.required_text(name)?, from, limit))
+}
+
+/// The name that a sample of a contract is to have.
+pub fn sample(arguments: &Value) -> Result<Option<&str>, Problem> {
+    let fields = known(arguments, &[TASK])?;
+    fields.text(TASK)?.map(crate::api::tasks::task_id).transpose()
+}
+
+pub fn knowledge(arguments: &Value) -> Result<KnowledgeOrder, Problem> {
+    let fields = known(arguments, &["task_type", TASK, "limit", "cursor"])?;
+    let (limit, cursor) = page_of(&fields)?;
+    let text = |name: &str| {
+        let text = fields.get(name).map(|_| fields.required_text(name)).transpose()?;
+        Ok::<_, Problem>(text.map(str::to_owned))
+    };
+    Ok(KnowledgeOrder { task_type: text("task_type")?, task_id: text(TASK)?, limit, cursor })
+}
