@@ -5,6 +5,7 @@
 
 mod answer;
 mod asks;
+mod at_work;
 mod call;
 mod change;
 mod choose;

@@ -1,8 +1,8 @@
 //! One driver's way through a task: what it knows, what it holds, and what it waits for.
 
-use std::{collections::BTreeMap, mem, time::Duration};
+use std::{mem, time::Duration};
 
-use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures::FutureExt as _;
 use jurat_core::{
     canonical::digest_json,
     task::{Claim, Command, Exhausted, Need, Release, Role, Weigher, needs},
@@ -13,6 +13,7 @@ use super::{
     Appended, Candidacy, Desk, DeskError, Driver, Failure, Filed, Hands, Left, Remembered, Sealed,
     Signals, TaskKey, Worker,
     answer::{Came, Finished, Late},
+    at_work::AtWork,
     call, choose,
     draft::{Draft, Start},
 };
@@ -38,11 +39,7 @@ pub(super) struct Walk<'a, D, H> {
     /// Whether others may have written since.
     is_stale: bool,
     workers: Vec<Worker>,
-    calls: FuturesUnordered<BoxFuture<'a, Finished>>,
-    /// The claims of the calls, and when each is to be renewed.
-    held: BTreeMap<u64, Timestamp>,
-    /// Calls that ended and are not on record.
-    finished: Vec<Finished>,
+    at_work: AtWork<'a>,
     /// Claims that may be on record: the desk did not say.
     unsure: Vec<Start>,
     /// Verdicts whose claims were lost, as long as their voters may say something else.
@@ -58,9 +55,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             filed,
             is_stale: false,
             workers: Vec::new(),
-            calls: FuturesUnordered::new(),
-            held: BTreeMap::new(),
-            finished: Vec::new(),
+            at_work: AtWork::default(),
             unsure: Vec::new(),
             late: Vec::new(),
             pause: FIRST_PAUSE,
@@ -69,7 +64,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
 
     /// Whether nothing is lost when it ends here.
     pub(super) fn is_idle(&self) -> bool {
-        self.calls.is_empty() && self.finished.is_empty() && self.late.is_empty()
+        self.at_work.calls.is_empty() && self.at_work.finished.is_empty() && self.late.is_empty()
     }
 
     /// Writes all that can be written now. Nothing: there is something to wait for.
@@ -80,10 +75,11 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             }
             if self.filed.task.is_over() {
                 // Nobody needs the answers any more, but for those that contradict others.
-                self.calls.clear();
-                self.held.clear();
+                self.at_work.calls.clear();
+                self.at_work.held.clear();
             } else {
-                self.workers = self.driver.hands.workers(&self.filed).await?;
+                let looking = self.driver.hands.workers(&self.filed);
+                self.workers = self.at_work.meanwhile(looking).await?;
             }
             let told = self.ask_desk().await?;
             let known = choose::known(&self.workers);
@@ -106,7 +102,8 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
 
     /// Reads the task again; `false` when it is gone.
     async fn load(&mut self) -> Result<bool, DeskError> {
-        let Some(filed) = self.driver.desk.load(self.key).await? else { return Ok(false) };
+        let loading = self.driver.desk.load(self.key);
+        let Some(filed) = self.at_work.meanwhile(loading).await? else { return Ok(false) };
         self.filed = filed;
         self.is_stale = false;
         self.pause = FIRST_PAUSE;
@@ -129,17 +126,20 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         for need in needs(&self.filed.task, driver.clock.now()) {
             let Need::Reveals { candidate, voters } = need else { continue };
             let turn = self.filed.task.place(&candidate, "").turn;
-            let sealed = driver.desk.ballots(key, &candidate, turn).await?;
+            let reading = driver.desk.ballots(key, &candidate, turn);
+            let sealed = self.at_work.meanwhile(reading).await?;
             told.ballots.extend(sealed.into_iter().filter(|it| voters.contains(&it.voter)));
         }
         self.late.retain(|it| may_matter(&self.filed, it));
         for late in &self.late {
-            let sealed = driver.desk.ballots(key, &late.candidate, late.turn).await?;
+            let reading = driver.desk.ballots(key, &late.candidate, late.turn);
+            let sealed = self.at_work.meanwhile(reading).await?;
             let cast = sealed.into_iter().find(|it| it.voter == late.voter);
             told.accusations.extend(cast.and_then(|cast| contradiction(late, cast)));
         }
         if self.may_reuse() {
-            told.remembered = driver.desk.remembered(key, &self.filed).await?;
+            let reading = driver.desk.remembered(key, &self.filed);
+            told.remembered = self.at_work.meanwhile(reading).await?;
         }
         Ok(told)
     }
@@ -180,7 +180,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     /// Notes what came, and drops what came too late.
     fn note_finished(&mut self, draft: &mut Draft<'_>) {
         let mut kept = Vec::new();
-        for finished in mem::take(&mut self.finished) {
+        for finished in mem::take(&mut self.at_work.finished) {
             if !finished.fits(draft) {
                 kept.push((finished, false));
                 continue;
@@ -193,7 +193,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 }
             }
         }
-        self.finished =
+        self.at_work.finished =
             kept.into_iter().map(|(it, is_noted)| Finished { is_noted, ..it }).collect();
     }
 
@@ -201,12 +201,13 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         let now = draft.now();
         let lease_ms = self.filed.task.terms.lease_ms;
         let is_due = |it: &(&u64, &Timestamp)| *it.1 <= now;
-        let due: Vec<u64> = self.held.iter().filter(is_due).map(|(token, _)| *token).collect();
+        let due: Vec<u64> =
+            self.at_work.held.iter().filter(is_due).map(|(token, _)| *token).collect();
         for token in due {
             let until = now.plus_millis(lease_ms);
             // One that does not hold any more is not renewed; what it brings is refused.
             let _refused = draft.decide(&Command::Renew { token, until });
-            self.held.insert(token, now.plus_millis(lease_ms / 3));
+            self.at_work.held.insert(token, now.plus_millis(lease_ms / 3));
         }
     }
 
@@ -264,11 +265,12 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     async fn write(&mut self, draft: Draft<'_>) {
         let (append, starts) = draft.finish(self.key);
         let (task, count) = (append.task.clone(), append.events.len());
-        match self.driver.desk.append(append).await {
+        let writing = self.driver.desk.append(append);
+        match self.at_work.meanwhile(writing).await {
             Ok(Appended::Written) => {
                 self.filed.task = task;
                 self.filed.seq += u64::try_from(count).unwrap_or(u64::MAX);
-                self.finished.retain(|it| !it.is_noted);
+                self.at_work.finished.retain(|it| !it.is_noted);
                 for start in starts {
                     self.begin(start);
                 }
@@ -288,7 +290,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     /// Asks for the work of a claim that is on record.
     fn begin(&mut self, start: Start) {
         let now = self.driver.clock.now();
-        self.held.insert(start.token, now.plus_millis(self.filed.task.terms.lease_ms / 3));
+        self.at_work.held.insert(start.token, now.plus_millis(self.filed.task.terms.lease_ms / 3));
         let within = self.time_for(&start.claim, now);
         let (driver, key, filed) = (self.driver, self.key, self.filed.clone());
         let salt = format!("{:032x}{:032x}", driver.clock.bits(), driver.clock.bits());
@@ -300,7 +302,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             });
             Finished { start, came, salt, is_noted: false }
         };
-        self.calls.push(work.boxed());
+        self.at_work.calls.push(work.boxed());
     }
 
     /// Half of what is left, where another could be asked in the other half.
@@ -321,7 +323,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         // Who waits for what others write looks for it now and then.
         let look = (!self.late.is_empty()).then(|| now.plus_millis(task.terms.lease_ms / 3));
         self.is_stale |= look.is_some();
-        let renewals = self.held.values().copied().chain(look);
+        let renewals = self.at_work.held.values().copied().chain(look);
         let until = renewals.chain(task.wakes_at()).min().unwrap_or(now);
         // Never before its time, and it is looked at in whole milliseconds.
         let span = Duration::from_millis(until.millis_since(now) + 1);
@@ -336,16 +338,13 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     }
 
     async fn wait_at_most(&mut self, span: Duration, signals: &Signals) {
-        let Self { calls, finished, held, is_stale, .. } = self;
+        let Self { at_work, is_stale, .. } = self;
         let waiting = async {
             tokio::select! {
                 biased;
                 () = signals.stop.cancelled() => {}
                 () = signals.changed.notified() => *is_stale = true,
-                Some(ended) = calls.next(), if !calls.is_empty() => {
-                    held.remove(&ended.start.token);
-                    finished.push(ended);
-                }
+                () = at_work.next() => {}
             }
         };
         let _elapsed = tokio::time::timeout(span, waiting).await;
@@ -360,7 +359,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             let known = choose::known(&self.workers);
             let mut draft = Draft::new(&self.filed, self.driver.clock.now(), &known);
             self.note_finished(&mut draft);
-            for token in self.held.keys() {
+            for token in self.at_work.held.keys() {
                 let reason = Release::GivenUp { detail: "the node ends".to_owned() };
                 let _refused = draft.decide(&Command::Release { token: *token, reason });
             }
