@@ -6,6 +6,7 @@
 mod announce;
 mod answer;
 mod asks;
+mod at_work;
 mod call;
 mod change;
 mod choose;

@@ -1,8 +1,8 @@
 //! One driver's way through a task: what it knows, what it holds, and what it waits for.
 
-use std::{collections::BTreeSet, mem, time::Duration};
+use std::{mem, time::Duration};
 
-use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures::{FutureExt as _, future::BoxFuture};
 use jurat_core::{
     canonical::digest_json,
     task::{Claim, Command, Exhausted, Need, Release, Role, Task, Weigher, needs},
@@ -13,6 +13,7 @@ use super::{
     Appended, Candidacy, Desk, DeskError, Driver, Failure, Filed, Hands, Left, Remembered, Sealed,
     Signals, TaskKey, Worker,
     answer::{Came, Finished, Late},
+    at_work::AtWork,
     call, choose,
     draft::{Draft, Start},
 };
@@ -49,11 +50,7 @@ pub(super) struct Walk<'a, D, H> {
     /// The question who can work, and what came of it.
     asking: Option<BoxFuture<'a, Result<Vec<Worker>, DeskError>>>,
     asked: Option<Result<Vec<Worker>, DeskError>>,
-    calls: FuturesUnordered<BoxFuture<'a, Finished>>,
-    /// The claims of the calls.
-    held: BTreeSet<u64>,
-    /// Calls that ended and are not on record.
-    finished: Vec<Finished>,
+    at_work: AtWork<'a>,
     /// Claims that may be on record: the desk did not say.
     unsure: Vec<Start>,
     /// Verdicts whose claims were lost, as long as their voters may say something else.
@@ -73,9 +70,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             is_fresh: false,
             asking: None,
             asked: None,
-            calls: FuturesUnordered::new(),
-            held: BTreeSet::new(),
-            finished: Vec::new(),
+            at_work: AtWork::default(),
             unsure: Vec::new(),
             late: Vec::new(),
             pause: FIRST_PAUSE,
@@ -84,7 +79,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
 
     /// Whether nothing is lost when it ends here.
     pub(super) fn is_idle(&self) -> bool {
-        self.calls.is_empty() && self.finished.is_empty() && self.late.is_empty()
+        self.at_work.calls.is_empty() && self.at_work.finished.is_empty() && self.late.is_empty()
     }
 
     /// Whether it ends here when the desk does not answer: it was asked often enough, and nothing is
@@ -102,8 +97,8 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             }
             if self.filed.task.is_over() {
                 // Nobody needs the answers any more, but for those that contradict others.
-                self.calls.clear();
-                self.held.clear();
+                self.at_work.calls.clear();
+                self.at_work.held.clear();
             }
             // A lease that runs out meanwhile is lost, so nothing else comes before it.
             let known = self.known.clone();
@@ -112,7 +107,8 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 continue;
             }
             let told = self.ask_desk().await?;
-            self.known = self.driver.hands.weights(&self.filed).await?;
+            let weighing = self.driver.hands.weights(&self.filed);
+            self.known = self.at_work.meanwhile(weighing).await?;
             let known = self.known.clone();
             let late = self.late.len();
             let mut draft = self.compose(&told, &known);
@@ -135,7 +131,8 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
 
     /// Reads the task again; `false` when it is gone.
     async fn load(&mut self) -> Result<bool, DeskError> {
-        let Some(filed) = self.driver.desk.load(self.key).await? else { return Ok(false) };
+        let loading = self.driver.desk.load(self.key);
+        let Some(filed) = self.at_work.meanwhile(loading).await? else { return Ok(false) };
         self.filed = filed;
         self.is_stale = false;
         for start in mem::take(&mut self.unsure) {
@@ -157,17 +154,20 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         for need in needs(&self.filed.task, driver.clock.now()) {
             let Need::Reveals { candidate, voters } = need else { continue };
             let turn = self.filed.task.place(&candidate, "").turn;
-            let sealed = driver.desk.ballots(key, &candidate, turn).await?;
+            let reading = driver.desk.ballots(key, &candidate, turn);
+            let sealed = self.at_work.meanwhile(reading).await?;
             told.ballots.extend(sealed.into_iter().filter(|it| voters.contains(&it.voter)));
         }
         self.late.retain(|it| may_matter(&self.filed, it));
         for late in &self.late {
-            let sealed = driver.desk.ballots(key, &late.candidate, late.turn).await?;
+            let reading = driver.desk.ballots(key, &late.candidate, late.turn);
+            let sealed = self.at_work.meanwhile(reading).await?;
             let cast = sealed.into_iter().find(|it| it.voter == late.voter);
             told.accusations.extend(cast.and_then(|cast| contradiction(late, cast)));
         }
         if self.may_reuse() {
-            told.remembered = driver.desk.remembered(key, &self.filed).await?;
+            let reading = driver.desk.remembered(key, &self.filed);
+            told.remembered = self.at_work.meanwhile(reading).await?;
         }
         Ok(told)
     }
@@ -234,7 +234,8 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             let (driver, filed) = (self.driver, self.filed.clone());
             let mut asking = async move { driver.hands.workers(&filed).await }.boxed();
             let lease = Duration::from_millis(self.filed.task.terms.lease_ms);
-            match tokio::time::timeout(PROMPT.min(lease / 10), &mut asking).await {
+            let prompt = tokio::time::timeout(PROMPT.min(lease / 10), &mut asking);
+            match self.at_work.meanwhile(prompt).await {
                 Ok(asked) => self.asked = Some(asked),
                 Err(_) => self.asking = Some(asking),
             }
@@ -249,7 +250,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     /// Notes what came, and drops what came too late.
     fn note_finished(&mut self, draft: &mut Draft<'_>) {
         let mut kept = Vec::new();
-        for finished in mem::take(&mut self.finished) {
+        for finished in mem::take(&mut self.at_work.finished) {
             if !finished.fits(draft) {
                 kept.push((finished, false));
                 continue;
@@ -262,7 +263,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 }
             }
         }
-        self.finished =
+        self.at_work.finished =
             kept.into_iter().map(|(it, is_noted)| Finished { is_noted, ..it }).collect();
     }
 
@@ -279,7 +280,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     fn renewals<'k>(&self, known: &'k Weigher) -> Option<Draft<'k>> {
         let now = self.driver.clock.now();
         let is_due = |token: &&u64| self.renew_at(**token).is_some_and(|at| at <= now);
-        let mut due = self.held.iter().filter(is_due).peekable();
+        let mut due = self.at_work.held.iter().filter(is_due).peekable();
         due.peek()?;
         let mut draft = Draft::new(&self.filed, now, known);
         let until = now.plus_millis(self.filed.task.terms.lease_ms);
@@ -344,12 +345,13 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     async fn write(&mut self, draft: Draft<'_>) -> Result<(), DeskError> {
         let (append, starts) = draft.finish(self.key);
         let (task, count) = (append.task.clone(), append.events.len());
-        match self.driver.desk.append(append).await {
+        let writing = self.driver.desk.append(append);
+        match self.at_work.meanwhile(writing).await {
             Ok(Appended::Written) => {
                 self.pause = FIRST_PAUSE;
                 self.filed.task = task;
                 self.filed.seq += u64::try_from(count).unwrap_or(u64::MAX);
-                self.finished.retain(|it| !it.is_noted);
+                self.at_work.finished.retain(|it| !it.is_noted);
                 for start in starts {
                     self.begin(start);
                 }
@@ -372,7 +374,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     /// Asks for the work of a claim that is on record.
     fn begin(&mut self, start: Start) {
         let now = self.driver.clock.now();
-        self.held.insert(start.token);
+        self.at_work.held.insert(start.token);
         let within = self.time_for(&start.claim, now);
         let (driver, key, filed) = (self.driver, self.key, self.filed.clone());
         let salt = format!("{:032x}{:032x}", driver.clock.bits(), driver.clock.bits());
@@ -384,7 +386,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             });
             Finished { start, came, salt, is_noted: false }
         };
-        self.calls.push(work.boxed());
+        self.at_work.calls.push(work.boxed());
     }
 
     /// Half of what is left, where another could be asked in the other half.
@@ -405,7 +407,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         // Who waits for what others write looks for it now and then.
         let look = (!self.late.is_empty()).then(|| now.plus_millis(task.terms.lease_ms / 3));
         self.is_stale |= look.is_some();
-        let renewals = self.held.iter().filter_map(|token| self.renew_at(*token)).chain(look);
+        let renewals = self.at_work.held.iter().filter_map(|it| self.renew_at(*it)).chain(look);
         let until = renewals.chain(task.wakes_at()).min().unwrap_or(now);
         // Never before its time, and it is looked at in whole milliseconds.
         let span = Duration::from_millis(until.millis_since(now) + 1);
@@ -420,17 +422,14 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
     }
 
     async fn wait_at_most(&mut self, span: Duration, signals: &Signals) {
-        let Self { calls, finished, held, is_stale, asking, asked, .. } = self;
+        let Self { at_work, is_stale, asking, asked, .. } = self;
         let is_asking = asking.is_some();
         let waiting = async {
             tokio::select! {
                 biased;
                 () = signals.stop.cancelled() => {}
                 () = signals.changed.notified() => *is_stale = true,
-                Some(ended) = calls.next(), if !calls.is_empty() => {
-                    held.remove(&ended.start.token);
-                    finished.push(ended);
-                }
+                () = at_work.next() => {}
                 answer = answer(asking), if is_asking => {
                     (*asking, *asked) = (None, Some(answer));
                 }
@@ -448,7 +447,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             let known = self.known.clone();
             let mut draft = Draft::new(&self.filed, self.driver.clock.now(), &known);
             self.note_finished(&mut draft);
-            for token in &self.held {
+            for token in &self.at_work.held {
                 let reason = Release::GivenUp { detail: "the node ends".to_owned() };
                 let _refused = draft.decide(&Command::Release { token: *token, reason });
             }

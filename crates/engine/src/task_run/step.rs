@@ -126,26 +126,32 @@ impl Engine {
         held: &Held,
         task_id: &str,
     ) -> Result<Waited, EngineError> {
+        // Both go on all the time: what stood still in the middle of a read would keep its connection.
+        tokio::select! {
+            biased;
+            () = self.stopping() => Ok(Waited::Stopped),
+            () = self.step_hold(caller, held, task_id) => Ok(Waited::Lost),
+            record = self.task_end(caller, task_id) => Ok(match record? {
+                Some(record) => Waited::Ended(Box::new(record)),
+                None => Waited::Stopped,
+            }),
+        }
+    }
+
+    /// Goes on holding the step until it is lost, and calls its task off when its run is.
+    async fn step_hold(&self, caller: &Caller, held: &Held, task_id: &str) {
         let third = Duration::from_millis((held.lease_ms / 3).max(10));
         let mut renewals = tokio::time::interval(third);
         renewals.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut ended = std::pin::pin!(self.task_end(caller, task_id));
         loop {
-            tokio::select! {
-                biased;
-                () = self.stopping() => return Ok(Waited::Stopped),
-                _ = renewals.tick() => match self.renew(held).await {
-                    Ok(Some(RunStatus::Cancelling)) => self.step_task_cancel(caller, task_id).await,
-                    Ok(Some(_)) => {}
-                    Ok(None) => return Ok(Waited::Lost),
-                    Err(error) => {
-                        tracing::warn!(error = %error, "the lease of a step could not be renewed");
-                    }
-                },
-                record = &mut ended => return Ok(match record? {
-                    Some(record) => Waited::Ended(Box::new(record)),
-                    None => Waited::Stopped,
-                }),
+            renewals.tick().await;
+            match self.renew(held).await {
+                Ok(Some(RunStatus::Cancelling)) => self.step_task_cancel(caller, task_id).await,
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!(error = %error, "the lease of a step could not be renewed");
+                }
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures::{StreamExt as _, stream::FuturesUnordered};
 use jurat_store::{Behalf, StepTake, Written};
+use tokio::task::{JoinError, JoinHandle};
 
 use super::step::Held;
 use crate::{Engine, EngineError};
@@ -45,12 +46,14 @@ pub enum WorkUntil {
     Idle,
 }
 
-type Steps<'a> = FuturesUnordered<BoxFuture<'a, ()>>;
+/// Each goes on by itself: one that stood still in the middle of a write while others are taken would
+/// keep those who take them waiting for it.
+type Steps = FuturesUnordered<JoinHandle<()>>;
 
 impl Engine {
     /// Works on runs of all accounts until this node stops, and then gives back what it holds.
     pub async fn work_on_runs(&self, settings: &WorkerSettings) -> Result<(), EngineError> {
-        let mut steps: Steps<'_> = FuturesUnordered::new();
+        let mut steps: Steps = FuturesUnordered::new();
         while !self.is_stopping() {
             let looked = self.take_steps(settings, &mut steps).await;
             let wait = match looked {
@@ -66,13 +69,15 @@ impl Engine {
             let turn = async {
                 tokio::select! {
                     () = self.stopping() => {}
-                    Some(()) = steps.next(), if !steps.is_empty() => {}
+                    Some(ended) = steps.next(), if !steps.is_empty() => noted(ended),
                     () = self.inner.runs.work.notified() => {}
                 }
             };
             let _elapsed = tokio::time::timeout(wait, turn).await;
         }
-        while steps.next().await.is_some() {}
+        while let Some(ended) = steps.next().await {
+            noted(ended);
+        }
         Ok(())
     }
 
@@ -93,10 +98,10 @@ impl Engine {
         Ok(self.inner.store.tasks().task_run_is_idle(&Behalf::Platform).await?)
     }
 
-    async fn take_steps<'a>(
-        &'a self,
+    async fn take_steps(
+        &self,
         settings: &WorkerSettings,
-        steps: &mut Steps<'a>,
+        steps: &mut Steps,
     ) -> Result<(), EngineError> {
         let free = settings.at_once.saturating_sub(steps.len());
         if free == 0 || self.is_run_idle().await? {
@@ -123,8 +128,16 @@ impl Engine {
         for step in taken {
             self.inner.runs.news(&step.run);
             let (token, lease_ms) = (take.token.clone(), settings.lease_ms);
-            steps.push(self.do_step(Held { step, token, lease_ms }).boxed());
+            let (engine, held) = (self.clone(), Held { step, token, lease_ms });
+            steps.push(self.inner.background.spawn(async move { engine.do_step(held).await }));
         }
         Ok(())
+    }
+}
+
+/// A step that panicked is taken by somebody else when its lease is over.
+fn noted(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(error = %error, "a step of a run did not come to its end");
     }
 }
