@@ -68,7 +68,8 @@ impl Engine {
                 return Ok(Some(StepOutcome::Failed { error: problem.detail, is_lasting: true }));
             }
         };
-        if let Err(error) = self.task_submit(&caller, order, None).await {
+        let submitted = self.task_submit_at(&caller, order, None, step.attempt).await;
+        if let Err(error) = submitted {
             return Ok(Some(self.not_taken(&caller, &task_id, &error).await));
         }
         Ok(match self.step_wait(&caller, held, &task_id).await? {
