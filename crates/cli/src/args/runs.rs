@@ -95,7 +95,7 @@ pub(crate) enum TaskRuns {
 #[derive(Debug, Args)]
 #[command(after_help = SUBMIT_EXAMPLES)]
 pub(crate) struct SubmitRun {
-    /// File with the spec; `-` reads standard input
+    /// File with the spec, or with `kickoff` and `spec`; `-` reads standard input
     #[arg(value_name = "FILE")]
     pub(crate) spec: PathBuf,
     /// Lets it begin at once

@@ -4,7 +4,8 @@ mod worker;
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use anyhow::Context as _;
+use serde_json::{Map, Value, json};
 
 use super::{Context, gate, input, items, rounds::to_the_second};
 use crate::{
@@ -64,11 +65,14 @@ pub(super) async fn run(context: &Context, command: TaskRuns) -> anyhow::Result<
 }
 
 async fn submit(context: &Context, args: &SubmitRun) -> anyhow::Result<u8> {
-    let spec = input::object(&format!("`{}`", args.spec.display()), &args.spec)?;
-    let body = json!({ "kickoff": args.kickoff, "spec": spec });
+    let name = format!("`{}`", args.spec.display());
+    let body = ordered(input::object(&name, &args.spec)?, args);
     let call = Call::post(ROUTE, body).with("idempotency-key", args.idempotency_key.as_deref());
     let (reply, is_here) = context
-        .with_client(async |client| Ok((client.send(call).await?.well()?, client.is_in_process())))
+        .with_client(async |client| {
+            let reply = client.send(call).await?.well().with_context(|| name.clone())?;
+            Ok((reply, client.is_in_process()))
+        })
         .await?;
     let id = reply.value["run_id"].as_str().unwrap_or_default().to_owned();
     context.out.reply(&reply, |_| format!("submitted {id}"))?;
@@ -81,6 +85,17 @@ async fn submit(context: &Context, args: &SubmitRun) -> anyhow::Result<u8> {
     };
     context.out.note(&next);
     Ok(0)
+}
+
+/// The file as a request: a spec alone, or a request already, to which a flag only adds.
+fn ordered(mut file: Map<String, Value>, args: &SubmitRun) -> Value {
+    if !file.contains_key("spec") && !file.contains_key("run_spec") {
+        return json!({ "kickoff": args.kickoff, "spec": file });
+    }
+    if args.kickoff {
+        file.insert("kickoff".to_owned(), json!(true));
+    }
+    Value::Object(file)
 }
 
 fn asked(id: &str, verb: &str, body: Value, key: Option<&str>) -> Call {

@@ -55,6 +55,33 @@ async fn a_server_works_on_a_run_that_is_submitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_called_off_and_tried_again() {
+    let home = Home::new();
+    let fake = FakeExecutor::start(says("yes")).await;
+    let _server = home.serve();
+    home.run(&["executors", "add", "one", &fake.url()]).ok();
+    let file = spec(&home, "r1", &[("a", "one")]);
+    home.run(&["run", "submit", &file]).ok();
+    let ran = home.run(&["run", "cancel", "r1", "--reason", "asked twice"]).ok();
+    assert_eq!(ran.out, "cancel requested r1\n");
+    assert_eq!(home.run(&["run", "show", "r1", "--json"]).ok().json()["status"], "CANCELLED");
+    assert_eq!(home.run(&["run", "retry", "r1"]).ok().out, "retry requested r1\n");
+    let ran = home.run(&["run", "watch", "r1", "--gate"]).ok();
+    assert!(ran.out.contains("answer    yes"), "{}", ran.out);
+    // The form that `POST /v1/runs` takes is taken from a file too, and a fault names the file.
+    let order = json!({ "kickoff": true, "spec": {
+        "run_id": "r2", "agents": [{ "agent_id": "a", "executor": "one", "prompt": "again?" }],
+    } });
+    std::fs::write(home.path().join("r2.json"), order.to_string()).unwrap();
+    let ran = home.run(&["run", "submit", "r2.json"]).ok();
+    assert!(ran.err.contains("`jurat run watch r2`"), "{}", ran.err);
+    std::fs::write(home.path().join("r3.json"), json!({ "run_id": "r3" }).to_string()).unwrap();
+    let ran = home.run(&["run", "submit", "r3.json"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("`r3.json`: `spec.agents` is required"), "{}", ran.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_server_a_worker_does_what_is_queued_and_ends() {
     let home = Home::new();
     let fake = FakeExecutor::start(says("yes")).await;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use jurat_testkit::fake_executor::{FakeExecutor, answers, gated};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -71,6 +72,24 @@ fn a_gate_tells_how_a_task_ended() {
         home.run(&["task", "submit", &file, "--expires-in", "60", "--executor", "alpha"]).ok();
     assert_eq!(soon.out, "submitted task-2\n");
     home.run(&["task", "watch", "task-2", "--gate"]).ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_called_off() {
+    let home = Home::new();
+    let able = answers(json!({ "answer": "42" })).task_types(&["swarm"]);
+    let fake = FakeExecutor::start(gated(able)).await;
+    let _server = home.serve();
+    home.run(&["executors", "add", "alpha", &fake.url()]).ok();
+    let file = contract(&home, "task-1", |_| {});
+    home.run(&["task", "submit", &file, "--executor", "alpha"]).ok();
+    let ran = home.run(&["task", "cancel", "task-1", "--reason", "asked twice"]).ok();
+    assert!(ran.out.contains("cancelled") && ran.out.contains("asked twice"), "{}", ran.out);
+    assert_eq!(home.run(&["task", "watch", "task-1", "--gate"]).code, 12);
+    // Another panel for the same contract is not the same task.
+    let ran = home.run(&["task", "submit", &file, "--profile", "other"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("with other `profile`"), "{}", ran.err);
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(super) const MOST: u32 = 64;
 const LONGEST_MS: u64 = 86_400_000;
 /// The longest time to work on a decision, and to complain of one: a year.
 const YEAR_MS: u64 = 366 * 86_400_000;
+/// Nothing that is meant as a moment lies before: spans look like this. The year 2001.
+const FIRST_MOMENT_MS: i64 = 1_000_000_000_000;
 /// The highest number of units or steps, which is far above what a task could use.
 const MOST_UNITS: u64 = 1_000_000_000;
 
@@ -35,15 +37,36 @@ impl Errors {
 impl Terms {
     /// All that is wrong with the terms, by field.
     pub fn check(&self, now: Timestamp) -> Vec<TermError> {
+        let mut errors = self.check_lasting();
+        errors.extend(self.check_clock(now));
+        errors
+    }
+
+    /// What is wrong with the terms whatever the time is.
+    pub fn check_lasting(&self) -> Vec<TermError> {
         let mut errors = Errors::default();
         self.check_counts(&mut errors);
         self.check_spans(&mut errors);
-        errors.refuse(self.expires_at <= now, "expiry_ms", "lies in the past");
-        let last = now.plus_millis(10 * YEAR_MS);
-        errors.refuse(last < self.expires_at, "expiry_ms", "lies more than ten years ahead");
         self.check_budget(&mut errors);
         self.check_reuse(&mut errors);
         errors.0
+    }
+
+    /// What is wrong with the end of the contract at this time. A task that is there already is
+    /// what it is after its end too.
+    pub fn check_clock(&self, now: Timestamp) -> Option<TermError> {
+        let mut errors = Errors::default();
+        let is_span = self.expires_at.millis() < FIRST_MOMENT_MS && FIRST_MOMENT_MS <= now.millis();
+        let why = if is_span {
+            "lies in the past: it is a moment, in milliseconds since 1970, and not how long the \
+             contract lasts"
+        } else {
+            "lies in the past"
+        };
+        errors.refuse(self.expires_at <= now, "expiry_ms", why);
+        let last = now.plus_millis(10 * YEAR_MS);
+        errors.refuse(last < self.expires_at, "expiry_ms", "lies more than ten years ahead");
+        errors.0.pop()
     }
 
     fn check_counts(&self, errors: &mut Errors) {
@@ -62,7 +85,8 @@ impl Terms {
             errors.refuse(is_wrong, field, format!("must be from 1 to {MOST}"));
         }
         let most = self.max_verifiers;
-        let reachable = format!("cannot be reached: at most {most} verifiers are asked");
+        let asked = if most == 1 { "verifier is" } else { "verifiers are" };
+        let reachable = format!("cannot be reached: at most {most} {asked} asked");
         errors.refuse(most < self.quorum, "acceptance.quorum_threshold", reachable.clone());
         errors.refuse(most < self.da_quorum, "acceptance.da_quorum_threshold", reachable);
         let bound = format!("must be at most {MOST}");
@@ -95,7 +119,8 @@ impl Terms {
         // Evidence may have to be found by more verifiers than have to approve.
         let verdicts = self.quorum.max(self.da_quorum);
         let steps = verdicts.saturating_add(1);
-        let why = format!("must be {steps} or more: one proposal and {verdicts} verdicts");
+        let votes = if verdicts == 1 { "verdict" } else { "verdicts" };
+        let why = format!("must be {steps} or more: one proposal and {verdicts} {votes}");
         errors.refuse(max_steps < steps, "budget.max_steps", why);
         let why = "must pay for one proposal, which is 1";
         errors.refuse(explore == 0, "budget.explore_cost_units", why);

@@ -107,6 +107,7 @@ pub struct Step {
     /// When a worker took this attempt first; its contract is reckoned from here.
     pub begun_at: Option<Timestamp>,
     pub lease: Option<StepLease>,
+    /// What it said last, in an earlier iteration too.
     pub conclusion: Option<Conclusion>,
     pub error: Option<String>,
 }
@@ -486,11 +487,12 @@ impl Step {
         matches!(self.status, StepStatus::Created | StepStatus::Queued | StepStatus::RetryWait)
     }
 
+    /// What it said before stands until it says something else.
     fn queue(&mut self, now: Timestamp) {
         self.status = StepStatus::Queued;
         self.run_at = now;
         self.begun_at = None;
-        (self.lease, self.conclusion, self.error) = (None, None, None);
+        (self.lease, self.error) = (None, None);
     }
 
     fn failed(&mut self, error: &str, after: AfterStep) -> (RunEventKind, Value) {

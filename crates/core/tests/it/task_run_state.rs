@@ -121,6 +121,23 @@ fn what_would_fail_again_is_not_tried_again() {
 }
 
 #[test]
+fn what_an_agent_said_stands_when_it_fails_at_being_asked_once_more() {
+    let mut run = run(&["a", "b"]);
+    run.spec.retry.max_attempts = 1;
+    run.steps.iter_mut().for_each(|step| step.last_attempt = 1);
+    run.spec.aggregation.tie.chain = vec![TieStep::Reexplore, TieStep::Stochastic];
+    do_step(&mut run, "a", says("yes"));
+    let events = do_step(&mut run, "b", says("no"));
+    assert_eq!(kinds(&events), ["STEP_COMPLETED", "RUN_TIE_REEXPLORE_TRIGGERED"]);
+    do_step(&mut run, "a", fails());
+    let events = do_step(&mut run, "b", fails());
+    assert_eq!(kinds(&events), ["STEP_FAILED", "RUN_FINALIZED"]);
+    let aggregation = &run.result.as_ref().unwrap()["aggregation"];
+    assert_eq!(aggregation["answer_votes"], json!({ "yes": 1, "no": 1 }));
+    assert_eq!(aggregation["steps"][0]["status"], "FAILED");
+}
+
+#[test]
 fn a_late_worker_changes_nothing() {
     let mut run = run(&["a"]);
     lease(&mut run, "a", "first");

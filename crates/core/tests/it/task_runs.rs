@@ -191,18 +191,22 @@ fn asking_again_ends_when_it_brings_no_new_evidence() {
     aggregation.tie.chain = vec![TieStep::Reexplore];
     aggregation.tie.reexplore.max_iterations = 8;
     aggregation.null.chain = vec![NullStep::FinalizeNull];
-    let (spec, said) = (spec(aggregation), answers(&["yes", "no"]));
+    let (mut spec, said) = (spec(aggregation), answers(&["yes", "no"]));
     let evidence = |digest: &str| BTreeSet::from([digest.to_owned()]);
-    let mut explored = Explored::default();
-    for digest in ["d1", "d2", "d2"] {
-        let after = after_run(&spec, &said, &explored);
-        assert!(matches!(after, AfterRun::Reexplore { .. }), "{digest}: {after:?}");
-        explored = explored.after(&evidence(digest));
+    // As often in a row as the spec says is the last time.
+    for rounds in [1, 2] {
+        spec.aggregation.tie.reexplore.no_new_evidence_rounds = rounds;
+        let mut explored = Explored::default();
+        let stale = ["d1", "d2"].iter().take(usize::try_from(rounds).unwrap());
+        for digest in ["d1", "d2"].iter().chain(stale) {
+            let after = after_run(&spec, &said, &explored);
+            assert!(matches!(after, AfterRun::Reexplore { .. }), "{digest}: {after:?}");
+            explored = explored.after(&evidence(digest));
+        }
+        assert_eq!(explored.without_new_evidence, rounds);
+        let buckets = final_buckets(after_run(&spec, &said, &explored));
+        assert_eq!(buckets[0].outcome, Outcome::None(Unresolved::Tie));
     }
-    assert_eq!(explored.without_new_evidence, 1);
-    explored = explored.after(&evidence("d1"));
-    let buckets = final_buckets(after_run(&spec, &said, &explored));
-    assert_eq!(buckets[0].outcome, Outcome::None(Unresolved::Tie));
 }
 
 #[test]

@@ -275,6 +275,7 @@ mod tests {
                 profile: "default".to_owned(),
                 has_node: false,
                 has_spare: false,
+                attempt: 1,
             };
             let task = Task::created("t", TaskContract::sample("t", 1_000).terms(), NOW);
             let listening = ["a", "b", "c", "stranger"].map(str::to_owned).into();

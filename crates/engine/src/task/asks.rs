@@ -76,7 +76,7 @@ impl Hands for StepHands {
         let step = StepOrder {
             task_id: key.id.clone(),
             execution_id,
-            attempt: 1 + filed.task.retries,
+            attempt: filed.panel.attempt.saturating_add(filed.task.retries),
             contract: filed.contract.clone(),
             by: StepBy::Executor { name: executor, profile: filed.panel.profile.clone() },
             timeout_ms: millis(within),

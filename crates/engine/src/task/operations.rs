@@ -11,7 +11,7 @@ use jurat_store::{SubmitRefused, TaskRecord, TaskSubmit, TaskSubmitted};
 use jurat_wire::api::tasks::TaskSubmission;
 use tokio::time::Instant;
 
-use super::TaskKey;
+use super::{Panel, TaskKey};
 use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
 
 /// How soon, and how seldom, a task that another node drives is looked at.
@@ -26,6 +26,17 @@ impl Engine {
         order: TaskSubmission,
         keyed: Option<Keyed<TaskSubmitted>>,
     ) -> Result<Done<TaskSubmitted>, EngineError> {
+        self.task_submit_at(caller, order, keyed, 1).await
+    }
+
+    /// Takes a task that is this attempt at a step of a run.
+    pub(crate) async fn task_submit_at(
+        &self,
+        caller: &Caller,
+        order: TaskSubmission,
+        keyed: Option<Keyed<TaskSubmitted>>,
+        attempt: u32,
+    ) -> Result<Done<TaskSubmitted>, EngineError> {
         require(caller, Scope::TasksWrite)?;
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
@@ -34,12 +45,12 @@ impl Engine {
         let contract = serde_json::to_value(&order.contract)
             .map_err(|_| EngineError::Bug("a contract cannot be written"))?;
         let digest = digest_json(&contract);
-        if let Some(known) = self.task_before(caller, &id, &digest).await?
-            && keyed.is_none()
-        {
-            return Ok(Done::Now(known));
-        }
-        let panel = self.task_check(caller.account(), &order).await?;
+        // What is there already is not checked again: its contract may have ended meanwhile.
+        let panel = match self.task_before(caller, &order, &digest).await? {
+            Some(known) if keyed.is_none() => return Ok(Done::Now(known)),
+            Some(known) => Panel::read(&known.record.panel),
+            None => Panel { attempt, ..self.task_check(caller.account(), &order).await? },
+        };
         let now = self.inner.clock.now();
         let terms = order.contract.terms();
         let submit = TaskSubmit {
@@ -79,13 +90,20 @@ impl Engine {
     async fn task_before(
         &self,
         caller: &Caller,
-        id: &str,
+        order: &TaskSubmission,
         digest: &str,
     ) -> Result<Option<TaskSubmitted>, EngineError> {
+        let id = &order.contract.task_id;
         let tasks = self.inner.store.tasks();
         match tasks.task_get(&behalf(caller), &key(caller, id)).await? {
             None => Ok(None),
             Some(record) if record.contract_digest == digest => {
+                if let Some(member) = Panel::read(&record.panel).differs(order) {
+                    return Err(EngineError::Conflict(format!(
+                        "there is a task `{id}` already, under this contract and with other \
+                         `{member}`; leave them out for the task as it is"
+                    )));
+                }
                 Ok(Some(TaskSubmitted { record, is_new: false }))
             }
             Some(_) => Err(taken(id)),

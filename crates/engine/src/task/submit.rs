@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{
+    code::Code,
     id::AccountId,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC},
     session::Session,
@@ -35,8 +36,28 @@ impl Engine {
         let view = self.pool_view().await?;
         let panel = self.task_panel(order, &view).await?;
         self.task_policy(account, contract, &panel).await?;
+        self.task_quorum(contract, panel)
+    }
+
+    /// The panel with the votes of those who count, or that the quorum cannot be reached.
+    pub(crate) fn task_quorum(
+        &self,
+        contract: &TaskContract,
+        panel: Panel,
+    ) -> Result<Panel, EngineError> {
         let policy_id = &contract.acceptance.verifier_policy.policy_id;
-        Ok(panel.for_quorum(contract.acceptance.quorum_threshold, policy_id)?)
+        let (standings, profile) = (self.standings(), panel.profile.clone());
+        let can_vote = |name: &str| {
+            if name.starts_with(JUDGE_PREFIX) {
+                return policy_id == SEMANTIC;
+            }
+            // Who cannot be asked now may be well when its vote is needed.
+            standings.of(name).map_or(true, |declared| {
+                let knows = Policy::is_known(policy_id) || declared.policies.contains(policy_id);
+                knows && declared.has_profile(&profile)
+            })
+        };
+        Ok(panel.for_quorum(contract.acceptance.quorum_threshold, policy_id, can_vote)?)
     }
 
     pub(crate) async fn task_schema(&self, contract: &TaskContract) -> Result<(), EngineError> {
@@ -86,6 +107,11 @@ impl Engine {
         if panel.verifiers.iter().any(knows) {
             return Ok(());
         }
+        let is_judge = |name: &&String| name.starts_with(JUDGE_PREFIX);
+        let mut executors = panel.verifiers.iter().filter(|name| !is_judge(name));
+        if let Some(why) = executors.find_map(|name| standings.of(name).err()) {
+            return Err(unwell(if panel.has_spare { "executors" } else { "verifiers" }, &why));
+        }
         let problem = "is no policy that this server or a verifier of the panel knows".to_owned();
         Err(wrong_field("acceptance.verifier_policy.policy_id", problem))
     }
@@ -129,7 +155,7 @@ impl Engine {
         let verifiers =
             if order.verifiers.is_empty() { executors.clone() } else { order.verifiers.clone() };
         let has_spare = order.verifiers.is_empty();
-        Ok(Panel { executors, verifiers, profile, has_node: false, has_spare })
+        Ok(Panel { executors, verifiers, profile, has_node: false, has_spare, attempt: 1 })
     }
 
     pub(crate) fn is_judge(&self, name: &str) -> bool {
@@ -168,6 +194,12 @@ impl Declaring<'_> {
             let problem = "has nobody to work on it: register an executor first".to_owned();
             return wrong_field("executors", problem);
         }
+        let mut troubles = names.iter().map(|name| self.standings.of(name).err());
+        if let Some(Some(why)) = troubles.next()
+            && troubles.all(|it| it.is_some())
+        {
+            return unwell("executors", &why);
+        }
         if names.iter().any(|name| self.task_type(name)) {
             let problem = format!("is `{}`, which no executor of the panel declares", self.profile);
             return wrong_field("profile", problem);
@@ -179,6 +211,12 @@ impl Declaring<'_> {
         };
         wrong_field("task_type", problem)
     }
+}
+
+/// Nothing is wrong with the submission that could not be right at another time.
+fn unwell(field: &'static str, why: &str) -> EngineError {
+    let detail = format!("`{field}` has nobody who can be asked now: {why}");
+    EngineError::Refused { code: Code::ValidationError, field: Some(field), detail }
 }
 
 fn wrong_field(field: &str, problem: String) -> EngineError {

@@ -104,7 +104,7 @@ impl Engine {
                 return Ok(Some(StepOutcome::Failed { error: problem.detail, is_lasting: true }));
             }
         };
-        match self.task_submit(&caller, order, None).await {
+        match self.task_submit_at(&caller, order, None, step.attempt).await {
             Ok(_) => {}
             Err(error @ EngineError::Store(_)) => return Err(error),
             Err(error) => return Ok(Some(self.not_taken(&caller, &task_id, &error).await)),

@@ -7,10 +7,11 @@ use jurat_core::{
     canonical::digest_json,
     id::AccountId,
     policy::Policy,
+    task::TermError,
     task_run::{AgentSpec, Run, RunCommand, RunEvent, RunEventKind, RunStatus},
     verifier::InputError,
 };
-use jurat_store::{NewStep, RunAdded, RunSubmit, RunSubmitRefused};
+use jurat_store::{NewStep, RunAdded, RunKey, RunSubmit, RunSubmitRefused};
 use jurat_wire::api::{
     runs::{RunOrder, step_order},
     tasks::TaskSubmission,
@@ -32,17 +33,21 @@ impl Engine {
         let now = self.inner.clock.now();
         let RunOrder { kickoff, spec, document } = order;
         let mut run = Run::new(spec, now);
-        self.task_run_check(caller.account(), &run).await?;
+        let spec_digest = digest_json(&document);
+        let key = key(caller, &run.spec.run_id);
+        // What is there already is not checked again: an executor may be gone by now.
+        if !self.is_run_there(caller, &key, &spec_digest).await? {
+            self.task_run_check(caller.account(), &run).await?;
+        }
         let agents = json!({ "agents": run.steps.len() });
         let mut events = vec![RunEvent::new(RunEventKind::RunCreated, agents)];
         if kickoff {
             events.extend(run.act(RunCommand::Kickoff, now).unwrap_or_default());
         }
-        let key = key(caller, &run.spec.run_id);
         let submit = RunSubmit {
             run: key.clone(),
             task_type: run.spec.task_type.clone(),
-            spec_digest: digest_json(&document),
+            spec_digest,
             spec: document,
             state: record::state(&run),
             steps: new_steps(&run),
@@ -72,6 +77,20 @@ impl Engine {
         Ok(done)
     }
 
+    async fn is_run_there(
+        &self,
+        caller: &Caller,
+        key: &RunKey,
+        spec_digest: &str,
+    ) -> Result<bool, EngineError> {
+        let found = self.inner.store.tasks().task_run_get(&behalf(caller), key).await?;
+        match found {
+            None => Ok(false),
+            Some(stored) if stored.spec_digest == spec_digest => Ok(true),
+            Some(_) => Err(refusal(&RunSubmitRefused::Taken, &key.id, 0)),
+        }
+    }
+
     /// Whether every step could be a task: its executor is known, its schema and its policy can be
     /// used, and its quorum reached. Whether the executor is well is asked when the step begins.
     async fn task_run_check(&self, account: &AccountId, run: &Run) -> Result<(), EngineError> {
@@ -83,6 +102,11 @@ impl Engine {
             let at = format!("agents.{index}");
             let order = step_order(run, &agent.agent_id)
                 .map_err(|problem| wrong(format!("{at}.contract"), problem.detail))?;
+            if let Some(TermError { field, reason }) =
+                order.contract.terms().check_clock(run.created_at)
+            {
+                return Err(located(wrong(field.to_owned(), reason), &at, agent));
+            }
             if let Some(name) = order.executors.iter().find(|name| !is_known(name)) {
                 let problem = format!("names `{name}`, which is not registered");
                 return Err(wrong(format!("{at}.executor"), problem));
@@ -117,12 +141,19 @@ impl Engine {
             profile: order.profile.clone().unwrap_or_default(),
             has_node: false,
             has_spare: order.verifiers.is_empty(),
+            attempt: 1,
         };
-        if Policy::is_known(policy_id) {
-            self.task_policy(account, contract, &panel).await?;
+        if !Policy::is_known(policy_id) {
+            // Only they can say whether they know it.
+            let names = panel.verifiers.iter().map(String::as_str).collect();
+            self.probe_named(&*self.pool_view().await?, &names).await;
         }
-        panel.for_quorum(contract.acceptance.quorum_threshold, policy_id)?;
-        Ok(())
+        match self.task_policy(account, contract, &panel).await {
+            // Whoever is not well is asked when the step begins.
+            Ok(()) | Err(EngineError::Refused { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.task_quorum(contract, panel).map(drop)
     }
 }
 

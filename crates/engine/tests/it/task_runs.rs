@@ -214,6 +214,9 @@ async fn an_agent_that_fails_is_tried_again_with_another_task() {
     );
     let tasks: Vec<Value> = executed(&ill).iter().map(|call| call["task_id"].clone()).collect();
     assert_eq!(tasks.last().unwrap(), "run-r1:b:0:2");
+    let calls = executed(&ill);
+    let attempts = [&calls[0]["attempt_id"], &calls.last().unwrap()["attempt_id"]];
+    assert_eq!(attempts, ["attempt-1", "attempt-2"]);
     assert_eq!(executed(&well).len(), 1, "only what failed is tried again");
     app.engine.shutdown().await;
 }
@@ -311,11 +314,49 @@ async fn a_run_that_could_never_end_well_is_refused_with_the_field() {
     let error = submit(&app, &quorum, true).await.unwrap_err();
     let field = "agents.0.contract.acceptance.quorum_threshold";
     assert_eq!(error.field().as_deref(), Some(field));
+    let mut policy = spec("r1", &["a"]);
+    policy["contract"] =
+        json!({ "acceptance": { "verifier_policy": { "policy_id": "vp.unheard-of.v1" } } });
+    let error = submit(&app, &policy, true).await.unwrap_err();
+    let field = "contract.acceptance.verifier_policy.policy_id";
+    assert_eq!(error.field().as_deref(), Some(field), "{error}");
+    let mut late = spec("r1", &["a"]);
+    late["contract"] = json!({ "expiry_ms": 600_000 });
+    let error = submit(&app, &late, true).await.unwrap_err();
+    assert_eq!(error.field().as_deref(), Some("contract.expiry_ms"));
+    assert!(error.to_string().contains("milliseconds since 1970"), "{error}");
     submit(&app, &spec("r1", &["a"]), false).await.unwrap();
     let mut other = spec("r1", &["a"]);
     other["agents"][0]["prompt"] = json!("another");
     let error = submit(&app, &other, true).await.unwrap_err();
     assert!(matches!(error, EngineError::Conflict(_)), "{error}");
+    // The same is the same, also when its executor is gone.
+    app.admin().delete("/v1/executors/s1").await;
+    assert!(!submit(&app, &spec("r1", &["a"]), false).await.unwrap().is_new);
+}
+
+/// The contract that the guide shows for a run.
+fn of_the_guide() -> Value {
+    let guide = include_str!("../../../../docs/guide/runs.md");
+    let (_, rest) = guide.split_once("of its steps:\n\n```json\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let names = example.replace("\"delta\"", "\"s2\"").replace("\"epsilon\"", "\"s3\"");
+    serde_json::from_str(&names).unwrap()
+}
+
+#[tokio::test]
+async fn the_contract_that_the_guide_shows_works() {
+    let app = node().await;
+    let decides = answers(json!({ "decision": "go" })).task_types(&["swarm"]);
+    let _fakes = app.executors([decides, says("yes"), says("yes")]).await;
+    let mut spec = spec("r1", &["a"]);
+    for (name, value) in of_the_guide().as_object().unwrap() {
+        spec[name] = value.clone();
+    }
+    submit(&app, &spec, true).await.unwrap();
+    let view = ended(&app, "r1").await;
+    assert_eq!(aggregation(&view)["final_decision"], "go", "{:?}", told(&app, "r1").await);
+    app.engine.shutdown().await;
 }
 
 #[tokio::test]

@@ -1,12 +1,15 @@
 //! Tasks on a real store with executors behind sockets: driven to their end, called off, taken over.
 
+mod asleep;
 mod decided;
 mod driven;
 mod evidence;
 mod leases;
 mod refused;
 mod secret;
+mod taken;
 mod troubles;
+mod weighed;
 
 use std::time::Duration;
 

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     decode::{Json, MaybeJson, PathText},
-    encode::{self, Answer},
+    encode::{self, Answer, engine_problem},
     once::{self, Repeatable},
     prefer::{LONGEST_WAIT, Prefer},
 };
@@ -42,7 +42,8 @@ pub(super) async fn submit(
     let id = order.spec.run_id.clone();
     let reply = move |added: &RunAdded| json!(runs::submitted(&id, added.status));
     let keyed = repeatable.keyed("task_run_submit", &body, StatusCode::CREATED, reply.clone());
-    let done = engine.task_run_submit(&caller, order, keyed).await?;
+    let placed = |error| runs::placed(&body, engine_problem(&error));
+    let done = engine.task_run_submit(&caller, order, keyed).await.map_err(placed)?;
     Ok(once::reply(done, |added| {
         if added.is_new { encode::created(&reply(added)) } else { encode::ok(&reply(added)) }
     }))

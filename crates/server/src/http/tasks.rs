@@ -29,7 +29,7 @@ pub(super) use self::events::events;
 use super::page::{Filters, ListQuery, nothing, wrong};
 use crate::{
     decode::{Json, MaybeJson, PathText},
-    encode::{self, Answer},
+    encode::{self, Answer, engine_problem},
     once::{self, Repeatable},
     prefer::{LONGEST_WAIT, Prefer},
 };
@@ -41,12 +41,13 @@ pub(super) async fn submit(
     headers: HeaderMap,
     Json(body): Json,
 ) -> Answer {
-    let submission = tasks::decode_submit(&body, engine.clock().now())?;
+    let submission = tasks::decode_submit(&body)?;
     let keyed =
         repeatable.keyed("task_submit", &body, StatusCode::CREATED, |it: &TaskSubmitted| {
             json!(tasks::body(view(&it.record)))
         });
-    let mut done = engine.task_submit(&caller, submission, keyed).await?;
+    let placed = |error| tasks::placed(&body, engine_problem(&error));
+    let mut done = engine.task_submit(&caller, submission, keyed).await.map_err(placed)?;
     // A preference: whoever may not read tasks is answered at once.
     if let (Some(wait), Done::Now(it)) = (Prefer::of(&headers).wait, &mut done)
         && caller.may(Scope::TasksRead)

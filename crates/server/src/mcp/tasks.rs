@@ -32,8 +32,9 @@ fn problem(error: EngineError) -> Problem {
 pub(super) fn submit(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
         engine.admit().map_err(problem)?;
-        let order = tasks::decode_submit(arguments, engine.clock().now())?;
-        let submitted = now(engine.task_submit(caller, order, None).await)?;
+        let order = tasks::decode_submit(arguments)?;
+        let submitted = now(engine.task_submit(caller, order, None).await)
+            .map_err(|it| tasks::placed(arguments, it))?;
         Ok(task_bodies::shown(&submitted.record))
     }
     .boxed()
@@ -155,7 +156,8 @@ pub(super) fn submit_run(Call { engine, caller, arguments, .. }: Call<'_>) -> An
         engine.admit().map_err(problem)?;
         let order = runs::decode_submit(arguments, engine.clock().now())?;
         let id = order.spec.run_id.clone();
-        let added = now(engine.task_run_submit(caller, order, None).await)?;
+        let added = now(engine.task_run_submit(caller, order, None).await)
+            .map_err(|it| runs::placed(arguments, it))?;
         Ok(json!(runs::submitted(&id, added.status)))
     }
     .boxed()

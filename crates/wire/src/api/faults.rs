@@ -16,7 +16,38 @@ const SAID: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<Problem>);
 
+impl From<Problem> for Faults {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+impl IntoIterator for Faults {
+    type Item = Problem;
+    type IntoIter = std::vec::IntoIter<Problem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl Faults {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds what was not said yet.
+    pub(super) fn add_once(&mut self, problem: Problem) {
+        if !self.0.contains(&problem) {
+            self.add(problem);
+        }
+    }
+
+    /// The problem that tells of all of them.
+    pub(super) fn said(self, code: Code) -> Problem {
+        self.problem(code).unwrap_or_else(|| Problem::new(code, "the body cannot be read"))
+    }
+
     pub(super) fn add(&mut self, problem: Problem) {
         self.0.push(problem);
     }

@@ -71,6 +71,15 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A text that must be there, not blank, and without a NUL, which not every store can keep.
+    pub fn plain_text(&self, name: &str) -> Result<&'a str, Problem> {
+        let text = self.required_text(name)?;
+        if text.contains('\0') {
+            return Err(self.wrong(name, "must not hold a NUL character"));
+        }
+        Ok(text)
+    }
+
     /// A text that must be there and not blank.
     pub fn required_text(&self, name: &str) -> Result<&'a str, Problem> {
         match self.text(name)? {

@@ -38,6 +38,27 @@ pub fn decode_submit(body: &Value, now: Timestamp) -> Result<RunOrder, Problem> 
     Ok(order)
 }
 
+/// Names the field of a problem that was found later as it stands in the submission.
+#[must_use]
+pub fn placed(body: &Value, mut problem: Problem) -> Problem {
+    let Some(field) = problem.field.take() else { return problem };
+    let name = wrapped(body);
+    let (spec, before) = match body.get(name) {
+        Some(spec) => (spec, format!("{name}.")),
+        None => (body, String::new()),
+    };
+    let within = match field.as_str() {
+        // All that is known of a schema is that it stands in some contract.
+        "output_schema" => spec::holder(spec, &field),
+        _ => String::new(),
+    };
+    let path = format!("{before}{within}{field}");
+    if let Some(reason) = problem.detail.strip_prefix(&format!("`{field}` ")) {
+        problem.detail = format!("`{path}` {reason}");
+    }
+    problem.at(path)
+}
+
 /// The member that holds the spec where it does not stand alone.
 fn wrapped(body: &Value) -> &'static str {
     if body.get("run_spec").is_some() { "run_spec" } else { "spec" }

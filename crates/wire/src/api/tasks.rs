@@ -8,7 +8,7 @@ mod feedback;
 mod reply;
 mod request;
 
-pub(super) use self::request::{is_name, names};
+pub(super) use self::request::{is_name, names, read_submit};
 pub use self::{
     contract::checked_id as task_id,
     decision::{DecidedView, DecisionBody, StepRounds, decision},
@@ -19,7 +19,7 @@ pub use self::{
         Account, CandidateBody, ClaimBody, SettlingBody, TaskBody, TaskLine, TaskPanel, TaskSpent,
         TaskSummaryBody, TaskView, VoteBody, body, summary, whole,
     },
-    request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit},
+    request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit, placed},
 };
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_wire::{
-    api::runs::{body, decode_submit, step_order},
+    api::runs::{body, decode_cancel, decode_submit, placed, step_order},
     problem::Problem,
 };
 use serde_json::{Value, json};
@@ -87,6 +87,40 @@ fn all_that_is_wrong_with_a_spec_is_named() {
 }
 
 #[test]
+fn a_nul_is_refused_with_its_field() {
+    for (pointer, field) in [
+        ("/task_type", "task_type"),
+        ("/feed_key", "feed_key"),
+        ("/agents/0/profile", "agents.0.profile"),
+        ("/agents/1/prompt", "agents.1.prompt"),
+    ] {
+        let mut wrong = spec();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        wrong.pointer_mut(parent).unwrap()[name] = json!("a\0b");
+        assert_eq!(fields(&refused(&wrong)), [field]);
+    }
+    let problem = decode_cancel(&json!({ "reason": "a\0b" })).unwrap_err();
+    assert_eq!(problem.field.as_deref(), Some("reason"));
+}
+
+#[test]
+fn what_is_found_later_is_named_as_it_stands_in_the_submission() {
+    let found =
+        |field: &str| Problem::new(Code::ValidationError, format!("`{field}` is so")).at(field);
+    let named = |body: &Value, field: &str| {
+        let problem = placed(body, found(field));
+        assert_eq!(problem.detail, format!("`{}` is so", problem.field.as_deref().unwrap()));
+        problem.field.unwrap()
+    };
+    assert_eq!(named(&spec(), "agents.0.executor"), "agents.0.executor");
+    let mut order = json!({ "kickoff": true, "run_spec": spec() });
+    assert_eq!(named(&order, "agents.0.executor"), "run_spec.agents.0.executor");
+    assert_eq!(named(&order, "output_schema"), "run_spec.contract.output_schema");
+    order["run_spec"]["agents"][1]["contract"] = json!({ "output_schema": {} });
+    assert_eq!(named(&order, "output_schema"), "run_spec.agents.1.contract.output_schema");
+}
+
+#[test]
 fn what_is_for_networks_of_nodes_is_refused_or_kept() {
     let mut labelled = spec();
     labelled["feed_key"] = json!("venue.x");
@@ -104,7 +138,18 @@ fn what_is_for_networks_of_nodes_is_refused_or_kept() {
 fn a_contract_that_no_task_could_have_is_refused_where_it_was_written() {
     let mut wrong = spec();
     wrong["contract"] = json!({ "budget": { "time_ms": 0 } });
-    assert!(fields(&refused(&wrong)).iter().all(|field| field == "contract.budget.time_ms"));
+    // It is wrong for both agents, and said once.
+    assert_eq!(fields(&refused(&wrong)), ["contract.budget.time_ms"]);
+    assert!(!refused(&wrong).detail.contains(';'), "{}", refused(&wrong).detail);
+    wrong["agents"][1]["contract"] = json!({ "budget": { "max_steps": 0, "time_ms": "x" } });
+    assert_eq!(
+        fields(&refused(&wrong)),
+        [
+            "contract.budget.time_ms",
+            "agents.1.contract.budget.time_ms",
+            "agents.1.contract.budget.max_steps"
+        ]
+    );
     let mut wrong = spec();
     wrong["agents"][1]["contract"] = json!({ "acceptance": { "surplus": true } });
     assert_eq!(fields(&refused(&wrong)), ["agents.1.contract.acceptance.surplus"]);

@@ -1,8 +1,8 @@
 //! The contract of a task: what is taken, and what is said of one that is wrong.
 
-use jurat_core::{policy::policy_hash, task::Aggregation, time::Timestamp};
+use jurat_core::{code::Code, policy::policy_hash, task::Aggregation};
 use jurat_wire::{
-    api::tasks::{TaskSubmission, decode_submit},
+    api::tasks::{TaskSubmission, decode_cancel, decode_submit, placed},
     executor::TaskContract,
     problem::Problem,
 };
@@ -26,7 +26,7 @@ fn with(pointer: &str, value: Value) -> Value {
 }
 
 fn submitted(body: &Value) -> Result<TaskSubmission, Problem> {
-    decode_submit(body, Timestamp::from_millis(1_800_000_000_000))
+    decode_submit(body)
 }
 
 fn refused(body: &Value) -> Problem {
@@ -106,6 +106,8 @@ const FAULTS: &str = r#"
 /protocol_version | " " | `protocol_version` must not be blank
 /task_id | "a b" | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`
 /task_type | null | `task_type` is required
+/task_type | "a\u0000b" | `task_type` must not hold a NUL character
+/acceptance/verifier_policy/policy_id | "a\u0000b" | `acceptance.verifier_policy.policy_id` must not hold a NUL character
 /inputs | null | `inputs` is required; use {} for none
 /output_schema | true | `output_schema` must be an object
 /budget | 1 | `budget` must be an object, not a number
@@ -126,13 +128,39 @@ const FAULTS: &str = r#"
 /acceptance/settlement/feedback/mode | "OPEN" | `acceptance.settlement.feedback.mode` must be CAPABILITY
 /acceptance/settlement/feedback/authority_pubkey | "ed25519:12" | `acceptance.settlement.feedback.authority_pubkey` must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody
 /task_mode | "CONTINUOUS" | `budget.mode` must be EPOCH_RENEW for a task of the mode CONTINUOUS
-/expiry_ms | 1800000000000 | `expiry_ms` lies in the past
 /budget/verify_cost_units | 451 | `budget.cost_units` must be 1001 or more, the sum of its stages
-/acceptance/quorum_threshold | 2 | `acceptance.quorum_threshold` cannot be reached: at most 1 verifiers are asked
+/acceptance/quorum_threshold | 2 | `acceptance.quorum_threshold` cannot be reached: at most 1 verifier is asked
 /expiry_ms | -1 | `expiry_ms` must be a whole number from 1 to 253402300799999
 /evidence_policy/max_inline_media_bytes | 1 | `evidence_policy.max_inline_media_bytes` must be 0
 /evidence_policy/inline_mime_allowlist | ["text/plain"] | `evidence_policy.inline_mime_allowlist` must have application/json, text/plain, text/markdown, text/csv, and at most 32 in all
 "#;
+
+#[test]
+fn a_nul_is_refused_with_its_field() {
+    let order = json!({ "contract": contract(), "profile": "a\0b" });
+    assert_eq!(fields(&refused(&order)), ["profile"]);
+    let problem = decode_cancel(&json!({ "reason": "a\0b" })).unwrap_err();
+    assert_eq!(problem.detail, "`reason` must not hold a NUL character");
+}
+
+#[test]
+fn what_is_found_later_is_named_as_it_stands_in_the_submission() {
+    let order = json!({ "contract": contract() });
+    let found =
+        |field: &str| Problem::new(Code::ValidationError, format!("`{field}` is so")).at(field);
+    let named = |body: &Value, field: &str| {
+        let problem = placed(body, found(field));
+        assert_eq!(problem.detail, format!("`{}` is so", problem.field.as_deref().unwrap()));
+        problem.field.unwrap()
+    };
+    assert_eq!(named(&order, "expiry_ms"), "contract.expiry_ms");
+    assert_eq!(
+        named(&order, "acceptance.quorum_threshold"),
+        "contract.acceptance.quorum_threshold"
+    );
+    assert_eq!(named(&order, "executors"), "executors");
+    assert_eq!(named(&contract(), "expiry_ms"), "expiry_ms");
+}
 
 #[test]
 fn each_wrong_member_is_named() {
@@ -146,7 +174,7 @@ fn each_wrong_member_is_named() {
         assert!(expected.starts_with(&format!("`{field}`")), "{field}");
         tried += 1;
     }
-    assert_eq!(tried, 29);
+    assert_eq!(tried, 30);
 }
 
 #[test]

@@ -85,6 +85,33 @@ fn all_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
+fn how_long_a_contract_lasts_is_not_when_it_ends() {
+    let (now, mut wrong) = (at(1_900_000_000_000), terms());
+    wrong.expires_at = at(600_000);
+    let said = |terms: &Terms| terms.check_clock(now).unwrap().reason;
+    assert!(said(&wrong).contains("milliseconds since 1970"), "{}", said(&wrong));
+    wrong.expires_at = at(1_800_000_000_000);
+    assert_eq!(said(&wrong), "lies in the past");
+    // Without the clock nothing is wrong with it.
+    assert_eq!(wrong.check_lasting(), []);
+}
+
+#[test]
+fn one_of_something_is_said_as_one() {
+    let mut wrong = terms();
+    (wrong.max_verifiers, wrong.quorum) = (1, 2);
+    let said = |terms: &Terms, field: &str| {
+        let found = terms.check_lasting().into_iter().find(|it| it.field == field);
+        found.unwrap().reason
+    };
+    let quorum = said(&wrong, "acceptance.quorum_threshold");
+    assert_eq!(quorum, "cannot be reached: at most 1 verifier is asked");
+    (wrong.quorum, wrong.da_quorum, wrong.budget.max_steps) = (1, 0, 1);
+    let steps = said(&wrong, "budget.max_steps");
+    assert_eq!(steps, "must be 2 or more: one proposal and 1 verdict");
+}
+
+#[test]
 fn a_continuous_task_renews_its_budget() {
     let mut continuous = terms();
     continuous.mode = Mode::Continuous;

@@ -169,6 +169,7 @@ impl World {
                     profile: "default".to_owned(),
                     has_node: false,
                     has_spare: false,
+                    attempt: 1,
                 },
             },
             events: vec![(now, event)],

@@ -70,11 +70,23 @@ pub(super) fn check_steps(
     let mut faults = Faults::default();
     let run = Run::new(spec, now);
     for (index, agent) in run.spec.agents.iter().enumerate() {
-        if let Err(problem) = step::step_order(&run, &agent.agent_id) {
-            faults.add(of_agent(fields, (index, agent), &problem));
+        for problem in step::read_order(&run, &agent.agent_id).err().into_iter().flatten() {
+            // What stands in the contract of the run is wrong for all, and said once.
+            faults.add_once(of_agent(fields, (index, agent), &problem));
         }
     }
     faults.problem(Code::ValidationError).map_or(Ok(()), Err)
+}
+
+/// Before a member of a contract: the first contract of the spec that has it.
+pub(super) fn holder(spec: &Value, member: &str) -> String {
+    let has = |it: &Value| it["contract"].get(member).is_some();
+    let agents = spec["agents"].as_array();
+    let agent = agents.and_then(|all| all.iter().position(has));
+    match agent {
+        Some(index) if !has(spec) => format!("agents.{index}.contract."),
+        Some(_) | None => "contract.".to_owned(),
+    }
 }
 
 /// A problem with the contract of a step, told of where the caller wrote it.
@@ -136,7 +148,7 @@ fn text(fields: &Fields<'_>, (name, most): (&str, usize)) -> Result<Option<Strin
     if fields.get(name).is_none() {
         return Ok(None);
     }
-    let text = fields.required_text(name)?;
+    let text = fields.plain_text(name)?;
     if most < text.chars().count() {
         return Err(fields.wrong(name, &format!("must have {most} characters at the most")));
     }
@@ -177,7 +189,7 @@ fn agent(fields: &Fields<'_>, faults: &mut Faults) -> Option<AgentSpec> {
     let agent_id = faults.take(fields.required_text("agent_id"));
     let executor = faults.take(executor(fields));
     let profile = faults.take(text(fields, ("profile", LONGEST_PROFILE)));
-    let prompt = faults.take(fields.required_text("prompt"));
+    let prompt = faults.take(fields.plain_text("prompt"));
     let weight = number(fields, faults, ("weight", 1.0));
     let priority = priority(fields, faults);
     let contract = object(fields, faults, "contract");

@@ -7,7 +7,10 @@ use jurat_core::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::tasks::{TaskSubmission, decode_submit},
+    api::{
+        faults::Faults,
+        tasks::{TaskSubmission, read_submit},
+    },
     executor::TaskContract,
     problem::Problem,
 };
@@ -23,8 +26,14 @@ const DOCUMENTS: [&str; 3] = ["output_schema", "verifier_policy", "policy_params
 
 /// The task that an agent's step is at its present attempt. It is the same whoever makes it.
 pub fn step_order(run: &Run, agent_id: &str) -> Result<TaskSubmission, Problem> {
+    read_order(run, agent_id).map_err(|faults| faults.said(Code::ValidationError))
+}
+
+/// The same, with each fault for itself.
+pub(super) fn read_order(run: &Run, agent_id: &str) -> Result<TaskSubmission, Faults> {
     let (Some(agent), Some(step)) = (run.agent(agent_id), run.step(agent_id)) else {
-        return Err(Problem::new(Code::NotFound, format!("the run has no agent `{agent_id}`")));
+        let detail = format!("the run has no agent `{agent_id}`");
+        return Err(Problem::new(Code::NotFound, detail).into());
     };
     let begun_at = step.begun_at.unwrap_or(run.created_at);
     let begun_ms = u64::try_from(begun_at.millis()).unwrap_or(0);
@@ -52,7 +61,7 @@ pub fn step_order(run: &Run, agent_id: &str) -> Result<TaskSubmission, Problem> 
         "verifiers": verifiers,
         "profile": agent.profile,
     });
-    decode_submit(&order, begun_at)
+    read_submit(&order)
 }
 
 fn inputs(run: &Run, agent: &AgentSpec) -> Value {

@@ -33,7 +33,7 @@ const MOST_MIMES: usize = 32;
 const LONGEST_NAME: usize = 128;
 const LONGEST_VERSION: usize = 64;
 
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "protocol_version",
     "task_id",
     "task_type",
@@ -100,9 +100,9 @@ fn is_id(id: &str) -> bool {
     (1..=LONGEST_NAME).contains(&id.len()) && id.chars().all(is_name)
 }
 
-/// A text that must be there, not blank, and not too long.
+/// A text that must be there, not blank, without a NUL, and not too long.
 fn name(fields: &Fields<'_>, faults: &mut Faults, (name, most): (&str, usize)) -> Option<String> {
-    let text = faults.take(fields.required_text(name))?;
+    let text = faults.take(fields.plain_text(name))?;
     bounded(fields, faults, (name, text, most))
 }
 
@@ -418,6 +418,9 @@ fn evidence_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<EvidenceP
     let inline = faults.whole(fields, "max_inline_evidence_bytes", exactly(EVIDENCE_BYTES));
     let media = faults.whole(fields, "max_inline_media_bytes", exactly(0));
     let mimes = faults.take(fields.texts("inline_mime_allowlist"));
+    if mimes.iter().flatten().any(|mime| mime.contains('\0')) {
+        faults.add(fields.wrong("inline_mime_allowlist", "must not hold a NUL character"));
+    }
     let has_all = |it: &Vec<&str>| MIMES.iter().all(|mime| it.contains(mime));
     if mimes.as_ref().is_some_and(|it| MOST_MIMES < it.len() || !has_all(it)) {
         let reason = format!("must have {}, and at most {MOST_MIMES} in all", MIMES.join(", "));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::{code::Code, task::TermError, time::Timestamp};
+use jurat_core::{code::Code, task::TermError};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -33,25 +33,50 @@ pub struct TaskSubmission {
 }
 
 /// Reads a contract alone, or with who is to work on it, and says all that nobody could be held to.
-pub fn decode_submit(body: &Value, now: Timestamp) -> Result<TaskSubmission, Problem> {
-    let submission = decode_shape(body)?;
-    let fields = Fields::of_body(body, Code::ValidationError)?;
+/// Whether it has ended is for those to say who know whether the task is there already.
+pub fn decode_submit(body: &Value) -> Result<TaskSubmission, Problem> {
+    read_submit(body).map_err(|faults| faults.said(Code::ValidationError))
+}
+
+/// The same, with each fault for itself.
+pub(in crate::api) fn read_submit(body: &Value) -> Result<TaskSubmission, Faults> {
+    let fields = Fields::of_body(body, Code::ValidationError).map_err(Faults::from)?;
+    let submission = read_shape(body, &fields)?;
     let mut faults = Faults::default();
-    for TermError { field, reason } in submission.contract.terms().check(now) {
+    for TermError { field, reason } in submission.contract.terms().check_lasting() {
         let field = if is_order(body) { format!("contract.{field}") } else { field.to_owned() };
         faults.add(fields.wrong(&field, &reason));
     }
-    faults.problem(Code::ValidationError).map_or(Ok(submission), Err)
+    if faults.is_empty() { Ok(submission) } else { Err(faults) }
+}
+
+/// Names the field of a problem that was found later as it stands in the submission.
+#[must_use]
+pub fn placed(body: &Value, mut problem: Problem) -> Problem {
+    let Some(field) = problem.field.take() else { return problem };
+    let top = field.split('.').next().unwrap_or_default();
+    if !is_order(body) || !contract::KNOWN.contains(&top) {
+        return problem.at(field);
+    }
+    if let Some(reason) = problem.detail.strip_prefix(&format!("`{field}` ")) {
+        problem.detail = format!("`contract.{field}` {reason}");
+    }
+    problem.at(format!("contract.{field}"))
 }
 
 /// Reads what has the right shape, whether or not somebody could be held to it.
+#[cfg(test)]
 pub(in crate::api) fn decode_shape(body: &Value) -> Result<TaskSubmission, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
+    read_shape(body, &fields).map_err(|faults| faults.said(Code::ValidationError))
+}
+
+fn read_shape(body: &Value, fields: &Fields<'_>) -> Result<TaskSubmission, Faults> {
     let mut faults = Faults::default();
     let read = if is_order(body) {
-        order(&fields, &mut faults)
+        order(fields, &mut faults)
     } else {
-        let contract = contract::decode(&fields, &mut faults);
+        let contract = contract::decode(fields, &mut faults);
         contract.map(|contract| TaskSubmission {
             contract,
             executors: Vec::new(),
@@ -59,11 +84,10 @@ pub(in crate::api) fn decode_shape(body: &Value) -> Result<TaskSubmission, Probl
             profile: None,
         })
     };
-    match (faults.problem(Code::ValidationError), read) {
-        (None, Some(submission)) => Ok(submission),
-        (Some(problem), _) => Err(problem),
+    match read {
+        Some(submission) if faults.is_empty() => Ok(submission),
         // A decoder that gives nothing has said why.
-        (None, None) => Err(Problem::new(Code::ValidationError, "the contract cannot be read")),
+        Some(_) | None => Err(faults),
     }
 }
 
@@ -139,7 +163,7 @@ fn profile(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
     if fields.get("profile").is_none() {
         return Ok(None);
     }
-    let profile = fields.required_text("profile")?;
+    let profile = fields.plain_text("profile")?;
     if LONGEST_PROFILE < profile.chars().count() {
         let reason = format!("must have {LONGEST_PROFILE} characters at the most");
         return Err(fields.wrong("profile", &reason));
@@ -167,7 +191,7 @@ pub(super) fn reason(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
     if fields.get("reason").is_none() {
         return Ok(None);
     }
-    let reason = fields.required_text("reason")?;
+    let reason = fields.plain_text("reason")?;
     if LONGEST_REASON < reason.chars().count() {
         let longest = format!("must have {LONGEST_REASON} characters at the most");
         return Err(fields.wrong("reason", &longest));

@@ -1,0 +1,105 @@
+//! What is taken as the same task, and who counts when a task is taken.
+
+use jurat_engine::EngineError;
+use jurat_testkit::{
+    app::TestApp,
+    fake_executor::{Health, says_valid},
+};
+use jurat_wire::api::tasks::TaskSubmission;
+use serde_json::json;
+
+use super::{able, contract, order, submit, under, with_quorum};
+
+const OWN: &str = "their.own.policy";
+
+fn verified_by(mut order: TaskSubmission, verifiers: &[&str]) -> TaskSubmission {
+    order.verifiers = verifiers.iter().map(|it| (*it).to_owned()).collect();
+    order
+}
+
+async fn refused(app: &TestApp, order: TaskSubmission) -> (String, String) {
+    let error = submit(app, order).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "validation_error");
+    (error.field().unwrap_or_default(), error.to_string())
+}
+
+#[tokio::test]
+async fn the_same_contract_is_the_same_task_after_its_end_too() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([able()]).await;
+    let task = || order(contract(&app, "t1"), &["s1"]);
+    let first = task();
+    submit(&app, first.clone()).await.unwrap();
+    app.clock.advance_ms(700_000);
+    // Nobody has to be there any more either.
+    fake.stop().await;
+    assert!(!submit(&app, first.clone()).await.unwrap().is_new);
+    let mut late = first;
+    late.contract.task_id = "t2".to_owned();
+    assert_eq!(refused(&app, late).await.0, "expiry_ms");
+    app.store.close().await;
+}
+
+#[tokio::test]
+async fn the_same_contract_with_another_panel_is_a_conflict() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([able(), able()]).await;
+    let task = |executors: &[&str]| order(contract(&app, "t1"), executors);
+    submit(&app, task(&["s1", "s2"])).await.unwrap();
+    // What is left out is as it is, and the order of names says nothing.
+    for same in [task(&[]), task(&["s2", "s1"])] {
+        assert!(!submit(&app, same).await.unwrap().is_new);
+    }
+    let other_profile = TaskSubmission { profile: Some("other".to_owned()), ..task(&[]) };
+    let others = [
+        (task(&["s1"]), "executors"),
+        (verified_by(task(&["s1", "s2"]), &["s2"]), "verifiers"),
+        (other_profile, "profile"),
+    ];
+    for (other, member) in others {
+        let error = submit(&app, other).await.unwrap_err();
+        assert!(matches!(error, EngineError::Conflict(_)), "{error}");
+        assert!(error.to_string().contains(&format!("other `{member}`")), "{error}");
+    }
+    app.store.close().await;
+}
+
+#[tokio::test]
+async fn those_who_are_down_are_named_by_where_they_were_named() {
+    let app = TestApp::new().await;
+    let down = || able().health(Health::Status(503));
+    let _fakes = app.executors([able(), down(), down()]).await;
+    let (field, detail) = refused(&app, order(contract(&app, "t1"), &["s2", "s3"])).await;
+    assert_eq!(field, "executors", "{detail}");
+    assert!(detail.contains("`s2` is not healthy"), "{detail}");
+    // Whether they know the policy cannot be said.
+    let mut task = contract(&app, "t1");
+    under(&mut task, OWN, json!({}));
+    let (field, detail) = refused(&app, verified_by(order(task, &["s1"]), &["s2"])).await;
+    assert_eq!(field, "verifiers", "{detail}");
+    assert!(detail.contains("`s2` is not healthy"), "{detail}");
+    app.store.close().await;
+}
+
+#[tokio::test]
+async fn verifiers_that_can_never_vote_do_not_count_for_the_quorum() {
+    let app = TestApp::new().await;
+    let knows = || says_valid().policies(&[OWN]);
+    let elsewhere = says_valid().profiles(&["elsewhere"]);
+    let _fakes = app.executors([able(), knows(), says_valid(), knows(), elsewhere]).await;
+    let under_own = |id: &str| {
+        let mut task = with_quorum(contract(&app, id), 2);
+        under(&mut task, OWN, json!({}));
+        order(task, &["s1"])
+    };
+    let quorum = "acceptance.quorum_threshold";
+    let (field, detail) = refused(&app, verified_by(under_own("t1"), &["s2", "s3"])).await;
+    assert_eq!(field, quorum, "{detail}");
+    submit(&app, verified_by(under_own("t1"), &["s2", "s4"])).await.unwrap();
+    let task = || order(contract(&app, "t2"), &["s1"]);
+    let (field, detail) = refused(&app, verified_by(task(), &["s5"])).await;
+    assert_eq!(field, quorum, "{detail}");
+    assert!(detail.contains("0 of the panel"), "{detail}");
+    submit(&app, verified_by(task(), &["s3"])).await.unwrap();
+    app.store.close().await;
+}
