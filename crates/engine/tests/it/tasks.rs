@@ -5,6 +5,7 @@ mod driven;
 mod evidence;
 mod leases;
 mod refused;
+mod remembered;
 mod secret;
 mod troubles;
 
