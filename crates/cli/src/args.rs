@@ -1,6 +1,7 @@
 //! The command line: what can be said, and the help that explains it.
 
 mod account;
+mod agent_events;
 mod backup;
 mod config;
 mod doctor;
@@ -26,6 +27,7 @@ use crate::settings::{Given, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR,
 
 pub(crate) use self::{
     account::{Admin, Grant, Transfers},
+    agent_events::{AgentEvents, ListAgentEvents, SendAgentEvent},
     backup::{Backup, BackupCommand, Restore},
     config::ConfigCommand,
     doctor::Doctor,
@@ -198,6 +200,9 @@ pub(crate) enum Command {
     /// Submits, follows and lists tasks: jobs under a contract, proposed, verified and voted on
     #[command(subcommand, visible_alias = "tasks")]
     Task(Tasks),
+    /// Lists what executors are told of tasks, and sends them events
+    #[command(subcommand)]
+    AgentEvents(AgentEvents),
     /// Submits, follows and works on runs of several agents
     #[command(subcommand)]
     Run(TaskRuns),

@@ -1,6 +1,7 @@
 //! The commands. Each makes a request, sends it, and prints what came.
 
 mod account;
+mod agent_events;
 mod auth;
 mod backup;
 mod config;
@@ -82,6 +83,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Validate(args) => Box::pin(consensus::validate(context, &args)).await,
         Command::Factcheck(args) => Box::pin(consensus::factcheck(context, &args)).await,
         Command::Task(command) => Box::pin(tasks::run(context, command)).await,
+        Command::AgentEvents(command) => Box::pin(agent_events::run(context, command)).await,
         Command::Run(command) => Box::pin(runs::run(context, command)).await,
         Command::Knowledge(command) => Box::pin(knowledge::run(context, command)).await,
         Command::Rounds(command) => Box::pin(rounds::run(context, command)).await,

@@ -10,19 +10,21 @@ use std::{
 };
 
 use ipnet::IpNet;
-use jurat_engine::{Judges, Limits, Points, WorkerSettings};
+use jurat_core::agent_event::Patience;
+use jurat_engine::{AgentEventTerms, Judges, Limits, Points, WorkerSettings};
 use jurat_server::Inbound;
 use jurat_store::Location;
 
 use crate::settings::{
-    ANONYMOUS_DAILY_CAP_USD, ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR,
-    DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS,
-    LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
-    MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL,
-    REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY, RUNS_AT_ONCE, RUNS_LEASE_MS,
-    RUNS_OPEN_PER_ACCOUNT, RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER, SMTP_URL,
-    STATE_DIR, STORE, Settings, TASKS_AT_ONCE, TASKS_OPEN_PER_ACCOUNT, TRUSTED_PROXIES,
-    WRITE_TIMEOUT_MS,
+    AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
+    AGENT_EVENTS_TIMEOUT_MS, ANONYMOUS_DAILY_CAP_USD, ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS,
+    CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD, HEADER_TIMEOUT_MS,
+    IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM, MAX_CONNECTIONS,
+    MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin,
+    PROBE_FRESH_MS, PUBLIC_URL, REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_KEY,
+    RUNS_AT_ONCE, RUNS_LEASE_MS, RUNS_OPEN_PER_ACCOUNT, RUNS_PER_EXECUTOR, RUNS_WORKER,
+    SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORE, Settings, TASKS_AT_ONCE,
+    TASKS_OPEN_PER_ACCOUNT, TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
@@ -137,6 +139,7 @@ impl Config {
                     .filter(|lag| !lag.is_zero()),
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
+                agent_events: agent_event_terms(&settings),
             },
             judges: judges::judges(&settings),
             accounts: account_terms(&settings),
@@ -145,6 +148,17 @@ impl Config {
             trusted_proxies: trusted_proxies(&settings),
             settings,
         }
+    }
+}
+
+fn agent_event_terms(settings: &Settings) -> AgentEventTerms {
+    AgentEventTerms {
+        timeout: Duration::from_millis(settings.count(&AGENT_EVENTS_TIMEOUT_MS)),
+        patience: Patience {
+            attempts: u32::try_from(settings.count(&AGENT_EVENTS_ATTEMPTS)).unwrap_or(u32::MAX),
+            backoff_ms: settings.count(&AGENT_EVENTS_BACKOFF_MS),
+            expires_ms: settings.count(&AGENT_EVENTS_EXPIRES_MS),
+        },
     }
 }
 

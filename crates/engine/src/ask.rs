@@ -30,16 +30,13 @@ use crate::{
     evidence::{self, SharedFindings},
     places::{Place, Places},
     probe::headers,
-    signature::{Covered, content_digest},
+    signature::{CONTENT_DIGEST, Covered, SIGNATURE, SIGNATURE_INPUT, content_digest},
     trace,
 };
 
 const ROUND: HeaderName = HeaderName::from_static("x-jurat-round");
 const REPLICA: HeaderName = HeaderName::from_static("x-jurat-replica");
-const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
-const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
-const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
-const SIGNATURE: HeaderName = HeaderName::from_static("signature");
+pub(crate) const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 
 /// What every replica of a round is sent out with.
 #[derive(Debug)]
@@ -184,8 +181,7 @@ impl Engine {
             authority: &address.authority,
             path: &full_path,
             content_digest: &letter.digest,
-            round: errand.round.as_str(),
-            replica: &replica,
+            about: &[(ROUND.as_str(), errand.round.as_str()), (REPLICA.as_str(), &replica)],
             created: errand.opened_at,
         });
         let mut heads = headers(address);
@@ -219,7 +215,7 @@ fn content(reply: &Reply) -> Result<Value, Failure> {
 }
 
 /// The first words of a body, for people who look for the cause.
-fn beginning(body: &[u8]) -> String {
+pub(crate) fn beginning(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
     let plain: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
     if plain.is_empty() { "(no text)".to_owned() } else { plain }

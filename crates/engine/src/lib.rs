@@ -1,5 +1,6 @@
 //! The operations of Jurat. Each exists once, here; every surface is a way to say it.
 
+mod agent_events;
 mod anonymous;
 mod ask;
 mod background;
@@ -55,9 +56,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use jurat_core::id::NodeId;
 use jurat_guard::{bounded::Bounded, client::Client};
 use jurat_store::Store;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+pub use jurat_store::{AgentEvent as AgentEventRecord, AgentEventAdded};
 pub use jurat_store::{
     Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement, Offered,
     Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
@@ -68,18 +70,8 @@ pub use jurat_store::{
     StoredRunEvent, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
 };
 
-use self::{
-    background::Background,
-    judge::Bench,
-    keys::{InUse, KeyCache},
-    logins::Doors,
-    pool::PoolCache,
-    pressure::Pressure,
-    task::{Followers, UnderWay as DrivenTasks},
-    task_run::RunNews,
-    under_way::UnderWay,
-};
 pub use self::{
+    agent_events::{AgentEventQuery, AgentEventTerms},
     begun::Begun,
     clock::{Clock, SystemClock},
     credits::{Me, NewGrant, Usage},
@@ -113,6 +105,17 @@ pub use self::{
         VersionList,
     },
     workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
+};
+use self::{
+    background::Background,
+    judge::Bench,
+    keys::{InUse, KeyCache},
+    logins::Doors,
+    pool::PoolCache,
+    pressure::Pressure,
+    task::{Followers, UnderWay as DrivenTasks},
+    task_run::RunNews,
+    under_way::UnderWay,
 };
 
 /// Finds the value of a named secret, such as an environment variable.
@@ -165,6 +168,8 @@ pub struct Limits {
     pub open_runs: u32,
     /// Steps of runs that are with one executor at a time, on all nodes together.
     pub steps_per_executor: u32,
+    /// How executors are told of events.
+    pub agent_events: AgentEventTerms,
 }
 
 impl Default for Limits {
@@ -182,6 +187,7 @@ impl Default for Limits {
             open_tasks: 10_000,
             open_runs: 10_000,
             steps_per_executor: 8,
+            agent_events: AgentEventTerms::default(),
         }
     }
 }
@@ -217,6 +223,8 @@ struct Inner {
     driven: DrivenTasks,
     followers: Followers,
     runs: RunNews,
+    /// There is an event that an executor is to be told of.
+    agent_news: Notify,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -260,6 +268,7 @@ impl Engine {
             driven: DrivenTasks::until(stopping.clone()),
             followers: Followers::default(),
             runs: RunNews::default(),
+            agent_news: Notify::new(),
             stopping,
         };
         Self { inner: Arc::new(inner) }

@@ -64,6 +64,7 @@ impl Engine {
         self.prune_again_and_again();
         self.watch_for_changes();
         self.drive_tasks();
+        self.tell_agents();
         Ok(())
     }
 

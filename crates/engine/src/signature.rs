@@ -4,8 +4,13 @@ use std::{fmt, sync::Arc};
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::HeaderName;
 use jurat_core::time::Timestamp;
 use sha2::{Digest as _, Sha256};
+
+pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
+pub(crate) const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
+pub(crate) const SIGNATURE: HeaderName = HeaderName::from_static("signature");
 
 /// The key by which executors know this node.
 #[derive(Clone)]
@@ -26,8 +31,8 @@ pub(crate) struct Covered<'a> {
     pub(crate) authority: &'a str,
     pub(crate) path: &'a str,
     pub(crate) content_digest: &'a str,
-    pub(crate) round: &'a str,
-    pub(crate) replica: &'a str,
+    /// Headers that say what the request is about, by their names in lower case.
+    pub(crate) about: &'a [(&'a str, &'a str)],
     pub(crate) created: Timestamp,
 }
 
@@ -58,14 +63,19 @@ impl NodeKey {
     }
 
     pub(crate) fn sign(&self, covered: &Covered<'_>) -> Signed {
+        let (mut names, mut lines) = (String::new(), String::new());
+        for (name, value) in covered.about {
+            names.extend([" \"", name, "\""]);
+            lines.extend(["\"", name, "\": ", value, "\n"]);
+        }
         let params = format!(
-            "(\"@method\" \"@authority\" \"@path\" \"content-digest\" \"x-jurat-round\" \"x-jurat-replica\");created={};keyid=\"{}\";alg=\"ed25519\"",
+            "(\"@method\" \"@authority\" \"@path\" \"content-digest\"{names});created={};keyid=\"{}\";alg=\"ed25519\"",
             covered.created.millis().div_euclid(1_000),
             self.id
         );
         let base = format!(
-            "\"@method\": POST\n\"@authority\": {}\n\"@path\": {}\n\"content-digest\": {}\n\"x-jurat-round\": {}\n\"x-jurat-replica\": {}\n\"@signature-params\": {params}",
-            covered.authority, covered.path, covered.content_digest, covered.round, covered.replica
+            "\"@method\": POST\n\"@authority\": {}\n\"@path\": {}\n\"content-digest\": {}\n{lines}\"@signature-params\": {params}",
+            covered.authority, covered.path, covered.content_digest
         );
         let signature = STANDARD.encode(self.key.sign(base.as_bytes()));
         Signed { input: format!("sig1={params}"), signature: format!("sig1=:{signature}:") }

@@ -3,6 +3,7 @@
 //! The lifecycle is decided by `jurat_core::task`. Here it meets the world: the `Desk` is where a task
 //! is kept, the `Hands` are those who work for it, `drive` brings it forward, and `schedule` says when.
 
+mod announce;
 mod answer;
 mod asks;
 mod call;

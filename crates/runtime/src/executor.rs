@@ -11,6 +11,8 @@ use jurat_core::policy::{Evaluation, PolicyBinding};
 
 /// A job to do: the body of `POST /execute`.
 pub use jurat_wire::executor::ExecuteRequest as Execute;
+/// What the executor is told besides its work, and what it may decide: `POST /agent-events`.
+pub use jurat_wire::executor::{AgentDecision, AgentEvent};
 
 #[async_trait]
 pub trait Executor: Send + Sync + 'static {
@@ -38,6 +40,15 @@ pub trait Executor: Send + Sync + 'static {
     ) -> Result<Evaluation, ExecutorError> {
         let _ = request;
         Ok(evaluation)
+    }
+
+    /// Hears of an event, and may decide about it; by default it is only taken.
+    ///
+    /// The runtime calls this once per `dedupe_key`, as long as it remembers, and answers the same
+    /// again.
+    async fn told(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
+        let _ = event;
+        Ok(None)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The four endpoints over HTTP.
+//! The endpoints over HTTP.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,18 +24,20 @@ use jurat_wire::executor::{CapabilitiesResponse, HealthResponse};
 use jurat_wire::strict;
 
 use crate::accept::accept;
+use crate::events::Heard;
 use crate::execute::Answers;
 use crate::executor::Executor;
 use crate::options::{Compat, Options};
 use crate::refusal::Refusal;
 use crate::tasks::Tasks;
-use crate::{execute, verify};
+use crate::{events, execute, verify};
 
 /// What every handler shares.
 pub(crate) struct Shared {
     pub(crate) executor: Arc<dyn Executor>,
     pub(crate) options: Options,
     pub(crate) answers: Answers,
+    pub(crate) heard: Heard,
     pub(crate) bounded: Bounded,
     /// Fetches evidence; `None` on a machine whose TLS set-up is broken.
     pub(crate) public: Option<PublicClient>,
@@ -53,6 +55,7 @@ impl Shared {
             options,
             public: public.ok(),
             answers: Answers::new(limits),
+            heard: Heard::new(limits),
             bounded: Bounded::new(limits.policy_threads),
             slots: Arc::new(Semaphore::new(limits.concurrent)),
             tasks,
@@ -66,7 +69,7 @@ pub enum ServeError {
     Listener(#[source] std::io::Error),
 }
 
-/// The four endpoints as a router, for a server of one's own.
+/// The endpoints as a router, for a server of one's own.
 ///
 /// An execution goes on when its caller leaves, and only [`serve`] waits for it at the end.
 pub fn router(executor: Arc<dyn Executor>, options: Options) -> Router {
@@ -79,6 +82,7 @@ fn routes(shared: Shared) -> Router {
         .route("/capabilities", get(capabilities))
         .route("/execute", post(execute))
         .route("/verify", post(verify))
+        .route("/agent-events", post(agent_events))
         .route_layer(middleware::from_fn_with_state(Arc::clone(&shared), authorize))
         .route("/health", get(health))
         .fallback(|| async { Refusal::new(StatusCode::NOT_FOUND, "not_found", NOT_FOUND) })
@@ -89,8 +93,7 @@ fn routes(shared: Shared) -> Router {
         .with_state(shared)
 }
 
-const NOT_FOUND: &str =
-    "an executor has GET /health, GET /capabilities, POST /execute and POST /verify";
+const NOT_FOUND: &str = "an executor has GET /health, GET /capabilities, POST /execute, POST /verify and POST /agent-events";
 
 /// Serves the executor until `shutdown` resolves; what runs then gets a grace period to end.
 pub async fn serve(
@@ -142,6 +145,15 @@ async fn verify(
     let body = read(&shared, request).await?;
     let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
     Ok(Json(verify::answer(&shared, body).await?).into_response())
+}
+
+async fn agent_events(
+    State(shared): State<Arc<Shared>>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let body = read(&shared, request).await?;
+    let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
+    Ok(Json(events::answer(&shared, body).await?).into_response())
 }
 
 async fn authorize(

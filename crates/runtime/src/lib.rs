@@ -2,6 +2,7 @@
 
 mod accept;
 pub mod engines;
+mod events;
 mod execute;
 mod executor;
 mod http;
@@ -10,7 +11,9 @@ mod refusal;
 mod tasks;
 mod verify;
 
-pub use executor::{Execute, Execution, Executor, ExecutorError, Judgement};
+pub use executor::{
+    AgentDecision, AgentEvent, Execute, Execution, Executor, ExecutorError, Judgement,
+};
 pub use http::{ServeError, router, serve};
 pub use jurat_core::candidate::{ArtifactRef, Candidate, Evidence, InlineEvidence};
 pub use jurat_core::executor::Capabilities;

@@ -1,6 +1,7 @@
 //! The route table. A route that is not in it does not exist; one that does not say so needs a key.
 
 mod accounts;
+mod agent_events;
 mod api_keys;
 mod consensus;
 mod devices;
@@ -144,6 +145,7 @@ fn routes() -> Vec<Route> {
     routes.extend(registry_routes());
     routes.extend(run_routes());
     routes.extend(task_routes());
+    routes.extend(agent_event_routes());
     routes.extend(people_routes());
     routes.extend(template_routes());
     routes.extend(template_version_routes());
@@ -280,6 +282,15 @@ fn task_routes() -> Vec<Route> {
         route("POST", "/v1/tasks/{id}/epochs", "task_next_epoch", post(tasks::next_epoch)),
         route("POST", "/v1/tasks/{id}/feedback", "task_complain", post(tasks::complain)),
         route("GET", "/v1/knowledge", "knowledge_list", get(knowledge::list)),
+    ]
+}
+
+/// What executors are told besides their work.
+fn agent_event_routes() -> Vec<Route> {
+    vec![
+        route("POST", "/v1/agent-events", "agent_event_send", post(agent_events::send)),
+        route("GET", "/v1/agent-events", "agent_event_list", get(agent_events::list)),
+        route("GET", "/v1/agent-events/{id}", "agent_event_show", get(agent_events::show)),
     ]
 }
 

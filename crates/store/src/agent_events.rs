@@ -10,7 +10,7 @@ use jurat_core::{
 use serde_json::Value;
 
 use crate::{
-    Result,
+    Result, StoreError,
     both::{Tx, args, of_found, operations},
     rows::{Cells, Columns, json},
     tasks::{Position, read::LAST},
@@ -27,8 +27,8 @@ operations! {
         fn agent_event_next() -> Option<Timestamp> = next;
     }
     writes {
-        /// Adds an event once: `false` when the executor has one with the key already.
-        fn agent_event_add(added: &AgentEventAdd) -> bool, or Infallible = add_one;
+        /// Adds an event once: one that the executor has under the key already is returned as it is.
+        fn agent_event_add(added: &AgentEventAdd) -> AgentEventAdded, or Infallible = add_one;
         /// Takes events of all accounts that are to be sent, the longest due first. Each has a
         /// number of attempts that is its holder's until somebody takes it again.
         fn agent_event_take(take: &AgentEventTake) -> Vec<AgentEvent>, or Infallible = take_due;
@@ -59,6 +59,13 @@ pub struct AgentEventAdd {
     pub account: AccountId,
     pub event: NewAgentEvent,
     pub at: Timestamp,
+}
+
+/// The event that was added, or the one that was there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventAdded {
+    pub record: AgentEvent,
+    pub is_new: bool,
 }
 
 /// An event as it is stored.
@@ -94,6 +101,8 @@ pub struct AgentEventTake {
     /// When each is to be sent again, should nobody have noted anything by then.
     pub until: Timestamp,
     pub limit: u32,
+    /// Executors that have enough to take already.
+    pub without: Vec<String>,
 }
 
 /// What became of an event.
@@ -134,6 +143,13 @@ macro_rules! columns {
 const GET: &str =
     concat!("select ", columns!(), " from agent_events where account_id = $1 and id = $2");
 
+const BY_KEY: &str = concat!(
+    "select ",
+    columns!(),
+    " from agent_events where account_id = $1 and direction = $2 and executor = $3 \
+     and dedupe_key = $4"
+);
+
 /// Each filter has a text of its own, so that it reads along an index.
 macro_rules! page {
     ($filter:literal, $at:literal, $id:literal, $limit:literal) => {
@@ -160,9 +176,12 @@ const OF_BOTH: &str = page!("and executor = $2 and state = $3", "$4", "$5", "$6"
 const NEXT: &str = "\
     select id, next_at from agent_events where next_at is not null order by next_at limit 1";
 
+/// A name has no comma, so that one that is listed is cut out of the list, and others leave it whole.
 const TAKE: (&str, &str) = of_found!(
     "update agent_events set attempts = attempts + 1, next_at = $1, updated_at = $2",
-    "agent_events where next_at <= $2 order by next_at limit $3",
+    "agent_events where next_at <= $2 and \
+     replace(cast($3 as text), ',' || executor || ',', '') = cast($3 as text) \
+     order by next_at limit $4",
     concat!(" returning ", columns!())
 );
 
@@ -175,6 +194,7 @@ const NOTE: &str = "\
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (ADD, ADD),
     (GET, GET),
+    (BY_KEY, BY_KEY),
     (ANY, ANY),
     (OF_STATE, OF_STATE),
     (OF_EXECUTOR, OF_EXECUTOR),
@@ -206,8 +226,21 @@ pub(crate) async fn add(
     Ok(tx.run(ADD, args).await? == 1)
 }
 
-async fn add_one(tx: &mut impl Tx, added: &AgentEventAdd) -> Result<Result<bool, Infallible>> {
-    add(tx, &added.account, &added.event, added.at).await.map(Ok)
+async fn add_one(
+    tx: &mut impl Tx,
+    added: &AgentEventAdd,
+) -> Result<Result<AgentEventAdded, Infallible>> {
+    let AgentEventAdd { account, event, at } = added;
+    let is_new = add(tx, account, event, *at).await?;
+    let record = match &event.dedupe_key {
+        Some(key) => {
+            let args = args![account, event.direction.as_str(), &event.executor, key];
+            tx.first(BY_KEY, args, read).await?
+        }
+        None => get(tx, account, &event.id).await?,
+    };
+    let missing = || StoreError::conflict("an event that was added is not there");
+    Ok(Ok(AgentEventAdded { record: record.ok_or_else(missing)?, is_new }))
 }
 
 async fn get(tx: &mut impl Tx, account: &AccountId, id: &str) -> Result<Option<AgentEvent>> {
@@ -240,7 +273,8 @@ async fn take_due(
     tx: &mut impl Tx,
     take: &AgentEventTake,
 ) -> Result<Result<Vec<AgentEvent>, Infallible>> {
-    let args = args![take.until, take.now, take.limit];
+    let without = format!(",{},", take.without.join(",,"));
+    let args = args![take.until, take.now, without, take.limit];
     tx.all(tx.own(TAKE), args, read).await.map(Ok)
 }
 

@@ -52,8 +52,8 @@ use jurat_core::{
 
 pub use self::{
     agent_events::{
-        AgentEvent, AgentEventAdd, AgentEventFilter, AgentEventOutcome, AgentEventTake,
-        AgentEvents, NewAgentEvent, NotHeld,
+        AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, AgentEventOutcome,
+        AgentEventTake, AgentEvents, NewAgentEvent, NotHeld,
     },
     both::{Behalf, Written},
     checkup::{Checkup, EndedPage, Record},

@@ -55,7 +55,7 @@ impl Call {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The last segment of the path: `execute`, `verify`, `health` or `capabilities`.
+    /// The last segment of the path: `execute`, `verify`, `agent-events`, `health` or `capabilities`.
     pub fn endpoint(&self) -> &str {
         let path = self.path.split('?').next().unwrap_or_default();
         path.rsplit('/').next().unwrap_or_default()
@@ -100,6 +100,19 @@ impl FakeExecutor {
         reach(&self.shared.work, n).await;
     }
 
+    /// Waits until `n` calls of `/agent-events` have arrived in all, and returns those that have.
+    pub async fn told(&self, n: usize) -> Vec<Call> {
+        reach(&self.shared.told, n).await;
+        self.events()
+    }
+
+    /// The calls of `/agent-events` so far.
+    pub fn events(&self) -> Vec<Call> {
+        let mut calls = self.calls();
+        calls.retain(|call| call.endpoint() == "agent-events");
+        calls
+    }
+
     /// Waits until the client has left `n` calls in all before it had a whole answer.
     pub async fn abandoned(&self, n: usize) {
         reach(&self.shared.abandoned, n).await;
@@ -127,6 +140,7 @@ struct Shared {
     current: Mutex<Arc<Installed>>,
     calls: Mutex<Vec<Call>>,
     work: watch::Sender<usize>,
+    told: watch::Sender<usize>,
     abandoned: watch::Sender<usize>,
     /// The own gates of all behaviours so far: calls may still wait under an earlier one.
     gates: Mutex<Vec<Gate>>,
@@ -147,6 +161,7 @@ impl Shared {
             current: Mutex::new(Arc::new(Installed { behaviour, own_gate })),
             calls: Mutex::default(),
             work: watch::Sender::new(0),
+            told: watch::Sender::new(0),
             abandoned: watch::Sender::new(0),
         }
     }
@@ -161,6 +176,9 @@ impl Shared {
         lock(&self.calls).push(call.clone());
         if call.is_work() {
             self.work.send_modify(|count| *count += 1);
+        }
+        if call.endpoint() == "agent-events" {
+            self.told.send_modify(|count| *count += 1);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The HTTP API: requests decoded into domain types, domain types encoded into replies.
 
+pub mod agent_events;
 pub mod choices;
 pub mod consensus_reply;
 pub mod consensus_request;

@@ -41,7 +41,7 @@ pub(crate) struct AddExecutor {
     /// Environment variable of the server that holds the bearer token
     #[arg(long, value_name = "VAR")]
     pub(crate) token_env: Option<String>,
-    /// Not supported: no lifecycle callbacks are sent
+    /// Base address below which `/agent-events` is told of what happens to tasks
     #[arg(long, value_name = "URL")]
     pub(crate) agent_events_url: Option<String>,
     /// Adds no session

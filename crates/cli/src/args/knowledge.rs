@@ -14,7 +14,7 @@ pub(crate) enum Knowledge {
 #[command(
     after_help = "Examples:\n  jurat knowledge export --task-type swarm > decisions.jsonl\n  jurat knowledge export --task-type swarm --out decisions.jsonl\n  jurat knowledge export --task-id task-001\n\nA task has one decision, and a continuous one has one for each of its epochs."
 )]
-#[group(id = "of", required = true, multiple = false, args = ["task_type", "task_id"])]
+#[command(group(clap::ArgGroup::new("of").required(true).args(["task_type", "task_id"])))]
 pub(crate) struct ExportKnowledge {
     /// Decisions of all tasks of this type
     #[arg(long, value_name = "TYPE")]

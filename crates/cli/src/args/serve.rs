@@ -91,6 +91,9 @@ pub(crate) struct Runtime {
     /// Environment variable that the program of `--engine command` may see; may be given again
     #[arg(long, value_name = "VAR")]
     pub(crate) pass_env: Vec<String>,
+    /// Tells the program of `--engine command` of agent events too, as the endpoint `agent_event`
+    #[arg(long)]
+    pub(crate) hear_events: bool,
     /// Form of the log on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     pub(crate) log_format: Option<String>,

@@ -109,6 +109,7 @@ impl Transport {
     pub(super) fn work_on_runs(&self) {
         if let Self::InProcess(it) = self {
             it.engine.drive_tasks();
+            it.engine.tell_agents();
             it.engine.work_on_runs_here(WorkerSettings::of_a_node(STEPS_AT_ONCE));
         }
     }
@@ -116,6 +117,7 @@ impl Transport {
     pub(super) fn drive_tasks(&self) {
         if let Self::InProcess(it) = self {
             it.engine.drive_tasks();
+            it.engine.tell_agents();
         }
     }
 

@@ -130,6 +130,7 @@ fn shown(body: &Value) -> String {
         ("status", said(&body["status"])),
         ("circuit", said(&body["circuit"]["state"])),
         ("token from", said(&body["token_env"])),
+        ("events to", said(&body["agent_events_url"])),
         ("added at", said(&body["created_at"])),
         ("checked at", said(&body["probe"]["at"])),
     ]);

@@ -80,6 +80,7 @@ fn refuse_options_of_others(args: &Runtime) -> anyhow::Result<()> {
         ("--model", EngineName::OpenAi, args.model.is_some()),
         ("--key-env", EngineName::OpenAi, args.key_env.is_some()),
         ("--pass-env", EngineName::Command, !args.pass_env.is_empty()),
+        ("--hear-events", EngineName::Command, args.hear_events),
         ("-- PROGRAM", EngineName::Command, !args.program.is_empty()),
     ];
     let foreign = options.iter().find(|(_, of, is_given)| *is_given && *of != args.engine);
@@ -111,6 +112,7 @@ fn command(args: &Runtime) -> anyhow::Result<CommandExecutor> {
     let arguments = arguments.iter().map(|it| it.display().to_string()).collect();
     let capabilities = capabilities(args, "jurat-command", &name);
     let mut executor = CommandExecutor::new(capabilities, program.clone(), arguments);
+    executor.hears_events = args.hear_events;
     for name in &args.pass_env {
         let value = config::variable(name)
             .ok_or_else(|| Failure::usage(format!("`--pass-env {name}`: it is not set")))?;

@@ -26,6 +26,10 @@ pub(crate) static ALL: &[&Setting] = &[
     &RUNS_PER_EXECUTOR,
     &RUNS_OPEN_PER_ACCOUNT,
     &RUNS_LEASE_MS,
+    &AGENT_EVENTS_TIMEOUT_MS,
+    &AGENT_EVENTS_ATTEMPTS,
+    &AGENT_EVENTS_BACKOFF_MS,
+    &AGENT_EVENTS_EXPIRES_MS,
     &MAX_CONNECTIONS,
     &MAX_CONNECTIONS_PER_ADDRESS,
     &HEADER_TIMEOUT_MS,
@@ -281,6 +285,50 @@ pub(crate) static RUNS_LEASE_MS: Setting = Setting {
     default: Some("30000"),
     about: "How many milliseconds `jurat serve` holds a step of a run without a sign of life, before another node takes it.",
     example: "10000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static AGENT_EVENTS_TIMEOUT_MS: Setting = Setting {
+    name: "agent_events.timeout_ms",
+    variable: "JURAT_AGENT_EVENTS_TIMEOUT_MS",
+    flag: None,
+    kind: Kind::Count { least: 100, most: 600_000 },
+    default: Some("60000"),
+    about: "How long an executor may take to answer an event.",
+    example: "10000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static AGENT_EVENTS_ATTEMPTS: Setting = Setting {
+    name: "agent_events.attempts",
+    variable: "JURAT_AGENT_EVENTS_ATTEMPTS",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 8 },
+    default: Some("3"),
+    about: "How often an executor is told of an event that it does not take.",
+    example: "5",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static AGENT_EVENTS_BACKOFF_MS: Setting = Setting {
+    name: "agent_events.backoff_ms",
+    variable: "JURAT_AGENT_EVENTS_BACKOFF_MS",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 3_600_000 },
+    default: Some("1000"),
+    about: "How long to wait before an executor is told again; twice as long each time.",
+    example: "5000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static AGENT_EVENTS_EXPIRES_MS: Setting = Setting {
+    name: "agent_events.expires_ms",
+    variable: "JURAT_AGENT_EVENTS_EXPIRES_MS",
+    flag: None,
+    kind: Kind::Count { least: 1_000, most: 2_592_000_000 },
+    default: Some("86400000"),
+    about: "How old an event may be to be told.",
+    example: "3600000",
     privacy: Privacy::Open,
 };
 

@@ -140,11 +140,14 @@ fn remote_dispatch_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn what_the_server_does_not_do_is_refused_by_its_name() {
+fn an_address_for_events_is_kept_with_its_executor() {
     let home = Home::new();
-    let ran = home.run(&["executors", "add", "e", NOWHERE, "--agent-events-url", NOWHERE]);
+    let ran = home.run(&["executors", "add", "e", NOWHERE, "--agent-events-url", "nowhere"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("field: agent_events_url"), "{}", ran.err);
+    home.run(&["executors", "add", "e", NOWHERE, "--agent-events-url", NOWHERE]);
+    let ran = home.run(&["executors", "show", "e"]);
+    assert!(ran.out.contains(&format!("events to    {NOWHERE}")), "{}", ran.out);
 }
 
 #[test]

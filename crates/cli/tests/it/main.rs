@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
+mod agent_events;
 mod commands;
 mod credit;
 mod demo;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use jurat_core::task::{Command, Exhausted, Refusal, Weigher};
+use jurat_core::task::{Command, Exhausted, Refusal, Weigher, needs};
 use jurat_store::Once;
 
 use super::{Append, Appended, Desk, DeskError, Filed, TaskKey, draft::Draft};
@@ -56,8 +56,8 @@ pub(crate) async fn change(
             return Ok(Changed::Refused(refusal.clone(), filed));
         }
         let (mut append, _) = draft.finish(key);
-        if wanted.command == Command::NextEpoch {
-            // Nobody drives it, and somebody is to begin at once.
+        if !needs(&append.task, append.at).is_empty() {
+            // Perhaps nobody drives it, and somebody is to look at once.
             append.due_at = append.due_at.map(|at| at.min(append.at));
         }
         append.note = if refused.is_none() { (wanted.note)(&append) } else { None };

@@ -4,7 +4,7 @@
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use jurat_core::{
     caller::{Caller, Scope},
-    task::{Command, Phase, Refusal, Signed, Weigher},
+    task::{Command, Phase, Refusal, Release, Signed, Weigher},
     verifier::InputError,
 };
 use jurat_store::TaskRecord;
@@ -102,6 +102,30 @@ impl Engine {
         let command = Command::Complain { epoch, reason: feedback.reason, signed };
         let changed = self.task_change(caller, &record, command, keyed.as_ref()).await?;
         changed.map_err(|(refusal, _)| EngineError::Conflict(refusal.to_string()))
+    }
+
+    /// Takes work back from an executor that declines it.
+    pub(crate) async fn task_decline(
+        &self,
+        key: &TaskKey,
+        (holder, execution): (&str, &str),
+        detail: String,
+    ) -> Result<(), EngineError> {
+        let late = || {
+            let why = "the claim does not hold any more, so that declining it comes too late";
+            EngineError::Conflict(why.to_owned())
+        };
+        let record = self.task_of(key).await?;
+        let mut claims = record.state.claims.iter();
+        let held = claims.find(|(_, it)| it.holder == holder && it.execution_id == execution);
+        let token = held.map(|(token, _)| *token).ok_or_else(late)?;
+        let reason = Release::Failed { code: "declined".to_owned(), detail };
+        let caller = self.caller_for(&key.account).await?;
+        let command = Command::Release { token, reason };
+        let changed = self.task_change(&caller, &record, command, None).await?;
+        changed.map_err(|_| late())?;
+        self.inner.driven.wake.notify_one();
+        Ok(())
     }
 
     /// Writes what a command makes of a task; the inner error says why nothing was written.

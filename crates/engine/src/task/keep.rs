@@ -1,18 +1,19 @@
 //! The desk of a node: tasks as the store keeps them.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use jurat_core::{candidate::Candidate, task::Event, time::Timestamp};
+use jurat_core::{agent_event::Direction, candidate::Candidate, task::Event, time::Timestamp};
 use jurat_store::{
-    AppendRefused, AppendedWith, Behalf, Known, StoreError, TaskAppend, TaskBallot, TaskCandidate,
-    TaskRecord, TaskTake, Written,
+    AppendRefused, AppendedWith, Behalf, Known, NewAgentEvent, StoreError, TaskAppend, TaskBallot,
+    TaskCandidate, TaskRecord, TaskTake, Written,
 };
+use serde_json::Value;
 
 use super::{
     Append, Appended, Candidacy, Desk, DeskError, Due, Filed, Panel, Remembered, Sealed, TaskKey,
-    knowledge,
+    announce, knowledge,
 };
-use crate::Engine;
+use crate::{Engine, agent_events::AgentNotice};
 
 /// The store as a desk.
 #[derive(Debug, Clone)]
@@ -32,6 +33,7 @@ impl Desk for StoreDesk {
         let key = append.key.clone();
         let note = append.note.clone();
         let append = self.fill(append).await?;
+        let is_told = !append.with.agent_events.is_empty();
         inner.points.pass("task_append_before");
         let writing =
             async { inner.store.tasks().task_append(&behalf(&key), &append, note.as_ref()).await };
@@ -41,6 +43,9 @@ impl Desk for StoreDesk {
             Written::Done(()) => {
                 inner.metrics.tasks.wrote(&append.state, &append.events, append.at);
                 inner.followers.tell(&key);
+                if is_told {
+                    inner.agent_news.notify_one();
+                }
                 Ok(Appended::Written)
             }
             Written::Refused(AppendRefused::Stale { .. }) => Ok(Appended::Stale),
@@ -121,30 +126,34 @@ impl Desk for StoreDesk {
 const REUSED: usize = 4;
 
 impl StoreDesk {
-    /// The write as the store wants it, with what is to be remembered of a decision.
+    /// The write as the store wants it, with what is to be remembered of a decision and what
+    /// executors are told of.
     async fn fill(&self, append: Append) -> Result<TaskAppend, DeskError> {
+        let listening = self.listening(&append.events).await?;
+        let finalized = append.events.iter().enumerate().find_map(|(place, event)| {
+            let Event::Finalized { epoch, candidate, .. } = event else { return None };
+            Some((place, *epoch, candidate.clone()))
+        });
+        let is_known = finalized.is_some() || !listening.is_empty();
+        let filed = if is_known { self.load(&append.key).await? } else { None };
+        let mut made = None;
         let mut knowledge = None;
-        for (place, event) in append.events.iter().enumerate() {
-            if let Event::Finalized { epoch, candidate, .. } = event {
-                let made = self.made(&append, candidate).await?;
-                let filed = self.load(&append.key).await?;
-                let seq = append.seq + u64::try_from(place).unwrap_or(u64::MAX) + 1;
-                knowledge = made
-                    .zip(filed)
-                    .map(|(made, filed)| knowledge::learned(&append, (*epoch, seq), &made, &filed));
-            }
+        if let Some((place, epoch, candidate)) = finalized {
+            made = self.made(&append, &candidate).await?;
+            let seq = append.seq + u64::try_from(place).unwrap_or(u64::MAX) + 1;
+            knowledge = made
+                .as_ref()
+                .zip(filed.as_ref())
+                .map(|(made, filed)| knowledge::learned(&append, (epoch, seq), made, filed));
         }
+        let output = made.as_ref().map(|it| &it.output);
+        // What others have written to meanwhile is not written at all.
+        let same = filed.as_ref().filter(|it| it.seq == append.seq);
+        let agent_events =
+            same.map(|it| self.told(&append, it, output, &listening)).unwrap_or_default();
         let at = append.at;
         let candidate = append.candidate.map(|it| stored(it, at));
-        let ballot = append.ballot.map(|it| TaskBallot {
-            candidate: it.candidate,
-            turn: it.turn,
-            voter: it.voter,
-            ballot: it.ballot,
-            salt: it.salt,
-            round: it.round_id,
-            created_at: at,
-        });
+        let ballot = append.ballot.map(|it| sealed(it, at));
         Ok(TaskAppend {
             task: append.key,
             expected_seq: append.seq,
@@ -152,8 +161,54 @@ impl StoreDesk {
             state: append.task,
             due_at: append.due_at,
             at,
-            with: AppendedWith { candidate, ballot, knowledge, agent_events: Vec::new() },
+            with: AppendedWith { candidate, ballot, knowledge, agent_events },
         })
+    }
+
+    /// The executors that want to be told, if there is something to tell.
+    async fn listening(&self, events: &[Event]) -> Result<BTreeSet<String>, DeskError> {
+        if !events.iter().any(announce::is_told) {
+            return Ok(BTreeSet::new());
+        }
+        let view = self.engine.pool_view().await.map_err(|error| DeskError(error.to_string()))?;
+        let executors = view.pool.executors.values();
+        let listening = executors.filter(|it| it.agent_events_url.is_some());
+        Ok(listening.map(|it| it.name.clone()).collect())
+    }
+
+    fn told(
+        &self,
+        append: &Append,
+        filed: &Filed,
+        output: Option<&Value>,
+        listening: &BTreeSet<String>,
+    ) -> Vec<NewAgentEvent> {
+        let told = announce::Told {
+            task: &filed.task,
+            seq: filed.seq,
+            task_type: filed.contract["task_type"].as_str().unwrap_or_default(),
+            panel: &filed.panel,
+            events: &append.events,
+            at: append.at,
+            output,
+        };
+        let announced = announce::announce(&told, listening).into_iter().map(|it| {
+            let dedupe_key = it.dedupe_key(&append.key.account, &append.key.id);
+            let notice = AgentNotice {
+                direction: Direction::Out,
+                event_type: it.event_type,
+                executor: it.executor,
+                source_node_id: None,
+                target_agent_id: None,
+                agent_envelope: None,
+                payload: it.payload,
+                requires_commit: false,
+                correlation_id: Some(append.key.id.clone()),
+                dedupe_key: Some(dedupe_key),
+            };
+            self.engine.agent_event_made(notice, append.at)
+        });
+        announced.collect()
     }
 
     async fn made(&self, append: &Append, id: &str) -> Result<Option<Candidate>, DeskError> {
@@ -195,6 +250,18 @@ fn plain(it: TaskCandidate) -> Candidate {
         execution_id: it.execution_id,
         output: it.output,
         evidence: it.evidence,
+    }
+}
+
+fn sealed(it: Sealed, created_at: Timestamp) -> TaskBallot {
+    TaskBallot {
+        candidate: it.candidate,
+        turn: it.turn,
+        voter: it.voter,
+        ballot: it.ballot,
+        salt: it.salt,
+        round: it.round_id,
+        created_at,
     }
 }
 

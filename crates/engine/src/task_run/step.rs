@@ -40,7 +40,7 @@ enum Waited {
 
 impl Engine {
     pub(super) async fn do_step(&self, held: Held) {
-        let outcome = match self.step_outcome(&held).await {
+        let outcome = match Box::pin(self.step_outcome(&held)).await {
             Ok(Some(outcome)) => outcome,
             Ok(None) => return,
             Err(error) => failure(&error),

@@ -14,7 +14,8 @@ use tokio::process::{Child, ChildStdin, Command};
 use jurat_core::executor::Capabilities;
 use jurat_core::policy::Evaluation;
 use jurat_wire::executor::{
-    Candidate, PolicyBinding, VerifyRequest, decode_execute_response, decode_verify_response,
+    AgentDecision, AgentEvent, Candidate, PolicyBinding, VerifyRequest,
+    decode_agent_event_response, decode_execute_response, decode_verify_response,
 };
 use jurat_wire::strict;
 
@@ -37,6 +38,9 @@ pub struct CommandExecutor {
     pub environment: BTreeMap<String, String>,
     pub timeout: Duration,
     pub output_bytes: usize,
+    /// Whether it is told of events: `{"endpoint": "agent_event", "request": {"event": {…}}}`, to
+    /// which it writes what `/agent-events` answers.
+    pub hears_events: bool,
 }
 
 impl CommandExecutor {
@@ -49,6 +53,7 @@ impl CommandExecutor {
             environment: BTreeMap::from([path]),
             timeout: Duration::from_mins(1),
             output_bytes: 2 * 1024 * 1024,
+            hears_events: false,
         }
     }
 
@@ -143,6 +148,20 @@ impl Executor for CommandExecutor {
         decode_verify_response(self.ask("judge", outer).await?)
             .and_then(|answer| evaluation(&answer))
             .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))
+    }
+
+    async fn told(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
+        if !self.hears_events {
+            return Ok(None);
+        }
+        let answer = self.ask("agent_event", json!({ "event": event })).await?;
+        let answer = decode_agent_event_response(answer)
+            .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))?;
+        if answer.ok {
+            return Ok(answer.decision);
+        }
+        let problem = answer.detail.unwrap_or_else(|| "the program refused the event".to_owned());
+        Err(ExecutorError::Refused { field: "event".to_owned(), problem })
     }
 }
 

@@ -5,6 +5,7 @@
 mod command;
 mod echo;
 mod endpoints;
+mod events;
 mod examples;
 mod idempotency;
 mod openai;

@@ -1,5 +1,6 @@
 //! What each operation is for, what it takes, and what it answers.
 
+mod agent_events;
 mod credits;
 mod executor;
 mod logins;
@@ -43,6 +44,7 @@ use crate::http::RouteInfo;
 pub(super) const CONSENSUS: &str = "consensus";
 pub(super) const ROUNDS: &str = "rounds";
 pub(super) const TASKS: &str = "tasks";
+pub(super) const AGENT_EVENTS: &str = "agent events";
 pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
@@ -62,6 +64,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (ROUNDS, "Read what was asked and decided."),
     (TASKS, "Have a job proposed, verified and voted on under a contract."),
     (EXECUTORS, "Register the services that do the work."),
+    (AGENT_EVENTS, "See what executors are told besides their work, and send them events."),
     (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
     (RUNS, "Have several agents work on one thing, and make one result of what they say."),
@@ -127,6 +130,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
             return verifiers::describe(route)
                 .or_else(|| runs::describe(route))
                 .or_else(|| tasks::describe(route))
+                .or_else(|| agent_events::describe(route))
                 .or_else(|| people::describe(route))
                 .or_else(|| workflows::describe(route))
                 .or_else(|| templates::describe(route))

@@ -1,6 +1,7 @@
 //! Parameters that several operations take.
 
 use jurat_core::{
+    agent_event::Delivery,
     consensus::Outcome,
     job::Kind,
     round::State,
@@ -54,6 +55,9 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                 "file" => ("A file of the page.", "start.js"),
                 _ if path.starts_with("/v1/accounts") => ("The id of an account.", "acct_team"),
                 _ if path.starts_with("/v1/tasks") => ("The id of a task.", "task-001"),
+                _ if path.starts_with("/v1/agent-events") => {
+                    ("The id of an event.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
+                }
                 _ if path.starts_with("/v1/rounds") => {
                     ("The id of a round.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS")
                 }
@@ -116,6 +120,15 @@ pub(super) fn of_tasks() -> [Parameter; 2] {
     [
         query("state", "Only tasks that stand so.", string().enum_values(Some(states))),
         query("task_type", "Only tasks of this type.", string()),
+    ]
+}
+
+/// The filters of a list of agent events.
+pub(super) fn of_agent_events() -> [Parameter; 2] {
+    let states = Delivery::ALL.iter().map(|state| state.as_str());
+    [
+        query("state", "Only events that stand so.", string().enum_values(Some(states))),
+        query("executor", "Only events to this executor.", string()),
     ]
 }
 

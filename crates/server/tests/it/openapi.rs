@@ -1,5 +1,6 @@
 //! The OpenAPI document: it names every route, and its examples are what the server takes and says.
 
+mod agent_events;
 mod people;
 mod runs;
 mod tasks;
@@ -287,6 +288,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(templates::templates().await);
     played.extend(people::logins().await);
     played.extend(tasks::tasks().await);
+    played.extend(agent_events::agent_events().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

@@ -5,7 +5,7 @@ use jurat_testkit::{app::TestApp, postgres::Schema};
 
 use crate::tenants;
 use crate::v1::verifiers::{life, refusals, runs, tokens, unreachable};
-use crate::v1::{tasks, templates};
+use crate::v1::{agent_events, tasks, templates};
 
 /// Tells a story to an application on a schema of its own.
 async fn told(story: impl AsyncFnOnce(&TestApp)) {
@@ -50,6 +50,26 @@ async fn a_run_passes_or_fails_and_reads_back_as_it_was_answered() {
 #[tokio::test]
 async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
     told(runs::revocation).await;
+}
+
+#[tokio::test]
+async fn executors_are_told_of_what_becomes_of_a_task() {
+    told(agent_events::told).await;
+}
+
+#[tokio::test]
+async fn two_nodes_tell_of_each_event_once() {
+    let schema = Schema::new().await;
+    let (mut nodes, limits) = (Vec::new(), Limits { lag: None, ..Limits::default() });
+    for _ in 0..2 {
+        let store = jurat_store::open(&schema.location()).await.unwrap();
+        nodes.push(TestApp::on(store, limits).await);
+    }
+    agent_events::sent::shared(&nodes.iter().collect::<Vec<_>>()).await;
+    for node in &nodes {
+        node.engine.shutdown().await;
+    }
+    schema.drop().await;
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use jurat_core::{caller::Scope, workflow::Slug};
 use jurat_engine::Limits;
 use jurat_testkit::{
     app::{Reply, TestApp, TestCaller},
-    fake_executor::answers,
+    fake_executor::{FakeExecutor, answers},
 };
 use serde_json::{Value, json};
 
@@ -198,6 +198,17 @@ async fn task_of(tenant: &TestCaller<'_>) -> Pair {
     Pair { theirs, nobodys: "absent-task".to_owned() }
 }
 
+/// An event that nobody tells of.
+async fn agent_event_of(tenant: &TestCaller<'_>, executor: &str) -> Pair {
+    let body = json!({
+        "event_type": "dm_received", "target_executor": executor, "payload": MARK,
+        "dedupe_key": MARK,
+    });
+    let sent = made(tenant, "/v1/agent-events", &body).await;
+    let theirs = sent["event_id"].as_str().unwrap().to_owned();
+    Pair { theirs, nobodys: "01900000-0000-7000-8000-0000000000ff".to_owned() }
+}
+
 /// What the other tenant sees of its own.
 async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
     let mut seen = Vec::new();
@@ -210,6 +221,7 @@ async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
         "/v1/invitations?filter=sent",
         "/v1/workflows",
         "/v1/tasks",
+        "/v1/agent-events",
         "/v1/templates?filter=mine&include_archived=true",
     ] {
         let reply = tenant.get(path).await;
@@ -233,6 +245,11 @@ pub(crate) async fn crawl(app: &TestApp) {
     let mut pairs = names_of(&tenant).await;
     let _fake = app.executors([answers(json!({ "answer": MARK }))]).await;
     pairs.push(task_of(&tenant).await);
+    let delta = FakeExecutor::start(answers(json!({}))).await;
+    // The name in the example of an event, so that the stranger sends to it as well.
+    let listens = json!({ "name": "delta", "url": delta.url(), "agent_events_url": delta.url() });
+    made(&app.admin(), "/v1/executors", &listens).await;
+    pairs.push(agent_event_of(&tenant, "delta").await);
     let before = own_view(&tenant).await;
     // Handles are known to everybody, and what can be done once with them is done before.
     known_as(&stranger, "stranger").await;

@@ -1,5 +1,6 @@
 //! Our own resources, a file per resource.
 
+pub(crate) mod agent_events;
 mod api_keys;
 mod credits;
 mod doctor;

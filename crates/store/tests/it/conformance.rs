@@ -317,6 +317,7 @@ macro_rules! conformance {
             agent_events,
             an_event_with_a_key_is_added_once,
             an_event_is_sent_by_one_node_until_its_lease_ends,
+            executors_that_have_enough_are_left_out,
             the_word_of_a_late_sender_is_not_noted,
             events_of_agents_are_listed_by_every_filter,
         );

@@ -1,5 +1,7 @@
 //! What a fake executor is and does, put together by a builder.
 
+use std::collections::BTreeMap;
+
 use jurat_core::executor::Capabilities;
 use serde_json::{Value, json};
 
@@ -19,6 +21,10 @@ pub struct Behaviour {
     /// Done instead of answering `/execute` and `/verify`.
     pub fault: Option<Fault>,
     pub pace: Pace,
+    /// What is answered to events of these types; others are taken.
+    pub events: BTreeMap<String, (u16, Value)>,
+    /// Done instead of answering `/agent-events`.
+    pub events_fault: Option<Fault>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +63,8 @@ impl Default for Behaviour {
             answer: Answer::default(),
             fault: None,
             pace: Pace::AtOnce,
+            events: BTreeMap::new(),
+            events_fault: None,
         }
     }
 }
@@ -101,6 +109,18 @@ impl Behaviour {
     /// Does this instead of answering `/execute` and `/verify`.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.fault = Some(fault);
+        self
+    }
+
+    /// Answers so to events of a type; `*` is any that has no answer of its own.
+    pub fn told(mut self, event_type: &str, status: u16, body: Value) -> Self {
+        self.events.insert(event_type.to_owned(), (status, body));
+        self
+    }
+
+    /// Does this instead of answering `/agent-events`.
+    pub fn events_fault(mut self, fault: Fault) -> Self {
+        self.events_fault = Some(fault);
         self
     }
 
@@ -151,6 +171,14 @@ impl Behaviour {
     pub fn evidence_ref(mut self, reference: Value) -> Self {
         self.answer.evidence_refs.push(reference);
         self
+    }
+
+    pub(super) fn when_told(&self, event_type: &Value) -> (u16, Value) {
+        let event_type = event_type.as_str().unwrap_or_default();
+        let known = self.events.get(event_type).or_else(|| self.events.get("*"));
+        known.cloned().unwrap_or_else(|| {
+            (200, json!({ "ok": true, "detail": format!("received {event_type}") }))
+        })
     }
 
     pub(super) fn capabilities_json(&self) -> Value {

@@ -73,6 +73,7 @@ async fn answer(
             }
             work(connection, call, behaviour).await
         }
+        ("POST", "agent-events") => told(connection, call, behaviour).await,
         _ => {
             connection.reply_json(404, &json!({ "error": "not_found" })).await?;
             Ok(Next::KeepAlive)
@@ -112,6 +113,15 @@ async fn wait(connection: &mut Connection, installed: &Installed) -> Next {
         () = gate.opened() => Next::KeepAlive,
         () = connection.closed() => Next::Abandoned,
     }
+}
+
+async fn told(connection: &mut Connection, call: &Call, behaviour: &Behaviour) -> io::Result<Next> {
+    if let Some(fault) = &behaviour.events_fault {
+        return fault.commit(connection, "").await;
+    }
+    let (status, body) = behaviour.when_told(&call.body["event"]["event_type"]);
+    connection.reply_json(status, &body).await?;
+    Ok(Next::KeepAlive)
 }
 
 async fn work(connection: &mut Connection, call: &Call, behaviour: &Behaviour) -> io::Result<Next> {

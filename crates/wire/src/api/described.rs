@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{
+    agent_events::{self, SendAgentEventRequest},
     consensus_request::{
         self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
         ValidateRequestV2,
@@ -107,7 +108,10 @@ fn own_resources() -> Vec<Case> {
     vec![
         case::<AddExecutorRequest>(
             |it| executors::decode_add(it, NOW).map(drop),
-            json!({ "name": "a", "url": "http://a", "session": { "id": "b" } }),
+            json!({
+                "name": "a", "url": "http://a", "agent_events_url": "http://a",
+                "session": { "id": "b" },
+            }),
             EXECUTOR,
         ),
         case::<AddSessionRequest>(
@@ -133,6 +137,15 @@ fn own_resources() -> Vec<Case> {
         case::<AttackVerifierRequest>(
             |it| verifier_tests::decode_attack(it).map(drop),
             json!({ "families": ["a"] }),
+            &[],
+        ),
+        case::<SendAgentEventRequest>(
+            |it| agent_events::decode_send(it).map(drop),
+            json!({
+                "event_type": "dm_received", "target_executor": "a", "payload": {},
+                "source_node_id": "b", "target_agent_id": "c", "requires_commit": true,
+                "agent_envelope": { "protocol": "d" }, "correlation_id": "e", "dedupe_key": "f",
+            }),
             &[],
         ),
         case::<RotateKeyRequest>(
@@ -261,7 +274,7 @@ const EXECUTOR: &[(&str, &str)] = &[
     ("remote", REFUSED),
     ("target_node", REFUSED),
     ("scope", REFUSED),
-    ("agent_events_url", REFUSED),
+    ("agent_event_callback_base_url", "an alias of `agent_events_url`"),
     ("session.executor", REFUSED),
     ("session.session_id", "an alias of `id`"),
 ];

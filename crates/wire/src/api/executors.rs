@@ -26,13 +26,21 @@ pub struct AddExecutor {
     pub session: Option<Session>,
 }
 
-const KNOWN: &[&str] =
-    &["name", "url", "token_env", "agent_events_url", "session", "remote", "target_node", "scope"];
+const KNOWN: &[&str] = &[
+    "name",
+    "url",
+    "token_env",
+    "agent_events_url",
+    "agent_event_callback_base_url",
+    "session",
+    "remote",
+    "target_node",
+    "scope",
+];
 
 /// A request to register an executor.
 ///
-/// `remote`, `target_node`, `scope` and `agent_events_url` are known and refused with
-/// `not_supported`.
+/// `remote`, `target_node` and `scope` are known and refused with `not_supported`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddExecutorRequest {
@@ -45,6 +53,10 @@ pub struct AddExecutorRequest {
     /// Name of the variable with the bearer token, set where the server runs.
     #[schema(pattern = "^[A-Za-z_][A-Za-z0-9_]*$")]
     pub token_env: Option<String>,
+    /// Base address below which `/agent-events` takes events; left out, none are sent. The name
+    /// `agent_event_callback_base_url` means the same.
+    #[schema(format = "uri", pattern = r"^https?://[^@?#\s]+$")]
+    pub agent_events_url: Option<String>,
     /// The session that comes with it; `false` for none; left out, one with the executor's name.
     pub session: Option<SessionChoice>,
 }
@@ -58,16 +70,12 @@ pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> 
             return Err(body.unsupported(name, reason));
         }
     }
-    if body.get("agent_events_url").is_some() {
-        let reason = "is not supported: no lifecycle callbacks are sent; leave it out";
-        return Err(body.unsupported("agent_events_url", reason));
-    }
     let name = sessions::name(&body, "name")?;
     let executor = Executor {
         name: name.clone(),
         url: base_url(&body, "url")?.ok_or_else(|| body.wrong("url", "is required"))?,
         token_env: variable(&body, "token_env")?,
-        agent_events_url: None,
+        agent_events_url: events_url(&body)?,
         created_at: now,
         probe: None,
     };
@@ -80,6 +88,18 @@ pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> 
         },
     };
     Ok(AddExecutor { executor, session })
+}
+
+/// Where events are sent to; it has two names.
+fn events_url(body: &Fields<'_>) -> Result<Option<String>, Problem> {
+    let ours = base_url(body, "agent_events_url")?;
+    let other = "agent_event_callback_base_url";
+    match (ours, base_url(body, other)?) {
+        (Some(ours), Some(theirs)) if ours != theirs => {
+            Err(body.wrong(other, "says something else than `agent_events_url`"))
+        }
+        (ours, theirs) => Ok(ours.or(theirs)),
+    }
 }
 
 /// An http or https address without query, and without a slash at its end.
@@ -121,6 +141,7 @@ pub struct ExecutorBody<'a> {
     /// Name of the variable with the bearer token.
     #[schema(required = true)]
     token_env: Option<&'a str>,
+    /// Base address below which it takes events; null for an executor that is told of none.
     #[schema(required = true)]
     agent_events_url: Option<&'a str>,
     created_at: Time,

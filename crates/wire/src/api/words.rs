@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    caller, code, consensus, job, ledger, replica, round, run, session, task, task_run, team,
-    template, verifier, workflow,
+    agent_event, caller, code, consensus, job, ledger, replica, round, run, session, task,
+    task_run, team, template, verifier, workflow,
 };
 use serde::{Serialize, Serializer};
 use utoipa::{
@@ -43,6 +43,8 @@ macro_rules! described {
 }
 
 described! {
+    AgentEventDirection, agent_event::Direction, "Which way an event goes: `out` to an executor, of a task; `in` for one, from whoever sent it.";
+    AgentEventState, agent_event::Delivery, "How far the telling of an event has come.";
     Aggregation, job::Aggregation, "How the scores of the winners become one.";
     CheckState, template::CheckState, "Whether a part of a design holds.";
     DisagreementPolicy, job::Disagreement, "What is answered when the replicas do not agree.";

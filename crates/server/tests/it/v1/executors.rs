@@ -65,6 +65,14 @@ async fn bad_registrations_name_the_field() {
         (json!({ "name": "a", "url": url, "token_env": "not a name" }), "token_env"),
         (json!({ "name": "a", "url": url, "token_env": "JURAT_UNSET" }), "token_env"),
         (json!({ "name": "a", "url": url, "colour": "red" }), "colour"),
+        (json!({ "name": "a", "url": url, "agent_events_url": "nowhere" }), "agent_events_url"),
+        (
+            json!({
+                "name": "a", "url": url, "agent_events_url": url,
+                "agent_event_callback_base_url": "http://127.0.0.1:10",
+            }),
+            "agent_event_callback_base_url",
+        ),
         (json!({ "name": "a", "url": url, "session": { "tier": "gold" } }), "session.tier"),
     ];
     for (body, field) in cases {
@@ -74,12 +82,9 @@ async fn bad_registrations_name_the_field() {
         assert_eq!(problem["field"], field, "{body} → {problem}");
         assert_eq!(problem["code"], "validation_error");
     }
-    for (name, value) in [
-        ("remote", json!(true)),
-        ("target_node", json!("n")),
-        ("scope", json!("region:x")),
-        ("agent_events_url", json!("http://127.0.0.1:9")),
-    ] {
+    for (name, value) in
+        [("remote", json!(true)), ("target_node", json!("n")), ("scope", json!("region:x"))]
+    {
         let mut body = json!({ "name": "a", "url": url });
         body[name] = value;
         let problem = app.admin().post("/v1/executors", &body).await.json();

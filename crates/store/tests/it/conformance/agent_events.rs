@@ -22,7 +22,12 @@ use crate::{
 async fn added(store: &dyn Store, whose: &AccountId, event: &NewAgentEvent, millis: i64) -> bool {
     let add = AgentEventAdd { account: whose.clone(), event: event.clone(), at: at(millis) };
     match store.tasks().agent_event_add(&behalf(whose), &add, None).await.unwrap() {
-        Written::Done(is_new) => is_new,
+        Written::Done(added) => {
+            // The first one under the key is what everybody gets.
+            assert_eq!(added.record.event.dedupe_key, event.dedupe_key);
+            assert!(!added.is_new || added.record.event == *event);
+            added.is_new
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -66,7 +71,7 @@ pub(crate) async fn an_event_is_sent_by_one_node_until_its_lease_ends(backend: &
         let owner = account(if number % 2 == 0 { "alice" } else { "bob" });
         added(store, &owner, &told(&format!("e-{number}"), None), 10).await;
     }
-    let take = AgentEventTake { now: at(50), until: at(90), limit: 4 };
+    let take = AgentEventTake { now: at(50), until: at(90), limit: 4, without: Vec::new() };
     let turns = (0..10).map(|turn| {
         let store = if turn % 2 == 0 { store } else { &*second };
         let take = take.clone();
@@ -82,13 +87,32 @@ pub(crate) async fn an_event_is_sent_by_one_node_until_its_lease_ends(backend: &
     second.close().await;
 }
 
+pub(crate) async fn executors_that_have_enough_are_left_out(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = account("alice");
+    for (number, executor) in ["one", "two", "two-b", "three", "one"].into_iter().enumerate() {
+        let event =
+            NewAgentEvent { executor: executor.to_owned(), ..told(&format!("e-{number}"), None) };
+        added(store, &alice, &event, 10).await;
+    }
+    let names = |events: Vec<AgentEvent>| {
+        events.into_iter().map(|it| it.event.executor).collect::<BTreeSet<_>>()
+    };
+    let without = ["one", "two"].map(str::to_owned).to_vec();
+    let take = AgentEventTake { now: at(50), until: at(90), limit: 9, without };
+    let others = ["three", "two-b"].map(str::to_owned);
+    assert_eq!(names(taken(store, &take).await), BTreeSet::from(others));
+    let rest = taken(store, &AgentEventTake { without: Vec::new(), ..take }).await;
+    assert_eq!(rest.len(), 3);
+}
+
 pub(crate) async fn the_word_of_a_late_sender_is_not_noted(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     added(store, &alice, &told("e", None), 10).await;
-    let take = AgentEventTake { now: at(50), until: at(90), limit: 4 };
+    let take = AgentEventTake { now: at(50), until: at(90), limit: 4, without: Vec::new() };
     assert_eq!(taken(store, &take).await.len(), 1);
-    let again = AgentEventTake { now: at(95), until: at(200), limit: 4 };
+    let again = AgentEventTake { now: at(95), until: at(200), limit: 4, without: Vec::new() };
     assert_eq!(taken(store, &again).await[0].attempts, 2);
     let outcome = |attempt, state| AgentEventOutcome {
         account: alice.clone(),

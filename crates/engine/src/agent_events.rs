@@ -1,0 +1,181 @@
+//! What executors are told besides their work: an outbox that callers can look into and add to.
+
+mod act;
+mod deliver;
+mod send;
+
+use std::time::Duration;
+
+use jurat_core::{
+    agent_event::{Delivery, Direction, EventType, Patience},
+    caller::{Caller, Scope},
+    id::uuid,
+    time::Timestamp,
+};
+use jurat_store::{
+    AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, NewAgentEvent, Position,
+};
+use jurat_wire::{api::agent_events::SendAgentEvent, executor::AgentEvent as AgentEventBody};
+use serde_json::{Value, json};
+
+use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
+
+/// How long and how often executors are told of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentEventTerms {
+    /// How long an executor may take to answer.
+    pub timeout: Duration,
+    pub patience: Patience,
+}
+
+impl Default for AgentEventTerms {
+    fn default() -> Self {
+        Self { timeout: Duration::from_mins(1), patience: Patience::default() }
+    }
+}
+
+/// Which events to list.
+#[derive(Debug, Clone, Default)]
+pub struct AgentEventQuery {
+    pub state: Option<Delivery>,
+    pub executor: Option<String>,
+    /// Starts behind this event, towards older ones.
+    pub before: Option<Position>,
+    pub limit: u32,
+}
+
+/// An event before it has a name.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentNotice {
+    pub(crate) direction: Direction,
+    pub(crate) event_type: EventType,
+    pub(crate) executor: String,
+    /// Who says so; this node where nobody else does.
+    pub(crate) source_node_id: Option<String>,
+    pub(crate) target_agent_id: Option<String>,
+    pub(crate) agent_envelope: Option<Value>,
+    pub(crate) payload: Value,
+    pub(crate) requires_commit: bool,
+    pub(crate) correlation_id: Option<String>,
+    pub(crate) dedupe_key: Option<String>,
+}
+
+impl Engine {
+    /// Sends an executor an event from outside. The same key for the same executor is the same event.
+    pub async fn agent_event_send(
+        &self,
+        caller: &Caller,
+        order: SendAgentEvent,
+        keyed: Option<Keyed<AgentEventAdded>>,
+    ) -> Result<Done<AgentEventAdded>, EngineError> {
+        require(caller, Scope::TasksWrite)?;
+        self.check_listens(&order.target_executor).await?;
+        let at = self.inner.clock.now();
+        let event = self.agent_event_made(sent(order), at);
+        let add = AgentEventAdd { account: caller.account().clone(), event, at };
+        let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
+        let written = self
+            .write_once(caller, keyed.as_ref(), async |once| {
+                let writing = tasks.agent_event_add(&behalf, &add, once);
+                self.inner.metrics.write("agent_event_add", writing).await
+            })
+            .await?;
+        let done = match written {
+            Ok(done) => done,
+            Err(never) => match never {},
+        };
+        self.inner.agent_news.notify_one();
+        Ok(done)
+    }
+
+    pub async fn agent_event_show(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<AgentEvent, EngineError> {
+        require(caller, Scope::TasksRead)?;
+        let tasks = self.inner.store.tasks();
+        let found = tasks.agent_event_get(&behalf(caller), caller.account(), id).await?;
+        found.ok_or_else(|| EngineError::NotFound { what: "agent event", id: id.to_owned() })
+    }
+
+    /// The events of the caller's account, newest first.
+    pub async fn agent_event_list(
+        &self,
+        caller: &Caller,
+        query: AgentEventQuery,
+    ) -> Result<Vec<AgentEvent>, EngineError> {
+        require(caller, Scope::TasksRead)?;
+        let filter = AgentEventFilter {
+            account: caller.account().clone(),
+            state: query.state,
+            executor: query.executor,
+            before: query.before,
+            limit: query.limit,
+        };
+        Ok(self.inner.store.tasks().agent_event_page(&behalf(caller), &filter).await?)
+    }
+
+    /// Nobody is told who did not ask to be.
+    async fn check_listens(&self, name: &str) -> Result<(), EngineError> {
+        let found = self.executor_known(name).await?;
+        let field = "target_executor";
+        let reason = match found.map(|it| it.agent_events_url.is_some()) {
+            Some(true) => return Ok(()),
+            Some(false) => format!(
+                "names `{name}`, which has no address for agent events; register it with `agent_events_url`"
+            ),
+            None => format!("names `{name}`, and there is no such executor"),
+        };
+        Err(EngineError::Invalid { field, reason })
+    }
+
+    /// An event as it is stored and sent.
+    pub(crate) fn agent_event_made(&self, notice: AgentNotice, at: Timestamp) -> NewAgentEvent {
+        let event_type = notice.event_type;
+        let actions = event_type.actions().iter().map(|it| it.as_str().to_owned());
+        let body = AgentEventBody {
+            event_id: uuid(at, self.inner.clock.bits()),
+            event_type: event_type.as_str().to_owned(),
+            source_kind: event_type.source().as_str().to_owned(),
+            source_node_id: match notice.direction {
+                Direction::Out => Some(self.inner.node_key.id().to_owned()),
+                Direction::In => notice.source_node_id,
+            },
+            target_agent_id: notice.target_agent_id,
+            target_executor: Some(notice.executor.clone()),
+            agent_envelope: notice.agent_envelope,
+            payload: notice.payload,
+            requires_commit: notice.requires_commit,
+            allowed_actions: actions.collect(),
+            correlation_id: notice.correlation_id,
+            dedupe_key: notice.dedupe_key.clone(),
+            created_at: u64::try_from(at.millis()).unwrap_or_default(),
+        };
+        NewAgentEvent {
+            id: body.event_id.clone(),
+            direction: notice.direction,
+            executor: notice.executor,
+            event_type: body.event_type.clone(),
+            source_kind: body.source_kind.clone(),
+            dedupe_key: notice.dedupe_key,
+            body: json!(body),
+            next_at: Some(at),
+        }
+    }
+}
+
+fn sent(order: SendAgentEvent) -> AgentNotice {
+    AgentNotice {
+        direction: Direction::In,
+        event_type: order.event_type,
+        executor: order.target_executor,
+        source_node_id: order.source_node_id,
+        target_agent_id: order.target_agent_id,
+        agent_envelope: order.agent_envelope,
+        payload: order.payload,
+        requires_commit: order.requires_commit,
+        correlation_id: order.correlation_id,
+        dedupe_key: order.dedupe_key,
+    }
+}

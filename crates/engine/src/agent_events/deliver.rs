@@ -1,0 +1,244 @@
+//! When executors are told: takes what is due, tells so many at a time, and sleeps until the next.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use jurat_core::{
+    agent_event::{Delivery, after},
+    time::Timestamp,
+};
+use jurat_store::{AgentEvent, AgentEventOutcome, AgentEventTake, Behalf, StoreError, Written};
+use serde_json::json;
+
+use super::act::Acted;
+use crate::Engine;
+
+/// How many events are on their way at a time.
+const AT_ONCE: usize = 64;
+/// How many may be on their way to one executor before others come first.
+const PER_EXECUTOR: usize = 8;
+/// Beyond the time for an answer, for what is written afterwards.
+const MARGIN_MS: u64 = 5_000;
+/// How long to wait for a store that does not answer.
+const TROUBLE_MS: u64 = 1_000;
+/// How long a node sleeps at the most: others may have brought events to the same store.
+const LONGEST_SLEEP_MS: u64 = 1_000;
+/// How long what is on its way is given when this node ends.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What is due.
+struct Found {
+    taken: Vec<AgentEvent>,
+    /// When the next one is.
+    next: Option<Timestamp>,
+}
+
+/// What the loop waits for.
+enum Turn {
+    Stop,
+    Found(Result<Found, StoreError>),
+    Told(String),
+    Woken,
+    Time,
+}
+
+type Looking<'a> = Option<BoxFuture<'a, Result<Found, StoreError>>>;
+type Letters<'a> = FuturesUnordered<BoxFuture<'a, String>>;
+
+impl Engine {
+    /// Tells executors of events until this node ends.
+    pub fn tell_agents(&self) {
+        let engine = self.clone();
+        let _telling = self.inner.background.spawn(async move { engine.deliver().await });
+    }
+
+    async fn deliver(&self) {
+        let mut letters: Letters<'_> = FuturesUnordered::new();
+        let mut busy: BTreeMap<String, usize> = BTreeMap::new();
+        let mut looking: Looking<'_> = None;
+        let mut look_at = self.inner.clock.now();
+        loop {
+            let now = self.inner.clock.now();
+            let free = AT_ONCE.saturating_sub(letters.len());
+            if looking.is_none() && free != 0 && look_at <= now {
+                looking = Some(self.look(now, free.min(PER_EXECUTOR), full(&busy)).boxed());
+                look_at = now.plus_millis(LONGEST_SLEEP_MS);
+            }
+            let sleep = Duration::from_millis(look_at.millis_since(now) + 1);
+            match self.turn(&mut looking, &mut letters, sleep).await {
+                Turn::Stop => break,
+                Turn::Found(found) => {
+                    looking = None;
+                    let now = self.inner.clock.now();
+                    let next = self.found(found, &letters, &mut busy);
+                    look_at = look_at.min(next.unwrap_or(now.plus_millis(LONGEST_SLEEP_MS)));
+                }
+                Turn::Told(executor) => {
+                    let count = busy.entry(executor).or_default();
+                    *count = count.saturating_sub(1);
+                    // There may be more for it, which was passed over.
+                    if *count + 1 == PER_EXECUTOR || letters.len() + 1 == AT_ONCE {
+                        look_at = self.inner.clock.now();
+                    }
+                    busy.retain(|_, count| 0 < *count);
+                }
+                // What was slept is over, even if somebody set the clock back meanwhile.
+                Turn::Woken | Turn::Time => look_at = self.inner.clock.now(),
+            }
+        }
+        let ending = async { while letters.next().await.is_some() {} };
+        let _elapsed = tokio::time::timeout(GRACE, ending).await;
+    }
+
+    async fn turn<'w>(
+        &self,
+        looking: &mut Looking<'w>,
+        letters: &mut Letters<'w>,
+        sleep: Duration,
+    ) -> Turn {
+        let is_looking = looking.is_some();
+        let look = async {
+            match looking {
+                Some(looking) => looking.await,
+                None => std::future::pending().await,
+            }
+        };
+        let turn = async {
+            tokio::select! {
+                biased;
+                () = self.inner.stopping.cancelled() => Turn::Stop,
+                found = look, if is_looking => Turn::Found(found),
+                Some(executor) = letters.next(), if !letters.is_empty() => Turn::Told(executor),
+                () = self.inner.agent_news.notified() => Turn::Woken,
+            }
+        };
+        tokio::time::timeout(sleep, turn).await.unwrap_or(Turn::Time)
+    }
+
+    /// Takes what is due. Where nothing is, nothing is written.
+    async fn look(
+        &self,
+        now: Timestamp,
+        limit: usize,
+        without: Vec<String>,
+    ) -> Result<Found, StoreError> {
+        let tasks = self.inner.store.tasks();
+        let next = tasks.agent_event_next(&Behalf::Platform).await?;
+        if next.is_none_or(|at| now < at) {
+            return Ok(Found { taken: Vec::new(), next });
+        }
+        let timeout = self.inner.limits.agent_events.timeout;
+        let window = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        let take = AgentEventTake {
+            now,
+            until: now.plus_millis(window.saturating_add(MARGIN_MS)),
+            limit: u32::try_from(limit).unwrap_or(u32::MAX),
+            without,
+        };
+        let writing = tasks.agent_event_take(&Behalf::Platform, &take, None);
+        let taken = match self.inner.metrics.write("agent_event_take", writing).await? {
+            Written::Done(taken) => taken,
+            Written::Refused(never) => match never {},
+            Written::Repeated => Vec::new(),
+        };
+        if limit <= taken.len() {
+            return Ok(Found { taken, next: Some(now) });
+        }
+        let next = tasks.agent_event_next(&Behalf::Platform).await?;
+        // What is due and was passed over waits until its executor has taken some.
+        Ok(Found { taken, next: next.filter(|at| now < *at) })
+    }
+
+    /// Sends what was found, and says when to look again.
+    fn found<'w>(
+        &'w self,
+        found: Result<Found, StoreError>,
+        letters: &Letters<'w>,
+        busy: &mut BTreeMap<String, usize>,
+    ) -> Option<Timestamp> {
+        match found {
+            Ok(found) => {
+                for event in found.taken {
+                    *busy.entry(event.event.executor.clone()).or_default() += 1;
+                    letters.push(self.tell(event).boxed());
+                }
+                found.next
+            }
+            Err(error) => {
+                tracing::warn!(error = %error, "could not look for events to executors");
+                Some(self.inner.clock.now().plus_millis(TROUBLE_MS))
+            }
+        }
+    }
+
+    /// Tells an executor of an event and notes what came of it; returns whom.
+    async fn tell(&self, event: AgentEvent) -> String {
+        let outcome = self.outcome(&event).await;
+        let (executor, state) = (event.event.executor, outcome.state);
+        tracing::debug!(
+            event.id = %outcome.id, executor.name = %executor, state = state.as_str(),
+            "an executor was told of an event"
+        );
+        let behalf = Behalf::Account(event.account);
+        let tasks = self.inner.store.tasks();
+        let writing = tasks.agent_event_note(&behalf, &outcome, None);
+        match self.inner.metrics.write("agent_event_note", writing).await {
+            Ok(Written::Done(()) | Written::Repeated) => {}
+            Ok(Written::Refused(_)) => {
+                tracing::debug!(event.id = %outcome.id, "somebody else tells of the event by now");
+            }
+            // It is told again then, under the same key.
+            Err(error) => {
+                tracing::warn!(error = %error, event.id = %outcome.id, "what came of an event was not noted");
+            }
+        }
+        executor
+    }
+
+    async fn outcome(&self, event: &AgentEvent) -> AgentEventOutcome {
+        let patience = self.inner.limits.agent_events.patience;
+        let mut outcome = AgentEventOutcome {
+            account: event.account.clone(),
+            id: event.event.id.clone(),
+            attempt: event.attempts,
+            state: Delivery::Expired,
+            next_at: None,
+            decision: None,
+            last_error: Some("it was too old to be told".to_owned()),
+            at: self.inner.clock.now(),
+        };
+        if event.created_at.plus_millis(patience.expires_ms) <= outcome.at {
+            return outcome;
+        }
+        if patience.attempts < event.attempts {
+            outcome.state = Delivery::Failed;
+            let reason = "what came of the last attempt is not known";
+            outcome.last_error =
+                Some(event.last_error.clone().unwrap_or_else(|| reason.to_owned()));
+            return outcome;
+        }
+        let attempt = self.tell_once(event).await;
+        outcome.at = self.inner.clock.now();
+        let times = (event.created_at, outcome.at);
+        (outcome.state, outcome.next_at) = after(attempt.told, event.attempts, patience, times);
+        outcome.last_error = attempt.error;
+        if let Some(decision) = &attempt.decision {
+            outcome.decision = Some(json!(decision));
+            // Only who says that it took the event decides about it.
+            if outcome.state == Delivery::Acked {
+                match self.act(event, decision).await {
+                    Ok(Acted::Done) => outcome.state = Delivery::Completed,
+                    Ok(Acted::Noted) => {}
+                    Err(why) => outcome.last_error = Some(why),
+                }
+            }
+        }
+        outcome
+    }
+}
+
+/// Those who have enough to take.
+fn full(busy: &BTreeMap<String, usize>) -> Vec<String> {
+    let full = busy.iter().filter(|(_, count)| PER_EXECUTOR <= **count);
+    full.map(|(executor, _)| executor.clone()).collect()
+}

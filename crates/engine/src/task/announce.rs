@@ -1,0 +1,442 @@
+//! What executors are told of a task: events of its lifecycle become events to those concerned.
+//!
+//! Nothing of a vote is told, and of a candidate only its name before a decision is final: whoever is
+//! still to propose or to vote must not know what others say.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    agent_event::EventType,
+    canonical::digest,
+    id::AccountId,
+    task::{Claim, Event, Release, Role, Task},
+    time::Timestamp,
+};
+use serde_json::{Map, Value, json};
+
+use super::Panel;
+
+/// A task, and what is about to be written of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told<'a> {
+    /// Before the events.
+    pub(super) task: &'a Task,
+    /// How many events it has had.
+    pub(super) seq: u64,
+    pub(super) task_type: &'a str,
+    pub(super) panel: &'a Panel,
+    pub(super) events: &'a [Event],
+    pub(super) at: Timestamp,
+    /// The output that becomes final, if one does.
+    pub(super) output: Option<&'a Value>,
+}
+
+/// An event to one executor.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Announcement {
+    pub(super) executor: String,
+    pub(super) event_type: EventType,
+    pub(super) payload: Value,
+    /// The epoch and the number of the event that caused it.
+    pub(super) cause: (u64, u64),
+}
+
+impl Announcement {
+    /// The same for the same cause, whoever announces it. Tasks of two accounts may have one name,
+    /// and an executor that serves both is to tell them apart.
+    pub(super) fn dedupe_key(&self, account: &AccountId, task: &str) -> String {
+        let (epoch, seq) = self.cause;
+        let whose = digest(account.as_str().as_bytes());
+        let whose = whose.trim_start_matches("sha256:").get(..12).unwrap_or_default();
+        format!("task:{whose}:{task}:{epoch}:{seq}:{}", self.executor)
+    }
+}
+
+/// Whether anybody may be told of an event; of what happens most often nobody is.
+pub(super) fn is_told(event: &Event) -> bool {
+    !matches!(
+        event,
+        Event::Created { .. }
+            | Event::Renewed { .. }
+            | Event::Charged { .. }
+            | Event::Refunded { .. }
+            | Event::EvidenceSeen { .. }
+            | Event::VoteCommitted { .. }
+            | Event::VoteRevealed { .. }
+    )
+}
+
+/// What those who listen are told, in the order of what happened.
+pub(super) fn announce(told: &Told<'_>, listening: &BTreeSet<String>) -> Vec<Announcement> {
+    let mut task = told.task.clone();
+    let mut announced = Vec::new();
+    for (seq, event) in (told.seq + 1..).zip(told.events) {
+        let notice = notice(&task, event, told);
+        let cause = (task.epoch, seq);
+        task.apply(event, told.at);
+        let Some(notice) = notice else { continue };
+        for executor in notice.to.into_iter().filter(|it| listening.contains(it)) {
+            let payload = payload(told, &task.id, cause, &notice.says);
+            announced.push(Announcement { executor, event_type: notice.kind, payload, cause });
+        }
+    }
+    announced
+}
+
+fn payload(told: &Told<'_>, task: &str, (epoch, seq): (u64, u64), says: &Value) -> Value {
+    let mut members = Map::from_iter([
+        ("task_id".to_owned(), json!(task)),
+        ("task_type".to_owned(), json!(told.task_type)),
+        ("epoch".to_owned(), json!(epoch)),
+        ("seq".to_owned(), json!(seq)),
+    ]);
+    let said = says.as_object().into_iter().flatten();
+    // What does not apply is left out.
+    let said = said.filter(|(_, value)| !value.is_null());
+    members.extend(said.map(|(name, value)| (name.clone(), value.clone())));
+    Value::Object(members)
+}
+
+/// One thing that is told, and to whom.
+struct Notice {
+    kind: EventType,
+    to: BTreeSet<String>,
+    says: Value,
+}
+
+impl Notice {
+    fn new(kind: EventType, to: BTreeSet<String>, says: Value) -> Self {
+        Self { kind, to, says }
+    }
+}
+
+fn notice(task: &Task, event: &Event, told: &Told<'_>) -> Option<Notice> {
+    let panel = told.panel;
+    Some(match event {
+        Event::Claimed { claim, .. } => of_claim(claim)?,
+        Event::Released { token, reason } => of_release(task.claims.get(token)?, reason)?,
+        Event::Proposed { token, candidate, .. } => of_proposal(task, *token, candidate, panel)?,
+        Event::Reused { candidate, .. } => {
+            let says = json!({
+                "event_kind": "candidate_proposed", "candidate_id": candidate, "is_reused": true,
+            });
+            Notice::new(EventType::TaskResultReceived, verifiers(task, panel, None), says)
+        }
+        Event::Committed { candidate } => of_votes(task, candidate, "committed", panel)?,
+        Event::Rejected { candidate } => of_votes(task, candidate, "rejected", panel)?,
+        Event::Undecided { candidate, .. } => of_votes(task, candidate, "undecided", panel)?,
+        Event::VerificationRepeated { candidate, at, .. } => {
+            of_retry(Role::Verify, *at, verifiers(task, panel, Some(candidate)))
+        }
+        Event::RetryScheduled { at } => {
+            of_retry(Role::Propose, *at, panel.executors.iter().cloned().collect())
+        }
+        Event::Finalized { candidate, settles_at, .. } => {
+            let digest = task.proposal(candidate).map(|it| &it.digest);
+            let says = json!({
+                "event_kind": "decision_finalized", "candidate_id": candidate,
+                "output": told.output, "output_digest": digest, "settles_at": settles_at.millis(),
+            });
+            Notice::new(EventType::TaskResultReceived, everybody(panel), says)
+        }
+        Event::Settled { epoch, candidate, is_bad } => {
+            let says = json!({
+                "event_kind": "task_settled", "epoch": epoch, "candidate_id": candidate,
+                "is_bad": is_bad,
+            });
+            Notice::new(EventType::TaskSettledReceived, everybody(panel), says)
+        }
+        Event::Failed { reason } => of_end("failed", reason, panel),
+        Event::Expired { reason } => of_end("expired", reason, panel),
+        Event::Cancelled { reason } => of_end("cancelled", reason, panel),
+        Event::Created { .. }
+        | Event::Renewed { .. }
+        | Event::Charged { .. }
+        | Event::Refunded { .. }
+        | Event::ExploreClosed { .. }
+        | Event::EvidenceSeen { .. }
+        | Event::VoteCommitted { .. }
+        | Event::RevealOpened { .. }
+        | Event::VoteRevealed { .. }
+        | Event::VoteForfeited { .. }
+        | Event::Equivocated { .. }
+        | Event::VotingExtended { .. }
+        | Event::Complained { .. }
+        | Event::EpochEnded { .. } => return None,
+    })
+}
+
+/// One that is known already was told of.
+fn of_proposal(task: &Task, token: u64, candidate: &str, panel: &Panel) -> Option<Notice> {
+    let author = &task.claims.get(&token)?.holder;
+    let mut to = everybody(panel);
+    to.remove(author);
+    let says = json!({ "event_kind": "candidate_proposed", "candidate_id": candidate });
+    let is_new = task.proposal(candidate).is_none();
+    is_new.then(|| Notice::new(EventType::TaskResultReceived, to, says))
+}
+
+/// Only who holds a claim is told of it. The node makes decisions final by itself.
+fn of_claim(claim: &Claim) -> Option<Notice> {
+    let says = json!({
+        "event_kind": "task_claimed",
+        "role": claim.role.as_str(),
+        "execution_id": claim.execution_id,
+        "candidate_id": claim.candidate,
+        "lease_until": claim.until.millis(),
+    });
+    let to = BTreeSet::from([claim.holder.clone()]);
+    let is_told = claim.role != Role::Finalize;
+    is_told.then(|| Notice::new(EventType::TaskClaimReceived, to, says))
+}
+
+fn of_release(claim: &Claim, reason: &Release) -> Option<Notice> {
+    if claim.role == Role::Finalize {
+        return None;
+    }
+    let (why, code, detail) = match reason {
+        Release::LeaseRanOut => ("lease_ran_out", None, None),
+        Release::Failed { code, detail } => ("failed", Some(code), Some(detail)),
+        Release::GivenUp { detail } => ("given_up", None, Some(detail)),
+        Release::NodeFailed { code, detail } => ("node_failed", Some(code), Some(detail)),
+    };
+    let says = json!({
+        "event_kind": "task_claim_decided",
+        "decision": "released",
+        "role": claim.role.as_str(),
+        "execution_id": claim.execution_id,
+        "candidate_id": claim.candidate,
+        "why": why,
+        "code": code,
+        "detail": detail,
+    });
+    let to = BTreeSet::from([claim.holder.clone()]);
+    Some(Notice::new(EventType::TaskClaimDecisionReceived, to, says))
+}
+
+/// The votes are revealed by now, and whoever proposed the candidate is told what they came to.
+fn of_votes(task: &Task, candidate: &str, decision: &str, panel: &Panel) -> Option<Notice> {
+    let of_panel = everybody(panel);
+    let proposers = &task.proposal(candidate)?.proposers;
+    let to = proposers.iter().filter(|it| of_panel.contains(*it)).cloned().collect();
+    let says = json!({
+        "event_kind": "task_completion_decided", "candidate_id": candidate, "decision": decision,
+    });
+    Some(Notice::new(EventType::TaskCompletionDecisionReceived, to, says))
+}
+
+/// Why is not told: those who are asked again must not know how others voted.
+fn of_retry(role: Role, at: Timestamp, to: BTreeSet<String>) -> Notice {
+    let says = json!({
+        "event_kind": "task_retry_scheduled", "role": role.as_str(), "retry_at": at.millis(),
+    });
+    Notice::new(EventType::TaskResultReceived, to, says)
+}
+
+fn of_end(state: &str, reason: &str, panel: &Panel) -> Notice {
+    let says = json!({ "event_kind": "task_error", "state": state, "reason": reason });
+    Notice::new(EventType::TaskResultReceived, everybody(panel), says)
+}
+
+fn everybody(panel: &Panel) -> BTreeSet<String> {
+    panel.executors.iter().chain(&panel.verifiers).cloned().collect()
+}
+
+/// Who may verify a candidate.
+fn verifiers(task: &Task, panel: &Panel, candidate: Option<&str>) -> BTreeSet<String> {
+    let proposal = candidate.and_then(|id| task.proposal(id));
+    let is_author = |it: &String| proposal.is_some_and(|found| found.proposers.contains(it));
+    panel.verifiers.iter().filter(|it| !is_author(it)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_core::task::{Ballot, Command, Exhausted, Weigher, commitment, decide};
+    use jurat_wire::executor::TaskContract;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+    /// A task whose commands are announced as they are decided.
+    struct Story {
+        task: Task,
+        seq: u64,
+        panel: Panel,
+        listening: BTreeSet<String>,
+    }
+
+    impl Story {
+        fn new() -> Self {
+            let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+            let panel = Panel {
+                executors: names(&["a", "b"]),
+                verifiers: names(&["b", "c"]),
+                profile: "default".to_owned(),
+                has_node: false,
+                has_spare: false,
+            };
+            let task = Task::created("t", TaskContract::sample("t", 1_000).terms(), NOW);
+            let listening = ["a", "b", "c", "stranger"].map(str::to_owned).into();
+            Self { task, seq: 1, panel, listening }
+        }
+
+        fn hear(&mut self, command: &Command) -> Vec<Announcement> {
+            let events = decide(&self.task, command, NOW, &Weigher::new()).unwrap();
+            let told = Told {
+                task: &self.task,
+                seq: self.seq,
+                task_type: "swarm",
+                panel: &self.panel,
+                events: &events,
+                at: NOW,
+                output: Some(&json!("the output")),
+            };
+            let heard = announce(&told, &self.listening);
+            for event in &events {
+                self.task.apply(event, NOW);
+            }
+            self.seq += u64::try_from(events.len()).unwrap();
+            heard
+        }
+
+        fn claim(&mut self, token: u64, role: Role, holder: &str) -> Vec<Announcement> {
+            let claim = Claim {
+                role,
+                holder: holder.to_owned(),
+                node: "n".to_owned(),
+                independence: holder.to_owned(),
+                pool_keys: 2,
+                execution_id: format!("exec-{token}"),
+                candidate: (role != Role::Propose).then(|| "cand".to_owned()),
+                until: NOW.plus_millis(1_000),
+            };
+            self.hear(&Command::Claim { token, claim })
+        }
+
+        fn propose(&mut self, token: u64) -> Vec<Announcement> {
+            self.hear(&Command::Propose {
+                token,
+                candidate: "cand".to_owned(),
+                digest: "sha256:01".to_owned(),
+                evidence: Vec::new(),
+                round_id: "r".to_owned(),
+            })
+        }
+
+        /// Has the candidate voted on, revealed and made final.
+        fn vote(&mut self, voter: &str) -> Vec<Announcement> {
+            self.claim(2, Role::Verify, voter);
+            let ballot = Ballot {
+                status: jurat_core::policy::Status::Passed,
+                score: 1.0,
+                reason_codes: vec![100],
+                verdict_digest: "sha256:secret".to_owned(),
+                available: Vec::new(),
+            };
+            let commitment = commitment(self.task.place("cand", voter), &ballot, "salt");
+            let round_id = "r".to_owned();
+            let commit = Command::CommitVote { token: 2, commitment, round_id };
+            let sealed = self.hear(&commit);
+            assert_eq!(sealed, [], "nobody hears of a vote that is sealed");
+            let (candidate, salt) = ("cand".to_owned(), "salt".to_owned());
+            let voter = voter.to_owned();
+            self.hear(&Command::Reveal { candidate, voter, ballot, salt })
+        }
+    }
+
+    /// Who is told what, by type and by kind.
+    fn heard<'a>(announced: &'a [Announcement]) -> Vec<(&'a str, &'a str, &'a str)> {
+        let kind = |it: &'a Announcement| it.payload["event_kind"].as_str().unwrap();
+        announced
+            .iter()
+            .map(|it| (it.executor.as_str(), it.event_type.as_str(), kind(it)))
+            .collect()
+    }
+
+    #[test]
+    fn everybody_concerned_hears_what_it_may_know() {
+        let mut story = Story::new();
+        assert_eq!(
+            heard(&story.claim(1, Role::Propose, "a")),
+            [("a", "task_claim_received", "task_claimed")]
+        );
+        let proposed = story.propose(1);
+        assert_eq!(
+            heard(&proposed),
+            [
+                ("b", "task_result_received", "candidate_proposed"),
+                ("c", "task_result_received", "candidate_proposed"),
+            ]
+        );
+        // Neither who proposed it nor what it is: others are still to say what they think.
+        let text = proposed[0].payload.to_string();
+        assert!(!text.contains("sha256") && !text.contains("output"), "{text}");
+        let voted = story.vote("c");
+        assert_eq!(
+            heard(&voted),
+            [("a", "task_completion_decision_received", "task_completion_decided")]
+        );
+        assert_eq!(voted[0].payload["decision"], "committed");
+        story.claim(3, Role::Finalize, "node");
+        let last = story.hear(&Command::Finalize { token: 3 });
+        let all = ["a", "b", "c"].map(|it| (it, "task_result_received", "decision_finalized"));
+        assert_eq!(heard(&last), all);
+        assert_eq!(last[0].payload["output"], "the output");
+    }
+
+    #[test]
+    fn a_claim_that_ends_is_told_to_its_holder_alone() {
+        let mut story = Story::new();
+        story.claim(1, Role::Propose, "a");
+        let reason =
+            Release::Failed { code: "timeout".to_owned(), detail: "it was late".to_owned() };
+        let released = story.hear(&Command::Release { token: 1, reason });
+        assert_eq!(heard(&released), [("a", "task_claim_decision_received", "task_claim_decided")]);
+        assert_eq!(released[0].payload["why"], "failed");
+        assert_eq!(released[0].payload["execution_id"], "exec-1");
+    }
+
+    #[test]
+    fn an_end_without_a_decision_is_an_error_for_all() {
+        let mut story = Story::new();
+        let ended = story.hear(&Command::Cancel { reason: "enough".to_owned() });
+        let all = ["a", "b", "c"].map(|it| (it, "task_result_received", "task_error"));
+        assert_eq!(heard(&ended), all);
+        assert_eq!(ended[0].payload["reason"], "enough");
+    }
+
+    #[test]
+    fn those_who_can_propose_hear_when_it_is_tried_again() {
+        let mut story = Story::new();
+        for (token, holder) in [(1, "a"), (2, "b")] {
+            story.claim(token, Role::Propose, holder);
+            let reason = Release::Failed { code: "x".to_owned(), detail: "y".to_owned() };
+            story.hear(&Command::Release { token, reason });
+        }
+        let exhausted = Exhausted { proposers: true, verifiers: false };
+        let ticked = story.hear(&Command::Tick { exhausted });
+        let both = ["a", "b"].map(|it| (it, "task_result_received", "task_retry_scheduled"));
+        assert_eq!(heard(&ticked), both);
+    }
+
+    #[test]
+    fn only_those_who_listen_are_told() {
+        let mut story = Story::new();
+        story.listening = BTreeSet::from(["b".to_owned()]);
+        assert_eq!(story.claim(1, Role::Propose, "a"), []);
+        assert_eq!(heard(&story.propose(1)), [("b", "task_result_received", "candidate_proposed")]);
+    }
+
+    #[test]
+    fn the_same_cause_has_the_same_key_and_other_accounts_have_others() {
+        let mut story = Story::new();
+        let claimed = story.claim(1, Role::Propose, "a");
+        let account = |name: &str| AccountId::parse(name).unwrap();
+        let key = claimed[0].dedupe_key(&account("acct_one"), "t");
+        assert_eq!(key, claimed[0].dedupe_key(&account("acct_one"), "t"));
+        assert_ne!(key, claimed[0].dedupe_key(&account("acct_two"), "t"));
+        assert!(key.ends_with(":t:1:2:a"), "{key}");
+        assert!(!key.contains("acct_"));
+    }
+}

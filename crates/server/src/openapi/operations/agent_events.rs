@@ -1,0 +1,95 @@
+//! What the operations on agent events are for, what they take, and what they answer.
+
+use jurat_core::{caller::Scope, code::Code};
+use jurat_wire::api::{
+    agent_events::{AgentEventEntry, SendAgentEventRequest},
+    page::Page,
+};
+use serde_json::{Value, json};
+
+use super::AGENT_EVENTS;
+use crate::{
+    http::RouteInfo,
+    openapi::{description::Description, parameters},
+};
+
+const AT: &str = "2026-09-21T14:13:20Z";
+const ID: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
+
+pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+    Some(match route.operation {
+        "agent_event_send" => send(),
+        "agent_event_list" => list(),
+        "agent_event_show" => show(),
+        _ => return None,
+    })
+}
+
+fn send() -> Description {
+    let text = "Sends an event about a relationship, a message, a payment, a topic or a result of others to an executor that is registered with `agent_events_url`. It is stored, told to the executor, and tried again where that fails. The same `dedupe_key` for the same executor is the event as it is, answered with 200. Events of tasks are caused by tasks alone.";
+    let request = json!({
+        "event_type": "topic_message_requires_reply",
+        "target_executor": "delta",
+        "payload": { "topic": "bridges", "content": "Which one is the longest?" },
+        "requires_commit": true,
+        "dedupe_key": "bridges-17",
+    });
+    Description::new(AGENT_EVENTS, "Send an event to an executor", text)
+        .scope(Scope::TasksWrite)
+        .takes::<SendAgentEventRequest>([("plain", request)])
+        .answers::<AgentEventEntry<'_>>(201, "The event that was added.", entry(true))
+        .answers::<AgentEventEntry<'_>>(200, "The event, which was sent before.", entry(true))
+        .repeatable()
+}
+
+fn list() -> Description {
+    let page = json!({ "items": [entry(false)], "next_cursor": null });
+    let text = "The events of the account to executors, newest first: those that its tasks caused, and those that it sent.";
+    Description::new(AGENT_EVENTS, "List events to executors", text)
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with(parameters::of_agent_events())
+        .answers::<Page<'_, AgentEventEntry<'_>>>(200, "A page of events.", page)
+        .refuses([Code::ValidationError])
+}
+
+fn show() -> Description {
+    let text = "One event as its executor gets it, how far the telling has come, and what the executor decided.";
+    Description::new(AGENT_EVENTS, "Show an event to an executor", text)
+        .scope(Scope::TasksRead)
+        .answers::<AgentEventEntry<'_>>(200, "The event.", entry(true))
+        .refuses([Code::ValidationError, Code::NotFound])
+}
+
+fn entry(is_whole: bool) -> Value {
+    let mut entry = json!({
+        "event_id": ID,
+        "direction": "in",
+        "target_executor": "delta",
+        "event_type": "topic_message_requires_reply",
+        "source_kind": "topic_message",
+        "dedupe_key": "bridges-17",
+        "state": "pending",
+        "attempts": 0,
+        "next_attempt_at": AT,
+        "decision": null,
+        "needs_review": false,
+        "last_error": null,
+        "created_at": AT,
+        "updated_at": AT,
+    });
+    if is_whole {
+        entry["event"] = json!({
+            "event_id": ID,
+            "event_type": "topic_message_requires_reply",
+            "source_kind": "topic_message",
+            "target_executor": "delta",
+            "payload": { "topic": "bridges", "content": "Which one is the longest?" },
+            "requires_commit": true,
+            "allowed_actions": ["reply", "ignore"],
+            "dedupe_key": "bridges-17",
+            "created_at": 1_790_000_000_000_i64,
+        });
+    }
+    entry
+}

@@ -1,0 +1,281 @@
+//! Events from outside: how they are taken, told, tried again and given up.
+
+use http::StatusCode;
+use jurat_core::caller::Scope;
+use jurat_engine::Alone;
+use jurat_store::Location;
+use jurat_testkit::{
+    app::{Reply, TestApp},
+    fake_executor::{Behaviour, FakeExecutor, Fault, says_valid},
+};
+use serde_json::{Value, json};
+
+use super::{listening, settled, started, until};
+
+fn message(text: &str) -> Value {
+    json!({
+        "event_type": "dm_received", "target_executor": "e", "payload": { "content": text },
+        "dedupe_key": text,
+    })
+}
+
+async fn send(app: &TestApp, body: &Value) -> Reply {
+    app.admin().post("/v1/agent-events", body).await
+}
+
+/// What becomes of one event to an executor that answers so.
+async fn outcome(behaviour: Behaviour) -> (Value, usize) {
+    let app = started().await;
+    let fake = listening(&app, "e", behaviour).await;
+    assert_eq!(send(&app, &message("hello")).await.status, StatusCode::CREATED);
+    let event = settled(&app, "", 1).await.remove(0);
+    app.engine.shutdown().await;
+    (event, fake.events().len())
+}
+
+#[tokio::test]
+async fn an_event_is_told_as_it_was_sent() {
+    let app = started().await;
+    let fake = listening(&app, "e", says_valid()).await;
+    let mut body = message("hello");
+    body["agent_envelope"] = json!({ "protocol": "a2a", "message_json": "{}" });
+    body["source_node_id"] = json!("node-b");
+    let reply = send(&app, &body).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    let told = &fake.told(1).await[0].body["event"];
+    assert_eq!(*told, reply.json()["event"]);
+    assert_eq!(told["source_kind"], "peer_direct_message");
+    assert_eq!(told["agent_envelope"], body["agent_envelope"]);
+    assert_eq!((&told["source_node_id"], &told["payload"]), (&json!("node-b"), &body["payload"]));
+    let event = settled(&app, "state=acked", 1).await.remove(0);
+    assert_eq!((&event["direction"], &event["last_error"]), (&json!("in"), &Value::Null));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_same_key_is_the_same_event() {
+    let app = TestApp::new().await;
+    let _fake = listening(&app, "e", says_valid()).await;
+    let first = send(&app, &message("hello")).await.json();
+    let mut again = message("hello");
+    again["payload"] = json!("something else");
+    let reply = send(&app, &again).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(reply.json(), first);
+    // Another account has keys of its own.
+    let other = app.caller("other", &[Scope::TasksWrite, Scope::TasksRead]).await;
+    let reply = other.post("/v1/agent-events", &message("hello")).await;
+    assert_eq!(reply.status, StatusCode::CREATED);
+    let id = first["event_id"].as_str().unwrap();
+    assert_ne!(reply.json()["event_id"], *id);
+    // And does not see the events of others.
+    let listed = other.get("/v1/agent-events").await.json();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1);
+    let hidden = other.get(&format!("/v1/agent-events/{id}")).await;
+    assert_eq!(hidden.status, StatusCode::NOT_FOUND);
+    // A request that is repeated under an idempotency key is answered alike.
+    let key = [("idempotency-key", "k")];
+    let once = app.admin().post_with("/v1/agent-events", &message("two"), &key).await.json();
+    let twice = app.admin().post_with("/v1/agent-events", &message("two"), &key).await;
+    assert_eq!(twice.headers["idempotent-replayed"], "true");
+    assert_eq!(twice.json(), once);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_refused_by_its_field() {
+    let app = TestApp::new().await;
+    let _fake = listening(&app, "e", says_valid()).await;
+    let deaf = FakeExecutor::start(says_valid()).await;
+    app.register("deaf", &deaf.url()).await;
+    let with = |name: &str, value: Value| {
+        let mut body = message("x");
+        body[name] = value;
+        body
+    };
+    for (body, field) in [
+        (with("event_type", json!("task_result_received")), "event_type"),
+        (with("event_type", json!("gossip")), "event_type"),
+        (with("target_executor", json!("nobody")), "target_executor"),
+        (with("target_executor", json!("deaf")), "target_executor"),
+        (with("target_executor", json!("http://10.0.0.1")), "target_executor"),
+        (with("payload", Value::Null), "payload"),
+        (with("payload", json!("x".repeat(70_000))), "payload"),
+        (with("agent_envelope", json!({})), "agent_envelope.protocol"),
+        (with("requires_commit", json!("yes")), "requires_commit"),
+        (with("dedupe_key", json!("k".repeat(300))), "dedupe_key"),
+        (with("url", json!("http://10.0.0.1")), "url"),
+    ] {
+        let reply = send(&app, &body).await;
+        let problem = reply.json();
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{body} {problem}");
+        assert_eq!(problem["field"], field, "{problem}");
+        let said = problem["detail"].as_str().unwrap();
+        assert!(!said.contains('['), "{said}");
+    }
+    let reader = app.caller("reader", &[Scope::TasksRead]).await;
+    let reply = reader.post("/v1/agent-events", &message("x")).await;
+    assert_eq!(reply.status, StatusCode::FORBIDDEN);
+    let unknown = app.admin().get("/v1/agent-events?state=lost").await.json();
+    assert_eq!(unknown["field"], "state");
+}
+
+#[tokio::test]
+async fn an_executor_that_is_busy_is_told_again() {
+    let app = started().await;
+    let fake = listening(&app, "e", says_valid().told("*", 503, json!({}))).await;
+    send(&app, &message("hello")).await;
+    let event = until(&app, "", |it| it[0]["attempts"] == 1 && !it[0]["last_error"].is_null());
+    let event = event.await.remove(0);
+    assert_eq!(event["state"], "pending");
+    assert!(event["last_error"].as_str().unwrap().contains("503"), "{event}");
+    assert_eq!(event["next_attempt_at"], "2026-09-21T14:13:21Z");
+    fake.set(says_valid());
+    app.clock.advance_ms(1_000);
+    let told = fake.told(2).await;
+    // The same event under the same key, signed anew.
+    assert_eq!(told[0].raw, told[1].raw);
+    assert_ne!(told[0].header("signature"), told[1].header("signature"));
+    let event = settled(&app, "", 1).await.remove(0);
+    assert_eq!((&event["state"], &event["attempts"]), (&json!("acked"), &json!(2)));
+    assert_eq!(event["last_error"], Value::Null);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_executor_that_stays_away_is_given_up() {
+    let app = started().await;
+    let fake = listening(&app, "e", says_valid().events_fault(Fault::HangsUp)).await;
+    send(&app, &message("hello")).await;
+    for attempt in 1..=2 {
+        until(&app, "", |it| it[0]["attempts"] == attempt && !it[0]["last_error"].is_null()).await;
+        fake.told(attempt).await;
+        // Twice as long each time.
+        app.clock.advance_ms(1_000 << (attempt - 1));
+    }
+    let event = settled(&app, "state=failed", 1).await.remove(0);
+    assert_eq!((&event["attempts"], &event["next_attempt_at"]), (&json!(3), &Value::Null));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_executor_that_refuses_is_not_told_again() {
+    let body = json!({ "ok": false, "detail": "not mine" });
+    let (event, count) = outcome(says_valid().told("*", 200, body)).await;
+    assert_eq!((&event["state"], count), (&json!("failed"), 1));
+    let said = "the executor refused the event: not mine";
+    assert_eq!(event["last_error"], said);
+    let (event, count) = outcome(says_valid().told("*", 404, json!({}))).await;
+    assert_eq!((&event["state"], count), (&json!("failed"), 1));
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_as_good_as_none() {
+    let (event, count) = outcome(says_valid().told("*", 200, json!("fine"))).await;
+    assert_eq!((&event["state"], count), (&json!("delivered"), 1));
+    assert!(event["last_error"].as_str().unwrap().contains("cannot be read"), "{event}");
+}
+
+#[tokio::test]
+async fn a_redirect_leads_nowhere() {
+    let elsewhere = FakeExecutor::start(says_valid()).await;
+    let url = format!("{}/agent-events", elsewhere.url());
+    let fault = Fault::RedirectsTo { status: 307, url };
+    let (event, count) = outcome(says_valid().events_fault(fault)).await;
+    assert_eq!((&event["state"], count), (&json!("failed"), 1));
+    assert_eq!(elsewhere.calls().len(), 0);
+}
+
+#[tokio::test]
+async fn an_event_that_is_too_old_is_not_told() {
+    let app = TestApp::new().await;
+    let fake = listening(&app, "e", says_valid()).await;
+    send(&app, &message("hello")).await;
+    app.clock.advance_ms(86_400_000);
+    app.start(Alone::Yes).await;
+    let event = settled(&app, "state=expired", 1).await.remove(0);
+    assert_eq!(event["last_error"], "it was too old to be told");
+    assert_eq!(fake.events().len(), 0);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_starts_anew_tells_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = Location::File(folder.path().join("jurat.db"));
+    let first = TestApp::with_store(&location).await;
+    let fake = listening(&first, "e", says_valid()).await;
+    send(&first, &message("hello")).await;
+    first.engine.shutdown().await;
+    assert_eq!(fake.events().len(), 0);
+    let second = TestApp::with_store(&location).await;
+    second.start(Alone::Yes).await;
+    fake.told(1).await;
+    settled(&second, "state=acked", 1).await;
+    second.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_executor_that_hangs_does_not_keep_others_waiting() {
+    let app = started().await;
+    let stuck = listening(&app, "e", says_valid().events_fault(Fault::Hangs)).await;
+    let well = listening(&app, "well", says_valid()).await;
+    for number in 0..40 {
+        send(&app, &message(&format!("m{number}"))).await;
+    }
+    stuck.told(8).await;
+    let mut other = message("hello");
+    other["target_executor"] = json!("well");
+    send(&app, &other).await;
+    well.told(1).await;
+    assert!(stuck.events().len() < 17, "{}", stuck.events().len());
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_token_of_an_executor_goes_nowhere_else() {
+    let app = started().await;
+    let (own, other) = (says_valid(), FakeExecutor::start(says_valid()).await);
+    let own = FakeExecutor::start(own).await;
+    for (name, events) in [("own", own.url()), ("other", other.url())] {
+        let body = json!({
+            "name": name, "url": own.url(), "agent_events_url": events,
+            "token_env": "JURAT_TEST_TOKEN",
+        });
+        assert_eq!(app.admin().post("/v1/executors", &body).await.status.as_u16(), 201);
+        let mut event = message(name);
+        event["target_executor"] = json!(name);
+        send(&app, &event).await;
+    }
+    let told = own.told(1).await;
+    assert_eq!(told[0].header("authorization"), Some("Bearer a-token-for-tests"));
+    assert_eq!(other.told(1).await[0].header("authorization"), None);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_executor_that_is_gone_is_told_nothing() {
+    let app = TestApp::new().await;
+    let fake = listening(&app, "e", says_valid()).await;
+    send(&app, &message("hello")).await;
+    app.admin().delete("/v1/executors/e").await;
+    app.start(Alone::Yes).await;
+    let event = settled(&app, "", 1).await.remove(0);
+    assert_eq!(event["state"], "failed");
+    assert_eq!(event["last_error"], "the executor `e` is not registered any more");
+    assert_eq!(fake.events().len(), 0);
+    app.engine.shutdown().await;
+}
+
+/// Forty events for one executor, on nodes that share a store.
+pub(crate) async fn shared(nodes: &[&TestApp]) {
+    let fake = listening(nodes[0], "e", says_valid()).await;
+    for number in 0..40 {
+        let node = nodes[number % nodes.len()];
+        assert_eq!(send(node, &message(&format!("m{number}"))).await.status.as_u16(), 201);
+    }
+    for node in nodes {
+        node.start(Alone::No).await;
+    }
+    settled(nodes[0], "state=acked", 40).await;
+    assert_eq!(fake.events().len(), 40);
+}

@@ -1,0 +1,250 @@
+//! The resource `/v1/agent-events`: what executors are told besides their work.
+
+use jurat_core::{
+    agent_event::{Delivery, EventType},
+    code::Code,
+    time::Timestamp,
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{faults::Faults, fields::Fields, tasks::is_name, time::Time, words};
+use crate::{executor::AgentEvent, problem::Problem};
+
+const KNOWN: &[&str] = &[
+    "event_type",
+    "target_executor",
+    "payload",
+    "source_node_id",
+    "target_agent_id",
+    "agent_envelope",
+    "requires_commit",
+    "correlation_id",
+    "dedupe_key",
+];
+
+/// How much an event may say, in bytes of JSON.
+const MOST_BYTES: usize = 65_536;
+const LONGEST_NAME: usize = 256;
+
+/// An event from outside to an executor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SendAgentEvent {
+    pub event_type: EventType,
+    pub target_executor: String,
+    pub payload: Value,
+    pub source_node_id: Option<String>,
+    pub target_agent_id: Option<String>,
+    pub agent_envelope: Option<Value>,
+    pub requires_commit: bool,
+    pub correlation_id: Option<String>,
+    pub dedupe_key: Option<String>,
+}
+
+/// An event to send to an executor. Events of tasks are caused by tasks, and cannot be sent.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendAgentEventRequest {
+    pub event_type: SendableEvent,
+    /// An executor that is registered with an address for agent events.
+    #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+    pub target_executor: String,
+    /// What the event says: at most 65536 bytes with the envelope.
+    pub payload: Value,
+    /// Which node it comes from, as its sender says.
+    #[schema(pattern = r"\S", max_length = 256)]
+    pub source_node_id: Option<String>,
+    #[schema(pattern = r"\S", max_length = 256)]
+    pub target_agent_id: Option<String>,
+    /// The letter in which it came, handed on as it is.
+    pub agent_envelope: Option<AgentEnvelope>,
+    /// Whether the sender waits for a decision; false when left out.
+    pub requires_commit: Option<bool>,
+    #[schema(pattern = r"\S", max_length = 256)]
+    pub correlation_id: Option<String>,
+    /// The same key for the same executor is the same event.
+    #[schema(pattern = r"\S", max_length = 256)]
+    pub dedupe_key: Option<String>,
+}
+
+/// What can be sent.
+#[derive(Debug, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SendableEvent {
+    FriendRequest,
+    DmReceived,
+    PaymentRequest,
+    PaymentUpdate,
+    TopicMessageRequiresReply,
+    ThirdPartyResult,
+}
+
+/// A letter between agents; other members are handed on as they are.
+#[derive(Debug, ToSchema)]
+pub struct AgentEnvelope {
+    #[schema(pattern = r"\S")]
+    pub protocol: String,
+}
+
+/// Reads an event to send, and says all that is wrong with it.
+pub fn decode_send(body: &Value) -> Result<SendAgentEvent, Problem> {
+    let fields = Fields::of_body(body, Code::ValidationError)?;
+    let mut faults = Faults::default();
+    for other in fields.others(KNOWN) {
+        faults.add(other);
+    }
+    let event_type = faults.take(event_type(&fields));
+    let target_executor = faults.take(executor(&fields));
+    let payload = faults.take(payload(&fields));
+    let envelope = faults.take(envelope(&fields));
+    let requires_commit = faults.take(fields.flag("requires_commit"));
+    let mut name = |it| faults.take(name(&fields, it));
+    let (source, agent) = (name("source_node_id"), name("target_agent_id"));
+    let (correlation, key) = (name("correlation_id"), name("dedupe_key"));
+    let read = || {
+        Some(SendAgentEvent {
+            event_type: event_type?,
+            target_executor: target_executor?,
+            payload: payload?,
+            source_node_id: source?,
+            target_agent_id: agent?,
+            agent_envelope: envelope?,
+            requires_commit: requires_commit?.unwrap_or_default(),
+            correlation_id: correlation?,
+            dedupe_key: key?,
+        })
+    };
+    match (read(), faults.problem(Code::ValidationError)) {
+        (Some(read), None) => Ok(read),
+        (_, Some(problem)) => Err(problem),
+        // A field that cannot be read has said why.
+        (None, None) => Err(Problem::new(Code::ValidationError, "the event cannot be read")),
+    }
+}
+
+fn event_type(fields: &Fields<'_>) -> Result<EventType, Problem> {
+    let text = fields.required_text("event_type")?;
+    let known: Option<EventType> = text.parse().ok();
+    if let Some(event_type) = known.filter(|it| it.is_sendable()) {
+        return Ok(event_type);
+    }
+    let sendable = EventType::ALL.iter().filter(|it| it.is_sendable());
+    let sendable: Vec<&str> = sendable.map(|it| it.as_str()).collect();
+    let sendable = sendable.join(", ");
+    let reason = if known.is_some() {
+        format!("is of a task, which causes it by itself; it can be one of {sendable}")
+    } else {
+        format!("must be one of {sendable}")
+    };
+    Err(fields.wrong("event_type", &reason))
+}
+
+fn executor(fields: &Fields<'_>) -> Result<String, Problem> {
+    let text = fields.required_text("target_executor")?;
+    if is_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err(fields.wrong("target_executor", "is no name of an executor"))
+}
+
+fn payload(fields: &Fields<'_>) -> Result<Value, Problem> {
+    let payload = fields.get("payload").ok_or_else(|| fields.wrong("payload", "is required"))?;
+    let envelope = fields.get("agent_envelope").map_or(0, |it| it.to_string().len());
+    if MOST_BYTES < payload.to_string().len() + envelope {
+        let reason = format!("must have {MOST_BYTES} bytes at the most, with the envelope");
+        return Err(fields.wrong("payload", &reason));
+    }
+    Ok(payload.clone())
+}
+
+fn envelope(fields: &Fields<'_>) -> Result<Option<Value>, Problem> {
+    let Some(envelope) = fields.object("agent_envelope")? else { return Ok(None) };
+    envelope.required_text("protocol")?;
+    Ok(fields.get("agent_envelope").cloned())
+}
+
+fn name(fields: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
+    if fields.get(name).is_none() {
+        return Ok(None);
+    }
+    let text = fields.required_text(name)?;
+    if LONGEST_NAME < text.chars().count() {
+        let reason = format!("must have {LONGEST_NAME} characters at the most");
+        return Err(fields.wrong(name, &reason));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// What is shown of an event.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentEventView<'a> {
+    pub id: &'a str,
+    pub direction: jurat_core::agent_event::Direction,
+    pub executor: &'a str,
+    pub event_type: &'a str,
+    pub source_kind: &'a str,
+    pub dedupe_key: Option<&'a str>,
+    pub state: Delivery,
+    pub attempts: u32,
+    pub next_at: Option<Timestamp>,
+    pub decision: Option<&'a Value>,
+    pub last_error: Option<&'a str>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// The whole event, as its executor gets it.
+    pub event: Option<&'a Value>,
+}
+
+/// An event to an executor, and how far the telling has come.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AgentEventEntry)]
+pub struct AgentEventEntry<'a> {
+    event_id: &'a str,
+    direction: words::AgentEventDirection,
+    target_executor: &'a str,
+    event_type: &'a str,
+    source_kind: &'a str,
+    #[schema(required = true)]
+    dedupe_key: Option<&'a str>,
+    state: words::AgentEventState,
+    /// How often it was tried to tell the executor.
+    attempts: u32,
+    /// When it is tried again; null when it is not.
+    #[schema(required = true)]
+    next_attempt_at: Option<Time>,
+    /// What the executor decided.
+    #[schema(required = true, value_type = Option<crate::executor::AgentDecision>)]
+    decision: Option<&'a Value>,
+    /// Whether the executor asks for a person to look at it.
+    needs_review: bool,
+    /// Why it was not told, or why nothing follows from the decision.
+    #[schema(required = true)]
+    last_error: Option<&'a str>,
+    created_at: Time,
+    updated_at: Time,
+    /// The whole event, as its executor gets it; not in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = AgentEvent)]
+    event: Option<&'a Value>,
+}
+
+pub fn entry(view: AgentEventView<'_>) -> AgentEventEntry<'_> {
+    AgentEventEntry {
+        event_id: view.id,
+        direction: words::AgentEventDirection(view.direction),
+        target_executor: view.executor,
+        event_type: view.event_type,
+        source_kind: view.source_kind,
+        dedupe_key: view.dedupe_key,
+        state: words::AgentEventState(view.state),
+        attempts: view.attempts,
+        next_attempt_at: view.next_at.map(Time),
+        decision: view.decision,
+        needs_review: view.decision.is_some_and(|it| it["action"] == "human_review"),
+        last_error: view.last_error,
+        created_at: Time(view.created_at),
+        updated_at: Time(view.updated_at),
+        event: view.event,
+    }
+}
