@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use self::{
     checks::Checks,
-    crosscheck::Against,
+    crosscheck::{Against, PRIOR_DECISIONS},
     equivalence_params::{EquivalenceError, parse_equivalence},
     params::BindError,
     result_hash::{HashCheck, ResultFields, check_result_hash, result_hash},

@@ -164,6 +164,12 @@ impl From<Option<u32>> for Arg {
     }
 }
 
+impl From<Option<u64>> for Arg {
+    fn from(number: Option<u64>) -> Self {
+        Self::Number(number.map(to_bigint))
+    }
+}
+
 impl From<bool> for Arg {
     fn from(switch: bool) -> Self {
         Self::Number(Some(i64::from(switch)))

@@ -14,14 +14,18 @@ operations! {
     /// Decisions that are final, as they are remembered.
     pub trait Remembered;
     reads {
-        /// Decisions on the same, newest first, and the newest on others of the same type. Nothing
-        /// that is deprecated is among them.
+        /// Decisions on the same, newest first, and the newest on others of the same type, without
+        /// their outputs. Nothing that is deprecated is among them.
         fn knowledge_hits(asked: &KnowledgeAsked) -> KnowledgeHits = hits;
+        /// Some decisions with their outputs, in the order in which they are named. What is
+        /// deprecated or larger than wanted is left out.
+        fn knowledge_read(wanted: &KnowledgeWanted) -> Vec<Learned> = read_some;
         /// All that is remembered of a type of tasks, newest first, or of one task.
         fn knowledge_export(page: &KnowledgePage) -> Vec<Learned> = export;
     }
     writes {
-        /// Lets a decision not be used any more; `false` when there is none that was.
+        /// Lets a decision, and every other of the account with the same output on the same, not be
+        /// used any more; `false` when there is none that was.
         fn knowledge_deprecate(which: &Deprecation) -> bool, or std::convert::Infallible
             = deprecate;
     }
@@ -37,6 +41,14 @@ pub struct Knowledge {
     pub words: String,
     pub candidate: String,
     pub output: Value,
+    /// Of the output as canonical JSON.
+    pub output_digest: String,
+    /// The profile under which it was made.
+    pub profile: String,
+    /// Everybody who proposed it.
+    pub proposers: Vec<String>,
+    /// The decision that it was taken from, where nobody proposed it anew.
+    pub source: Option<KnowledgeKey>,
     pub reason_codes: Vec<u16>,
     pub confidence: f64,
     /// How the votes stood.
@@ -45,6 +57,13 @@ pub struct Knowledge {
     pub created_at: Timestamp,
     /// Since when it is not to be used any more.
     pub deprecated_at: Option<Timestamp>,
+}
+
+/// Which decision of an account.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KnowledgeKey {
+    pub task_id: String,
+    pub epoch: u64,
 }
 
 /// What makes two tasks of a type the same.
@@ -63,6 +82,12 @@ pub struct Learned {
     pub knowledge: Knowledge,
 }
 
+impl Learned {
+    pub fn key(&self) -> KnowledgeKey {
+        KnowledgeKey { task_id: self.task_id.clone(), epoch: self.knowledge.epoch }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnowledgeAsked {
     pub account: AccountId,
@@ -74,11 +99,34 @@ pub struct KnowledgeAsked {
     pub others: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KnowledgeHits {
-    pub exact: Vec<Learned>,
+    pub exact: Vec<Known>,
     /// Of the same type, with other inputs or under other terms.
-    pub others: Vec<Learned>,
+    pub others: Vec<Known>,
+}
+
+/// A decision without its output, which may be large.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    pub key: KnowledgeKey,
+    pub digests: KnowledgeDigests,
+    pub words: String,
+    pub candidate: String,
+    /// How large the output is.
+    pub output_bytes: u64,
+    pub profile: String,
+    pub proposers: Vec<String>,
+    pub source: Option<KnowledgeKey>,
+    pub final_hash: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnowledgeWanted {
+    pub account: AccountId,
+    pub keys: Vec<KnowledgeKey>,
+    /// The largest output that is read, in bytes.
+    pub largest: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,32 +159,55 @@ pub struct Deprecation {
     pub at: Timestamp,
 }
 
+// What is taken from a decision that somebody complained of meanwhile is not used either.
 const ADD: &str = "\
     insert into knowledge (\
         account_id, task_id, epoch, task_type, policy_id, input_digest, schema_digest, \
-        params_digest, words, candidate_id, output, reason_codes, confidence, quorum, final_hash, \
-        created_at, deprecated_at) \
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+        params_digest, words, candidate_id, output_digest, profile, proposers, source_task, \
+        source_epoch, reason_codes, confidence, quorum, final_hash, created_at, deprecated_at, \
+        output) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
+        $20, coalesce($21, (\
+            select source.deprecated_at from knowledge source \
+            where source.account_id = $1 and source.task_id = $14 and source.epoch = $15\
+        )), $22)";
 
 macro_rules! knowledge {
     ($rest:literal) => {
         concat!(
             "select task_id, epoch, task_type, policy_id, input_digest, schema_digest, \
-             params_digest, words, candidate_id, output, reason_codes, confidence, quorum, \
-             final_hash, created_at, deprecated_at from knowledge ",
+             params_digest, words, candidate_id, output_digest, profile, proposers, source_task, \
+             source_epoch, reason_codes, confidence, quorum, final_hash, created_at, \
+             deprecated_at, output from knowledge ",
             $rest
         )
     };
 }
 
-const EXACT: &str = knowledge!(
+/// The same without outputs: how large they are is known without reading them.
+macro_rules! known {
+    ($rest:literal) => {
+        concat!(
+            "select task_id, epoch, policy_id, input_digest, schema_digest, params_digest, words, \
+             candidate_id, profile, proposers, source_task, source_epoch, final_hash, \
+             cast(octet_length(output) as bigint) as output_bytes from knowledge ",
+            $rest
+        )
+    };
+}
+
+const EXACT: &str = known!(
     "where account_id = $1 and task_type = $2 and input_digest = $3 and schema_digest = $4 \
      and policy_id = $5 and params_digest = $6 and deprecated_at is null \
      order by created_at desc limit $7"
 );
-const RECENT: &str = knowledge!(
+const RECENT: &str = known!(
     "where account_id = $1 and task_type = $2 and deprecated_at is null \
      order by created_at desc limit $3"
+);
+const ONE: &str = knowledge!(
+    "where account_id = $1 and task_id = $2 and epoch = $3 and deprecated_at is null \
+     and octet_length(output) <= $4"
 );
 const OF_TYPE: &str = knowledge!(
     "where account_id = $1 and task_type = $2 and (created_at, task_id, epoch) < ($3, $4, $5) \
@@ -145,9 +216,13 @@ const OF_TYPE: &str = knowledge!(
 const OF_TASK: &str = knowledge!(
     "where account_id = $1 and task_id = $2 and epoch < $3 order by epoch desc limit $4"
 );
+const WHAT: &str = "\
+    select task_type, policy_id, input_digest, schema_digest, params_digest, output_digest \
+    from knowledge where account_id = $1 and task_id = $2 and epoch = $3";
 const DEPRECATE: &str = "\
     update knowledge set deprecated_at = $1 \
-    where account_id = $2 and task_id = $3 and epoch = $4 and deprecated_at is null";
+    where account_id = $2 and task_type = $3 and input_digest = $4 and schema_digest = $5 \
+    and policy_id = $6 and params_digest = $7 and output_digest = $8 and deprecated_at is null";
 
 /// Every text, for a look at how the databases read.
 #[cfg(test)]
@@ -155,13 +230,19 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (ADD, ADD),
     (EXACT, EXACT),
     (RECENT, RECENT),
+    (ONE, ONE),
     (OF_TYPE, OF_TYPE),
     (OF_TASK, OF_TASK),
+    (WHAT, WHAT),
     (DEPRECATE, DEPRECATE),
 ];
 
 pub(crate) async fn add(tx: &mut impl Tx, task: &TaskKey, knowledge: &Knowledge) -> Result<()> {
     let digests = &knowledge.digests;
+    let source = knowledge.source.as_ref();
+    if source.is_some() {
+        lock(tx, &task.account, &digests.inputs).await?;
+    }
     let args = args![
         &task.account,
         &task.id,
@@ -173,15 +254,26 @@ pub(crate) async fn add(tx: &mut impl Tx, task: &TaskKey, knowledge: &Knowledge)
         &digests.params,
         &knowledge.words,
         &knowledge.candidate,
-        json(&knowledge.output)?,
+        &knowledge.output_digest,
+        &knowledge.profile,
+        json(&knowledge.proposers)?,
+        source.map(|it| it.task_id.as_str()),
+        source.map(|it| it.epoch),
         json(&knowledge.reason_codes)?,
         json(&knowledge.confidence)?,
         json(&knowledge.quorum)?,
         &knowledge.final_hash,
         knowledge.created_at,
-        knowledge.deprecated_at
+        knowledge.deprecated_at,
+        json(&knowledge.output)?
     ];
     tx.run(ADD, args).await.map(drop)
+}
+
+/// A complaint and a decision that is taken from what it is about wait for each other, so that one
+/// of them sees the other.
+async fn lock(tx: &mut impl Tx, account: &AccountId, inputs: &str) -> Result<()> {
+    tx.lock(&format!("knowledge {account} {inputs}")).await
 }
 
 async fn hits(tx: &mut impl Tx, asked: &KnowledgeAsked) -> Result<KnowledgeHits> {
@@ -195,11 +287,23 @@ async fn hits(tx: &mut impl Tx, asked: &KnowledgeAsked) -> Result<KnowledgeHits>
         &digests.params,
         asked.exact
     ];
-    let exact = tx.all(EXACT, args, read).await?;
+    let exact = if asked.exact == 0 { Vec::new() } else { tx.all(EXACT, args, known).await? };
+    if asked.others == 0 {
+        return Ok(KnowledgeHits { exact, others: Vec::new() });
+    }
     let args = args![&asked.account, &asked.task_type, asked.others];
-    let mut others = tx.all(RECENT, args, read).await?;
-    others.retain(|other| other.knowledge.digests != asked.digests);
+    let mut others = tx.all(RECENT, args, known).await?;
+    others.retain(|other| other.digests != asked.digests);
     Ok(KnowledgeHits { exact, others })
+}
+
+async fn read_some(tx: &mut impl Tx, wanted: &KnowledgeWanted) -> Result<Vec<Learned>> {
+    let mut found = Vec::new();
+    for key in &wanted.keys {
+        let args = args![&wanted.account, &key.task_id, key.epoch, wanted.largest];
+        found.extend(tx.first(ONE, args, read).await?);
+    }
+    Ok(found)
 }
 
 async fn export(tx: &mut impl Tx, page: &KnowledgePage) -> Result<Vec<Learned>> {
@@ -222,35 +326,82 @@ async fn deprecate(
     tx: &mut impl Tx,
     which: &Deprecation,
 ) -> Result<Result<bool, std::convert::Infallible>> {
-    deprecate_one(tx, &which.task, which.epoch, which.at).await.map(Ok)
+    deprecate_same(tx, &which.task, which.epoch, which.at).await.map(Ok)
 }
 
-/// `false` when there is no such decision that was used.
-pub(crate) async fn deprecate_one(
+/// Also what was taken from it, or decided anew with the same output. `false` when there is no such
+/// decision that was used.
+pub(crate) async fn deprecate_same(
     tx: &mut impl Tx,
     task: &TaskKey,
     epoch: u64,
     at: Timestamp,
 ) -> Result<bool> {
-    let args = args![at, &task.account, &task.id, epoch];
-    Ok(tx.run(DEPRECATE, args).await? == 1)
+    let what = tx.first(WHAT, args![&task.account, &task.id, epoch], what).await?;
+    let Some((task_type, digests, output)) = what else { return Ok(false) };
+    lock(tx, &task.account, &digests.inputs).await?;
+    let args = args![
+        at,
+        &task.account,
+        task_type,
+        &digests.inputs,
+        &digests.schema,
+        &digests.policy_id,
+        &digests.params,
+        output
+    ];
+    Ok(0 < tx.run(DEPRECATE, args).await?)
 }
 
-fn read(cells: &dyn Cells) -> Result<Learned> {
-    let columns = Columns::new(&cells, "knowledge", "task_id")?;
-    let digests = KnowledgeDigests {
+/// The type, what makes tasks of it the same, and the digest of the output.
+fn what(cells: &dyn Cells) -> Result<(String, KnowledgeDigests, String)> {
+    let columns = Columns::new(&cells, "knowledge", "task_type")?;
+    Ok((columns.text("task_type")?, digests(&columns)?, columns.text("output_digest")?))
+}
+
+fn digests<C: Cells>(columns: &Columns<'_, C>) -> Result<KnowledgeDigests> {
+    Ok(KnowledgeDigests {
         policy_id: columns.text("policy_id")?,
         inputs: columns.text("input_digest")?,
         schema: columns.text("schema_digest")?,
         params: columns.text("params_digest")?,
-    };
+    })
+}
+
+fn source<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<KnowledgeKey>> {
+    let task = columns.maybe_text("source_task")?;
+    let epoch = columns.maybe_count("source_epoch")?;
+    Ok(task.zip(epoch).map(|(task_id, epoch)| KnowledgeKey { task_id, epoch }))
+}
+
+fn known(cells: &dyn Cells) -> Result<Known> {
+    let columns = Columns::new(&cells, "knowledge", "task_id")?;
+    Ok(Known {
+        key: KnowledgeKey { task_id: columns.text("task_id")?, epoch: columns.count("epoch")? },
+        digests: digests(&columns)?,
+        words: columns.text("words")?,
+        candidate: columns.text("candidate_id")?,
+        output_bytes: columns.count("output_bytes")?,
+        profile: columns.text("profile")?,
+        proposers: columns.document("proposers")?,
+        source: source(&columns)?,
+        final_hash: columns.text("final_hash")?,
+    })
+}
+
+fn read(cells: &dyn Cells) -> Result<Learned> {
+    let columns = Columns::new(&cells, "knowledge", "task_id")?;
     let knowledge = Knowledge {
         epoch: columns.count("epoch")?,
         task_type: columns.text("task_type")?,
-        digests,
+        digests: digests(&columns)?,
         words: columns.text("words")?,
         candidate: columns.text("candidate_id")?,
         output: columns.document("output")?,
+        output_digest: columns.text("output_digest")?,
+        profile: columns.text("profile")?,
+        proposers: columns.document("proposers")?,
+        source: source(&columns)?,
         reason_codes: columns.document("reason_codes")?,
         confidence: columns.document("confidence")?,
         quorum: columns.document("quorum")?,

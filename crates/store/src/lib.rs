@@ -65,8 +65,8 @@ pub use self::{
     },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     knowledge::{
-        Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, KnowledgeOf,
-        KnowledgePage, KnowledgePosition, Learned, Remembered,
+        Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, KnowledgeKey,
+        KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted, Known, Learned, Remembered,
     },
     load::{Connections, Load},
     logins::{

@@ -24,10 +24,10 @@ const FILL: [&str; 10] = [
     "insert into task_ballots (account_id, task_id, candidate_id, turn, voter, ballot, salt, \
      created_at) select 'acct_' || (n % 100), 't-' || n, 'c', 1, 'v', '{}', 's', n from numbers",
     "insert into knowledge (account_id, task_id, epoch, task_type, policy_id, input_digest, \
-     schema_digest, params_digest, words, candidate_id, output, reason_codes, confidence, quorum, \
-     final_hash, created_at) \
+     schema_digest, params_digest, words, candidate_id, output, output_digest, profile, proposers, \
+     reason_codes, confidence, quorum, final_hash, created_at) \
      select 'acct_' || (n % 100), 't-' || n, 1, 'type-' || (n % 7), 'p', 'i-' || n, 's', 'p', 'w', 'c', \
-     '{}', '[]', '1', '{}', 'h', n from numbers",
+     '{}', 'o', 'default', '[]', '[]', '1', '{}', 'h', n from numbers",
     "insert into task_runs (account_id, id, task_type, status, spec, spec_digest, seq, \
      iteration, explored, created_at, updated_at, finished_at) \
      select 'acct_' || (n % 100), 'r-' || n, 't', \

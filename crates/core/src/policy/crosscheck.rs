@@ -18,6 +18,10 @@ use crate::{
     schema::{Schema, Work},
 };
 
+/// Whether decisions on the same that an account reached before count as references. A task adds
+/// them to the evidence as further candidates; elsewhere there are none.
+pub const PRIOR_DECISIONS: &str = "prior_decisions";
+
 const MAX_REFERENCES: usize = 100;
 /// Values compared, over all comparisons of one check.
 const MAX_COMPARED: u64 = 5_000_000;
@@ -38,7 +42,9 @@ pub(super) fn bind(rules: Rules, given: &Value) -> Result<Policy, BindError> {
     match rules {
         Rules::WattSwarm => against.min_score = given.get("min_score").and_then(Value::as_f64),
         Rules::Jurat => {
-            if let Some(members) = params::members(given, &["references", "equivalence"])? {
+            let known = ["references", "equivalence", PRIOR_DECISIONS];
+            if let Some(members) = params::members(given, &known)? {
+                params::toggle(members, PRIOR_DECISIONS)?;
                 let references = params::list(members, "references", MAX_REFERENCES)?;
                 against.references = references.to_vec();
                 if let Some(relation) = members.get("equivalence").filter(|it| !it.is_null()) {

@@ -57,6 +57,15 @@ pub(super) fn members<'a>(
     Ok(Some(members))
 }
 
+/// A switch; left out is nothing.
+pub(super) fn toggle(members: &Map<String, Value>, name: &str) -> Result<Option<bool>, BindError> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(on)) => Ok(Some(*on)),
+        Some(_) => Err(BindError::params(format!("policy_params.{name}"), "must be true or false")),
+    }
+}
+
 /// A list parameter; left out is the same as empty.
 pub(super) fn list<'a>(
     members: &'a Map<String, Value>,

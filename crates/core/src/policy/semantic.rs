@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     BindError, Policy,
-    params::{FETCH_EVIDENCE, is_pointer, members},
+    params::{FETCH_EVIDENCE, is_pointer, members, toggle},
 };
 use crate::{
     canonical::canonical,
@@ -191,14 +191,6 @@ fn pointer(name: &str, value: &Value) -> Result<String, BindError> {
     let problem = "must be a JSON Pointer into the candidate, such as `/answer`";
     let wrong = || BindError::params(format!("policy_params.{name}"), problem);
     value.as_str().filter(|text| is_pointer(text)).map(str::to_owned).ok_or_else(wrong)
-}
-
-fn toggle(members: &Map<String, Value>, name: &str) -> Result<Option<bool>, BindError> {
-    match members.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Bool(on)) => Ok(Some(*on)),
-        Some(_) => Err(BindError::params(format!("policy_params.{name}"), "must be true or false")),
-    }
 }
 
 fn leave_out(members: &Map<String, Value>) -> Result<Option<usize>, BindError> {

@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use jurat_core::{
     consensus::reliability_prior,
     executor::Independence,
-    policy::CROSSCHECK,
+    id::AccountId,
+    policy::{CROSSCHECK, PRIOR_DECISIONS},
     replica::FailureCode,
     session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session},
     task::{Ballot, Proposal, Task, Weigher},
@@ -25,8 +26,6 @@ use crate::{
 
 /// How many other candidates a verifier that compares is shown.
 const MOST_OTHERS: usize = 32;
-/// How many decisions on the same an executor is told of.
-const EXACT_HITS: u32 = 3;
 
 /// The executors and judges of a node, and the node itself.
 #[derive(Debug, Clone)]
@@ -66,13 +65,7 @@ impl Hands for StepHands {
 
     async fn propose(&self, order: ProposeOrder) -> Result<Made, Failure> {
         let ProposeOrder { key, filed, executor, execution_id, within } = order;
-        let behalf = Behalf::Account(key.account.clone());
-        let counts = (EXACT_HITS, knowledge::LOOKED_THROUGH);
-        let asked = knowledge::asked(&key.account, &filed.contract, counts);
-        let hits = self.engine.inner.store.tasks().knowledge_hits(&behalf, &asked).await;
-        // Without what is remembered an executor can work as well.
-        let hits = hits.unwrap_or_default();
-        let refused: Vec<String> = filed.task.blacklist.iter().cloned().collect();
+        let seed_bundle = self.seed_bundle(&key.account, &filed).await;
         let step = StepOrder {
             task_id: key.id.clone(),
             execution_id,
@@ -80,9 +73,7 @@ impl Hands for StepHands {
             contract: filed.contract.clone(),
             by: StepBy::Executor { name: executor, profile: filed.panel.profile.clone() },
             timeout_ms: millis(within),
-            work: StepWork::Propose {
-                seed_bundle: knowledge::bundle(&hits, &filed.contract, &refused),
-            },
+            work: StepWork::Propose { seed_bundle },
         };
         let done = self.step(&key.account, step).await?;
         match done.outcome {
@@ -152,17 +143,41 @@ impl StepHands {
         self.engine.pool_view().await.map_err(trouble)
     }
 
-    async fn step(
-        &self,
-        account: &jurat_core::id::AccountId,
-        order: StepOrder,
-    ) -> Result<StepDone, Failure> {
+    async fn step(&self, account: &AccountId, order: StepOrder) -> Result<StepDone, Failure> {
         let said = |error: EngineError| ours(error.code().as_str(), &error.to_string());
         let caller = self.engine.caller_for(account).await.map_err(said)?;
         self.engine.inner.points.pass("task_ask_before");
         let done = self.engine.step_run(&caller, order).await.map_err(said);
         self.engine.inner.points.pass("task_ask_after");
         done
+    }
+
+    /// Earlier decisions for whoever proposes. Without them an executor can work as well.
+    async fn seed_bundle(&self, account: &AccountId, filed: &Filed) -> Option<Value> {
+        let (tasks, behalf) = (self.engine.inner.store.tasks(), Behalf::Account(account.clone()));
+        let counts = (knowledge::MOST_SAME, knowledge::LOOKED_THROUGH);
+        let asked = knowledge::asked(account, &filed.contract, counts);
+        let hits = tasks.knowledge_hits(&behalf, &asked).await.unwrap_or_default();
+        let picks = knowledge::picks(&hits, &filed.contract);
+        let wanted = knowledge::wanted(account, knowledge::keys(&picks));
+        let learned = tasks.knowledge_read(&behalf, &wanted).await.unwrap_or_default();
+        let refused: Vec<String> = filed.task.blacklist.iter().cloned().collect();
+        knowledge::bundle((&picks, &learned), &filed.contract, &refused)
+    }
+
+    /// What was decided on the same before, where the policy counts that as further answers.
+    async fn prior(&self, order: &VerifyOrder) -> Result<Vec<(String, Value)>, Failure> {
+        let lost = |_| ours("store_unavailable", "earlier decisions could not be read");
+        let VerifyOrder { key, filed, candidate, .. } = order;
+        let (tasks, behalf) =
+            (self.engine.inner.store.tasks(), Behalf::Account(key.account.clone()));
+        let asked = knowledge::asked(&key.account, &filed.contract, (knowledge::MOST_SAME, 0));
+        let hits = tasks.knowledge_hits(&behalf, &asked).await.map_err(lost)?;
+        let proposal = filed.task.proposal(&candidate.candidate_id);
+        let prior = knowledge::prior(&hits, proposal.and_then(|it| it.source.as_deref()));
+        let wanted = knowledge::wanted(&key.account, prior);
+        let found = tasks.knowledge_read(&behalf, &wanted).await.map_err(lost)?;
+        Ok(found.into_iter().map(|it| (knowledge::name(&it.key()), it.knowledge.output)).collect())
     }
 
     /// Who made a candidate and when, and what others answered where the policy compares.
@@ -172,9 +187,9 @@ impl StepHands {
     ) -> Result<(TaskCandidate, Vec<(String, Value)>), Failure> {
         let id = &order.candidate.candidate_id;
         let made = self.candidate(order, id).await?;
-        let policy = &order.filed.contract["acceptance"]["verifier_policy"]["policy_id"];
+        let policy = &order.filed.contract["acceptance"]["verifier_policy"];
         let mut others = Vec::new();
-        if policy == CROSSCHECK {
+        if policy["policy_id"] == CROSSCHECK {
             // Each who answered is one voice. Equal outputs are one candidate, of which the first
             // who made it is the one that is compared.
             for proposal in answers(&order.filed.task, id) {
@@ -190,6 +205,9 @@ impl StepHands {
                 }
             }
             others.truncate(MOST_OTHERS);
+            if policy["policy_params"][PRIOR_DECISIONS] == true {
+                others.extend(self.prior(order).await?);
+            }
         }
         Ok((made, others))
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jurat_core::{agent_event::Direction, candidate::Candidate, task::Event, time::Timestamp};
 use jurat_store::{
-    AppendRefused, AppendedWith, Behalf, NewAgentEvent, StoreError, TaskAppend, TaskBallot,
+    AppendRefused, AppendedWith, Behalf, Known, NewAgentEvent, StoreError, TaskAppend, TaskBallot,
     TaskCandidate, TaskRecord, TaskTake, Written,
 };
 use serde_json::Value;
@@ -82,25 +82,19 @@ impl Desk for StoreDesk {
     }
 
     async fn remembered(&self, key: &TaskKey, filed: &Filed) -> Result<Vec<Remembered>, DeskError> {
-        let asked = knowledge::asked(&key.account, &filed.contract, (REUSED, 0));
+        let asked = knowledge::asked(&key.account, &filed.contract, (knowledge::MOST_SAME, 0));
         let tasks = self.engine.inner.store.tasks();
         let hits = tasks.knowledge_hits(&behalf(key), &asked).await;
+        let exact = hits.map_err(|error| trouble(&error))?.exact;
+        // The next epoch of a task is there to decide anew.
+        let is_other = |it: &&Known| it.key.task_id != key.id;
+        let fits = |it: &&Known| knowledge::could_be_of(it, &filed.panel);
         let mut found = Vec::new();
-        for learned in hits.map_err(|error| trouble(&error))?.exact {
-            // The next epoch of a task is there to decide anew.
-            if learned.task_id == key.id {
-                continue;
-            }
-            let before = TaskKey { account: key.account.clone(), id: learned.task_id.clone() };
-            let id = &learned.knowledge.candidate;
-            let made = tasks.task_candidate(&behalf(key), &before, id).await;
-            let Some(made) = made.map_err(|error| trouble(&error))? else { continue };
-            let earlier = tasks.task_get(&behalf(key), &before).await;
-            let earlier = earlier.map_err(|error| trouble(&error))?;
-            // All who proposed it, also where the decision before was a reused one itself.
-            let proposal = earlier.as_ref().and_then(|it| it.state.proposal(id));
-            let proposers = proposal.map(|it| it.proposers.iter().cloned().collect());
-            found.push(knowledge::remembered((&learned, filed.task.epoch), made, proposers));
+        for known in exact.iter().filter(is_other).filter(fits).take(REUSED) {
+            let before = TaskKey { account: key.account.clone(), id: known.key.task_id.clone() };
+            let made = tasks.task_candidate(&behalf(key), &before, &known.candidate).await;
+            let made = made.map_err(|error| trouble(&error))?;
+            found.extend(made.map(|made| knowledge::remembered((known, filed.task.epoch), made)));
         }
         Ok(found)
     }
@@ -129,7 +123,7 @@ impl Desk for StoreDesk {
 }
 
 /// How many decisions of before are tried at the most.
-const REUSED: u32 = 4;
+const REUSED: usize = 4;
 
 impl StoreDesk {
     /// The write as the store wants it, with what is to be remembered of a decision and what
@@ -147,9 +141,10 @@ impl StoreDesk {
         if let Some((place, epoch, candidate)) = finalized {
             made = self.made(&append, &candidate).await?;
             let seq = append.seq + u64::try_from(place).unwrap_or(u64::MAX) + 1;
-            knowledge = made.as_ref().zip(filed.as_ref()).map(|(made, filed)| {
-                knowledge::learned(&append, (epoch, seq), made, &filed.contract)
-            });
+            knowledge = made
+                .as_ref()
+                .zip(filed.as_ref())
+                .map(|(made, filed)| knowledge::learned(&append, (epoch, seq), made, filed));
         }
         let output = made.as_ref().map(|it| &it.output);
         // What others have written to meanwhile is not written at all.

@@ -11,19 +11,25 @@ use jurat_core::{
     task::{Proposal, Weigher},
 };
 use jurat_store::{
-    Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, Learned, TaskCandidate,
+    Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, KnowledgeKey, KnowledgeWanted,
+    Known, Learned, TaskCandidate,
 };
 use serde_json::{Value, json};
 
-use super::{Append, Remembered};
+use super::{Append, Filed, Panel, Remembered};
 
 /// How many decisions a bundle carries, and how like the inputs must be.
 const MOST_SIMILAR: usize = 5;
 const LEAST_SIMILARITY: f64 = 0.3;
 /// How many of the newest others are looked through.
 pub(super) const LOOKED_THROUGH: u32 = 200;
+/// How many decisions on the same are looked at, without their outputs.
+pub(super) const MOST_SAME: u32 = 64;
+/// How many decisions on the same an executor is told of, and an answer is compared with.
+const MOST_EXACT: usize = 3;
+const MOST_PRIOR: usize = 8;
 /// The largest answer of before that is handed on, and the largest bundle, in bytes.
-const LARGEST_PAYLOAD: usize = 32_768;
+const LARGEST_PAYLOAD: u64 = 32_768;
 const LARGEST_BUNDLE: usize = 65_536;
 
 fn policy(contract: &Value) -> &Value {
@@ -58,18 +64,23 @@ pub(super) fn asked(
     }
 }
 
+/// Whether a decision may stand for a proposal of this panel: everybody who proposed it could
+/// propose for the panel too, and under the same profile.
+pub(super) fn could_be_of(known: &Known, panel: &Panel) -> bool {
+    let is_there = |it: &String| panel.executors.contains(it);
+    let are_there = !known.proposers.is_empty() && known.proposers.iter().all(is_there);
+    are_there && known.profile == panel.profile
+}
+
 /// A decision on the same, as a candidate that is verified anew. In each epoch it is another one.
-pub(super) fn remembered(
-    (learned, epoch): (&Learned, u64),
-    made: TaskCandidate,
-    proposers: Option<Vec<String>>,
-) -> Remembered {
-    let Learned { task_id, knowledge } = learned;
+pub(super) fn remembered((known, epoch): (&Known, u64), made: TaskCandidate) -> Remembered {
+    // However often it was taken over: where it was made.
+    let source = known.source.as_ref().unwrap_or(&known.key);
     Remembered {
-        source: format!("knowledge:{task_id}#{}", knowledge.epoch),
-        proposers: proposers.unwrap_or_else(|| vec![made.executor]),
+        source: name(source),
+        proposers: known.proposers.clone(),
         candidate: Candidate {
-            candidate_id: format!("cand-known-{epoch}-{}", &knowledge.final_hash[7..23]),
+            candidate_id: format!("cand-known-{}-{epoch}", &known.final_hash[7..23]),
             execution_id: made.execution_id,
             output: made.output,
             evidence: made.evidence,
@@ -77,13 +88,25 @@ pub(super) fn remembered(
     }
 }
 
+/// What a decision is called as the source of another.
+pub(super) fn name(key: &KnowledgeKey) -> String {
+    format!("knowledge:{}#{}", key.task_id, key.epoch)
+}
+
+/// Reads what `name` wrote.
+fn named(source: &str) -> Option<KnowledgeKey> {
+    let (task, epoch) = source.strip_prefix("knowledge:")?.rsplit_once('#')?;
+    Some(KnowledgeKey { task_id: task.to_owned(), epoch: epoch.parse().ok()? })
+}
+
 /// What is to be remembered of a decision that an append makes final.
 pub(super) fn learned(
     append: &Append,
     (epoch, seq): (u64, u64),
     made: &Candidate,
-    contract: &Value,
+    filed: &Filed,
 ) -> Knowledge {
+    let contract = &filed.contract;
     let proposal = append.task.proposal(&made.candidate_id);
     let (approvals, rejections) = proposal.map_or((0, 0), sides);
     let mut reason_codes: Vec<u16> = proposal.map(codes).unwrap_or_default();
@@ -96,6 +119,10 @@ pub(super) fn learned(
         words: Words::of(&contract["inputs"]).to_string(),
         candidate: made.candidate_id.clone(),
         output: made.output.clone(),
+        output_digest: digest_json(&made.output),
+        profile: filed.panel.profile.clone(),
+        proposers: proposal.map(|it| it.proposers.iter().cloned().collect()).unwrap_or_default(),
+        source: proposal.and_then(|it| it.source.as_deref()).and_then(named),
         reason_codes,
         confidence: proposal.map_or(0.0, |it| confidence(it, &append.known)),
         quorum: json!({
@@ -148,20 +175,63 @@ fn confidence(proposal: &Proposal, known: &Weigher) -> f64 {
     verdict_confidence(verdicts.iter().map(|(is_for, right, shared)| (*is_for, *right, shared)))
 }
 
-/// Earlier decisions for an executor that proposes, as the executor contract has them.
-pub(super) fn bundle(hits: &KnowledgeHits, contract: &Value, refused: &[String]) -> Option<Value> {
+/// A decision that an executor is to be told of.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pick {
+    key: KnowledgeKey,
+    hit_type: &'static str,
+    similarity: f64,
+}
+
+/// The few decisions that say most about a contract, the best first. None of their outputs was read
+/// so far.
+pub(super) fn picks(hits: &KnowledgeHits, contract: &Value) -> Vec<Pick> {
     let words = Words::of(&contract["inputs"]);
-    let mut found: Vec<(&'static str, f64, &Learned)> =
-        hits.exact.iter().map(|it| ("Exact", 1.0, it)).collect();
-    let mut similar: Vec<(&'static str, f64, &Learned)> = hits
+    let fits = |it: &&Known| it.output_bytes <= LARGEST_PAYLOAD;
+    let pick =
+        |hit_type, similarity, it: &Known| Pick { key: it.key.clone(), hit_type, similarity };
+    let exact = hits.exact.iter().filter(fits).take(MOST_EXACT);
+    let mut picks: Vec<Pick> = exact.map(|it| pick("Exact", 1.0, it)).collect();
+    let mut similar: Vec<Pick> = hits
         .others
         .iter()
-        .map(|it| ("Similar", words.similarity(&Words::parse(&it.knowledge.words)), it))
-        .filter(|(_, similarity, _)| LEAST_SIMILARITY <= *similarity)
+        .filter(fits)
+        .map(|it| pick("Similar", words.similarity(&Words::parse(&it.words)), it))
+        .filter(|it| LEAST_SIMILARITY <= it.similarity)
         .collect();
-    similar.sort_by(|left, right| right.1.total_cmp(&left.1));
-    found.extend(similar.into_iter().take(MOST_SIMILAR));
-    let mut hits: Vec<Value> = found.into_iter().filter_map(hit).collect();
+    similar.sort_by(|left, right| right.similarity.total_cmp(&left.similarity));
+    picks.extend(similar.into_iter().take(MOST_SIMILAR));
+    picks
+}
+
+pub(super) fn keys(picks: &[Pick]) -> Vec<KnowledgeKey> {
+    picks.iter().map(|it| it.key.clone()).collect()
+}
+
+/// The decisions on the same that an answer is compared with, the newest first: each that was made
+/// anew is one voice, and what was taken from another adds none. Nothing confirms itself, so that
+/// the one from which the answer is taken is left out.
+pub(super) fn prior(hits: &KnowledgeHits, taken_from: Option<&str>) -> Vec<KnowledgeKey> {
+    let own = taken_from.and_then(named);
+    let counts = |it: &&Known| it.source.is_none() && own.as_ref() != Some(&it.key);
+    let fits = |it: &&Known| it.output_bytes <= LARGEST_PAYLOAD;
+    let found = hits.exact.iter().filter(counts).filter(fits);
+    found.map(|it| it.key.clone()).take(MOST_PRIOR).collect()
+}
+
+/// A question for the outputs of some decisions.
+pub(super) fn wanted(account: &AccountId, keys: Vec<KnowledgeKey>) -> KnowledgeWanted {
+    KnowledgeWanted { account: account.clone(), keys, largest: LARGEST_PAYLOAD }
+}
+
+/// Earlier decisions for an executor that proposes, as the executor contract has them.
+pub(super) fn bundle(
+    (picks, learned): (&[Pick], &[Learned]),
+    contract: &Value,
+    refused: &[String],
+) -> Option<Value> {
+    let found = |pick: &Pick| Some(hit(pick, learned.iter().find(|it| it.key() == pick.key)?));
+    let mut hits: Vec<Value> = picks.iter().filter_map(found).collect();
     if hits.is_empty() && refused.is_empty() {
         return None;
     }
@@ -190,13 +260,9 @@ pub(super) fn bundle(hits: &KnowledgeHits, contract: &Value, refused: &[String])
     }
 }
 
-fn hit((hit_type, similarity, learned): (&str, f64, &Learned)) -> Option<Value> {
-    let Learned { task_id, knowledge } = learned;
-    if LARGEST_PAYLOAD < knowledge.output.to_string().len() {
-        return None;
-    }
-    Some(json!({
-        "hit_type": hit_type,
+fn hit(pick: &Pick, Learned { task_id, knowledge }: &Learned) -> Value {
+    json!({
+        "hit_type": pick.hit_type,
         "decision_ref": {
             "task_id": task_id,
             "epoch": knowledge.epoch,
@@ -206,6 +272,54 @@ fn hit((hit_type, similarity, learned): (&str, f64, &Learned)) -> Option<Value> 
         "evidence_digests": [],
         "reason_codes_summary": { "reason_codes": knowledge.reason_codes },
         // Never surer than the decision itself was.
-        "confidence_hint": similarity * knowledge.confidence,
-    }))
+        "confidence_hint": pick.similarity * knowledge.confidence,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(task: &str) -> KnowledgeKey {
+        KnowledgeKey { task_id: task.to_owned(), epoch: 1 }
+    }
+
+    fn known(task: &str, source: Option<&str>, output_bytes: u64) -> Known {
+        let digest = String::new;
+        Known {
+            key: key(task),
+            digests: KnowledgeDigests {
+                policy_id: digest(),
+                inputs: digest(),
+                schema: digest(),
+                params: digest(),
+            },
+            words: String::new(),
+            candidate: "cand-1".to_owned(),
+            output_bytes,
+            profile: "default".to_owned(),
+            proposers: vec!["alpha".to_owned()],
+            source: source.map(key),
+            final_hash: digest(),
+        }
+    }
+
+    #[test]
+    fn nothing_confirms_itself_and_copies_are_no_voices() {
+        let exact = vec![
+            known("t4", None, 10),
+            known("t3", Some("t1"), 10),
+            known("large", None, LARGEST_PAYLOAD + 1),
+            known("t1", None, 10),
+        ];
+        let hits = KnowledgeHits { exact, others: Vec::new() };
+        assert_eq!(prior(&hits, None), [key("t4"), key("t1")]);
+        assert_eq!(prior(&hits, Some("knowledge:t1#1")), [key("t4")]);
+    }
+
+    #[test]
+    fn a_source_reads_back() {
+        let key = KnowledgeKey { task_id: "a:b.c".to_owned(), epoch: 12 };
+        assert_eq!(named(&name(&key)), Some(key));
+    }
 }

@@ -143,6 +143,26 @@ async fn three_agents_with_different_executors_make_one_answer() {
 }
 
 #[tokio::test]
+async fn agents_with_other_executors_are_asked_whatever_was_decided_before() {
+    let app = node().await;
+    let [first, second] = app.executors([says("yes"), says("no")]).await;
+    submit(&app, &spec("r1", &["a"]), true).await.unwrap();
+    ended(&app, "r1").await;
+    let mut other = spec("r2", &["a"]);
+    other["agents"][0]["executor"] = json!("s2");
+    submit(&app, &other, true).await.unwrap();
+    let view = ended(&app, "r2").await;
+    assert_eq!(aggregation(&view)["answer_votes"], json!({ "no": 1 }));
+    assert_eq!((executed(&first).len(), executed(&second).len()), (1, 1));
+    // The same agent with the same executor needs no second answer.
+    submit(&app, &spec("r3", &["a"]), true).await.unwrap();
+    let view = ended(&app, "r3").await;
+    assert_eq!(aggregation(&view)["answer_votes"], json!({ "yes": 1 }));
+    assert_eq!(executed(&first).len(), 1);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_heavy_word_wins_over_two_light_ones() {
     let app = node().await;
     let _fakes = app.executors([says("no"), says("no"), says("yes")]).await;

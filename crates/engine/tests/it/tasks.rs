@@ -6,6 +6,7 @@ mod driven;
 mod evidence;
 mod leases;
 mod refused;
+mod remembered;
 mod secret;
 mod taken;
 mod troubles;

@@ -115,7 +115,13 @@ create table knowledge (
     -- What similar inputs are known by.
     words text not null,
     candidate_id text not null,
-    output text not null,
+    output_digest text not null,
+    profile text not null,
+    -- Everybody who proposed it.
+    proposers text not null,
+    -- The decision that it was taken from, where nobody proposed it anew.
+    source_task text,
+    source_epoch bigint,
     reason_codes text not null,
     -- A number as JSON writes it.
     confidence text not null,
@@ -124,6 +130,8 @@ create table knowledge (
     created_at bigint not null,
     -- Since when it is not to be used any more.
     deprecated_at bigint,
+    -- It may be large, and stands last so that all else is read without it.
+    output text not null,
     primary key (account_id, task_id, epoch)
 );
 

@@ -161,8 +161,8 @@ pub(super) async fn append(
     }
     for event in &append.events {
         if let Event::Complained { epoch, .. } = event {
-            // What somebody says was wrong is not used any more.
-            knowledge::deprecate_one(tx, key, *epoch, append.at).await?;
+            // What somebody says was wrong is not used any more, wherever else it was decided.
+            knowledge::deprecate_same(tx, key, *epoch, append.at).await?;
         }
     }
     for event in &append.with.agent_events {

@@ -3,7 +3,8 @@
 use jurat_core::id::AccountId;
 use jurat_store::{
     AppendedWith, Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits,
-    KnowledgeOf, KnowledgePage, KnowledgePosition, Learned, Store, TaskAppend, Written,
+    KnowledgeKey, KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted, Known, Learned,
+    Store, TaskAppend, Written,
 };
 use serde_json::json;
 
@@ -24,6 +25,10 @@ pub(crate) fn decision(millis: i64) -> Knowledge {
         words: "what is the capital of France".to_owned(),
         candidate: "cand-1".to_owned(),
         output: json!({"answer": "Paris", "confidence": 0.1}),
+        output_digest: "sha256:paris".to_owned(),
+        profile: "careful".to_owned(),
+        proposers: vec!["alpha".to_owned(), "beta".to_owned()],
+        source: None,
         reason_codes: vec![100],
         confidence: 0.1,
         quorum: json!({"approvals": 2, "rejections": 0}),
@@ -48,6 +53,25 @@ async fn learned(store: &dyn Store, whose: &AccountId, id: &str, knowledge: &Kno
     let write = TaskAppend { with, ..after(&record, vec![], 20) };
     assert_eq!(append(store, &write).await, Written::Done(()));
     Learned { task_id: id.to_owned(), knowledge: knowledge.clone() }
+}
+
+/// What is told of it without its output.
+fn known(Learned { task_id, knowledge }: &Learned) -> Known {
+    Known {
+        key: named(task_id),
+        digests: knowledge.digests.clone(),
+        words: knowledge.words.clone(),
+        candidate: knowledge.candidate.clone(),
+        output_bytes: knowledge.output.to_string().len().try_into().unwrap(),
+        profile: knowledge.profile.clone(),
+        proposers: knowledge.proposers.clone(),
+        source: knowledge.source.clone(),
+        final_hash: knowledge.final_hash.clone(),
+    }
+}
+
+fn named(task: &str) -> KnowledgeKey {
+    KnowledgeKey { task_id: task.to_owned(), epoch: 1 }
 }
 
 fn asked(whose: &AccountId) -> KnowledgeAsked {
@@ -79,9 +103,9 @@ pub(crate) async fn a_decision_is_found_by_those_who_ask_the_same(backend: &Back
     learned(store, &alice, "elsewhere", &elsewhere).await;
 
     let found = hits(store, &asked(&alice)).await;
-    assert_eq!(found.exact, [same[2].clone(), same[1].clone()]);
+    assert_eq!(found.exact, [known(&same[2]), known(&same[1])]);
     // The newest three are looked at, and two of them are on the same.
-    assert_eq!(found.others, [other]);
+    assert_eq!(found.others, [known(&other)]);
     let another_policy =
         KnowledgeDigests { policy_id: "vp.crosscheck.v1".to_owned(), ..digests("in") };
     let found = hits(store, &KnowledgeAsked { digests: another_policy, ..asked(&alice) }).await;
@@ -111,6 +135,66 @@ pub(crate) async fn a_deprecated_decision_is_exported_and_not_used(backend: &Bac
     let found = tasks.knowledge_export(&whose, &page).await.unwrap();
     let expected = Knowledge { deprecated_at: Some(at(200)), ..decision(100) };
     assert_eq!(found, [Learned { task_id: "t-1".to_owned(), knowledge: expected }]);
+}
+
+pub(crate) async fn what_is_deprecated_is_so_wherever_it_was_decided(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    learned(store, &alice, "first", &decision(100)).await;
+    let copy = Knowledge { source: Some(named("first")), ..decision(101) };
+    learned(store, &alice, "copy", &copy).await;
+    learned(store, &alice, "anew", &decision(102)).await;
+    let rome = Knowledge { output_digest: "sha256:rome".to_owned(), ..decision(103) };
+    learned(store, &alice, "other-output", &rome).await;
+    let elsewhere = Knowledge { digests: digests("other"), ..decision(104) };
+    learned(store, &alice, "other-inputs", &elsewhere).await;
+    learned(store, &bob, "first", &decision(100)).await;
+
+    let which = Deprecation { task: key(&alice, "copy"), epoch: 1, at: at(200) };
+    let done = store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
+    assert_eq!(done, Written::Done(true));
+    let wide = |whose: &AccountId| KnowledgeAsked { exact: 9, others: 9, ..asked(whose) };
+    let names = |found: &[Known]| -> Vec<String> {
+        found.iter().map(|it| it.key.task_id.clone()).collect()
+    };
+    let found = hits(store, &wide(&alice)).await;
+    assert_eq!(names(&found.exact), ["other-output"]);
+    assert_eq!(names(&found.others), ["other-inputs"]);
+    assert_eq!(names(&hits(store, &wide(&bob)).await.exact), ["first"]);
+}
+
+pub(crate) async fn what_is_taken_from_a_deprecated_decision_is_not_used(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = account("alice");
+    learned(store, &alice, "first", &decision(100)).await;
+    let which = Deprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
+    store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
+    // It was being verified when somebody complained.
+    let copy = Knowledge { source: Some(named("first")), ..decision(300) };
+    learned(store, &alice, "copy", &copy).await;
+    assert_eq!(hits(store, &asked(&alice)).await, KnowledgeHits::default());
+    // What is proposed and approved anew counts.
+    let anew = learned(store, &alice, "anew", &decision(400)).await;
+    assert_eq!(hits(store, &asked(&alice)).await.exact, [known(&anew)]);
+}
+
+pub(crate) async fn outputs_are_read_by_name_and_none_that_is_too_large(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    let small = learned(store, &alice, "small", &decision(100)).await;
+    let large = Knowledge { output: json!("é".repeat(500)), ..decision(101) };
+    let large = learned(store, &alice, "large", &large).await;
+    learned(store, &bob, "small", &decision(102)).await;
+    let read = async |whose: &AccountId, largest: u64| {
+        let keys = ["large", "none", "small"].map(named).to_vec();
+        let wanted = KnowledgeWanted { account: whose.clone(), keys, largest };
+        store.tasks().knowledge_read(&behalf(whose), &wanted).await.unwrap()
+    };
+    // Bytes count, and the quotes are two of them.
+    assert_eq!(known(&large).output_bytes, 1_002);
+    assert_eq!(read(&alice, 1_002).await, [large, small.clone()]);
+    assert_eq!(read(&alice, 1_001).await, [small]);
+    assert_eq!(read(&bob, 1_002).await.len(), 1);
 }
 
 pub(crate) async fn what_is_remembered_is_exported_in_pages(backend: &Backend) {
