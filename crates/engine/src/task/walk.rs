@@ -214,15 +214,17 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             // What came is written first, and then it is asked again.
             return if draft.is_empty() { Err(error) } else { Ok(()) };
         }
-        while self.is_fresh {
+        if !self.is_fresh {
+            return Ok(());
+        }
+        loop {
             while self.claim_next(draft) {}
             let before = draft.len();
             draft.tick(choose::exhausted(&draft.task, draft.now(), &self.workers));
             if draft.len() == before {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Learns who can work, if that is known soon; otherwise it is heard of while it waits.
