@@ -80,7 +80,7 @@ pub(super) fn remembered((known, epoch): (&Known, u64), made: TaskCandidate) -> 
         source: name(source),
         proposers: known.proposers.clone(),
         candidate: Candidate {
-            candidate_id: format!("cand-known-{}-{epoch}", &known.final_hash[7..23]),
+            candidate_id: format!("cand-known-{epoch}-{}", &known.final_hash[7..23]),
             execution_id: made.execution_id,
             output: made.output,
             evidence: made.evidence,

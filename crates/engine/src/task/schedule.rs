@@ -238,7 +238,7 @@ impl Drives for Apart {
             let node = engine.inner.node.to_string();
             let clock = &*engine.inner.clock;
             let driver = Driver { desk: &desk, hands: &hands, clock, node: &node };
-            driver.walk(&key, &signals).await
+            Box::pin(driver.walk(&key, &signals)).await
         });
         driving.await.unwrap_or_else(|error| {
             tracing::error!(error = %error, "the driver of a task broke; the task is taken again");
