@@ -258,6 +258,10 @@ pub(crate) async fn crawl(app: &TestApp) {
     let document: Value = app.anonymous().get("/openapi.json").await.json();
     let mut asked = BTreeSet::new();
     for route in routes(&document) {
+        // What has a key of its own is taken once, and found again from then on.
+        if (route.method.as_str(), route.path.as_str()) == ("POST", "/v1/agent-events") {
+            made(&stranger, &route.path, &route.body).await;
+        }
         for pair in &pairs {
             let mut shapes = Vec::new();
             for name in [&pair.theirs, &pair.nobodys] {
