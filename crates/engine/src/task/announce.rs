@@ -198,7 +198,8 @@ fn of_release(claim: &Claim, reason: &Release) -> Option<Notice> {
         Release::LeaseRanOut => ("lease_ran_out", None, None),
         Release::Failed { code, detail } => ("failed", Some(code), Some(detail)),
         Release::GivenUp { detail } => ("given_up", None, Some(detail)),
-        Release::NodeFailed { code, detail } => ("node_failed", Some(code), Some(detail)),
+        // What is wrong with the node is nothing for those outside.
+        Release::NodeFailed { .. } => ("node_failed", None, None),
     };
     let says = json!({
         "event_kind": "task_claim_decided",

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, time::Duration};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ed25519_dalek::{Signature, SigningKey, Verifier as _};
 use http::StatusCode;
-use jurat_engine::Alone;
+use jurat_engine::{Alone, WorkerSettings};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{Behaviour, Call, FakeExecutor, answers, says_valid},
@@ -43,10 +43,13 @@ pub(crate) fn able() -> Behaviour {
 
 /// A task of these, submitted.
 pub(crate) async fn task(app: &TestApp, id: &str, executors: &[&str], verifiers: &[&str]) {
-    let sample = app.admin().get(&format!("/v1/tasks/sample?task_id={id}")).await;
-    let order = json!({
-        "contract": sample.json(), "executors": executors, "verifiers": verifiers,
-    });
+    let contract = app.admin().get(&format!("/v1/tasks/sample?task_id={id}")).await.json();
+    under(app, &contract, executors, verifiers).await;
+}
+
+/// The same under a contract of its own.
+pub(crate) async fn under(app: &TestApp, contract: &Value, executors: &[&str], verifiers: &[&str]) {
+    let order = json!({ "contract": contract, "executors": executors, "verifiers": verifiers });
     let reply = app.admin().post("/v1/tasks", &order).await;
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
 }
@@ -140,6 +143,22 @@ pub(crate) async fn told(app: &TestApp) {
 async fn executors_are_told_of_what_becomes_of_a_task() {
     let app = TestApp::new().await;
     told(&app).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_steps_of_a_run_are_told_like_any_task() {
+    let app = started().await;
+    let poll = Duration::from_millis(20);
+    app.engine.work_on_runs_here(WorkerSettings { poll, ..WorkerSettings::of_a_node(8) });
+    let fake = listening(&app, "e", able()).await;
+    let agent = json!({ "agent_id": "a", "executor": "e", "prompt": "x" });
+    let order = json!({ "kickoff": true, "spec": { "run_id": "r1", "agents": [agent] } });
+    let reply = app.admin().post("/v1/runs", &order).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    let told = fake.told(3).await;
+    let all = ["task_claimed", "task_completion_decided", "decision_finalized"];
+    assert_eq!(kinds(&told), set(&all));
     app.engine.shutdown().await;
 }
 

@@ -6,7 +6,7 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-use super::{able, ended, listening, started, task, until};
+use super::{able, ended, listening, started, task, under, until};
 
 fn decision(action: &str, route: &str, payload: &Value) -> Value {
     json!({
@@ -135,6 +135,24 @@ async fn whoever_rejects_a_final_result_complains_of_it_and_it_stays_final() {
         assert_eq!(names.iter().filter(|it| *it == COMPLAINT).count(), 1);
         assert_eq!(names.iter().filter(|it| *it == "DECISION_FINALIZED").count(), 1);
     }
+}
+
+#[tokio::test]
+async fn an_executor_does_not_complain_where_the_contract_names_who_may() {
+    let app = started().await;
+    let said = decision("reject_result", "wattswarm_direct", &Value::Null);
+    let _fake = listening(&app, "e", able().told("task_result_received", 200, said)).await;
+    let mut contract = app.admin().get("/v1/tasks/sample?task_id=task-1").await.json();
+    let key = format!("ed25519:{}", "ab".repeat(32));
+    contract["acceptance"]["settlement"]["feedback"]["authority_pubkey"] = json!(key);
+    under(&app, &contract, &["e"], &[]).await;
+    assert_eq!(ended(&app, "task-1").await["state"], "finalized");
+    let event = of_type(&app, "e", "task_result_received").await;
+    assert_eq!(event["state"], "acked", "{event}");
+    let why = event["last_error"].as_str().unwrap();
+    assert!(why.starts_with("nothing was done: ") && why.contains("complain"), "{why}");
+    assert!(!names(&app, "task-1").await.iter().any(|it| it == COMPLAINT));
+    app.engine.shutdown().await;
 }
 
 #[tokio::test]
