@@ -10,8 +10,7 @@ use super::ListArgs;
 const SEND_EXAMPLES: &str = "\
 Examples:
   jurat agent-events send --executor my-runtime --type dm_received --payload '{\"content\": \"hello\"}'
-  jurat agent-events send --executor my-runtime --type topic_message_requires_reply \\
-    --payload-file question.json --requires-decision --dedupe-key question-17
+  jurat agent-events send --executor my-runtime --type dm_received --payload-file letter.json --dedupe-key letter-17
 
 The executor must be registered with `--agent-events-url`. The server tells it; without a server it
 is told when one runs.";

@@ -39,5 +39,5 @@ fn a_runtime_hears_of_its_task_and_of_what_is_sent() {
     let wrong = home.run(&[&send[..], &["--payload", "{"]].concat());
     assert_eq!(wrong.code, 2, "{}", wrong.err);
     let nobody = home.run(&["agent-events", "show", "nobody"]);
-    assert!(nobody.err.contains("not_found"), "{}", nobody.err);
+    assert!(nobody.err.contains("there is no agent event `nobody`"), "{}", nobody.err);
 }

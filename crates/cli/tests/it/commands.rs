@@ -147,7 +147,8 @@ fn an_address_for_events_is_kept_with_its_executor() {
     assert!(ran.err.contains("field: agent_events_url"), "{}", ran.err);
     home.run(&["executors", "add", "e", NOWHERE, "--agent-events-url", NOWHERE]);
     let ran = home.run(&["executors", "show", "e"]);
-    assert!(ran.out.contains(&format!("events to    {NOWHERE}")), "{}", ran.out);
+    let words: Vec<&str> = ran.out.split_whitespace().collect();
+    assert!(words.windows(3).any(|it| it == ["events", "to", NOWHERE]), "{}", ran.out);
 }
 
 #[test]

@@ -9,7 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{faults::Faults, fields::Fields, tasks::is_name, time::Time, words};
+use super::{
+    choices::EventPayload, faults::Faults, fields::Fields, tasks::is_name, time::Time, words,
+};
 use crate::{executor::AgentEvent, problem::Problem};
 
 const KNOWN: &[&str] = &[
@@ -50,8 +52,7 @@ pub struct SendAgentEventRequest {
     /// An executor that is registered with an address for agent events.
     #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     pub target_executor: String,
-    /// What the event says: at most 65536 bytes with the envelope.
-    pub payload: Value,
+    pub payload: EventPayload,
     /// Which node it comes from, as its sender says.
     #[schema(pattern = r"\S", max_length = 256)]
     pub source_node_id: Option<String>,

@@ -150,6 +150,14 @@ choices! {
         .item(ObjectBuilder::new().schema_type(Type::Number))
         .item(ObjectBuilder::new().schema_type(Type::Boolean));
 
+    /// What an event says.
+    EventPayload() = of("What the event says: at most 65536 bytes with the envelope.")
+        .item(object())
+        .item(text())
+        .item(ArrayBuilder::new().items(RefOr::T(empty())))
+        .item(ObjectBuilder::new().schema_type(Type::Number))
+        .item(ObjectBuilder::new().schema_type(Type::Boolean));
+
     /// How work on a task is given out.
     AssignmentMode() = text().enum_values(Some(["CLAIM", "open"])).description(Some("Executors claim the work; both words mean the same."));
 

@@ -196,8 +196,10 @@ fn all_that_is_wrong_is_told_at_once() {
     // What nobody could be held to is told of the same way.
     let mut contract = json!(TaskContract::sample("task-1", 0));
     contract["budget"]["max_steps"] = json!(1);
+    contract["budget"]["cost_units"] = json!(1);
     let order = json!({ "contract": contract });
-    let expected = ["contract.expiry_ms", "contract.budget.max_steps"];
+    let budget = ["max_steps", "cost_units", "reuse_verify_cost_units"];
+    let expected = budget.map(|it| format!("contract.budget.{it}"));
     assert_eq!(self::fields(&refused(&order)), expected);
     // A document with a thousand faults gets no book for an answer.
     let many: serde_json::Map<String, Value> =

@@ -58,7 +58,7 @@ pub struct RunSpecBody {
     #[schema(pattern = "^[A-Za-z0-9_.-]{1,64}$")]
     pub run_id: String,
     /// What the executors must declare; `swarm` when left out.
-    #[schema(pattern = r"\S", max_length = 128)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub task_type: Option<String>,
     /// What every agent is given in `inputs`, beside its own `prompt` and `agent_id`.
     #[schema(value_type = Option<Object>)]
@@ -79,13 +79,13 @@ pub struct RunSpecBody {
     pub retry: Option<RunRetry>,
     pub aggregation: Option<RunAggregation>,
     /// Kept with the spec.
-    #[schema(pattern = r"\S", max_length = 256)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub market_task_id: Option<String>,
     /// Kept with the spec.
-    #[schema(pattern = r"\S", max_length = 256)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub feed_key: Option<String>,
     /// Kept with the spec.
-    #[schema(pattern = r"\S", max_length = 256)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub scope_hint: Option<String>,
 }
 
@@ -98,9 +98,9 @@ pub struct RunAgent {
     pub agent_id: String,
     pub executor: ExecutorName,
     /// `default` when left out.
-    #[schema(pattern = r"\S", max_length = 128)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub profile: Option<String>,
-    #[schema(pattern = r"\S")]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     pub prompt: String,
     /// How much its word counts; 1 when left out.
     #[schema(minimum = 0, maximum = 1_000_000)]
@@ -132,7 +132,7 @@ pub struct RunRetry {
 #[serde(deny_unknown_fields)]
 pub struct RunAggregation {
     /// A word that is given back.
-    #[schema(pattern = r"\S", max_length = 256)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub mode: Option<String>,
     /// How many agents must say the same; 0 or left out for no such bound.
     #[schema(minimum = 0, maximum = 64)]
@@ -185,11 +185,11 @@ pub struct RunReexplore {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfidence {
-    #[schema(pattern = r"\S", max_length = 256)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub decision_confidence_field: Option<String>,
-    #[schema(pattern = r"\S", max_length = 256)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub answer_confidence_field: Option<String>,
-    #[schema(pattern = r"\S", max_length = 256)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub confidence_field: Option<String>,
     /// Of an output that says nothing; 0.5 when left out.
     #[schema(minimum = 0, maximum = 1)]
@@ -215,6 +215,6 @@ pub struct RunDraw {}
 #[serde(deny_unknown_fields)]
 pub struct CancelRunRequest {
     /// Kept with the run.
-    #[schema(pattern = r"\S", max_length = 500)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
     pub reason: Option<String>,
 }

@@ -52,7 +52,7 @@ pub struct TaskOrder {
     #[schema(max_items = 64)]
     pub verifiers: Option<Vec<VerifierName>>,
     /// Under which profile they work; `default` when left out.
-    #[schema(pattern = r"\S", max_length = 128)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub profile: Option<String>,
 }
 
@@ -62,13 +62,13 @@ pub struct TaskOrder {
 #[serde(deny_unknown_fields)]
 pub struct TaskContractBody {
     /// Of the contract's own form, such as `v0.1`.
-    #[schema(pattern = r"\S", max_length = 64)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 64)]
     pub protocol_version: String,
     /// The name of the task, which no other task of the account has.
     #[schema(pattern = "^[A-Za-z0-9_.:-]{1,128}$")]
     pub task_id: String,
     /// What executors must declare to work on it.
-    #[schema(pattern = r"\S", max_length = 128)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub task_type: String,
     pub inputs: TaskInputs,
     /// The JSON Schema of every candidate.
@@ -217,10 +217,10 @@ pub struct TaskAcceptance {
 #[serde(deny_unknown_fields)]
 pub struct TaskPolicy {
     /// Such as `vp.schema_only.v1`.
-    #[schema(pattern = r"\S", max_length = 128)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub policy_id: String,
     /// `1` when left out.
-    #[schema(pattern = r"\S", max_length = 64)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 64)]
     pub policy_version: Option<String>,
     /// Computed when left out; one that is given must be right.
     #[schema(pattern = "^([Ss][Hh][Aa]256:)?[0-9A-Fa-f]{64}$")]

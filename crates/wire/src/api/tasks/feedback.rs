@@ -17,7 +17,7 @@ const SIGNATURE_DIGITS: usize = 128;
 #[serde(deny_unknown_fields)]
 pub struct FeedbackRequest {
     /// Why the decision was wrong; kept with the task.
-    #[schema(pattern = r"\S", max_length = 500)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
     pub reason: String,
     /// Which decision of a continuous task is meant; the newest when left out.
     #[schema(minimum = 1, maximum = 9_223_372_036_854_775_807u64)]

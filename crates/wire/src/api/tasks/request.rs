@@ -176,7 +176,7 @@ fn profile(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
 #[serde(deny_unknown_fields)]
 pub struct CancelTaskRequest {
     /// Kept with the task.
-    #[schema(pattern = r"\S", max_length = 500)]
+    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
     pub reason: Option<String>,
 }
 
