@@ -18,8 +18,9 @@ use std::{
 
 use jurat_testkit::fake_executor::{Call, FakeExecutor, answers};
 use serde_json::json;
+use tokio::runtime::Handle;
 
-use self::site::Kind;
+use self::site::{Kind, Prepared, Site};
 
 /// How many die at a time: most of the time is spent waiting for leases to end.
 const AT_ONCE: usize = 6;
@@ -36,8 +37,8 @@ async fn fakes(names: &[&str]) -> BTreeMap<String, FakeExecutor> {
     fakes
 }
 
-fn addresses(fakes: &BTreeMap<String, FakeExecutor>) -> Vec<(&str, String)> {
-    fakes.iter().map(|(name, fake)| (name.as_str(), fake.url())).collect()
+fn addresses(fakes: &BTreeMap<String, FakeExecutor>) -> Vec<(String, String)> {
+    fakes.iter().map(|(name, fake)| (name.clone(), fake.url())).collect()
 }
 
 /// What an executor was asked to propose for a task.
@@ -60,25 +61,52 @@ fn deaths(kind: Kind, points: &[String]) -> Vec<usize> {
     ends.values().flat_map(|(first, last)| BTreeSet::from([*first, *last])).collect()
 }
 
-/// Lets a process die at each of these points, several at a time; the thread is named after it.
-fn each(deaths: &[usize], points: &[String], die: impl Fn(usize, usize) + Sync) {
-    let next = AtomicUsize::new(0);
-    let (die, next) = (&die, &next);
-    let one_after_the_other = || {
-        while let Some(at) = deaths.get(next.fetch_add(1, Ordering::SeqCst)) {
-            let name = points.get(at - 1).map_or("nothing", String::as_str);
-            let thread = thread::Builder::new().name(format!("dies at {at}, {name}"));
-            thread::scope(|scope| {
-                let place = deaths.iter().position(|it| it == at).unwrap();
-                thread.spawn_scoped(scope, move || die(place, *at)).unwrap();
-            });
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(one_after_the_other);
-        }
-    });
+/// Where and at which points processes die.
+struct Deaths {
+    kind: Kind,
+    prepared: Prepared,
+    points: Vec<String>,
+    at: Vec<usize>,
+}
+
+impl Deaths {
+    fn new(kind: Kind, fakes: &BTreeMap<String, FakeExecutor>, points: Vec<String>) -> Self {
+        let at = deaths(kind, &points);
+        Self { kind, prepared: Prepared::new(kind, addresses(fakes)), points, at }
+    }
+
+    /// Lets a process die at each of the points, several at a time. Each death in a file has a store
+    /// of its own; on PostgreSQL, where that takes long, one comes after the other.
+    fn each(&self, die: impl Fn(&Site, usize) + Sync) {
+        let runtime = Handle::current();
+        let next = AtomicUsize::new(0);
+        let one_after_the_other = || {
+            let mut site = None;
+            while let Some(at) = self.at.get(next.fetch_add(1, Ordering::SeqCst)) {
+                let here = site.get_or_insert_with(|| runtime.block_on(self.prepared.site()));
+                self.one(&die, here, *at);
+                if self.kind == Kind::File {
+                    site = None;
+                }
+            }
+            if let Some(site) = site {
+                runtime.block_on(site.drop());
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..AT_ONCE {
+                scope.spawn(one_after_the_other);
+            }
+        });
+    }
+
+    /// The thread of a death is named after it, so that it is told with what went wrong.
+    fn one(&self, die: &(impl Fn(&Site, usize) + Sync), site: &Site, at: usize) {
+        let thread = thread::Builder::new().name(format!("dies at {at}, {}", self.points[at - 1]));
+        thread::scope(|scope| {
+            thread.spawn_scoped(scope, || die(site, at)).unwrap();
+        });
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

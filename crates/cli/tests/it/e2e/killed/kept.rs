@@ -24,13 +24,15 @@ pub(super) struct Kept {
     events: Vec<Event>,
 }
 
-/// Every task of the store, as its state and its events tell of it.
-pub(super) async fn tasks(store: &dyn Store) -> Vec<Kept> {
+/// Every task of the store whose name begins so, as its state and its events tell of it.
+pub(super) async fn tasks(store: &dyn Store, begins: &str) -> Vec<Kept> {
     let (account, limit) = (AccountId::admin(), ALL);
     let filter = TaskFilter { account, phase: None, task_type: None, before: None, limit };
     let mut all = Vec::new();
     for found in store.tasks().task_page(&behalf(), &filter).await.unwrap() {
-        all.push(kept(store, &found.id).await);
+        if found.id.starts_with(begins) {
+            all.push(kept(store, &found.id).await);
+        }
     }
     all
 }

@@ -1,6 +1,14 @@
-//! Stores that are made ready once and copied for each process that is to die.
+//! Stores on which one process after the other works and dies.
 
-use std::{fs, os::unix::process::ExitStatusExt as _, process::Command, sync::Arc};
+use std::{
+    fs,
+    os::unix::process::ExitStatusExt as _,
+    process::{Command, ExitStatus},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
 
 use jurat_store::{Location, Store};
 use jurat_testkit::postgres::Schema;
@@ -17,82 +25,65 @@ pub(super) enum Kind {
     Postgres,
 }
 
-/// A store with executors and nothing else.
+/// How to come by stores that have executors and nothing else.
 pub(super) struct Prepared {
-    home: Home,
-    /// The schema stands for its server here; the other is the database to copy.
-    database: Option<(Schema, String)>,
+    executors: Vec<(String, String)>,
+    /// A store in a file is made once and copied.
+    ready: Option<Home>,
 }
 
 impl Prepared {
-    pub(super) async fn new(kind: Kind, executors: &[(&str, String)]) -> Self {
-        let home = Home::new();
-        let (mut database, mut url) = (None, None);
-        if kind == Kind::Postgres {
-            let schema = Schema::new().await;
-            let name = format!("{}_ready", schema.name);
-            schema.execute(&format!("create database {name}")).await.unwrap();
-            url = Some(schema.serve_database(&name).await);
-            database = Some((schema, name));
+    pub(super) fn new(kind: Kind, executors: Vec<(String, String)>) -> Self {
+        let ready = (kind == Kind::File).then(Home::new);
+        if let Some(home) = &ready {
+            add(home, None, &executors);
         }
-        let price = PRICE.to_string();
-        for (name, address) in executors {
-            let mut add = home.command(&["executors", "add", name, address]);
-            add.args(["--price-micros", &price]);
-            add.args(url.iter().flat_map(|url| ["--store", url]));
-            let added = add.output().unwrap();
-            assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
-        }
-        Self { home, database }
+        Self { executors, ready }
     }
 
-    /// A copy for one death.
-    pub(super) async fn copied(&self, number: usize) -> Site {
+    pub(super) async fn site(&self) -> Site {
         let home = Home::new();
+        let Some(ready) = &self.ready else {
+            let schema = Schema::served().await;
+            let url = schema.serving_url();
+            add(&home, Some(&url), &self.executors);
+            let location = Location::Postgres { url: url.clone(), migrate_url: None };
+            return Site { home, schema: Some((schema, url)), location, spent: AtomicI64::new(0) };
+        };
         fs::create_dir(home.state()).unwrap();
-        for file in fs::read_dir(self.home.state()).unwrap() {
+        for file in fs::read_dir(ready.state()).unwrap() {
             let file = file.unwrap();
             fs::copy(file.path(), home.state().join(file.file_name())).unwrap();
         }
-        let url = match &self.database {
-            None => None,
-            Some((schema, ready)) => {
-                let name = format!("{ready}_{number}");
-                let create = format!("create database {name} template {ready}");
-                schema.execute(&create).await.unwrap();
-                Some(schema.serve_database(&name).await)
-            }
-        };
-        let location = match &url {
-            None => Location::File(home.state().join("jurat.db")),
-            Some(url) => Location::Postgres { url: url.clone(), migrate_url: None },
-        };
-        Site { home, url, location }
-    }
-
-    /// Removes all copies of that many.
-    pub(super) async fn drop(self, copies: usize) {
-        let Some((schema, ready)) = self.database else { return };
-        let names = (0..copies).map(|number| format!("{ready}_{number}"));
-        for name in names.chain([ready.clone()]) {
-            let dropped = format!("drop database if exists {name} with (force)");
-            schema.execute(&dropped).await.unwrap();
-        }
-        schema.drop().await;
+        let location = Location::File(home.state().join("jurat.db"));
+        Site { home, schema: None, location, spent: AtomicI64::new(0) }
     }
 }
 
-/// A store of its own, on which one process works after the other.
+fn add(home: &Home, url: Option<&str>, executors: &[(String, String)]) {
+    let price = PRICE.to_string();
+    for (name, address) in executors {
+        let mut add = home.command(&["executors", "add", name, address]);
+        add.args(["--price-micros", &price]);
+        add.args(url.iter().flat_map(|url| ["--store", url]));
+        let added = add.output().unwrap();
+        assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    }
+}
+
+/// A store, and the folder of the processes that work on it.
 pub(super) struct Site {
     pub(super) home: Home,
-    url: Option<String>,
+    schema: Option<(Schema, String)>,
     location: Location,
+    /// What the account had paid when it was last looked at.
+    spent: AtomicI64,
 }
 
 impl Site {
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.home.command(args);
-        command.args(self.url.iter().flat_map(|url| ["--store", url]));
+        command.args(self.schema.iter().flat_map(|(_, url)| ["--store", url]));
         // A build for tests is late on any machine that is busy with other tests.
         command.env("JURAT_LIMITS_LAG_MS", "0");
         command
@@ -100,17 +91,19 @@ impl Site {
 
     /// A command that writes down which points it passes, and dies at one of them, counted from 1.
     pub(super) fn mortal(&self, args: &[&str], dies_at: Option<usize>) -> Command {
+        let points = self.home.path().join("points");
+        fs::write(&points, "").unwrap();
         let mut command = self.command(args);
-        command.env("JURAT_TEST_POINTS", self.home.path().join("points"));
+        command.env("JURAT_TEST_POINTS", points);
         if let Some(number) = dies_at {
             command.env("JURAT_TEST_KILL_AT", number.to_string());
         }
         command
     }
 
-    /// The points that the mortal process passed.
+    /// The points that the last mortal process passed.
     pub(super) fn points(&self) -> Vec<String> {
-        let passed = fs::read_to_string(self.home.path().join("points")).unwrap_or_default();
+        let passed = fs::read_to_string(self.home.path().join("points")).unwrap();
         passed.lines().map(str::to_owned).collect()
     }
 
@@ -118,14 +111,25 @@ impl Site {
         jurat_store::open(&self.location).await.unwrap()
     }
 
+    /// What was paid since the last look.
+    pub(super) fn paid_since(&self, spent: i64) -> i64 {
+        spent - self.spent.swap(spent, Ordering::SeqCst)
+    }
+
     /// A process that was to die and did not must have ended well before it came to the point.
-    pub(super) fn assert_died(&self, ended: std::process::ExitStatus, at: usize) {
+    pub(super) fn assert_died(&self, ended: ExitStatus, at: usize) {
         let passed = self.points().len();
         if ended.signal().is_none() {
             assert!(ended.success(), "it ended otherwise: {ended}");
             assert!(passed < at, "it passed {passed} points and lived");
         } else {
             assert_eq!((ended.signal(), passed), (Some(9), at), "it died elsewhere");
+        }
+    }
+
+    pub(super) async fn drop(self) {
+        if let Some((schema, _)) = self.schema {
+            schema.drop().await;
         }
     }
 }

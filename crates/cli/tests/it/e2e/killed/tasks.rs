@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::{
-    LEASE_MS, addresses, deaths, each, fakes, kept, proposals,
+    Deaths, LEASE_MS, addresses, fakes, kept, proposals,
     site::{Kind, PRICE, Prepared, Site, serve},
 };
 use crate::http::Http;
@@ -20,35 +20,32 @@ type Fakes = BTreeMap<String, FakeExecutor>;
 /// The points that a task passes which nothing happens to.
 pub(super) async fn counted(kind: Kind) -> Vec<String> {
     let fakes = fakes(&PANEL).await;
-    let prepared = Prepared::new(kind, &addresses(&fakes)).await;
-    let site = prepared.copied(0).await;
+    let site = Prepared::new(kind, addresses(&fakes)).site().await;
     tokio::task::block_in_place(|| live_and_die(&site, &order(&site, "t"), None));
     let points = site.points();
     assert!(!points.is_empty());
-    drop(site);
-    prepared.drop(1).await;
+    site.drop().await;
     points
 }
 
 pub(super) async fn all(kind: Kind) {
     let points = counted(kind).await;
     let fakes = fakes(&PANEL).await;
-    let prepared = Prepared::new(kind, &addresses(&fakes)).await;
-    let deaths = deaths(kind, &points);
+    let deaths = Deaths::new(kind, &fakes, points);
     let runtime = Handle::current();
     tokio::task::block_in_place(|| {
-        each(&deaths, &points, |place, at| {
-            let site = runtime.block_on(prepared.copied(place));
-            die_at(&site, at);
-            runtime.block_on(assert_whole(&site, &fakes, &format!("task-{at}")));
+        deaths.each(|site, at| {
+            die_at(site, at);
+            runtime.block_on(assert_whole(site, &fakes, &format!("task-{at}-")));
         });
     });
-    prepared.drop(deaths.len()).await;
 }
 
 fn order(site: &Site, id: &str) -> Value {
     let sample = site.home.run(&["task", "sample", "--task-id", id, "--json"]).ok();
     let mut contract = sample.json();
+    // What was decided for the same inputs is tried first, so that each task has its own.
+    contract["inputs"]["prompt"] = json!(id);
     contract["assignment"]["claim"] =
         json!({ "lease_ms": LEASE_MS, "max_concurrency": { "propose": 1, "verify": 2 } });
     contract["assignment"]["verify"]["max_verifiers"] = json!(2);
@@ -72,7 +69,7 @@ fn live_and_die(site: &Site, order: &Value, at: Option<usize>) {
 }
 
 fn die_at(site: &Site, at: usize) {
-    let id = format!("task-{at}");
+    let id = format!("task-{at}-");
     let order = order(site, &id);
     live_and_die(site, &order, Some(at));
     let server = serve(site.command(&["serve"]));
@@ -89,9 +86,8 @@ fn die_at(site: &Site, at: usize) {
 
 async fn assert_whole(site: &Site, fakes: &Fakes, id: &str) {
     let store = site.store().await;
-    let kept = kept::tasks(&*store).await;
+    let kept = kept::tasks(&*store, id).await;
     let [task] = &kept[..] else { panic!("there are {} tasks", kept.len()) };
-    assert_eq!(task.id(), id);
     task.assert_decided_once();
     let asked = proposals(&fakes["a"], id);
     let mut names: Vec<&Value> = asked.iter().map(|it| &it.body["execution_id"]).collect();
@@ -106,8 +102,7 @@ async fn assert_whole(site: &Site, fakes: &Fakes, id: &str) {
         assert!((1..=2).contains(&of_task.count()), "{verifier} was not asked once or twice");
     }
     // Three answers were given, and each is paid for once.
-    if !task.is_starved() {
-        assert_eq!(kept::spent(&*store).await, 3 * PRICE);
-    }
+    let paid = site.paid_since(kept::spent(&*store).await);
+    assert!(paid == 3 * PRICE || task.is_starved(), "{paid} was paid");
     store.close().await;
 }
