@@ -118,6 +118,8 @@ figures! {
         "Time from the beginning of a run to its end.";
     RUN_STEPS: Counter "jurat_run_steps" ["outcome"]
         "Attempts at steps of runs that ended on this node: `succeeded`, `failed` for good, `retried` later, `cancelled`, or `released` for others.";
+    AGENT_EVENTS: Counter "jurat_agent_events" ["outcome"]
+        "Events to executors that this node is done with: `acked`, `completed`, `delivered`, `failed` or `expired`; `crowded` where a task's event was given up, and `refused` where one was not taken, because too many waited for the executor.";
     POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]
         "Candidates that this node checked, by policy and verdict.";
     JUDGE_CALLS: Counter "jurat_judge_calls" ["provider", "outcome"]

@@ -1,6 +1,7 @@
 //! What executors are told besides their work: an outbox that callers can look into and add to.
 
 mod act;
+mod bounds;
 mod deliver;
 mod send;
 
@@ -14,11 +15,12 @@ use jurat_core::{
 };
 use jurat_store::{
     AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, NewAgentEvent, Position,
+    TooManyPending,
 };
 use jurat_wire::{api::agent_events::SendAgentEvent, executor::AgentEvent as AgentEventBody};
 use serde_json::{Value, json};
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
+use crate::{Done, Engine, EngineError, Keyed, Limit, executors::require, people::behalf};
 
 /// How long and how often executors are told of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +28,21 @@ pub struct AgentEventTerms {
     /// How long an executor may take to answer.
     pub timeout: Duration,
     pub patience: Patience,
+    /// How many events of an account one executor may have to be told of; more are refused, or given
+    /// up where a task causes them.
+    pub pending: u32,
+    /// How old an event becomes once nobody is told of it any more.
+    pub keep: Duration,
 }
 
 impl Default for AgentEventTerms {
     fn default() -> Self {
-        Self { timeout: Duration::from_mins(1), patience: Patience::default() }
+        Self {
+            timeout: Duration::from_mins(1),
+            patience: Patience::default(),
+            pending: 1_000,
+            keep: Duration::from_hours(30 * 24),
+        }
     }
 }
 
@@ -39,6 +51,8 @@ impl Default for AgentEventTerms {
 pub struct AgentEventQuery {
     pub state: Option<Delivery>,
     pub executor: Option<String>,
+    /// Whether the executor asks for a person to look at it.
+    pub needs_review: Option<bool>,
     /// Starts behind this event, towards older ones.
     pub before: Option<Position>,
     pub limit: u32,
@@ -72,7 +86,8 @@ impl Engine {
         self.check_listens(&order.target_executor).await?;
         let at = self.inner.clock.now();
         let event = self.agent_event_made(sent(order), at);
-        let add = AgentEventAdd { account: caller.account().clone(), event, at };
+        let most_pending = self.inner.limits.agent_events.pending;
+        let add = AgentEventAdd { account: caller.account().clone(), event, at, most_pending };
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
             .write_once(caller, keyed.as_ref(), async |once| {
@@ -80,10 +95,10 @@ impl Engine {
                 self.inner.metrics.write("agent_event_add", writing).await
             })
             .await?;
-        let done = match written {
-            Ok(done) => done,
-            Err(never) => match never {},
-        };
+        let done = written.map_err(|TooManyPending| {
+            self.inner.metrics.agent_events.refused();
+            Limit::AgentEvents(most_pending)
+        })?;
         self.inner.agent_news.notify_one();
         Ok(done)
     }
@@ -110,6 +125,7 @@ impl Engine {
             account: caller.account().clone(),
             state: query.state,
             executor: query.executor,
+            needs_review: query.needs_review,
             before: query.before,
             limit: query.limit,
         };

@@ -1,5 +1,6 @@
 //! The figures of this node: one explicit registry, and what is counted into it.
 
+mod agent_events;
 mod executors;
 mod judges;
 mod load;
@@ -36,8 +37,8 @@ use tracing::Instrument as _;
 pub(crate) use self::judges::{CallOutcome, Lookup};
 pub use self::requests::{OpenConnection, RequestFigures, RequestInFlight};
 use self::{
-    executors::ExecutorFigures, judges::JudgeFigures, load::LoadFigures, process::ProcessFigures,
-    rounds::RoundFigures, tasks::TaskFigures,
+    agent_events::AgentEventFigures, executors::ExecutorFigures, judges::JudgeFigures,
+    load::LoadFigures, process::ProcessFigures, rounds::RoundFigures, tasks::TaskFigures,
 };
 use crate::{Engine, EngineError, executors::require, pressure::Writes, trace};
 
@@ -56,6 +57,7 @@ pub struct Metrics {
     pub(crate) executors: ExecutorFigures,
     pub(crate) judges: JudgeFigures,
     pub(crate) tasks: TaskFigures,
+    pub(crate) agent_events: AgentEventFigures,
     policies: Family<Labels<2>, Counter>,
     store_writes: Histograms<Labels<1>>,
     waiting: Arc<Writes>,
@@ -83,6 +85,7 @@ impl Metrics {
             executors: ExecutorFigures::new(&mut registry),
             judges: JudgeFigures::new(&mut registry),
             tasks: TaskFigures::new(&mut registry),
+            agent_events: AgentEventFigures::new(&mut registry),
             policies,
             store_writes,
             waiting: Arc::default(),

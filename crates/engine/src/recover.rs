@@ -77,6 +77,13 @@ impl Engine {
                 if let Err(error) = engine.prune_evidence().await {
                     tracing::warn!(error = %error, "could not remove old evidence");
                 }
+                match engine.prune_agent_events().await {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(count, "removed old events to executors"),
+                    Err(error) => {
+                        tracing::warn!(error = %error, "could not remove old events to executors");
+                    }
+                }
                 match engine.prune_verdicts().await {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(count, "removed verdicts of judges that were kept"),

@@ -29,6 +29,7 @@ use crate::execute::Answers;
 use crate::executor::Executor;
 use crate::options::{Compat, Options};
 use crate::refusal::Refusal;
+use crate::signed::{self, Head};
 use crate::tasks::Tasks;
 use crate::{events, execute, verify};
 
@@ -151,7 +152,10 @@ async fn agent_events(
     State(shared): State<Arc<Shared>>,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let body = read(&shared, request).await?;
+    let head = Head::of(&request);
+    let bytes = read_bytes(&shared, request).await?;
+    signed::check(&shared.options.nodes, &head, &bytes)?;
+    let body = strict::parse(&bytes)?;
     let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
     Ok(Json(events::answer(&shared, body).await?).into_response())
 }
@@ -178,6 +182,10 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// Reads a JSON body within the limits on size and time.
 async fn read(shared: &Shared, request: Request<Body>) -> Result<Value, Refusal> {
+    Ok(strict::parse(&read_bytes(shared, request).await?)?)
+}
+
+async fn read_bytes(shared: &Shared, request: Request<Body>) -> Result<Bytes, Refusal> {
     let limits = shared.options.limits;
     // Asking for the type also keeps web pages away: a browser asks before it sends JSON elsewhere.
     if !is_plain_json(request.headers()) {
@@ -186,7 +194,7 @@ async fn read(shared: &Shared, request: Request<Body>) -> Result<Value, Refusal>
         return Err(Refusal::new(status, "unsupported_media_type", message));
     }
     let reading = axum::body::to_bytes(request.into_body(), limits.body_bytes);
-    let bytes = tokio::time::timeout(limits.read, reading)
+    tokio::time::timeout(limits.read, reading)
         .await
         .map_err(|_| {
             let message = "the body did not arrive in time";
@@ -195,8 +203,7 @@ async fn read(shared: &Shared, request: Request<Body>) -> Result<Value, Refusal>
         .map_err(|_| {
             let message = format!("the body is larger than {} bytes", limits.body_bytes);
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message)
-        })?;
-    Ok(strict::parse(&bytes)?)
+        })
 }
 
 fn is_plain_json(headers: &HeaderMap) -> bool {

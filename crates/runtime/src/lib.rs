@@ -8,6 +8,7 @@ mod executor;
 mod http;
 mod options;
 mod refusal;
+mod signed;
 mod tasks;
 mod verify;
 
@@ -21,3 +22,4 @@ pub use jurat_core::policy::{Evaluation, PolicyBinding, Status};
 pub use jurat_core::reason;
 pub use jurat_guard::public::Range;
 pub use options::{Compat, Limits, Options, Secret};
+pub use signed::NodeKey;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use jurat_guard::public::Range;
 
+use crate::signed::NodeKey;
+
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub limits: Limits,
@@ -13,6 +15,8 @@ pub struct Options {
     pub token: Option<Secret>,
     /// Ranges that are not public from which evidence may be fetched all the same, also without TLS.
     pub evidence_allow: Vec<Range>,
+    /// When there are some, `/agent-events` takes only what one of these nodes signed a moment ago.
+    pub nodes: Vec<NodeKey>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

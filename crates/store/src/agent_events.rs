@@ -25,15 +25,23 @@ operations! {
         fn agent_event_page(filter: &AgentEventFilter) -> Vec<AgentEvent> = page;
         /// When the next event of any account is to be sent.
         fn agent_event_next() -> Option<Timestamp> = next;
+        /// How many events of the account the executor is still to be told of, counted up to the
+        /// limit.
+        fn agent_event_pending(account: &AccountId, executor: &str, limit: &u32) -> u32 = pending;
+        /// The account with events that comes next behind this text.
+        fn agent_event_account(after: &str) -> Option<AccountId> = account_after;
     }
     writes {
         /// Adds an event once: one that the executor has under the key already is returned as it is.
-        fn agent_event_add(added: &AgentEventAdd) -> AgentEventAdded, or Infallible = add_one;
+        fn agent_event_add(added: &AgentEventAdd) -> AgentEventAdded, or TooManyPending = add_one;
         /// Takes events of all accounts that are to be sent, the longest due first. Each has a
         /// number of attempts that is its holder's until somebody takes it again.
         fn agent_event_take(take: &AgentEventTake) -> Vec<AgentEvent>, or Infallible = take_due;
         /// Notes what became of an event, unless somebody took it again meanwhile.
         fn agent_event_note(outcome: &AgentEventOutcome) -> (), or NotHeld = note;
+        /// Removes events of an account that are old and not told any more, the oldest first, and
+        /// no more than the limit. Returns how many went.
+        fn agent_event_prune(pruning: &AgentEventPruning) -> u64, or Infallible = prune;
     }
 }
 
@@ -59,6 +67,28 @@ pub struct AgentEventAdd {
     pub account: AccountId,
     pub event: NewAgentEvent,
     pub at: Timestamp,
+    /// How many events of the account the executor may have to be told of, this one included.
+    pub most_pending: u32,
+}
+
+/// The executor has as many events of the account to be told of as may be: nothing was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyPending;
+
+/// An event that is on record, and of which nobody is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventGivenUp {
+    pub event: NewAgentEvent,
+    pub reason: String,
+}
+
+/// Which events go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEventPruning {
+    pub account: AccountId,
+    /// Those that were added before.
+    pub before: Timestamp,
+    pub limit: u32,
 }
 
 /// The event that was added, or the one that was there.
@@ -89,6 +119,8 @@ pub struct AgentEventFilter {
     pub account: AccountId,
     pub state: Option<Delivery>,
     pub executor: Option<String>,
+    /// Whether the executor asks for a person to look at it.
+    pub needs_review: Option<bool>,
     /// Starts behind this event, towards older ones.
     pub before: Option<Position>,
     pub limit: u32,
@@ -127,8 +159,8 @@ pub struct NotHeld;
 const ADD: &str = "\
     insert into agent_events (\
         account_id, id, direction, executor, event_type, source_kind, dedupe_key, body, state, \
-        attempts, next_at, created_at, updated_at) \
-    values ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', 0, $9, $10, $10) on conflict do nothing";
+        attempts, next_at, last_error, created_at, updated_at) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, $12, $12) on conflict do nothing";
 
 macro_rules! columns {
     () => {
@@ -152,7 +184,7 @@ const BY_KEY: &str = concat!(
 
 /// Each filter has a text of its own, so that it reads along an index.
 macro_rules! page {
-    ($filter:literal, $at:literal, $id:literal, $limit:literal) => {
+    ($filter:expr, $at:literal, $id:literal, $limit:literal) => {
         concat!(
             "select ",
             columns!(),
@@ -173,6 +205,42 @@ const OF_STATE: &str = page!("and state = $2", "$3", "$4", "$5");
 const OF_EXECUTOR: &str = page!("and executor = $2", "$3", "$4", "$5");
 const OF_BOTH: &str = page!("and executor = $2 and state = $3", "$4", "$5", "$6");
 
+/// The same for those that a person is to look at, or not, which no index knows.
+macro_rules! reviewed {
+    ($filter:literal, $is:literal, $at:literal, $id:literal, $limit:literal) => {
+        (
+            page!(
+                concat!(
+                    $filter,
+                    " and case when json_extract(decision, '$.action') = 'human_review' \
+                     then 1 else 0 end = ",
+                    $is
+                ),
+                $at,
+                $id,
+                $limit
+            ),
+            page!(
+                concat!(
+                    $filter,
+                    " and case when cast(decision as json) ->> 'action' = 'human_review' \
+                     then 1 else 0 end = ",
+                    $is
+                ),
+                $at,
+                $id,
+                $limit
+            ),
+        )
+    };
+}
+
+const REVIEWED: (&str, &str) = reviewed!("", "$2", "$3", "$4", "$5");
+const REVIEWED_STATE: (&str, &str) = reviewed!("and state = $2", "$3", "$4", "$5", "$6");
+const REVIEWED_EXECUTOR: (&str, &str) = reviewed!("and executor = $2", "$3", "$4", "$5", "$6");
+const REVIEWED_BOTH: (&str, &str) =
+    reviewed!("and executor = $2 and state = $3", "$4", "$5", "$6", "$7");
+
 const NEXT: &str = "\
     select id, next_at from agent_events where next_at is not null order by next_at limit 1";
 
@@ -189,6 +257,22 @@ const NOTE: &str = "\
     update agent_events set state = $1, next_at = $2, decision = coalesce($3, decision), \
     last_error = $4, updated_at = $5 where account_id = $6 and id = $7 and attempts = $8";
 
+/// As far as it matters.
+const PENDING: &str = "\
+    select $1 as id, count(*) as times from (\
+        select 1 from agent_events where account_id = $1 and executor = $2 and state = 'pending' \
+        limit $3) as pending_events";
+
+const ACCOUNT_AFTER: &str = "\
+    select id, account_id from agent_events where account_id > $1 order by account_id limit 1";
+
+const PRUNE: (&str, &str) = of_found!(
+    "delete from agent_events",
+    "agent_events where account_id = $1 and created_at < $2 and next_at is null \
+     order by created_at limit $3",
+    ""
+);
+
 /// Every text, for a look at how the databases read.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
@@ -201,7 +285,14 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (OF_BOTH, OF_BOTH),
     (NEXT, NEXT),
     (NOTE, NOTE),
+    (PENDING, PENDING),
+    (ACCOUNT_AFTER, ACCOUNT_AFTER),
+    REVIEWED,
+    REVIEWED_STATE,
+    REVIEWED_EXECUTOR,
+    REVIEWED_BOTH,
     TAKE,
+    PRUNE,
 ];
 
 /// Adds an event, unless it is known already.
@@ -211,6 +302,26 @@ pub(crate) async fn add(
     event: &NewAgentEvent,
     at: Timestamp,
 ) -> Result<bool> {
+    insert(tx, account, (event, None), at).await
+}
+
+/// Adds an event that is not told to anybody, and why.
+pub(crate) async fn add_given_up(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    given_up: &AgentEventGivenUp,
+    at: Timestamp,
+) -> Result<bool> {
+    insert(tx, account, (&given_up.event, Some(&given_up.reason)), at).await
+}
+
+async fn insert(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    (event, given_up): (&NewAgentEvent, Option<&str>),
+    at: Timestamp,
+) -> Result<bool> {
+    let state = if given_up.is_some() { Delivery::Failed } else { Delivery::Pending };
     let args = args![
         account,
         &event.id,
@@ -220,7 +331,9 @@ pub(crate) async fn add(
         &event.source_kind,
         event.dedupe_key.as_deref(),
         json(&event.body)?,
-        event.next_at,
+        state.as_str(),
+        event.next_at.filter(|_| given_up.is_none()),
+        given_up,
         at
     ];
     Ok(tx.run(ADD, args).await? == 1)
@@ -229,18 +342,52 @@ pub(crate) async fn add(
 async fn add_one(
     tx: &mut impl Tx,
     added: &AgentEventAdd,
-) -> Result<Result<AgentEventAdded, Infallible>> {
-    let AgentEventAdd { account, event, at } = added;
+) -> Result<Result<AgentEventAdded, TooManyPending>> {
+    let AgentEventAdd { account, event, at, most_pending } = added;
+    // What is known already takes no place.
+    if let Some(record) = known(tx, account, event).await? {
+        return Ok(Ok(AgentEventAdded { record, is_new: false }));
+    }
+    if *most_pending <= pending(tx, account, &event.executor, most_pending).await? {
+        return Ok(Err(TooManyPending));
+    }
     let is_new = add(tx, account, event, *at).await?;
-    let record = match &event.dedupe_key {
-        Some(key) => {
-            let args = args![account, event.direction.as_str(), &event.executor, key];
-            tx.first(BY_KEY, args, read).await?
-        }
-        None => get(tx, account, &event.id).await?,
-    };
+    let record = known(tx, account, event).await?;
     let missing = || StoreError::conflict("an event that was added is not there");
     Ok(Ok(AgentEventAdded { record: record.ok_or_else(missing)?, is_new }))
+}
+
+/// The event that has the key, or the name where it has no key.
+async fn known(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    event: &NewAgentEvent,
+) -> Result<Option<AgentEvent>> {
+    let Some(key) = &event.dedupe_key else { return get(tx, account, &event.id).await };
+    let args = args![account, event.direction.as_str(), &event.executor, key];
+    tx.first(BY_KEY, args, read).await
+}
+
+async fn pending(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    executor: &str,
+    limit: &u32,
+) -> Result<u32> {
+    let read = |cells: &dyn Cells| Columns::new(&cells, "agent_events", "id")?.count("times");
+    Ok(tx.first(PENDING, args![account, executor, *limit], read).await?.unwrap_or(0))
+}
+
+async fn account_after(tx: &mut impl Tx, after: &str) -> Result<Option<AccountId>> {
+    let read = |cells: &dyn Cells| {
+        Columns::new(&cells, "agent_events", "id")?.id("account_id", AccountId::parse)
+    };
+    tx.first(ACCOUNT_AFTER, args![after], read).await
+}
+
+async fn prune(tx: &mut impl Tx, pruning: &AgentEventPruning) -> Result<Result<u64, Infallible>> {
+    let args = args![&pruning.account, pruning.before, pruning.limit];
+    tx.run(tx.own(PRUNE), args).await.map(Ok)
 }
 
 async fn get(tx: &mut impl Tx, account: &AccountId, id: &str) -> Result<Option<AgentEvent>> {
@@ -248,7 +395,12 @@ async fn get(tx: &mut impl Tx, account: &AccountId, id: &str) -> Result<Option<A
 }
 
 async fn page(tx: &mut impl Tx, filter: &AgentEventFilter) -> Result<Vec<AgentEvent>> {
+    let is_reviewed = filter.needs_review.is_some();
     let text = match (&filter.executor, filter.state) {
+        (None, None) if is_reviewed => tx.own(REVIEWED),
+        (None, Some(_)) if is_reviewed => tx.own(REVIEWED_STATE),
+        (Some(_), None) if is_reviewed => tx.own(REVIEWED_EXECUTOR),
+        (Some(_), Some(_)) if is_reviewed => tx.own(REVIEWED_BOTH),
         (None, None) => ANY,
         (None, Some(_)) => OF_STATE,
         (Some(_), None) => OF_EXECUTOR,
@@ -257,6 +409,7 @@ async fn page(tx: &mut impl Tx, filter: &AgentEventFilter) -> Result<Vec<AgentEv
     let mut args = args![&filter.account];
     args.extend(filter.executor.as_ref().map(Into::into));
     args.extend(filter.state.map(|state| state.as_str().into()));
+    args.extend(filter.needs_review.map(Into::into));
     let before = filter.before.as_ref();
     args.push(before.map_or(LAST, |it| it.created_at).into());
     args.push(before.map_or("", |it| it.id.as_str()).into());

@@ -52,8 +52,9 @@ use jurat_core::{
 
 pub use self::{
     agent_events::{
-        AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, AgentEventOutcome,
-        AgentEventTake, AgentEvents, NewAgentEvent, NotHeld,
+        AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, AgentEventGivenUp,
+        AgentEventOutcome, AgentEventPruning, AgentEventTake, AgentEvents, NewAgentEvent, NotHeld,
+        TooManyPending,
     },
     both::{Behalf, Written},
     checkup::{Checkup, EndedPage, Record},

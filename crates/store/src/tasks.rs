@@ -12,7 +12,11 @@ use jurat_core::{
 };
 use serde_json::Value;
 
-use crate::{agent_events::NewAgentEvent, both::operations, knowledge::Knowledge};
+use crate::{
+    agent_events::{AgentEventGivenUp, NewAgentEvent},
+    both::operations,
+    knowledge::Knowledge,
+};
 
 operations! {
     /// Tasks under contracts.
@@ -178,6 +182,8 @@ pub struct AppendedWith {
     pub knowledge: Option<Knowledge>,
     /// Those that are known already, by their key, are left out.
     pub agent_events: Vec<NewAgentEvent>,
+    /// Those that nobody is told of any more.
+    pub given_up: Vec<AgentEventGivenUp>,
 }
 
 /// Why events were not added.

@@ -39,6 +39,9 @@ pub(crate) struct ListAgentEvents {
     /// Only events to this executor
     #[arg(long, value_name = "NAME")]
     pub(crate) executor: Option<String>,
+    /// Only events that the executor asks a person to look at
+    #[arg(long)]
+    pub(crate) needs_review: bool,
     #[command(flatten)]
     pub(crate) list: ListArgs,
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use jurat_runtime::{Range, engines::EchoMode};
+use jurat_runtime::{NodeKey, Range, engines::EchoMode};
 
 use crate::settings::LISTEN;
 
@@ -94,6 +94,10 @@ pub(crate) struct Runtime {
     /// Tells the program of `--engine command` of agent events too, as the endpoint `agent_event`
     #[arg(long)]
     pub(crate) hear_events: bool,
+    /// Public key of a node, as `jurat node` shows it: only agent events that it signed are taken; may
+    /// be given again
+    #[arg(long, value_name = "KEY")]
+    pub(crate) node_key: Vec<NodeKey>,
     /// Form of the log on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     pub(crate) log_format: Option<String>,

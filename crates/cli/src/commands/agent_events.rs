@@ -26,10 +26,11 @@ pub(super) async fn run(context: &Context, command: AgentEvents) -> anyhow::Resu
 }
 
 async fn list(context: &Context, args: ListAgentEvents) -> anyhow::Result<u8> {
-    let is_filtered = args.state.is_some() || args.executor.is_some();
+    let is_filtered = args.state.is_some() || args.executor.is_some() || args.needs_review;
     let parameters = [
         ("state", args.state),
         ("executor", args.executor),
+        ("needs_review", args.needs_review.then(|| "true".to_owned())),
         ("limit", args.list.limit.map(|limit| limit.to_string())),
         ("cursor", args.list.cursor),
     ];

@@ -36,7 +36,8 @@ pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> 
         None => Compat::Jurat,
     };
     let evidence_allow = args.evidence_allow.clone();
-    let options = Options { compat, token, evidence_allow, ..Options::default() };
+    let nodes = args.node_key.clone();
+    let options = Options { compat, token, evidence_allow, nodes, ..Options::default() };
 
     let mut signals = Signals::listen()?;
     let listener = bind(&args.listen).await?;

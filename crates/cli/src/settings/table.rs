@@ -30,6 +30,8 @@ pub(crate) static ALL: &[&Setting] = &[
     &AGENT_EVENTS_ATTEMPTS,
     &AGENT_EVENTS_BACKOFF_MS,
     &AGENT_EVENTS_EXPIRES_MS,
+    &AGENT_EVENTS_PENDING,
+    &AGENT_EVENTS_KEEP_DAYS,
     &MAX_CONNECTIONS,
     &MAX_CONNECTIONS_PER_ADDRESS,
     &HEADER_TIMEOUT_MS,
@@ -329,6 +331,28 @@ pub(crate) static AGENT_EVENTS_EXPIRES_MS: Setting = Setting {
     default: Some("86400000"),
     about: "How old an event may be to be told.",
     example: "3600000",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static AGENT_EVENTS_PENDING: Setting = Setting {
+    name: "agent_events.pending",
+    variable: "JURAT_AGENT_EVENTS_PENDING",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 100_000 },
+    default: Some("1000"),
+    about: "Events of an account that may wait for one executor; those of tasks beyond it are given up, others refused.",
+    example: "100",
+    privacy: Privacy::Open,
+};
+
+pub(crate) static AGENT_EVENTS_KEEP_DAYS: Setting = Setting {
+    name: "agent_events.keep_days",
+    variable: "JURAT_AGENT_EVENTS_KEEP_DAYS",
+    flag: None,
+    kind: Kind::Count { least: 1, most: 3_650 },
+    default: Some("30"),
+    about: "How many days after it was caused an event that is told no more is removed.",
+    example: "7",
     privacy: Privacy::Open,
 };
 

@@ -183,7 +183,9 @@ impl Engine {
         let tasks = self.inner.store.tasks();
         let writing = tasks.agent_event_note(&behalf, &outcome, None);
         match self.inner.metrics.write("agent_event_note", writing).await {
-            Ok(Written::Done(()) | Written::Repeated) => {}
+            Ok(Written::Done(()) | Written::Repeated) => {
+                self.inner.metrics.agent_events.ended(state);
+            }
             Ok(Written::Refused(_)) => {
                 tracing::debug!(event.id = %outcome.id, "somebody else tells of the event by now");
             }

@@ -48,6 +48,10 @@ pub enum Limit {
     Address,
     #[error("the address was sent as many codes as it may be in an hour")]
     Mail,
+    #[error(
+        "as many events wait for the executor to be told as may be, which is {0}; send more when it has taken some"
+    )]
+    AgentEvents(u32),
 }
 
 /// The keys that are in use on this node.

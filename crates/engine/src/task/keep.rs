@@ -34,6 +34,7 @@ impl Desk for StoreDesk {
         let note = append.note.clone();
         let append = self.fill(append).await?;
         let is_told = !append.with.agent_events.is_empty();
+        let given_up = append.with.given_up.len();
         inner.points.pass("task_append_before");
         let writing =
             async { inner.store.tasks().task_append(&behalf(&key), &append, note.as_ref()).await };
@@ -42,6 +43,7 @@ impl Desk for StoreDesk {
         match written.map_err(|error| trouble(&error))? {
             Written::Done(()) => {
                 inner.metrics.tasks.wrote(&append.state, &append.events, append.at);
+                inner.metrics.agent_events.crowded(given_up);
                 inner.followers.tell(&key);
                 if is_told {
                     inner.agent_news.notify_one();
@@ -149,8 +151,9 @@ impl StoreDesk {
         let output = made.as_ref().map(|it| &it.output);
         // What others have written to meanwhile is not written at all.
         let same = filed.as_ref().filter(|it| it.seq == append.seq);
-        let agent_events =
-            same.map(|it| self.told(&append, it, output, &listening)).unwrap_or_default();
+        let told = same.map(|it| self.told(&append, it, output, &listening)).unwrap_or_default();
+        let fitting = self.engine.agent_events_fit(&append.key.account, told).await;
+        let (agent_events, given_up) = fitting.map_err(|error| DeskError(error.to_string()))?;
         let at = append.at;
         let candidate = append.candidate.map(|it| stored(it, at));
         let ballot = append.ballot.map(|it| sealed(it, at));
@@ -161,7 +164,7 @@ impl StoreDesk {
             state: append.task,
             due_at: append.due_at,
             at,
-            with: AppendedWith { candidate, ballot, knowledge, agent_events },
+            with: AppendedWith { candidate, ballot, knowledge, agent_events, given_up },
         })
     }
 

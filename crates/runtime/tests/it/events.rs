@@ -1,14 +1,20 @@
 //! `POST /agent-events`: each event is heard once, and what is decided is answered.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::SystemTime,
+};
 
 use async_trait::async_trait;
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_runtime::{
     AgentDecision, AgentEvent, Capabilities, Evidence, Execute, Execution, Executor, ExecutorError,
     Options, Secret,
     engines::{CommandExecutor, EchoExecutor, EchoMode},
 };
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::server::Server;
 
@@ -111,4 +117,82 @@ async fn a_program_hears_of_events_where_it_wants_to() {
     let server = Server::start(hears, Options::default()).await;
     let reply = server.post("/agent-events", &event("e1", None)).await;
     assert_eq!((reply.status, &reply.json["decision"]["decision_id"]), (200, &json!("p")));
+}
+
+/// What a node signs of an event.
+struct Letter {
+    body: String,
+    host: String,
+    path: &'static str,
+    age_s: u64,
+}
+
+impl Letter {
+    /// The headers by which the executor knows who told it.
+    fn signed(&self, seed: [u8; 32]) -> Vec<(&'static str, String)> {
+        let key = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
+        let digest = STANDARD.encode(Sha256::digest(self.body.as_bytes()));
+        let digest = format!("sha-256=:{digest}:");
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let params = format!(
+            "(\"@method\" \"@authority\" \"@path\" \"content-digest\" \"x-jurat-event\");created={};keyid=\"{}\";alg=\"ed25519\"",
+            since.as_secs() - self.age_s,
+            hex::encode(key.public_key()),
+        );
+        let base = format!(
+            "\"@method\": POST\n\"@authority\": {}\n\"@path\": {}\n\"content-digest\": {digest}\n\"x-jurat-event\": e1\n\"@signature-params\": {params}",
+            self.host, self.path
+        );
+        let signature = STANDARD.encode(key.sign(base.as_bytes()));
+        vec![
+            ("x-jurat-event", "e1".to_owned()),
+            ("content-digest", digest),
+            ("signature-input", format!("sig1={params}")),
+            ("signature", format!("sig1=:{signature}:")),
+        ]
+    }
+}
+
+#[tokio::test]
+async fn only_what_a_known_node_signed_is_taken() {
+    const NODE: [u8; 32] = [7; 32];
+    let key = Ed25519KeyPair::from_seed_unchecked(&NODE).unwrap();
+    let nodes = vec![hex::encode(key.public_key()).parse().unwrap()];
+    let server = Server::start(Declines::default(), Options { nodes, ..Options::default() }).await;
+    let body = event("e1", None).to_string();
+    let letter =
+        |age_s| Letter { body: body.clone(), host: server.host(), path: "/agent-events", age_s };
+    let post = async |body: &str, headers: &[(&'static str, String)]| {
+        let reply = server.post_with("/agent-events", body, headers).await;
+        let message = reply.json["message"].as_str().unwrap_or_default().to_owned();
+        (reply.status, message)
+    };
+    let (status, message) = post(&body, &[]).await;
+    assert!(status == 401 && message.contains("`content-digest`"), "{status} {message}");
+    assert_eq!(post(&body, &letter(0).signed(NODE)).await.0, 200);
+    assert_eq!(post(&body, &letter(200).signed(NODE)).await.0, 200);
+    let (status, message) = post(&body, &letter(1_000).signed(NODE)).await;
+    assert!(status == 401 && message.contains("more than 300 seconds"), "{status} {message}");
+    let (status, message) = post(&body, &letter(0).signed([8; 32])).await;
+    assert!(status == 401 && message.contains("not known"), "{status} {message}");
+    // Another body under the same signature, and the same body for somebody else.
+    let other = event("e2", None).to_string();
+    let (status, message) = post(&other, &letter(0).signed(NODE)).await;
+    assert!(status == 401 && message.contains("not that of the body"), "{status} {message}");
+    let elsewhere = Letter { host: "elsewhere".to_owned(), ..letter(0) };
+    let (status, message) = post(&body, &elsewhere.signed(NODE)).await;
+    assert!(status == 401 && message.contains("does not fit"), "{status} {message}");
+    let mut forged = letter(0).signed([8; 32]);
+    forged[2] = letter(0).signed(NODE)[2].clone();
+    assert_eq!(post(&body, &forged).await.0, 401);
+    // A signature that leaves out what it is for says nothing.
+    let mut narrow = letter(0).signed(NODE);
+    narrow[2].1 = narrow[2].1.replace(" \"@path\"", "");
+    let (status, message) = post(&body, &narrow).await;
+    assert!(status == 401 && message.contains("must cover"), "{status} {message}");
+    let mut twice = letter(0).signed(NODE);
+    twice.push(("x-jurat-event", "e2".to_owned()));
+    assert_eq!(post(&body, &twice).await.0, 401);
+    // The others do not ask.
+    assert_eq!(server.get("/capabilities").await.status, 200);
 }

@@ -55,6 +55,24 @@ impl Server {
         self.send(request.body(body)).await
     }
 
+    /// With headers of its own.
+    pub(crate) async fn post_with(
+        &self,
+        path: &str,
+        body: &str,
+        headers: &[(&'static str, String)],
+    ) -> Reply {
+        let mut request = self.http.post(self.url(path)).header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        self.send(request.body(body.to_owned())).await
+    }
+
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
     pub(crate) async fn post_as(&self, path: &str, kind: &str, body: &str) -> Reply {
         let request = self.http.post(self.url(path)).header("content-type", kind);
         self.send(request.body(body.to_owned())).await

@@ -89,7 +89,11 @@ fn cursor_of(record: &AgentEventRecord) -> String {
 }
 
 fn event_query(query: &ListQuery) -> Result<AgentEventQuery, Problem> {
-    query.only(&["state", "executor"])?;
+    query.only(&["state", "executor", "needs_review"])?;
+    let needs_review = query
+        .filters
+        .get("needs_review")
+        .map(|text| text.parse().map_err(|_| wrong("needs_review", "must be `true` or `false`")));
     let state = query.filters.get("state").map(|text| {
         let known: Vec<&str> = Delivery::ALL.iter().map(|it| it.as_str()).collect();
         let reason = format!("must be one of {}", known.join(", "));
@@ -105,6 +109,7 @@ fn event_query(query: &ListQuery) -> Result<AgentEventQuery, Problem> {
     Ok(AgentEventQuery {
         state: state.transpose()?,
         executor: query.filters.get("executor").map(str::to_owned),
+        needs_review: needs_review.transpose()?,
         before: before.transpose()?,
         limit: query.with_one_more(),
     })

@@ -124,11 +124,16 @@ pub(super) fn of_tasks() -> [Parameter; 2] {
 }
 
 /// The filters of a list of agent events.
-pub(super) fn of_agent_events() -> [Parameter; 2] {
+pub(super) fn of_agent_events() -> [Parameter; 3] {
     let states = Delivery::ALL.iter().map(|state| state.as_str());
     [
         query("state", "Only events that stand so.", string().enum_values(Some(states))),
         query("executor", "Only events to this executor.", string()),
+        query(
+            "needs_review",
+            "Only events that the executor asks a person to look at, or only others.",
+            ObjectBuilder::new().schema_type(Type::Boolean),
+        ),
     ]
 }
 

@@ -168,6 +168,9 @@ pub(super) async fn append(
     for event in &append.with.agent_events {
         agent_events::add(tx, &key.account, event, append.at).await?;
     }
+    for given_up in &append.with.given_up {
+        agent_events::add_given_up(tx, &key.account, given_up, append.at).await?;
+    }
     Ok(Ok(()))
 }
 

@@ -320,6 +320,9 @@ macro_rules! conformance {
             executors_that_have_enough_are_left_out,
             the_word_of_a_late_sender_is_not_noted,
             events_of_agents_are_listed_by_every_filter,
+            no_more_events_wait_for_an_executor_than_may,
+            old_events_go_and_those_to_be_told_stay,
+            events_for_a_person_are_found,
         );
         $crate::conformance::stories!(
             $start,

@@ -26,7 +26,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn send() -> Description {
-    let text = "Sends an event about a relationship, a message, a payment, a topic or a result of others to an executor that is registered with `agent_events_url`. It is stored, told to the executor, and tried again where that fails. The same `dedupe_key` for the same executor is the event as it is, answered with 200. Events of tasks are caused by tasks alone.";
+    let text = "Sends an event about a relationship, a message, a payment, a topic or a result of others to an executor that is registered with `agent_events_url`. It is stored, told to the executor, and tried again where that fails. The same `dedupe_key` for the same executor is the event as it is, answered with 200. Events of tasks are caused by tasks alone. Where too many events of the account wait for the executor, one more is refused with 429.";
     let request = json!({
         "event_type": "topic_message_requires_reply",
         "target_executor": "delta",
@@ -40,6 +40,7 @@ fn send() -> Description {
         .answers::<AgentEventEntry<'_>>(201, "The event that was added.", entry(true))
         .answers::<AgentEventEntry<'_>>(200, "The event, which was sent before.", entry(true))
         .repeatable()
+        .refuses([Code::RateLimited])
 }
 
 fn list() -> Description {

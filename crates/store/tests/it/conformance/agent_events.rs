@@ -8,8 +8,9 @@ use jurat_core::{
     id::AccountId,
 };
 use jurat_store::{
-    AgentEvent, AgentEventAdd, AgentEventFilter, AgentEventOutcome, AgentEventTake, Behalf,
-    NewAgentEvent, NotHeld, Position, Store, Written,
+    AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, AgentEventOutcome,
+    AgentEventPruning, AgentEventTake, Behalf, NewAgentEvent, NotHeld, Position, Store,
+    TooManyPending, Written,
 };
 use serde_json::json;
 
@@ -20,7 +21,12 @@ use crate::{
 };
 
 async fn added(store: &dyn Store, whose: &AccountId, event: &NewAgentEvent, millis: i64) -> bool {
-    let add = AgentEventAdd { account: whose.clone(), event: event.clone(), at: at(millis) };
+    let add = AgentEventAdd {
+        account: whose.clone(),
+        event: event.clone(),
+        at: at(millis),
+        most_pending: 1_000,
+    };
     match store.tasks().agent_event_add(&behalf(whose), &add, None).await.unwrap() {
         Written::Done(added) => {
             // The first one under the key is what everybody gets.
@@ -169,6 +175,7 @@ pub(crate) async fn events_of_agents_are_listed_by_every_filter(backend: &Backen
             account: alice.clone(),
             state,
             executor: executor.map(str::to_owned),
+            needs_review: None,
             before: None,
             limit: 3,
         };
@@ -186,4 +193,111 @@ pub(crate) async fn events_of_agents_are_listed_by_every_filter(backend: &Backen
     assert_eq!(walked(Some("one"), None).await, ["e-6", "e-4", "e-2", "e-0"]);
     assert_eq!(walked(None, Some(Delivery::Failed)).await, ["e-3", "e-2", "e-1", "e-0"]);
     assert_eq!(walked(Some("two"), Some(Delivery::Pending)).await, ["e-7", "e-5"]);
+}
+
+pub(crate) async fn no_more_events_wait_for_an_executor_than_may(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = account("alice");
+    let add = async |whose: &AccountId, event: NewAgentEvent| {
+        let add = AgentEventAdd { account: whose.clone(), event, at: at(10), most_pending: 2 };
+        store.tasks().agent_event_add(&behalf(whose), &add, None).await.unwrap()
+    };
+    let is_added = |it: Written<AgentEventAdded, TooManyPending>| matches!(it, Written::Done(_));
+    assert!(is_added(add(&alice, told("a", Some("k"))).await));
+    assert!(is_added(add(&alice, told("b", None)).await));
+    assert_eq!(add(&alice, told("c", None)).await, Written::Refused(TooManyPending));
+    assert_eq!(get(store, &alice, "c").await, None);
+    // What is known, what is for another executor and what is another account's has its place.
+    let Written::Done(again) = add(&alice, told("d", Some("k"))).await else { panic!() };
+    assert_eq!((again.is_new, again.record.event.id.as_str()), (false, "a"));
+    let other = NewAgentEvent { executor: "two".to_owned(), ..told("e", None) };
+    assert!(is_added(add(&alice, other).await));
+    assert!(is_added(add(&account("bob"), told("f", None)).await));
+    let (whose, tasks) = (behalf(&alice), store.tasks());
+    let executor = told("a", None).executor;
+    assert_eq!(tasks.agent_event_pending(&whose, &alice, &executor, &9).await.unwrap(), 2);
+    assert_eq!(tasks.agent_event_pending(&whose, &alice, &executor, &1).await.unwrap(), 1);
+    // Whatever is told no more makes room.
+    noted(store, &alice, "b", Delivery::Acked).await;
+    assert!(is_added(add(&alice, told("c", None)).await));
+}
+
+/// Notes what became of an event that nobody took.
+async fn noted(store: &dyn Store, whose: &AccountId, id: &str, state: Delivery) {
+    let outcome = AgentEventOutcome {
+        account: whose.clone(),
+        id: id.to_owned(),
+        attempt: 0,
+        state,
+        next_at: None,
+        decision: (state == Delivery::Completed)
+            .then(|| json!({"action": "human_review", "payload": {"action": "reply"}})),
+        last_error: None,
+        at: at(200),
+    };
+    store.tasks().agent_event_note(&behalf(whose), &outcome, None).await.unwrap();
+}
+
+pub(crate) async fn old_events_go_and_those_to_be_told_stay(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    for (whose, id, millis) in [
+        (&alice, "a", 10),
+        (&alice, "b", 11),
+        (&alice, "c", 12),
+        (&alice, "d", 90),
+        (&bob, "e", 10),
+    ] {
+        added(store, whose, &told(id, Some(id)), millis).await;
+        if id != "c" {
+            noted(store, whose, id, Delivery::Acked).await;
+        }
+    }
+    let tasks = store.tasks();
+    let after =
+        async |text: &str| tasks.agent_event_account(&Behalf::Platform, text).await.unwrap();
+    assert_eq!(after("").await, Some(alice.clone()));
+    assert_eq!(after(alice.as_str()).await, Some(bob.clone()));
+    assert_eq!(after(bob.as_str()).await, None);
+    let pruning = AgentEventPruning { account: alice.clone(), before: at(50), limit: 1 };
+    for (gone, left) in [(1, 3), (1, 2), (0, 2)] {
+        let pruned = tasks.agent_event_prune(&Behalf::Platform, &pruning, None).await.unwrap();
+        assert_eq!(pruned, Written::Done(gone));
+        let ids = ["a", "b", "c", "d"].map(|id| get(store, &alice, id));
+        assert_eq!(join_all(ids).await.iter().flatten().count(), left);
+    }
+    assert!(get(store, &alice, "c").await.is_some(), "somebody is still to be told of it");
+    assert!(get(store, &bob, "e").await.is_some(), "it is of another account");
+    // Its key is free again.
+    assert!(added(store, &alice, &told("f", Some("a")), 95).await);
+}
+
+pub(crate) async fn events_for_a_person_are_found(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = account("alice");
+    for (id, state) in
+        [("a", Delivery::Completed), ("b", Delivery::Acked), ("c", Delivery::Completed)]
+    {
+        let executor = if id == "c" { "two" } else { "one" }.to_owned();
+        added(store, &alice, &NewAgentEvent { executor, ..told(id, None) }, 10).await;
+        noted(store, &alice, id, state).await;
+    }
+    let found = async |needs_review, executor: Option<&str>, state| {
+        let filter = AgentEventFilter {
+            account: alice.clone(),
+            state,
+            executor: executor.map(str::to_owned),
+            needs_review: Some(needs_review),
+            before: None,
+            limit: 9,
+        };
+        let page = store.tasks().agent_event_page(&behalf(&alice), &filter).await.unwrap();
+        page.into_iter().map(|it| it.event.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found(true, None, None).await, ["c", "a"]);
+    assert_eq!(found(false, None, None).await, ["b"]);
+    assert_eq!(found(true, Some("one"), None).await, ["a"]);
+    assert_eq!(found(true, None, Some(Delivery::Completed)).await, ["c", "a"]);
+    assert_eq!(found(true, Some("two"), Some(Delivery::Completed)).await, ["c"]);
+    assert!(found(true, Some("two"), Some(Delivery::Acked)).await.is_empty());
 }

@@ -190,6 +190,7 @@ fn everything() -> AppendedWith {
         ballot: Some(ballot("two")),
         knowledge: Some(decision(20)),
         agent_events: vec![told("first", Some("same")), told("second", Some("same"))],
+        given_up: Vec::new(),
     }
 }
 
@@ -478,8 +479,14 @@ pub(crate) async fn another_account_sees_no_tasks(backend: &Backend) {
     assert_eq!(walked(store, &bob, None, None).await, [] as [&str; 0]);
     let steal = TaskAppend { task: theirs, ..after(&record, vec![claimed(2, "two")], 21) };
     assert_eq!(append(store, &steal).await, Written::Refused(AppendRefused::Unknown));
-    let filter =
-        AgentEventFilter { account: bob, state: None, executor: None, before: None, limit: 9 };
+    let filter = AgentEventFilter {
+        account: bob,
+        state: None,
+        executor: None,
+        needs_review: None,
+        before: None,
+        limit: 9,
+    };
     assert_eq!(tasks.agent_event_page(&whose, &filter).await.unwrap(), []);
     if backend.is_postgres() {
         // Even a question that names the wrong account is answered with nothing.

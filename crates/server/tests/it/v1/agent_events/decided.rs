@@ -120,6 +120,11 @@ async fn about_the_end(action: &str, route: &str) -> (Value, Vec<String>) {
     task(&app, "task-1", &["e"], &[]).await;
     assert_eq!(ended(&app, "task-1").await["state"], "finalized");
     let event = of_type(&app, "e", "task_result_received").await;
+    let for_people = app.admin().get("/v1/agent-events?needs_review=true").await.json();
+    assert_eq!(
+        for_people["items"].as_array().unwrap().contains(&event),
+        event["needs_review"] == true
+    );
     let names = names(&app, "task-1").await;
     app.engine.shutdown().await;
     (event, names)

@@ -1,8 +1,10 @@
 //! Events from outside: how they are taken, told, tried again and given up.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use jurat_core::caller::Scope;
-use jurat_engine::Alone;
+use jurat_engine::{AgentEventTerms, Alone, Limits};
 use jurat_store::Location;
 use jurat_testkit::{
     app::{Reply, TestApp},
@@ -10,7 +12,7 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-use super::{listening, settled, started, until};
+use super::{able, ended, listening, settled, started, task, until};
 
 fn message(text: &str) -> Value {
     json!({
@@ -117,6 +119,8 @@ async fn what_cannot_be_sent_is_refused_by_its_field() {
     assert_eq!(reply.status, StatusCode::FORBIDDEN);
     let unknown = app.admin().get("/v1/agent-events?state=lost").await.json();
     assert_eq!(unknown["field"], "state");
+    let unclear = app.admin().get("/v1/agent-events?needs_review=perhaps").await.json();
+    assert_eq!(unclear["field"], "needs_review");
 }
 
 #[tokio::test]
@@ -251,6 +255,77 @@ async fn the_token_of_an_executor_goes_nowhere_else() {
     assert_eq!(told[0].header("authorization"), Some("Bearer a-token-for-tests"));
     assert_eq!(other.told(1).await[0].header("authorization"), None);
     app.engine.shutdown().await;
+}
+
+/// An application where few events may wait.
+async fn crowded(pending: u32) -> TestApp {
+    let agent_events = AgentEventTerms { pending, ..AgentEventTerms::default() };
+    TestApp::with_limits(Limits { agent_events, ..Limits::default() }).await
+}
+
+async fn figure(app: &TestApp, series: &str) -> Option<String> {
+    let text = app.admin().get("/metrics").await.text();
+    let line = text.lines().find_map(|line| line.strip_prefix(series));
+    line.map(|value| value.trim().to_owned())
+}
+
+#[tokio::test]
+async fn a_flood_of_events_is_refused() {
+    let app = crowded(2).await;
+    let _fake = listening(&app, "e", says_valid()).await;
+    for text in ["one", "two"] {
+        assert_eq!(send(&app, &message(text)).await.status, StatusCode::CREATED);
+    }
+    let refused = send(&app, &message("three")).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{}", refused.text());
+    let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains("which is 2"), "{detail}");
+    // What is known is answered all the same, and others have a place of their own.
+    assert_eq!(send(&app, &message("two")).await.status, StatusCode::OK);
+    let other = app.caller("other", &[Scope::TasksWrite, Scope::TasksRead]).await;
+    let reply = other.post("/v1/agent-events", &message("three")).await;
+    assert_eq!(reply.status, StatusCode::CREATED);
+    let counted = figure(&app, "jurat_agent_events_total{outcome=\"refused\"}").await;
+    assert_eq!(counted.as_deref(), Some("1"));
+    app.start(Alone::Yes).await;
+    settled(&app, "", 2).await;
+    assert_eq!(send(&app, &message("three")).await.status, StatusCode::CREATED);
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_task_goes_on_when_its_executor_has_too_much_to_hear() {
+    let app = crowded(1).await;
+    app.start(Alone::Yes).await;
+    // Nothing that it is told is ever answered, so that one event waits to the end.
+    let _fake = listening(&app, "e", able().told("*", 503, json!({}))).await;
+    send(&app, &message("first")).await;
+    task(&app, "task-1", &["e"], &[]).await;
+    assert_eq!(ended(&app, "task-1").await["state"], "finalized");
+    let given_up = until(&app, "state=failed", |items| items.len() == 3).await;
+    for event in &given_up {
+        let why = event["last_error"].as_str().unwrap();
+        assert!(why.contains("1 events wait for the executor already"), "{event}");
+        assert_eq!((&event["attempts"], &event["next_attempt_at"]), (&json!(0), &Value::Null));
+    }
+    let counted = figure(&app, "jurat_agent_events_total{outcome=\"crowded\"}").await;
+    assert_eq!(counted.as_deref(), Some("3"));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn events_are_removed_when_they_are_old() {
+    let app = started().await;
+    let _fake = listening(&app, "e", says_valid()).await;
+    send(&app, &message("old")).await;
+    settled(&app, "", 1).await;
+    let later = TestApp::on(Arc::clone(&app.store), Limits::default()).await;
+    later.clock.advance_ms(31 * 24 * 3_600_000);
+    send(&later, &message("new")).await;
+    later.start(Alone::No).await;
+    let left = until(&later, "", |items| items.len() == 1).await;
+    assert_eq!(left[0]["dedupe_key"], "new");
+    later.engine.shutdown().await;
 }
 
 #[tokio::test]
