@@ -110,6 +110,8 @@ figures! {
         "Tasks that this node drives at a time; more wait for their turn.";
     TASKS_OVERDUE: Gauge "jurat_tasks_overdue_seconds" []
         "For how long the task that has waited longest should have been looked at, on whichever node; 0 when none is late.";
+    TASKS_OPEN: Gauge "jurat_tasks_open" ["state"]
+        "Tasks of all accounts that are not over, by state, as the store had them within the last 10 seconds; the same on every node.";
     TASK_CLAIMS_RELEASED: Counter "jurat_task_claims_released" ["reason"]
         "Claims to propose or to verify that ended without what they were for: the call `failed`, the lease ran out (`lease_ran_out`), or the work was `given_up`.";
     RUNS: Counter "jurat_runs" ["status"]
@@ -118,6 +120,12 @@ figures! {
         "Time from the beginning of a run to its end.";
     RUN_STEPS: Counter "jurat_run_steps" ["outcome"]
         "Attempts at steps of runs that ended on this node: `succeeded`, `failed` for good, `retried` later, `cancelled`, or `released` for others.";
+    RUNS_OPEN: Gauge "jurat_runs_open" ["status"]
+        "Runs of all accounts that are not over, by status, as the store had them within the last 10 seconds; the same on every node.";
+    RUN_STEPS_QUEUED: Gauge "jurat_run_steps_queued" []
+        "Steps of runs that no worker has taken, counted up to 10,000, as the store had them within the last 10 seconds; the same on every node.";
+    AGENT_EVENTS_PENDING: Gauge "jurat_agent_events_pending" []
+        "Events that executors are still to be told of, counted up to 100,000, as the store had them within the last 10 seconds; the same on every node.";
     AGENT_EVENTS: Counter "jurat_agent_events" ["outcome"]
         "Events to executors that this node is done with: `acked`, `completed`, `delivered`, `failed` or `expired`; `crowded` where a task's event was given up, and `refused` where one was not taken, because too many waited for the executor.";
     POLICY_VERDICTS: Counter "jurat_policy_verdicts" ["policy", "status"]

@@ -2,6 +2,7 @@
 
 mod executors;
 mod judges;
+mod open_work;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
@@ -54,7 +55,7 @@ pub struct EntryFault {
 }
 
 impl Engine {
-    /// Looks at the store and the judges, and asks every executor how it is.
+    /// Looks at the store, the judges and what is open, and asks every executor how it is.
     pub async fn doctor(&self, caller: &Caller) -> Result<Diagnosis, EngineError> {
         require(caller, Scope::Admin)?;
         let checkup = self.inner.store.check().await?;
@@ -63,6 +64,7 @@ impl Engine {
         findings.extend(self.clock_findings(&checkup));
         findings.extend(self.executor_findings().await?);
         findings.extend(self.judge_findings().await?);
+        findings.extend(self.work_findings().await?);
         Ok(Diagnosis { findings, ended_rounds: checkup.ended_rounds })
     }
 

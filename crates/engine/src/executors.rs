@@ -9,7 +9,7 @@ use jurat_core::{
 };
 use jurat_store::{Added, OnceAnswer, Page, Removed};
 
-use crate::{Done, Engine, EngineError, ExecutorView, Keyed};
+use crate::{Done, Engine, EngineError, EventsProbe, ExecutorView, Keyed};
 
 impl Engine {
     /// Registers an executor and, where given, a session to it.
@@ -84,10 +84,15 @@ impl Engine {
     }
 
     /// Asks an executor for its health and its capabilities now.
-    pub async fn executor_check(&self, caller: &Caller, name: &str) -> Result<Probe, EngineError> {
+    pub async fn executor_check(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(Probe, Option<EventsProbe>), EngineError> {
         require(caller, Scope::Admin)?;
         let address = self.address_of(name).await?.ok_or_else(|| unknown(name))?;
-        Ok(self.probe(name, &address).await)
+        let (probe, events) = futures::join!(self.probe(name, &address), self.probe_events(name));
+        Ok((probe, events?))
     }
 
     /// Removes an executor and its sessions; returns their identifiers.

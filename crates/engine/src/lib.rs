@@ -86,7 +86,7 @@ pub use self::{
     metrics::{Metrics, OpenConnection, RequestFigures, RequestInFlight},
     packs::{Pack, PackKind, packed},
     points::{POINTS, Passing, Points},
-    probe::ExecutorView,
+    probe::{EventsProbe, ExecutorView},
     progress::{Progress, Watcher},
     recover::Alone,
     remembered::KnowledgeQuery,

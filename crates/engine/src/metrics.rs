@@ -4,6 +4,7 @@ mod agent_events;
 mod executors;
 mod judges;
 mod load;
+mod open_work;
 mod process;
 mod requests;
 mod rounds;
@@ -38,7 +39,8 @@ pub(crate) use self::judges::{CallOutcome, Lookup};
 pub use self::requests::{OpenConnection, RequestFigures, RequestInFlight};
 use self::{
     agent_events::AgentEventFigures, executors::ExecutorFigures, judges::JudgeFigures,
-    load::LoadFigures, process::ProcessFigures, rounds::RoundFigures, tasks::TaskFigures,
+    load::LoadFigures, open_work::OpenFigures, process::ProcessFigures, rounds::RoundFigures,
+    tasks::TaskFigures,
 };
 use crate::{Engine, EngineError, executors::require, pressure::Writes, trace};
 
@@ -58,6 +60,7 @@ pub struct Metrics {
     pub(crate) judges: JudgeFigures,
     pub(crate) tasks: TaskFigures,
     pub(crate) agent_events: AgentEventFigures,
+    open: OpenFigures,
     policies: Family<Labels<2>, Counter>,
     store_writes: Histograms<Labels<1>>,
     waiting: Arc<Writes>,
@@ -86,6 +89,7 @@ impl Metrics {
             judges: JudgeFigures::new(&mut registry),
             tasks: TaskFigures::new(&mut registry),
             agent_events: AgentEventFigures::new(&mut registry),
+            open: OpenFigures::new(&mut registry),
             policies,
             store_writes,
             waiting: Arc::default(),
@@ -140,6 +144,7 @@ impl Engine {
             None
         });
         let metrics = &self.inner.metrics;
+        metrics.open.refresh(self).await;
         let registry = metrics.registry.lock().unwrap_or_else(PoisonError::into_inner);
         metrics.executors.refresh(self);
         metrics.load.refresh(self);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream};
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jurat_core::{
     executor::{BreakerState, Capabilities, Executor, Probe},
     job::{Job, PoolEntry},
@@ -26,7 +26,37 @@ pub struct ExecutorView {
     pub circuit: BreakerState,
 }
 
+/// Whether somebody listens where an executor wants to be told of events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventsProbe {
+    pub url: String,
+    pub error: Option<String>,
+}
+
 impl Engine {
+    /// Looks whether there is somebody to tell of events, without telling anything.
+    pub(crate) async fn probe_events(
+        &self,
+        name: &str,
+    ) -> Result<Option<EventsProbe>, EngineError> {
+        let view = self.pool_view().await?;
+        let url = view.pool.executors.get(name).and_then(|it| it.agent_events_url.clone());
+        let Some(url) = url else { return Ok(None) };
+        let error = self.ask_for_events(&url).await.err();
+        Ok(Some(EventsProbe { url, error }))
+    }
+
+    /// Those who take events answer a `GET` with something else than that nothing is there.
+    async fn ask_for_events(&self, url: &str) -> Result<(), String> {
+        let address = format!("{url}/agent-events").parse().map_err(|_| "it is no address")?;
+        let reply = self.inner.client.get(&address, HeaderMap::new(), PROBE_TIMEOUT).await;
+        let status = reply.map_err(|error| said(&error))?.status;
+        if status == StatusCode::NOT_FOUND || status.is_server_error() {
+            return Err(format!("/agent-events answered {status}"));
+        }
+        Ok(())
+    }
+
     /// Probes one executor and remembers what was found.
     pub(crate) async fn probe(&self, name: &str, address: &Address) -> Probe {
         let probe = self.ask_how_it_is(address).await;

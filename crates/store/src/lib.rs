@@ -14,6 +14,7 @@ mod load;
 mod logins;
 mod migrations;
 mod once;
+mod open_work;
 mod people;
 #[cfg(test)]
 mod plans;
@@ -75,6 +76,7 @@ pub use self::{
         DeviceUse, Entered, Logins, NewCode, NewDevice, Waited,
     },
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
+    open_work::{OpenCounts, OpenWork, Waiting},
     people::{HandleClaim, HandleRefused, People},
     postgres::Postgres,
     registry::{
@@ -307,9 +309,12 @@ pub trait Sharing:
 impl<S: People + Teams + Invitations + Logins + Templates + Verifiers + Workflows> Sharing for S {}
 
 /// The parts of the store that keep tasks, runs, and what is remembered of them.
-pub trait TaskStore: Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents {}
+pub trait TaskStore:
+    Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents + OpenWork
+{
+}
 
-impl<S: Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents> TaskStore for S {}
+impl<S: Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents + OpenWork> TaskStore for S {}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]

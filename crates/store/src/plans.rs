@@ -3,7 +3,7 @@
 use jurat_testkit::postgres::Schema;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use crate::{agent_events, evidence, knowledge, sqlite::setup, task_runs, tasks};
+use crate::{agent_events, evidence, knowledge, open_work, sqlite::setup, task_runs, tasks};
 
 /// How many rows each table has. With few of them a database rightly reads all.
 const SQLITE_ROWS: u32 = 100_000;
@@ -57,6 +57,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         knowledge::TEXTS,
         evidence::TEXTS,
         agent_events::TEXTS,
+        open_work::TEXTS,
         task_runs::read::TEXTS,
         task_runs::write::TEXTS,
         task_runs::take::TEXTS,

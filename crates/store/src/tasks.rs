@@ -1,7 +1,7 @@
 //! Tasks under contracts: their state and their events, written together or not at all.
 
 pub(crate) mod read;
-mod rows;
+pub(crate) mod rows;
 pub(crate) mod write;
 
 use jurat_core::{

@@ -92,6 +92,11 @@ fn found(probe: &Value) -> String {
         lines.push(("model", model(can)));
         lines.push(("policies", said(&can["policies"])));
     }
+    let events = &probe["agent_events"];
+    if !events.is_null() {
+        let url = said(&events["url"]);
+        lines.push(("agent events", well(events, format!("{url} answers"))));
+    }
     fields(&lines)
 }
 

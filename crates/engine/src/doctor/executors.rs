@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures::{StreamExt as _, stream};
 use jurat_core::{
     checkup::Finding,
     executor::{BreakerState, Executor},
@@ -12,8 +13,11 @@ use jurat_core::{
 use crate::{
     Engine, EngineError,
     pool::{PoolView, lanes},
+    probe::EventsProbe,
 };
 
+/// Executors that are asked at a time whether they hear of events.
+const ASKED_AT_ONCE: usize = 16;
 /// What a round with three replicas needs.
 const THREE: usize = 3;
 
@@ -31,6 +35,15 @@ impl Engine {
         }
         let mut findings: Vec<Finding> =
             view.pool.executors.values().map(|it| self.executor_finding(&view, it)).collect();
+        let names: Vec<String> = view.pool.executors.keys().cloned().collect();
+        let probes = names.into_iter().map(|name| async move {
+            let probe = self.probe_events(&name).await;
+            (name, probe)
+        });
+        let mut probes = stream::iter(probes).buffered(ASKED_AT_ONCE);
+        while let Some((name, probe)) = probes.next().await {
+            findings.extend(probe?.and_then(|it| unheard(&name, it)));
+        }
         findings.extend(session_findings(&view.pool));
         let standings = self.standings();
         findings.extend(enough(&lanes(&view, &[], &standings)));
@@ -66,6 +79,14 @@ impl Engine {
             None => Finding::warning("executors", format!("`{name}` was never checked"), check),
         }
     }
+}
+
+/// An executor that wants to be told of events, and does not hear them.
+fn unheard(name: &str, probe: EventsProbe) -> Option<Finding> {
+    let why = probe.error?;
+    let detail = format!("`{name}` wants to be told of events at `{}`: {why}", probe.url);
+    let advice = "Let it listen there, or register it with another `--agent-events-url`.";
+    Some(Finding::warning("agent-events", detail, advice))
 }
 
 /// Sessions that lead nowhere, and executors that none leads to.

@@ -16,6 +16,11 @@ pub(crate) struct AgentEventFigures {
 impl AgentEventFigures {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let figures = Self { ended: Family::default() };
+        let states = Delivery::ALL.iter().filter(|it| it.is_over()).map(|it| it.as_str());
+        // Rates begin with the first one only where there was a zero before.
+        for outcome in states.chain(["crowded", "refused"]) {
+            drop(figures.ended.get_or_create(&[("outcome", outcome)]));
+        }
         register(registry, &figure::AGENT_EVENTS, figures.ended.clone());
         figures
     }

@@ -57,8 +57,9 @@ pub(super) async fn check(
     Extension(caller): Extension<Caller>,
     PathText(name): PathText,
 ) -> Answer {
-    let probe = engine.executor_check(&caller, &name).await?;
-    Ok(encode::ok(&executors::probe_body(&probe).of(&name)))
+    let (probe, events) = engine.executor_check(&caller, &name).await?;
+    let events = events.as_ref().map(|it| (it.url.as_str(), it.error.as_deref()));
+    Ok(encode::ok(&executors::probe_body(&probe).of(&name, events)))
 }
 
 pub(super) async fn remove(

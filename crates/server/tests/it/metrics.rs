@@ -12,7 +12,7 @@ use jurat_core::{
 use jurat_engine::{Alone, Judges, Limits, ProviderKind, ProviderSettings, WorkerSettings};
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{gated, says_invalid, says_valid, status},
+    fake_executor::{FakeExecutor, gated, says_invalid, says_valid, status},
     fake_provider::{FakeProvider, Says, verdict},
 };
 use serde_json::json;
@@ -96,6 +96,33 @@ async fn tasks_and_runs_are_counted_by_how_they_ended() {
     check("jurat_run_steps_total{outcome=\"succeeded\"}", 1.0);
     check("jurat_tasks_limit", 256.0);
     check("jurat_tasks_overdue_seconds", 0.0);
+}
+
+#[tokio::test]
+async fn what_is_open_is_counted_now_and_then() {
+    let app = TestApp::new().await;
+    let fake = FakeExecutor::start(says_valid().task_types(&["swarm"])).await;
+    let url = fake.url();
+    let body = json!({ "name": "e", "url": url, "agent_events_url": url });
+    app.admin().post("/v1/executors", &body).await;
+    let submit = async |id: &str| {
+        let contract = app.admin().get(&format!("/v1/tasks/sample?task_id={id}")).await.json();
+        let order = json!({ "contract": contract, "executors": ["e"] });
+        let reply = app.admin().post("/v1/tasks", &order).await;
+        assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    };
+    let open = async || {
+        let text = figures(&app).await;
+        value(&text, "jurat_tasks_open{state=\"created\"}")
+    };
+    submit("t1").await;
+    assert!((open().await - 1.0).abs() < 1e-9);
+    // However often somebody looks, the store is asked every ten seconds.
+    submit("t2").await;
+    app.clock.advance_ms(9_000);
+    assert!((open().await - 1.0).abs() < 1e-9);
+    app.clock.advance_ms(1_000);
+    assert!((open().await - 2.0).abs() < 1e-9);
 }
 
 /// An application whose one provider takes any model, and a verifier `cites` of that judge.

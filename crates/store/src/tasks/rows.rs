@@ -22,7 +22,7 @@ pub(super) fn read_key(cells: &dyn Cells) -> Result<TaskKey> {
     Ok(TaskKey { account, id: columns.text("id")? })
 }
 
-pub(super) fn read_record(cells: &dyn Cells) -> Result<TaskRecord> {
+pub(crate) fn read_record(cells: &dyn Cells) -> Result<TaskRecord> {
     let columns = Columns::new(&cells, "tasks", "id")?;
     Ok(TaskRecord {
         key: read_key(cells)?,

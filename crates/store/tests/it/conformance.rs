@@ -12,6 +12,7 @@ pub(crate) mod knowledge;
 pub(crate) mod ledger;
 pub(crate) mod logins;
 pub(crate) mod once;
+pub(crate) mod open_work;
 pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod runs;
@@ -324,6 +325,7 @@ macro_rules! conformance {
             old_events_go_and_those_to_be_told_stay,
             events_for_a_person_are_found,
         );
+        $crate::conformance::stories!($start, open_work, what_is_open_is_counted_across_accounts);
         $crate::conformance::stories!(
             $start,
             evidence,

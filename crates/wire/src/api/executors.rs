@@ -199,6 +199,20 @@ pub struct ProbeBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     name: Option<&'a str>,
+    /// Only in the reply to a check of an executor that is registered with `agent_events_url`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = EventsBody<'_>)]
+    agent_events: Option<EventsBody<'a>>,
+}
+
+/// Whether somebody listens where an executor wants to be told of events.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExecutorEventsProbe)]
+struct EventsBody<'a> {
+    url: &'a str,
+    ok: bool,
+    #[schema(required = true)]
+    error: Option<&'a str>,
 }
 
 /// What `/health` of an executor said.
@@ -293,14 +307,17 @@ pub fn probe_body(probe: &Probe) -> ProbeBody<'_> {
             Err(error) => CapabilitiesBody { error: Some(error), ..CapabilitiesBody::default() },
         },
         name: None,
+        agent_events: None,
     }
 }
 
 impl<'a> ProbeBody<'a> {
-    /// The probe with whom it was of.
+    /// The probe with whom it was of, and where it hears of events and why it does not.
     #[must_use]
-    pub fn of(self, name: &'a str) -> Self {
-        Self { name: Some(name), ..self }
+    pub fn of(self, name: &'a str, events: Option<(&'a str, Option<&'a str>)>) -> Self {
+        let agent_events =
+            events.map(|(url, error)| EventsBody { url, ok: error.is_none(), error });
+        Self { name: Some(name), agent_events, ..self }
     }
 }
 

@@ -6,7 +6,7 @@ use jurat_testkit::{
     app::TestApp,
     fake_executor::{FakeExecutor, Fault, Health, says_valid},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn adding_an_executor_checks_it_and_makes_a_session_of_the_same_name() {
@@ -32,6 +32,77 @@ async fn an_executor_that_is_down_is_added_and_says_so() {
     assert_eq!(added["status"], "down");
     assert_eq!(added["probe"]["health"]["ok"], false);
     assert_eq!(added["probe"]["health"]["error"], "no connection");
+}
+
+#[tokio::test]
+async fn a_check_says_whether_somebody_hears_of_events() {
+    let app = TestApp::new().await;
+    let fake = FakeExecutor::start(says_valid()).await;
+    let dead = "http://127.0.0.1:1";
+    for (name, events) in
+        [("hears", Some(fake.url())), ("deaf", Some(dead.to_owned())), ("s", None)]
+    {
+        let mut body = json!({ "name": name, "url": fake.url() });
+        if let Some(events) = events {
+            body["agent_events_url"] = json!(events);
+        }
+        app.admin().post("/v1/executors", &body).await;
+    }
+    let check = async |name: &str| {
+        let at = format!("/v1/executors/{name}/check");
+        app.admin().post(&at, &json!({})).await.json()
+    };
+    let hears = check("hears").await;
+    assert_eq!(hears["agent_events"], json!({ "url": fake.url(), "ok": true, "error": null }));
+    let deaf = check("deaf").await;
+    // The executor itself is well.
+    assert_eq!((&deaf["ok"], &deaf["agent_events"]["ok"]), (&json!(true), &json!(false)), "{deaf}");
+    assert!(deaf["agent_events"]["error"].is_string(), "{deaf}");
+    assert!(check("s").await.get("agent_events").is_none());
+    let doctor = app.admin().get("/v1/doctor").await.json();
+    let found = findings(&doctor, "agent-events");
+    assert!(found.iter().any(|it| it.contains("`deaf` wants to be told of events")), "{doctor}");
+    assert!(!found.iter().any(|it| it.contains("`hears`")), "{doctor}");
+}
+
+/// What a check-up warns of.
+fn findings(doctor: &Value, check: &str) -> Vec<String> {
+    let checks = doctor["checks"].as_array().unwrap().iter();
+    let warnings = checks.filter(|it| it["check"] == check && it["status"] == "warning");
+    warnings.map(|it| it["detail"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_check_up_finds_work_that_nobody_does() {
+    let app = TestApp::new().await;
+    let fake = FakeExecutor::start(says_valid().task_types(&["swarm"])).await;
+    let url = fake.url();
+    let body = json!({ "name": "e", "url": url, "agent_events_url": url });
+    app.admin().post("/v1/executors", &body).await;
+    let contract = app.admin().get("/v1/tasks/sample?task_id=t1").await.json();
+    let order = json!({ "contract": contract, "executors": ["e"] });
+    let reply = app.admin().post("/v1/tasks", &order).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    let agent = json!({ "agent_id": "a", "executor": "e", "prompt": "x" });
+    let order = json!({ "kickoff": true, "spec": { "run_id": "r1", "agents": [agent] } });
+    let reply = app.admin().post("/v1/runs", &order).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    let event = json!({ "event_type": "dm_received", "target_executor": "e", "payload": "hello" });
+    app.admin().post("/v1/agent-events", &event).await;
+    let all = ["tasks", "runs", "agent-events"];
+    let doctor = async || app.admin().get("/v1/doctor").await.json();
+    let now = doctor().await;
+    assert!(all.iter().all(|it| findings(&now, it).is_empty()), "{now}");
+    // No node is started, so that nobody comes.
+    app.clock.advance_ms(400_000);
+    let later = doctor().await;
+    let [tasks, runs, events] = all.map(|it| findings(&later, it).join("; "));
+    assert!(tasks.contains("`t1` for 400 s"), "{tasks}");
+    assert!(runs.contains("1 step wait for a worker, the first for 400 s"), "{runs}");
+    assert!(events.contains("1 wait to be told, the first for 400 s"), "{events}");
+    app.clock.advance_ms(40 * 24 * 3_600_000);
+    let tasks = findings(&doctor().await, "tasks").join("; ");
+    assert!(tasks.contains("past their time and still open: `t1`"), "{tasks}");
 }
 
 #[tokio::test]

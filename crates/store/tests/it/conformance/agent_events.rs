@@ -223,7 +223,7 @@ pub(crate) async fn no_more_events_wait_for_an_executor_than_may(backend: &Backe
 }
 
 /// Notes what became of an event that nobody took.
-async fn noted(store: &dyn Store, whose: &AccountId, id: &str, state: Delivery) {
+pub(crate) async fn noted(store: &dyn Store, whose: &AccountId, id: &str, state: Delivery) {
     let outcome = AgentEventOutcome {
         account: whose.clone(),
         id: id.to_owned(),

@@ -1,0 +1,152 @@
+//! Whether tasks, runs and events to executors go on, or wait for somebody who does not come.
+
+use jurat_core::{checkup::Finding, time::Timestamp};
+use jurat_store::{Behalf, OpenCounts, TaskRecord};
+
+use crate::{Engine, EngineError};
+
+/// How long something may wait before it is worth a word.
+const PATIENCE_MS: u64 = 60_000;
+/// An executor that is away may be back within this time.
+const EVENT_PATIENCE_MS: u64 = 300_000;
+/// Events that were given up longer ago are history.
+const LATELY_MS: i64 = 24 * 3_600_000;
+/// How many are named, and how far is counted.
+const NAMED: usize = 3;
+const MOST_TASKS: u32 = 100;
+const MOST_EVENTS: u32 = 10_000;
+
+impl Engine {
+    pub(super) async fn work_findings(&self) -> Result<Vec<Finding>, EngineError> {
+        let now = self.inner.clock.now();
+        let tasks = self.inner.store.tasks();
+        let counts = tasks.open_counts(&Behalf::Platform).await?;
+        let before = Timestamp::from_millis(now.millis() - PATIENCE_MS.cast_signed());
+        let late = tasks.open_overdue(&Behalf::Platform, &before, &MOST_TASKS).await?;
+        let mut findings = task_findings(&counts, &late, now);
+        findings.extend(run_findings(&counts, now));
+        findings.extend(event_findings(&counts, self.given_up_lately(now).await?, now));
+        Ok(findings)
+    }
+
+    /// Events of all accounts that nobody was told of.
+    async fn given_up_lately(&self, now: Timestamp) -> Result<u32, EngineError> {
+        let tasks = self.inner.store.tasks();
+        let since = Timestamp::from_millis(now.millis() - LATELY_MS);
+        let (mut after, mut count) = (String::new(), 0_u32);
+        while let Some(account) = tasks.agent_event_account(&Behalf::Platform, &after).await? {
+            let most = MOST_EVENTS.saturating_sub(count);
+            if most == 0 {
+                break;
+            }
+            count += tasks.open_given_up(&Behalf::Platform, &account, &since, &most).await?;
+            account.as_str().clone_into(&mut after);
+        }
+        Ok(count)
+    }
+}
+
+fn task_findings(counts: &OpenCounts, late: &[TaskRecord], now: Timestamp) -> Vec<Finding> {
+    let open: u64 = counts.tasks.iter().map(|(_, count)| count).sum();
+    let (expired, waiting): (Vec<&TaskRecord>, Vec<&TaskRecord>) =
+        late.iter().partition(|it| it.state.terms.expires_at <= now);
+    if late.is_empty() {
+        let text = format!("{open} are open, and none of them waits for a node");
+        return vec![Finding::ok("tasks", text)];
+    }
+    let advice = "Start `jurat serve` on this store; where one runs, look at its log, and at `tasks.at_once`.";
+    let mut findings = Vec::new();
+    if !expired.is_empty() {
+        let text = format!(
+            "{} past their time and still open: {}",
+            how_many(expired.len()),
+            names(&expired, now)
+        );
+        findings.push(Finding::warning("tasks", text, advice));
+    }
+    if !waiting.is_empty() {
+        let text = format!(
+            "{} due for more than a minute, and no node has taken them: {}",
+            how_many(waiting.len()),
+            names(&waiting, now)
+        );
+        findings.push(Finding::warning("tasks", text, advice));
+    }
+    findings
+}
+
+fn how_many(count: usize) -> String {
+    if u32::try_from(count).is_ok_and(|count| count < MOST_TASKS) {
+        return if count == 1 { "1 is".to_owned() } else { format!("{count} are") };
+    }
+    format!("{count} or more are")
+}
+
+/// The first of them, and for how long they have been due.
+fn names(records: &[&TaskRecord], now: Timestamp) -> String {
+    let named = records.iter().take(NAMED).map(|it| {
+        let seconds = it.due_at.map_or(0, |due| now.millis_since(due) / 1_000);
+        format!("`{}` for {seconds} s", it.key.id)
+    });
+    let named: Vec<String> = named.collect();
+    let rest = if NAMED < records.len() { ", …" } else { "" };
+    format!("{}{rest}", named.join(", "))
+}
+
+fn run_findings(counts: &OpenCounts, now: Timestamp) -> Vec<Finding> {
+    let open: u64 = counts.runs.iter().map(|(_, count)| count).sum();
+    let age = |at: Option<Timestamp>| at.map_or(0, |at| now.millis_since(at));
+    let (queued, leased, workers) = (&counts.queued, &counts.leased, counts.workers);
+    let mut findings = Vec::new();
+    if PATIENCE_MS < age(queued.first) {
+        let text = format!(
+            "{} wait for a worker, the first for {} s; workers that have steps: {workers}",
+            steps(queued.count),
+            age(queued.first) / 1_000
+        );
+        let advice = "Start `jurat run worker`, or `jurat serve`; where they run, their executors may be busy.";
+        findings.push(Finding::warning("runs", text, advice));
+    }
+    if PATIENCE_MS < age(leased.first) {
+        let text = format!(
+            "the worker of a step went away {} s ago, and nobody took the step over",
+            age(leased.first) / 1_000
+        );
+        let advice = "Start `jurat run worker`, or `jurat serve`.";
+        findings.push(Finding::warning("runs", text, advice));
+    }
+    if findings.is_empty() {
+        let text = format!(
+            "{open} are open, with {} at {workers} workers and {} queued",
+            steps(leased.count),
+            queued.count
+        );
+        findings.push(Finding::ok("runs", text));
+    }
+    findings
+}
+
+fn steps(count: u64) -> String {
+    if count == 1 { "1 step".to_owned() } else { format!("{count} steps") }
+}
+
+fn event_findings(counts: &OpenCounts, given_up: u32, now: Timestamp) -> Vec<Finding> {
+    let pending = &counts.events;
+    let age = pending.first.map_or(0, |at| now.millis_since(at));
+    let mut findings = Vec::new();
+    if EVENT_PATIENCE_MS < age {
+        let text = format!("{} wait to be told, the first for {} s", pending.count, age / 1_000);
+        let advice = "Start `jurat serve` on this store, or mend the executors of `jurat agent-events list --state pending`.";
+        findings.push(Finding::warning("agent-events", text, advice));
+    }
+    if given_up != 0 {
+        let text = format!("{given_up} of the last day were given up, and nobody was told of them");
+        let advice = "`jurat agent-events list --state failed` says why, for each account.";
+        findings.push(Finding::warning("agent-events", text, advice));
+    }
+    if findings.is_empty() {
+        let text = format!("{} wait to be told, and none was given up lately", pending.count);
+        findings.push(Finding::ok("agent-events", text));
+    }
+    findings
+}

@@ -1,0 +1,43 @@
+//! What is open in the whole installation.
+
+use jurat_core::{agent_event::Delivery, task::Phase, task_run::RunStatus};
+use jurat_store::{Behalf, Waiting};
+
+use super::{agent_events, task_runs, tasks};
+use crate::{
+    backend::Backend,
+    samples::{account, at},
+};
+
+pub(crate) async fn what_is_open_is_counted_across_accounts(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    let platform = Behalf::Platform;
+    let empty = store.tasks().open_counts(&platform).await.unwrap();
+    assert_eq!(empty, jurat_store::OpenCounts::default());
+    for whose in [&alice, &bob] {
+        // A task that is claimed, with an event that is to be told; and a run with one step.
+        tasks::with_everything(store, whose).await;
+        task_runs::with_everything(store, whose).await;
+    }
+    let counts = store.tasks().open_counts(&platform).await.unwrap();
+    assert_eq!(counts.tasks, [(Phase::Claimed, 2)]);
+    assert_eq!(counts.runs, [(RunStatus::Queued, 2)]);
+    assert_eq!((counts.queued.count, counts.leased, counts.workers), (2, Waiting::default(), 0));
+    assert_eq!(counts.events, Waiting { count: 2, first: Some(at(20)) });
+    agent_events::noted(store, &bob, "first", Delivery::Failed).await;
+    let counts = store.tasks().open_counts(&platform).await.unwrap();
+    assert_eq!(counts.events.count, 1);
+    let given_up = async |whose, since| {
+        store.tasks().open_given_up(&platform, whose, &at(since), &9).await.unwrap()
+    };
+    assert_eq!((given_up(&bob, 0).await, given_up(&bob, 21).await), (1, 0));
+    assert_eq!(given_up(&alice, 0).await, 0);
+    let overdue = async |before, limit: u32| {
+        let found = store.tasks().open_overdue(&platform, &at(before), &limit).await.unwrap();
+        found.into_iter().map(|it| it.key.account).collect::<Vec<_>>()
+    };
+    assert_eq!(overdue(1_000_000_000, 9).await.len(), 2);
+    assert_eq!(overdue(1_000_000_000, 1).await.len(), 1);
+    assert!(overdue(0, 9).await.is_empty());
+}
