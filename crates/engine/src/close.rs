@@ -43,7 +43,13 @@ impl Engine {
             Some(Stop::Caller) => (Ending::Cancelled, undecided(&replicas)),
             Some(Stop::Node) => (Ending::Expired, undecided(&replicas)),
         };
-        let replicas = Arc::unwrap_or_clone(replicas);
+        let mut replicas = Arc::unwrap_or_clone(replicas);
+        let is_paid = replicas.iter().any(|it| it.cost_micros != 0);
+        if is_paid && self.is_overtaken(&open).await {
+            for replica in &mut replicas {
+                replica.cost_micros = 0;
+            }
+        }
         let closed_at = self.inner.clock.now();
         let entry = DecisionEntry::new(&open, ending, &replicas, &consensus, closed_at).seal();
         let closing = Closing {

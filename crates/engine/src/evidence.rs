@@ -62,6 +62,7 @@ impl Engine {
         let Some(client) = self.inner.bench.media() else { return Found::Unreachable };
         let left = deadline.saturating_duration_since(Instant::now());
         let looked = client.look_at(reference, left).await;
+        self.inner.points.pass("evidence_fetch_after");
         if looked.found != Found::Seen {
             // Callers learn the code alone: the cause could tell them about our network.
             tracing::warn!(

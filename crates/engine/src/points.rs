@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 ///
 /// There is none before steps or tasks are taken: whoever looks for work does so again and again, and
 /// has changed nothing before it found some.
-pub const POINTS: [&str; 18] = [
+pub const POINTS: [&str; 21] = [
     // The round of a step is recorded, before anybody is asked, and closed with what came.
     "round_open_before",
     "round_open_after",
@@ -23,6 +23,11 @@ pub const POINTS: [&str; 18] = [
     "task_append_after",
     "task_ask_before",
     "task_ask_after",
+    // What evidence refers to was fetched, and nobody knows yet.
+    "evidence_fetch_after",
+    // Events to executors are taken up by a node, and told before that is noted.
+    "event_take_after",
+    "event_tell_after",
     // A run is taken over from its caller, and its steps are taken up by a worker.
     "run_submit_before",
     "run_submit_after",

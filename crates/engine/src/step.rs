@@ -12,6 +12,7 @@ use jurat_core::{
     evidence::Finding,
     id::{AccountId, RoundId},
     policy::Status,
+    round::OpenRound,
     time::Timestamp,
 };
 use serde_json::Value;
@@ -150,6 +151,26 @@ impl Engine {
         }
         Err(EngineError::Bug("a step without a key was repeated"))
     }
+
+    /// Whether the same step was asked for once more after this round, because nobody knew what came
+    /// of it. Then the other round is the one that is paid for.
+    pub(crate) async fn is_overtaken(&self, open: &OpenRound) -> bool {
+        let Some(step) = &open.step else { return false };
+        let mut is_behind = false;
+        for turn in 1..TURNS {
+            let key = key(&step.execution_id, turn);
+            match self.inner.store.once_get(&open.account, &key).await {
+                Ok(Some(_)) if is_behind => return true,
+                Ok(Some(found)) => is_behind = found.round.as_ref() == Some(&open.id),
+                Ok(None) => return false,
+                Err(error) => {
+                    tracing::warn!(error = %error, "could not look for other rounds of a step");
+                    return false;
+                }
+            }
+        }
+        false
+    }
 }
 
 /// How often a step is looked for under its execution before it is asked for without a look.
@@ -158,10 +179,14 @@ const TURNS: u32 = 8;
 /// Each round of a step has a key of its own, so that one that came to nothing is followed by another.
 fn once(order: &StepOrder, turn: u32) -> OnceKey {
     OnceKey {
-        key: format!("step:{}:{turn}", order.execution_id),
+        key: key(&order.execution_id, turn),
         operation: "task_step",
         request_digest: order.execution_id.clone(),
     }
+}
+
+fn key(execution_id: &str, turn: u32) -> String {
+    format!("step:{execution_id}:{turn}")
 }
 
 /// Calls a round off whose step nobody waits for any more. One that has ended is not on the list.

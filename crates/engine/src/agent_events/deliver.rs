@@ -141,6 +141,9 @@ impl Engine {
             Written::Refused(never) => match never {},
             Written::Repeated => Vec::new(),
         };
+        if !taken.is_empty() {
+            self.inner.points.pass("event_take_after");
+        }
         if limit <= taken.len() {
             return Ok(Found { taken, next: Some(now) });
         }
@@ -220,6 +223,7 @@ impl Engine {
             return outcome;
         }
         let attempt = self.tell_once(event).await;
+        self.inner.points.pass("event_tell_after");
         outcome.at = self.inner.clock.now();
         let times = (event.created_at, outcome.at);
         (outcome.state, outcome.next_at) = after(attempt.told, event.attempts, patience, times);

@@ -51,7 +51,7 @@ fn task_findings(counts: &OpenCounts, late: &[TaskRecord], now: Timestamp) -> Ve
     let (expired, waiting): (Vec<&TaskRecord>, Vec<&TaskRecord>) =
         late.iter().partition(|it| it.state.terms.expires_at <= now);
     if late.is_empty() {
-        let text = format!("{open} are open, and none of them waits for a node");
+        let text = format!("open: {open}; none of them waits for a node");
         return vec![Finding::ok("tasks", text)];
     }
     let advice = "Start `jurat serve` on this store; where one runs, look at its log, and at `tasks.at_once`.";
@@ -100,8 +100,8 @@ fn run_findings(counts: &OpenCounts, now: Timestamp) -> Vec<Finding> {
     let mut findings = Vec::new();
     if PATIENCE_MS < age(queued.first) {
         let text = format!(
-            "{} wait for a worker, the first for {} s; workers that have steps: {workers}",
-            steps(queued.count),
+            "steps that wait for a worker: {}, the first for {} s; workers with steps: {workers}",
+            queued.count,
             age(queued.first) / 1_000
         );
         let advice = "Start `jurat run worker`, or `jurat serve`; where they run, their executors may be busy.";
@@ -117,17 +117,12 @@ fn run_findings(counts: &OpenCounts, now: Timestamp) -> Vec<Finding> {
     }
     if findings.is_empty() {
         let text = format!(
-            "{open} are open, with {} at {workers} workers and {} queued",
-            steps(leased.count),
-            queued.count
+            "open: {open}; steps at work: {}, queued: {}, workers with steps: {workers}",
+            leased.count, queued.count
         );
         findings.push(Finding::ok("runs", text));
     }
     findings
-}
-
-fn steps(count: u64) -> String {
-    if count == 1 { "1 step".to_owned() } else { format!("{count} steps") }
 }
 
 fn event_findings(counts: &OpenCounts, given_up: u32, now: Timestamp) -> Vec<Finding> {
@@ -135,7 +130,8 @@ fn event_findings(counts: &OpenCounts, given_up: u32, now: Timestamp) -> Vec<Fin
     let age = pending.first.map_or(0, |at| now.millis_since(at));
     let mut findings = Vec::new();
     if EVENT_PATIENCE_MS < age {
-        let text = format!("{} wait to be told, the first for {} s", pending.count, age / 1_000);
+        let text =
+            format!("waiting to be told: {}, the first for {} s", pending.count, age / 1_000);
         let advice = "Start `jurat serve` on this store, or mend the executors of `jurat agent-events list --state pending`.";
         findings.push(Finding::warning("agent-events", text, advice));
     }
@@ -145,7 +141,7 @@ fn event_findings(counts: &OpenCounts, given_up: u32, now: Timestamp) -> Vec<Fin
         findings.push(Finding::warning("agent-events", text, advice));
     }
     if findings.is_empty() {
-        let text = format!("{} wait to be told, and none was given up lately", pending.count);
+        let text = format!("waiting to be told: {}; none was given up lately", pending.count);
         findings.push(Finding::ok("agent-events", text));
     }
     findings

@@ -9,6 +9,7 @@ mod kept;
 mod runs;
 mod site;
 mod tasks;
+mod told;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -129,10 +130,22 @@ async fn a_run_on_postgresql_ends_whatever_its_worker_was_doing_when_it_died() {
     runs::all(Kind::Postgres).await;
 }
 
-/// A point that neither a task nor a run comes by would never be tried.
+#[tokio::test(flavor = "multi_thread")]
+async fn evidence_is_fetched_and_events_are_told_again_when_the_server_died_over_them() {
+    told::all(Kind::File).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_evidence_is_fetched_and_events_are_told_again_after_a_death() {
+    told::all(Kind::Postgres).await;
+}
+
+/// A point that nobody comes by would never be tried.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_point_that_there_is_lies_on_the_way() {
     let (task, run) = (tasks::counted(Kind::File).await, runs::counted(Kind::File).await);
-    let passed: BTreeSet<&str> = task.iter().chain(&run).map(String::as_str).collect();
+    let told = told::counted().await;
+    let passed = task.iter().chain(&run).chain(&told);
+    let passed: BTreeSet<&str> = passed.map(String::as_str).collect();
     assert_eq!(passed, BTreeSet::from(jurat_engine::POINTS));
 }

@@ -6,6 +6,8 @@ use std::{
     process::{Child, Command},
 };
 
+use jurat_core::id::AccountId;
+use jurat_store::Location;
 use jurat_testkit::{
     fake_executor::{FakeExecutor, gated},
     postgres::Schema,
@@ -59,6 +61,15 @@ fn told(home: &Home, url: &str, run: &str, kind: &str) -> Vec<Value> {
     items.into_iter().filter(|event| event["event_type"] == kind).collect()
 }
 
+/// What the account paid.
+async fn spent(url: &str) -> i64 {
+    let location = Location::Postgres { url: url.to_owned(), migrate_url: None };
+    let store = jurat_store::open(&location).await.unwrap();
+    let account = store.account_get(&AccountId::admin()).await.unwrap().unwrap();
+    store.close().await;
+    account.balance.spent
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn three_workers_do_each_step_once() {
     let schema = Schema::served().await;
@@ -101,7 +112,8 @@ async fn of_three_workers_one_that_is_paused_past_its_lease_changes_nothing_afte
     let url = schema.serving_url();
     let home = Home::new();
     let fake = FakeExecutor::start(gated(says("yes"))).await;
-    home.run(&["executors", "add", "one", &fake.url(), "--store", &url]).ok();
+    let add = ["executors", "add", "one", &fake.url(), "--store", &url];
+    home.run(&[&add[..], &["--price-micros", "1000"]].concat()).ok();
     let file = spec(&home, "r1", &[("a", "one"), ("b", "one"), ("c", "one")]);
     home.run(&["run", "submit", &file, "--kickoff", "--store", &url]).ok();
     let homes = [Home::new(), Home::new(), Home::new()];
@@ -140,6 +152,9 @@ async fn of_three_workers_one_that_is_paused_past_its_lease_changes_nothing_afte
     let tasks: BTreeSet<String> = executed(&fake, "task_id").into_iter().collect();
     let executions: BTreeSet<String> = executed(&fake, "execution_id").into_iter().collect();
     assert_eq!((tasks.len(), executions.len()), (3, 3));
+    paused.terminate();
+    assert!(paused.wait().success());
+    assert_eq!(spent(&url).await, 3_000, "each execution is paid for once");
     for process in awake {
         process.terminate();
         assert!(process.wait().success());
@@ -155,7 +170,8 @@ async fn of_three_servers_one_that_is_paused_past_its_lease_changes_nothing_afte
     let homes = [Home::new(), Home::new(), Home::new()];
     let home = &homes[0];
     let fake = FakeExecutor::start(gated(says("yes"))).await;
-    home.run(&["executors", "add", "one", &fake.url(), "--store", &url]).ok();
+    let add = ["executors", "add", "one", &fake.url(), "--store", &url];
+    home.run(&[&add[..], &["--price-micros", "1000"]].concat()).ok();
     let mut contract = home.run(&["task", "sample", "--task-id", "t1", "--json"]).ok().json();
     contract["assignment"]["claim"]["lease_ms"] = json!(500);
     let first = server(home, &url);
@@ -187,5 +203,8 @@ async fn of_three_servers_one_that_is_paused_past_its_lease_changes_nothing_afte
         items.iter().filter(|event| event["type"] == kind).count()
     };
     assert_eq!((of("CANDIDATE_PROPOSED"), of("DECISION_FINALIZED")), (1, 1), "{events}");
+    first.terminate();
+    assert!(first.wait().success());
+    assert_eq!(spent(&url).await, 1_000, "the execution is paid for once");
     schema.drop().await;
 }

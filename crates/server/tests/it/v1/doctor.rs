@@ -28,8 +28,8 @@ async fn a_sound_installation_is_ok_in_all_its_parts() {
     let checks = body["checks"].as_array().unwrap().iter();
     let checks: Vec<&str> = checks.filter_map(|it| it["check"].as_str()).collect();
     let executors = ["executors"; 3];
-    let expected =
-        [&["store", "store", "ledger", "clock"], &executors[..], &["sessions", "judges"]].concat();
+    let work = ["sessions", "judges", "tasks", "runs", "agent-events"];
+    let expected = [&["store", "store", "ledger", "clock"], &executors[..], &work].concat();
     assert_eq!(checks, expected);
 }
 

@@ -4,6 +4,7 @@ use http::StatusCode;
 use insta::assert_json_snapshot;
 use jurat_testkit::{
     app::TestApp,
+    fake_documents::{Document, FakeDocuments},
     fake_executor::{FakeExecutor, Fault, Health, says_valid},
 };
 use serde_json::{Value, json};
@@ -37,11 +38,17 @@ async fn an_executor_that_is_down_is_added_and_says_so() {
 #[tokio::test]
 async fn a_check_says_whether_somebody_hears_of_events() {
     let app = TestApp::new().await;
-    let fake = FakeExecutor::start(says_valid()).await;
+    let (fake, web) = (FakeExecutor::start(says_valid()).await, FakeDocuments::start().await);
+    // Somebody who takes events answers so to whoever asks for them.
+    web.put("/agent-events", Document::Status(405));
+    let hearing = web.reference("", b"")["uri"].as_str().unwrap().to_owned();
     let dead = "http://127.0.0.1:1";
-    for (name, events) in
-        [("hears", Some(fake.url())), ("deaf", Some(dead.to_owned())), ("s", None)]
-    {
+    for (name, events) in [
+        ("hears", Some(hearing.clone())),
+        ("away", Some(fake.url())),
+        ("deaf", Some(dead.to_owned())),
+        ("s", None),
+    ] {
         let mut body = json!({ "name": name, "url": fake.url() });
         if let Some(events) = events {
             body["agent_events_url"] = json!(events);
@@ -53,12 +60,14 @@ async fn a_check_says_whether_somebody_hears_of_events() {
         app.admin().post(&at, &json!({})).await.json()
     };
     let hears = check("hears").await;
-    assert_eq!(hears["agent_events"], json!({ "url": fake.url(), "ok": true, "error": null }));
+    assert_eq!(hears["agent_events"], json!({ "url": hearing, "ok": true, "error": null }));
     let deaf = check("deaf").await;
     // The executor itself is well.
     assert_eq!((&deaf["ok"], &deaf["agent_events"]["ok"]), (&json!(true), &json!(false)), "{deaf}");
     assert!(deaf["agent_events"]["error"].is_string(), "{deaf}");
     assert!(check("s").await.get("agent_events").is_none());
+    let away = check("away").await["agent_events"]["error"].to_string();
+    assert!(away.contains("/agent-events answered 404"), "{away}");
     let doctor = app.admin().get("/v1/doctor").await.json();
     let found = findings(&doctor, "agent-events");
     assert!(found.iter().any(|it| it.contains("`deaf` wants to be told of events")), "{doctor}");
@@ -76,8 +85,10 @@ fn findings(doctor: &Value, check: &str) -> Vec<String> {
 async fn a_check_up_finds_work_that_nobody_does() {
     let app = TestApp::new().await;
     let fake = FakeExecutor::start(says_valid().task_types(&["swarm"])).await;
-    let url = fake.url();
-    let body = json!({ "name": "e", "url": url, "agent_events_url": url });
+    let web = FakeDocuments::start().await;
+    web.put("/agent-events", Document::Status(405));
+    let hears = &web.reference("", b"")["uri"];
+    let body = json!({ "name": "e", "url": fake.url(), "agent_events_url": hears });
     app.admin().post("/v1/executors", &body).await;
     let contract = app.admin().get("/v1/tasks/sample?task_id=t1").await.json();
     let order = json!({ "contract": contract, "executors": ["e"] });
@@ -98,8 +109,8 @@ async fn a_check_up_finds_work_that_nobody_does() {
     let later = doctor().await;
     let [tasks, runs, events] = all.map(|it| findings(&later, it).join("; "));
     assert!(tasks.contains("`t1` for 400 s"), "{tasks}");
-    assert!(runs.contains("1 step wait for a worker, the first for 400 s"), "{runs}");
-    assert!(events.contains("1 wait to be told, the first for 400 s"), "{events}");
+    assert!(runs.contains("steps that wait for a worker: 1, the first for 400 s"), "{runs}");
+    assert!(events.contains("waiting to be told: 1, the first for 400 s"), "{events}");
     app.clock.advance_ms(40 * 24 * 3_600_000);
     let tasks = findings(&doctor().await, "tasks").join("; ");
     assert!(tasks.contains("past their time and still open: `t1`"), "{tasks}");
