@@ -121,13 +121,11 @@ impl Engine {
     ) -> Result<TaskRecord, EngineError> {
         require(caller, Scope::TasksRead)?;
         let key = key(caller, id);
-        let following = self.inner.followers.follow(&key);
+        // Followed before the task is read, so that nothing in between is missed.
+        let mut following = self.inner.followers.follow(&key);
         let until = Instant::now() + within;
         let mut pause = FIRST_LOOK;
         loop {
-            // Listened to before the task is read, so that nothing in between is missed.
-            let mut news = std::pin::pin!(following.news());
-            news.as_mut().enable();
             let record = self.task_of(&key).await?;
             let is_time_up = until <= Instant::now() || self.is_stopping();
             if after < record.seq || record.state.is_at_rest() || is_time_up {
@@ -137,7 +135,7 @@ impl Engine {
             pause = LOOK_EVERY.min(pause * 2);
             let either = async {
                 tokio::select! {
-                    () = news => {}
+                    () = following.until(after) => {}
                     () = self.stopping() => {}
                 }
             };

@@ -34,7 +34,7 @@ impl RunNews {
 
     /// Something happened to a run.
     pub(crate) fn news(&self, key: &RunKey) {
-        self.followers.tell(&name(key));
+        self.followers.stir(&name(key));
     }
 }
 
@@ -53,13 +53,11 @@ impl Engine {
     ) -> Result<TaskRunView, EngineError> {
         require(caller, Scope::TasksRead)?;
         let key = key(caller, id);
-        let following = self.inner.runs.followers.follow(&name(&key));
+        // Followed before the run is read, so that nothing in between is missed.
+        let mut following = self.inner.runs.followers.follow(&name(&key));
         let until = Instant::now() + within;
         let mut pause = FIRST_LOOK;
         loop {
-            // Listened to before the run is read, so that nothing in between is missed.
-            let mut news = std::pin::pin!(following.news());
-            news.as_mut().enable();
             let view = self.task_run_of(&key).await?;
             let is_time_up = until <= Instant::now() || self.is_stopping();
             if after < view.events || view.run.status.is_over() || is_time_up {
@@ -69,7 +67,7 @@ impl Engine {
             pause = LOOK_EVERY.min(pause * 2);
             let either = async {
                 tokio::select! {
-                    () = news => {}
+                    () = following.until(after) => {}
                     () = self.stopping() => {}
                 }
             };
