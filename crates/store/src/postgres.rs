@@ -501,4 +501,31 @@ mod tests {
         store.close().await;
         schema.drop().await;
     }
+
+    /// Nothing is left of who had a connection before, whichever way it is taken.
+    #[tokio::test]
+    async fn a_connection_shows_what_belongs_to_who_uses_it_now() {
+        let schema = Schema::served().await;
+        let store = Postgres::connect(&schema.serving_url()).await.unwrap();
+        let whose = async |connection: &mut PgConnection| -> String {
+            let setting = sqlx::query_scalar("select current_setting('jurat.account')");
+            setting.fetch_one(connection).await.unwrap()
+        };
+        let (alice, bob) = (AccountId::anonymous(1), AccountId::anonymous(2));
+        for _ in 0..3 {
+            let mut connection = store.sight_of(&alice).await.unwrap();
+            assert_eq!(whose(&mut connection).await, alice.as_str());
+            drop(connection);
+            let mut transaction = store.begin(&Behalf::Account(bob.clone())).await.unwrap();
+            assert_eq!(whose(&mut transaction).await, bob.as_str());
+            transaction.rollback().await.unwrap();
+            let mut transaction = store.begin(&Behalf::Platform).await.unwrap();
+            assert_eq!(whose(&mut transaction).await, "*");
+            transaction.commit().await.unwrap();
+            let mut connection = store.sight_of(&bob).await.unwrap();
+            assert_eq!(whose(&mut connection).await, bob.as_str());
+        }
+        store.close().await;
+        schema.drop().await;
+    }
 }

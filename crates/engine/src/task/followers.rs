@@ -1,13 +1,20 @@
-//! Who waits for news of a task on this node.
+//! Who waits for news of a task or a run, on whichever node it is worked on.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use tokio::sync::watch;
+use futures::future::BoxFuture;
+use tokio::{sync::watch, time::Instant};
 
 use super::TaskKey;
+use crate::{Engine, EngineError};
+
+/// How soon, and how seldom, what another node works on is looked at.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What was written of a task.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,7 +75,7 @@ pub(crate) struct Following<'a> {
 
 impl Following<'_> {
     /// Until there are more events than these, or nothing more is done.
-    pub(crate) async fn until(&mut self, after: u64) {
+    async fn until(&mut self, after: u64) {
         loop {
             // The sender is held here, so there is always somebody who could tell.
             if self.news.changed().await.is_err() {
@@ -89,5 +96,71 @@ impl Drop for Following<'_> {
         if Arc::strong_count(&self.sender) <= 2 {
             tasks.remove(&self.key);
         }
+    }
+}
+
+/// For how long somebody waits, and for how many events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// How many events are known already.
+    pub(crate) after: u64,
+    pub(crate) within: Duration,
+}
+
+impl Engine {
+    /// Reads again what is followed until it is as somebody wants it, or the time is up. It must be
+    /// followed before, so that nothing is missed between two looks.
+    pub(crate) async fn follow<'a, T>(
+        &self,
+        mut following: Following<'_>,
+        patience: Patience,
+        read: impl Fn() -> BoxFuture<'a, Result<T, EngineError>>,
+        is_enough: impl Fn(&T) -> bool,
+    ) -> Result<T, EngineError> {
+        let until = Instant::now() + patience.within;
+        let mut pause = FIRST_LOOK;
+        loop {
+            let found = read().await?;
+            if is_enough(&found) || until <= Instant::now() || self.is_stopping() {
+                return Ok(found);
+            }
+            let next = until.min(Instant::now() + pause);
+            pause = LOOK_EVERY.min(pause * 2);
+            let either = async {
+                tokio::select! {
+                    () = following.until(patience.after) => {}
+                    () = self.stopping() => {}
+                }
+            };
+            let _elapsed = tokio::time::timeout_at(next, either).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use jurat_core::id::AccountId;
+
+    use super::*;
+
+    fn news(events: u64, is_at_rest: bool) -> News {
+        News { events, is_at_rest }
+    }
+
+    #[test]
+    fn who_waits_for_the_end_is_not_woken_before_and_hears_of_it_from_whoever_tells_late() {
+        let followers = Followers::default();
+        let key = TaskKey { account: AccountId::admin(), id: "t-1".to_owned() };
+        let mut following = followers.follow(&key);
+        followers.tell(&key, news(3, false));
+        assert!(following.until(u64::MAX).now_or_never().is_none());
+        followers.tell(&key, news(5, true));
+        followers.tell(&key, news(4, false));
+        assert!(following.until(u64::MAX).now_or_never().is_some());
+        followers.tell(&key, news(7, false));
+        assert!(following.until(6).now_or_never().is_some());
+        drop(following);
+        assert!(followers.lock().is_empty());
     }
 }
