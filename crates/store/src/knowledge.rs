@@ -207,16 +207,21 @@ const RECENT: &str = "\
     where not (input_digest = $4 and schema_digest = $5 and policy_id = $6 \
         and params_digest = $7) \
     order by created_at desc";
+// One look along the index for each, however many the account has.
 const SOME: (&str, &str) = (
     knowledge!(
         "where account_id = $1 and (task_id, epoch) in (\
              select value ->> 0, value ->> 1 from json_each($2)) \
          and deprecated_at is null and octet_length(output) <= $3"
     ),
-    knowledge!(
-        "where account_id = $1 and (task_id, epoch) in (\
-             select value ->> 0, cast(value ->> 1 as bigint) from json_array_elements($2::json)) \
-         and deprecated_at is null and octet_length(output) <= $3"
+    concat!(
+        "select found.* from json_array_elements($2::json) as wanted, lateral (",
+        knowledge!(
+            "where account_id = $1 and task_id = wanted.value ->> 0 \
+             and epoch = cast(wanted.value ->> 1 as bigint) and deprecated_at is null \
+             and octet_length(output) <= $3 limit 1"
+        ),
+        ") as found"
     ),
 );
 const OF_TYPE: &str = knowledge!(
