@@ -18,10 +18,10 @@ use crate::http::Http;
 
 /// Where the server dies.
 const DEATHS: [&str; 3] = ["evidence_fetch_after", "event_take_after", "event_tell_after"];
-/// Its claim, what became of its candidate, and the end.
+/// Its claim, what became of its candidate, and the end; more where a claim was lost.
 const EVENTS: usize = 3;
 /// Each look at a list is a request of its own.
-const LOOKS: usize = 20_000;
+const LOOKS: usize = 5_000;
 
 /// An executor whose answer refers to a document, and who wants to be told of events.
 struct Told {
@@ -60,7 +60,7 @@ impl Told {
     /// Gives a server the task, and follows it and its events as long as the server lives.
     fn live(&self, mut command: Command) -> Option<Vec<Value>> {
         command.env("JURAT_JUDGES_MEDIA_ALLOW", "127.0.0.0/8");
-        command.env("JURAT_AGENT_EVENTS_TIMEOUT_MS", "100");
+        command.env("JURAT_AGENT_EVENTS_TIMEOUT_MS", "2000");
         let server = serve(command);
         let http = Http::new(&server.url, &self.site.home.state());
         let events = self.follow(&http);
@@ -76,14 +76,16 @@ impl Told {
         assert!((200..300).contains(&status), "{reply}");
         let (_, task) = http.ask("GET", "/v1/tasks/t?wait=20", "").ok()?;
         assert_eq!(task["state"], "finalized", "{task}");
+        let mut last = Value::Null;
         for _ in 0..LOOKS {
             let (_, listed) = http.ask("GET", "/v1/agent-events?executor=a", "").ok()?;
             let items = listed["items"].as_array().unwrap();
-            if items.len() == EVENTS && items.iter().all(|it| it["state"] == "acked") {
+            if EVENTS <= items.len() && items.iter().all(|it| it["state"] == "acked") {
                 return Some(items.clone());
             }
+            last = listed;
         }
-        panic!("the events were not told")
+        panic!("the events were not told: {last}")
     }
 
     /// How often each event was told, each time in the same words.
@@ -123,17 +125,17 @@ pub(super) async fn all(kind: Kind) {
             told.live(told.site.command(&["serve"])).unwrap()
         });
         let told_before = told.told();
-        assert_eq!(told_before.len(), EVENTS, "{told_before:?}");
+        assert_eq!(told_before.len(), events.len(), "{told_before:?}");
         let count = |wanted: usize| told_before.values().filter(|it| **it == wanted).count();
         let tried = events.iter().filter(|it| it["attempts"] == 2).count();
         match point {
             // What nobody noted is told again, under the same name.
             "event_tell_after" => assert!(0 < count(2) && count(2) <= tried, "{told_before:?}"),
-            "event_take_after" => assert!(count(1) == EVENTS && 0 < tried, "{told_before:?}"),
+            "event_take_after" => assert!(count(2) == 0 && 0 < tried, "{told_before:?}"),
             // It was fetched, and nobody knew: it is fetched again.
             _ => assert_eq!(told.web.asked(), ["/a", "/a"]),
         }
-        assert_eq!(count(1) + count(2), EVENTS, "{told_before:?}");
+        assert_eq!(count(1) + count(2), events.len(), "{told_before:?}");
         let store = told.site.store().await;
         let [task] = &kept::tasks(&*store, "t").await[..] else { panic!("there is one task") };
         task.assert_decided_once();
