@@ -31,7 +31,7 @@ use serde_json::Value;
 
 pub use jurat_store::{TaskKey, TaskTake, TaskTaken};
 
-pub(crate) use self::followers::Followers;
+pub(crate) use self::followers::{Followers, News, Patience};
 pub use self::{
     change::cancel,
     choose::{Worker, WorkerKind},

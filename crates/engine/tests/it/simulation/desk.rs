@@ -46,7 +46,7 @@ pub(super) struct Shelf {
 impl Shelf {
     fn append(&mut self, append: &Append) -> Appended {
         let Some(kept) = self.tasks.get_mut(&append.key) else { return Appended::Stale };
-        if kept.filed.seq != append.seq {
+        if kept.filed.seq != append.before.seq {
             return Appended::Stale;
         }
         kept.filed.task = append.task.clone();
