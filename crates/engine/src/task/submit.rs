@@ -45,9 +45,8 @@ impl Engine {
     /// what is proposed.
     fn task_verifiers(&self, order: &TaskSubmission, panel: &Panel) -> Result<(), EngineError> {
         let standings = self.standings();
-        let trouble = |name: &String| match name.starts_with(JUDGE_PREFIX) {
-            true => None,
-            false => standings.of(name).err(),
+        let trouble = |name: &String| {
+            if name.starts_with(JUDGE_PREFIX) { None } else { standings.of(name).err() }
         };
         let troubles: Option<Vec<String>> = panel.verifiers.iter().map(trouble).collect();
         match troubles.unwrap_or_default().first() {

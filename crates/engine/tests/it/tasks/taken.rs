@@ -86,6 +86,7 @@ async fn of_two_panels_that_are_submitted_at_once_one_is_a_conflict() {
 }
 
 /// Submits on a thread of its own.
+#[expect(clippy::disallowed_methods, reason = "two that wait for each other need two threads")]
 async fn spawned(app: &TestApp, order: TaskSubmission) -> Result<TaskSubmitted, EngineError> {
     let engine = app.engine.clone();
     let submitting = tokio::spawn(async move {
