@@ -22,6 +22,7 @@ pub(crate) mod tasks;
 pub(crate) mod teams;
 pub(crate) mod templates;
 pub(crate) mod trust;
+pub(crate) mod turns;
 pub(crate) mod verifiers;
 pub(crate) mod workflow_content;
 pub(crate) mod workflows;
@@ -302,6 +303,14 @@ macro_rules! conformance {
             another_account_sees_no_tasks,
             events_of_tasks_cannot_be_changed_or_removed,
             the_state_is_what_the_stored_events_make,
+        );
+        $crate::conformance::stories!(
+            $start,
+            turns,
+            accounts_take_turns_where_not_all_get_a_place,
+            no_account_gets_every_place,
+            every_account_is_looked_at_before_long,
+            what_nobody_has_begun_is_found_behind_what_is_under_way,
         );
         $crate::conformance::stories!(
             $start,

@@ -8,11 +8,13 @@ use std::{
 
 use jurat_core::{
     candidate::{Candidate, Evidence},
+    id::AccountId,
     task::Event,
     time::Timestamp,
+    turns::take_turns,
 };
 use jurat_engine::task::{
-    Append, Appended, Desk, DeskError, Due, Filed, Remembered, Sealed, TaskKey,
+    Append, Appended, Desk, DeskError, Due, Filed, Remembered, Sealed, TaskKey, TaskTake, TaskTaken,
 };
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -62,17 +64,25 @@ impl Shelf {
         Appended::Written
     }
 
-    fn take_due(&mut self, now: Timestamp, until: Timestamp, limit: usize) -> Due {
-        let mut due: Vec<_> = self.tasks.iter_mut().collect();
-        due.retain(|(_, it)| it.due_at.is_some_and(|at| at <= now));
-        due.sort_by_key(|(_, it)| it.due_at);
-        let mut taken = Vec::new();
-        for (key, it) in due.into_iter().take(limit) {
-            it.due_at = Some(until);
-            taken.push(key.clone());
+    fn take_due(&mut self, take: &TaskTake) -> Due {
+        let mut waiting: BTreeMap<AccountId, Vec<(Timestamp, TaskKey)>> = BTreeMap::new();
+        for (key, kept) in &self.tasks {
+            let due_at = kept.due_at.filter(|at| *at <= take.now);
+            let of_account = waiting.entry(key.account.clone()).or_default();
+            of_account.extend(due_at.map(|at| (at, key.clone())));
         }
+        let all: usize = waiting.values().map(Vec::len).sum();
+        let chosen = take_turns(waiting, &take.under_way, take.limit as usize);
+        let tasks: Vec<TaskKey> = chosen.into_iter().map(|(_, key)| key).collect();
+        for key in &tasks {
+            self.tasks.get_mut(key).unwrap().due_at = Some(take.until);
+        }
+        let some_wait = tasks.len() < all;
         let next = self.tasks.values().filter_map(|it| it.due_at).min();
-        Due { taken, next }
+        Due {
+            taken: TaskTaken { tasks, some_wait, looked_to: None },
+            next: next.filter(|_| !some_wait),
+        }
     }
 }
 
@@ -162,14 +172,9 @@ impl Desk for SimDesk {
         self.send(move |_| found.clone()).await
     }
 
-    async fn take_due(
-        &self,
-        now: Timestamp,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Due, DeskError> {
+    async fn take_due(&self, take: TaskTake) -> Result<Due, DeskError> {
         // A repeated request would take what nobody hears of; that is a task that waits.
-        self.send(move |shelf| shelf.take_due(now, until, limit)).await
+        self.send(move |shelf| shelf.take_due(&take)).await
     }
 }
 
