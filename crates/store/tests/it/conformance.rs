@@ -36,6 +36,7 @@ macro_rules! conformance {
             a_run_reads_back_with_its_steps,
             steps_are_taken_by_age_and_within_a_run_by_priority,
             an_executor_does_only_so_much_at_once,
+            accounts_take_turns_with_the_steps_of_an_executor,
             a_step_is_taken_once_by_all_who_ask_at_once,
             a_step_whose_lease_ran_out_is_taken_from_whoever_had_it,
             what_became_of_a_run_is_written_whole_or_not_at_all,
