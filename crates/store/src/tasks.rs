@@ -5,7 +5,7 @@ mod rows;
 pub(crate) mod write;
 
 use jurat_core::{
-    candidate::Evidence,
+    candidate::{ArtifactRef, Evidence},
     id::{AccountId, RoundId},
     task::{Ballot, Event, Phase, Task},
     time::Timestamp,
@@ -27,6 +27,8 @@ operations! {
             = read::candidate;
         /// The candidates of a task by identifier, no more than the limit.
         fn task_candidates(task: &TaskKey, limit: &u32) -> Vec<TaskCandidate> = read::candidates;
+        /// What all candidates of a task refer to whose output has this digest, the oldest first.
+        fn task_references(task: &TaskKey, digest: &str) -> Vec<ArtifactRef> = read::references;
         /// The sealed ballots on a candidate in one turn of its verification, by voter.
         fn task_ballots(task: &TaskKey, candidate: &str, turn: &u32) -> Vec<TaskBallot>
             = read::ballots;

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use jurat_core::{
-    candidate::Candidate,
+    candidate::{ArtifactRef, Candidate},
     id::RoundId,
     task::{Ballot, Event, Task, Weigher},
     time::Timestamp,
@@ -27,6 +27,14 @@ pub trait Desk: Send + Sync {
         key: &TaskKey,
         id: &str,
     ) -> impl Future<Output = Result<Option<Candidate>, DeskError>> + Send;
+
+    /// What all candidates of a task refer to whose output has this digest. Equal outputs are one
+    /// candidate, and each who made it may refer to something else.
+    fn references(
+        &self,
+        key: &TaskKey,
+        digest: &str,
+    ) -> impl Future<Output = Result<Vec<ArtifactRef>, DeskError>> + Send;
 
     /// The sealed ballots on a candidate in one turn of its verification.
     fn ballots(

@@ -2,9 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use jurat_core::{agent_event::Direction, candidate::Candidate, task::Event, time::Timestamp};
+use jurat_core::{
+    agent_event::Direction,
+    candidate::{ArtifactRef, Candidate},
+    task::Event,
+    time::Timestamp,
+};
 use jurat_store::{
-    AppendRefused, AppendedWith, Behalf, Known, NewAgentEvent, StoreError, TaskAppend, TaskBallot,
+    AppendRefused, AppendedWith, Behalf, NewAgentEvent, StoreError, TaskAppend, TaskBallot,
     TaskCandidate, TaskRecord, TaskTake, Written,
 };
 use serde_json::Value;
@@ -61,6 +66,12 @@ impl Desk for StoreDesk {
         Ok(found.map_err(|error| trouble(&error))?.map(plain))
     }
 
+    async fn references(&self, key: &TaskKey, digest: &str) -> Result<Vec<ArtifactRef>, DeskError> {
+        let tasks = self.engine.inner.store.tasks();
+        let found = tasks.task_references(&behalf(key), key, digest).await;
+        found.map_err(|error| trouble(&error))
+    }
+
     async fn ballots(
         &self,
         key: &TaskKey,
@@ -86,11 +97,8 @@ impl Desk for StoreDesk {
         let tasks = self.engine.inner.store.tasks();
         let hits = tasks.knowledge_hits(&behalf(key), &asked).await;
         let exact = hits.map_err(|error| trouble(&error))?.exact;
-        // The next epoch of a task is there to decide anew.
-        let is_other = |it: &&Known| it.key.task_id != key.id;
-        let fits = |it: &&Known| knowledge::could_be_of(it, &filed.panel);
         let mut found = Vec::new();
-        for known in exact.iter().filter(is_other).filter(fits).take(REUSED) {
+        for known in knowledge::reusable(&exact, &key.id, &filed.panel) {
             let before = TaskKey { account: key.account.clone(), id: known.key.task_id.clone() };
             let made = tasks.task_candidate(&behalf(key), &before, &known.candidate).await;
             let made = made.map_err(|error| trouble(&error))?;
@@ -121,9 +129,6 @@ impl Desk for StoreDesk {
         Ok(Due { taken, next: next.map_err(|error| trouble(&error))? })
     }
 }
-
-/// How many decisions of before are tried at the most.
-const REUSED: usize = 4;
 
 impl StoreDesk {
     /// The write as the store wants it, with what is to be remembered of a decision and what
