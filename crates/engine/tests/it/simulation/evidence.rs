@@ -54,7 +54,7 @@ async fn look(world: &World, uri: &str) -> Found {
     // Most of it is there, or is not there, for everybody.
     let lasting = Chance::of(world.plan.seed, uri).between(0, 19);
     let found = match (world.plan.weather, lasting) {
-        (Weather::Calm, _) | (_, 0..10) => Found::Seen,
+        (Weather::Calm, _) | (Weather::Showers, 0..14) | (_, 0..10) => Found::Seen,
         (_, 10..14) => world.draw(|chance| all[usize::try_from(chance.between(0, 4)).unwrap()]),
         (_, 14..16) => Found::Unreachable,
         (_, 16) => Found::Timeout,

@@ -9,6 +9,7 @@ use jurat_core::{
     candidate::{Candidate, Evidence, InlineEvidence},
     canonical::digest_json,
     policy::{Evaluation, Policy, PolicyBinding, Status},
+    reason,
     replica::{Answer, Label, Said, Vote},
     schema::Schema,
     session::BUILTIN_LANE,
@@ -201,9 +202,9 @@ impl SimHands {
             if chance.percent(character.lies) { flip(seen.status) } else { seen.status };
         let mut reason_codes = if status == seen.status { seen.reason_codes } else { Vec::new() };
         if chance.percent(character.inconclusive) {
-            status = Status::Inconclusive;
-            // Some say that they could not look at the evidence themselves.
-            reason_codes.extend(chance.percent(30).then_some(200));
+            // Some say that they could not look at the evidence, whatever else they say.
+            reason_codes.extend(chance.percent(50).then_some(reason::EVIDENCE_UNREACHABLE));
+            status = if chance.percent(60) { Status::Inconclusive } else { status };
         }
         // Whoever equivocates says something else each time, under the same execution.
         if self.world.draw(|chance| chance.percent(character.equivocates)) {

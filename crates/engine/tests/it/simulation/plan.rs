@@ -140,7 +140,7 @@ impl Plan {
         };
         let is_calm = weather == Weather::Calm;
         let some = |chance: &mut Chance, most: u64| chance.between(0, weather.of_hundred(most));
-        let few = if chance.percent(20) { 1 } else { 3 };
+        let few = if chance.percent(20) { 1 } else { 2 };
         let count = chance.between(if is_calm { 4 } else { few }, 6);
         let executors: Vec<_> =
             (0..count).map(|index| character(&mut chance, index, weather)).collect();

@@ -111,6 +111,16 @@ impl Told<'_> {
                 seen.insert("a remembered decision was reused");
             }
         }
+        let is_revealed = |it: &Event| matches!(it, Event::VoteRevealed { .. });
+        let is_missed = |it: &Event| {
+            let Event::VoteRevealed { ballot, .. } = it else { return false };
+            ballot.reason_codes.iter().any(|code| (200..=203).contains(code))
+        };
+        let revealed = count(epoch, is_revealed);
+        let is_failed = count(epoch, |it| matches!(it, Event::Failed { .. })) != 0;
+        if is_failed && revealed != 0 && revealed == count(epoch, is_missed) {
+            seen.insert("a task failed because nobody found its evidence");
+        }
         if 1 < proposed.len() {
             seen.insert("executors proposed several candidates");
         }

@@ -79,6 +79,10 @@ impl Plan {
             // There must be something to compare with.
             terms.max_proposers = terms.max_proposers.max(2);
             terms.topk = terms.topk.max(2);
+            let budget = &mut terms.budget;
+            budget.cost_units += 2_u64.saturating_sub(budget.explore);
+            budget.explore = budget.explore.max(2);
+            budget.max_steps += 1;
         }
         assert_eq!(terms.check(BEGINNING), [], "{terms:?}");
         let wishes = self.wishes(chance, is_continuous);
@@ -101,8 +105,12 @@ impl Plan {
             has_spare: !is_named,
             attempt: 1,
         };
-        let most = if is_calm { count - 2 } else { count };
-        let mut quorum = chance.count(1, most.clamp(1, 3));
+        let most = match self.weather {
+            Weather::Calm => (count - 2).min(3),
+            Weather::Showers => count.min(2),
+            Weather::Storm => count.min(3),
+        };
+        let mut quorum = chance.count(1, most);
         loop {
             if let Ok(panel) = panel.clone().for_quorum(quorum, policy_id(rule), |_| true) {
                 return (panel, quorum);
@@ -119,14 +127,15 @@ impl Plan {
     fn terms(&self, chance: &mut Chance, quorum: u32, is_continuous: bool) -> Terms {
         let is_calm = self.weather == Weather::Calm;
         let max_verifiers = quorum + chance.count(0, 2);
-        let da_quorum = if chance.percent(40) { chance.count(1, quorum + 1) } else { 0 };
+        let most = if chance.percent(50) { quorum + 1 } else { chance.count(1, quorum) };
+        let da_quorum = if chance.percent(40) { most } else { 0 };
         let da_quorum = da_quorum.min(if is_calm { quorum } else { max_verifiers });
         let aggregations =
             [Aggregation::Quorum, Aggregation::ConfidenceWeighted, Aggregation::ReputationWeighted];
         let pick = usize::try_from(chance.between(0, 2)).unwrap();
         Terms {
             mode: if is_continuous { Mode::Continuous } else { Mode::OneShot },
-            lease_ms: chance.between(250, 2_000),
+            lease_ms: chance.between(300, 2_000),
             propose_at_once: chance.count(1, 2),
             verify_at_once: chance.count(1, 3),
             max_proposers: chance.count(1, 3),
@@ -148,15 +157,15 @@ impl Plan {
     }
 
     fn budget(&self, chance: &mut Chance, verdicts: u32, is_continuous: bool) -> Budget {
-        let is_calm = self.weather == Weather::Calm;
+        let is_ample = self.weather != Weather::Storm || chance.percent(30);
         let steps = chance.count(0, 20) + verdicts + 1;
         let verify = u64::from(verdicts) + chance.between(0, 12);
         let (explore, finalize) = (chance.between(1, 8), chance.between(1, 3));
-        let (explore, verify) = if is_calm { (20, 40) } else { (explore, verify) };
+        let (explore, verify) = if is_ample { (20, 40) } else { (explore, verify) };
         let lasts = if is_continuous { (3_000, 9_000) } else { (10_000, 30_000) };
         Budget {
             time_ms: chance.between(lasts.0, lasts.1),
-            max_steps: if is_calm { 40 } else { steps },
+            max_steps: if is_ample { 40 } else { steps },
             cost_units: explore + verify + finalize,
             explore,
             verify,
@@ -175,7 +184,7 @@ impl Plan {
             let node = usize::try_from(chance.between(0, 2)).unwrap();
             wishes.push(Wish { after: chance.between(0, last), node, what });
         };
-        if chance.percent(self.weather.of_hundred(12)) {
+        if chance.percent(self.weather.of_hundred(if is_continuous { 30 } else { 12 })) {
             wish(chance, if is_continuous { 14_000 } else { 4_000 }, Asked::Cancel);
         }
         for _ in 0..chance.between(0, 2) {
