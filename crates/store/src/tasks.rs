@@ -12,7 +12,11 @@ use jurat_core::{
 };
 use serde_json::Value;
 
-use crate::{agent_events::NewAgentEvent, both::operations, knowledge::Knowledge};
+use crate::{
+    agent_events::NewAgentEvent,
+    both::operations,
+    knowledge::{Knowledge, KnowledgeKey},
+};
 
 operations! {
     /// Tasks under contracts.
@@ -178,6 +182,8 @@ pub struct AppendedWith {
     pub candidate: Option<TaskCandidate>,
     pub ballot: Option<TaskBallot>,
     pub knowledge: Option<Knowledge>,
+    /// The decision that is taken over, if nobody complained of it meanwhile.
+    pub reused: Option<KnowledgeKey>,
     /// Those that are known already, by their key, are left out.
     pub agent_events: Vec<NewAgentEvent>,
 }
@@ -190,6 +196,8 @@ pub enum AppendRefused {
     Stale {
         seq: u64,
     },
+    /// Somebody complained of the decision that was to be taken over.
+    Deprecated,
 }
 
 /// What an executor proposed, with who made it and how.

@@ -123,7 +123,7 @@ pub struct Sealed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
     Written,
-    /// Others wrote meanwhile, and nothing was written.
+    /// Others wrote meanwhile, or complained of what was to be taken over, and nothing was written.
     Stale,
     /// The same was written before under the same note.
     Repeated,

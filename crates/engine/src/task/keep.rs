@@ -53,7 +53,9 @@ impl Desk for StoreDesk {
                 }
                 Ok(Appended::Written)
             }
-            Written::Refused(AppendRefused::Stale { .. }) => Ok(Appended::Stale),
+            Written::Refused(AppendRefused::Stale { .. } | AppendRefused::Deprecated) => {
+                Ok(Appended::Stale)
+            }
             Written::Refused(AppendRefused::Unknown) => {
                 Err(DeskError("there is no such task".to_owned()))
             }
@@ -157,6 +159,7 @@ impl StoreDesk {
         let agent_events =
             same.map(|it| self.told(&append, it, output, &listening)).unwrap_or_default();
         let at = append.at;
+        let reused = append.events.iter().find_map(knowledge::taken_over);
         let candidate = append.candidate.map(|it| stored(it, at));
         let ballot = append.ballot.map(|it| sealed(it, at));
         Ok(TaskAppend {
@@ -166,7 +169,7 @@ impl StoreDesk {
             state: append.task,
             due_at: append.due_at,
             at,
-            with: AppendedWith { candidate, ballot, knowledge, agent_events },
+            with: AppendedWith { candidate, ballot, knowledge, reused, agent_events },
         })
     }
 

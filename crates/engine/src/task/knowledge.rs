@@ -8,7 +8,7 @@ use jurat_core::{
     id::AccountId,
     knowledge::Words,
     policy::Status,
-    task::{Proposal, Weigher},
+    task::{Event, Proposal, Weigher},
 };
 use jurat_store::{
     Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, KnowledgeKey, KnowledgeWanted,
@@ -107,6 +107,12 @@ pub fn name(key: &KnowledgeKey) -> String {
 fn named(source: &str) -> Option<KnowledgeKey> {
     let (task, epoch) = source.strip_prefix("knowledge:")?.rsplit_once('#')?;
     Some(KnowledgeKey { task_id: task.to_owned(), epoch: epoch.parse().ok()? })
+}
+
+/// The decision that an event takes over.
+pub fn taken_over(event: &Event) -> Option<KnowledgeKey> {
+    let Event::Reused { source, .. } = event else { return None };
+    named(source)
 }
 
 /// What is to be remembered of a decision that an append makes final.

@@ -89,6 +89,8 @@ pub(super) struct Shelf {
     pub(super) repeated: u32,
     /// How often something was not remembered because somebody had complained of it.
     pub(super) left_out: u32,
+    /// How often somebody complained of a decision just before it was taken over.
+    pub(super) withdrawn: u32,
     /// What must never happen.
     pub(super) wrongs: Vec<String>,
 }
@@ -102,6 +104,11 @@ impl Shelf {
         }
         let Some(kept) = self.tasks.get_mut(&append.key) else { return Appended::Stale };
         if kept.filed.seq != append.seq {
+            return Appended::Stale;
+        }
+        let reused = append.events.iter().find_map(knowledge::taken_over);
+        if reused.is_some_and(|it| is_deprecated(&self.knowledge, &it)) {
+            self.withdrawn += 1;
             return Appended::Stale;
         }
         let id = &append.key.id;
@@ -121,10 +128,9 @@ impl Shelf {
                 let key = KnowledgeKey { task_id: id.clone(), epoch: *epoch };
                 self.deprecate(&key, append.at);
             }
-            if let Event::Reused { source, .. } = event
-                && self.is_deprecated(source)
-            {
-                self.wrongs.push(format!("{id}: reused {source}, which somebody complained of"));
+            let reused = knowledge::taken_over(event);
+            if reused.is_some_and(|it| is_deprecated(&self.knowledge, &it)) {
+                self.wrongs.push(format!("{id}: reused what somebody complained of"));
             }
         }
         self.notes.extend(note);
@@ -137,12 +143,6 @@ impl Shelf {
         let source = self.knowledge.iter().find(|it| source == Some(&it.key()));
         learned.knowledge.deprecated_at = source.and_then(|it| it.knowledge.deprecated_at);
         learned
-    }
-
-    fn is_deprecated(&self, source: &str) -> bool {
-        let is_it = |it: &&Learned| knowledge::name(&it.key()) == source;
-        let found = self.knowledge.iter().find(is_it);
-        found.is_some_and(|it| it.knowledge.deprecated_at.is_some())
     }
 
     /// Lets a decision not be used any more, nor any other with the same output on the same.
@@ -240,6 +240,10 @@ impl Shelf {
         let next = self.tasks.values().filter_map(|it| it.due_at).min();
         Due { taken, next }
     }
+}
+
+fn is_deprecated(knowledge: &[Learned], key: &KnowledgeKey) -> bool {
+    knowledge.iter().any(|it| it.key() == *key && it.knowledge.deprecated_at.is_some())
 }
 
 /// What is to be remembered of a write that makes a decision final.

@@ -189,6 +189,7 @@ fn everything() -> AppendedWith {
         candidate: Some(candidate()),
         ballot: Some(ballot("two")),
         knowledge: Some(decision(20)),
+        reused: None,
         agent_events: vec![told("first", Some("same")), told("second", Some("same"))],
     }
 }

@@ -1,6 +1,9 @@
 //! What happened in a world, so that many of them can be held to it that everything happens.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::Ordering,
+};
 
 use jurat_core::{
     policy::Status,
@@ -17,7 +20,53 @@ use crate::simulation::{
 };
 
 /// What must happen, and in how many of 500 worlds at least.
-pub(in crate::simulation) const FLOORS: &[(&str, u32)] = &[];
+pub(in crate::simulation) const FLOORS: &[(&str, u32)] = &[
+    ("a budget of time was used up", 40),
+    ("a caller's request was repeated and done once", 6),
+    ("a claim was given up", 20),
+    ("a clock was set ahead", 30),
+    ("a clock was set back", 30),
+    ("a comparison refused", 10),
+    ("a comparison was decided", 60),
+    ("a contract expired", 60),
+    ("a decided task was cancelled", 2),
+    ("a decision settled as bad", 40),
+    ("a decision was made on evidence that was found", 45),
+    ("a deprecated decision was left out", 40),
+    ("a later epoch was not decided", 12),
+    ("a lease ran out", 100),
+    ("a node failed and was not charged", 80),
+    ("a node slept past its lease and wrote again", 20),
+    ("a remembered decision was left undecided", 60),
+    ("a remembered decision was proposed anew", 40),
+    ("a remembered decision was refused", 6),
+    ("a remembered decision was reused", 60),
+    ("a second epoch was decided", 50),
+    ("a task failed because nobody found its evidence", 30),
+    ("a task failed otherwise", 100),
+    ("a third epoch was decided", 30),
+    ("a verification was repeated", 80),
+    ("a verifier equivocated", 8),
+    ("a vote was forfeited as late", 6),
+    ("a vote was forfeited by equivocation", 6),
+    ("an execution was asked for again", 100),
+    ("an undecided task was cancelled", 15),
+    ("evidence was denied", 12),
+    ("evidence was late", 10),
+    ("evidence was something else", 12),
+    ("evidence was unreachable", 30),
+    ("executors proposed several candidates", 18),
+    ("more verifiers were asked", 70),
+    ("other answers were compared", 80),
+    ("other answers were split", 3),
+    ("prior decisions were compared", 25),
+    ("proposing was tried anew", 3),
+    ("the node decided", 30),
+    ("the node voted", 25),
+    ("the spare node voted", 50),
+    ("the time to reuse was used up", 45),
+    ("there was nothing to compare with", 50),
+];
 
 type Seen = BTreeSet<&'static str>;
 
@@ -26,6 +75,10 @@ pub(super) fn of(world: &World, shelf: &Shelf, calls: &[Call]) -> Seen {
     let mut note = |what: &'static str, is_so: bool| _ = is_so.then(|| seen.insert(what));
     note("a caller's request was repeated and done once", shelf.repeated != 0);
     note("a deprecated decision was left out", shelf.left_out != 0);
+    note("a decision was deprecated before it was taken over", shelf.withdrawn != 0);
+    let ahead = || world.machines.iter().map(|it| it.ahead_ms.load(Ordering::SeqCst));
+    note("a clock was set ahead", ahead().any(|it| 0 < it));
+    note("a clock was set back", ahead().any(|it| it < 0));
     note("other answers were compared", calls.iter().any(|it| it.compared.0 != 0));
     note("prior decisions were compared", calls.iter().any(|it| it.compared.1 != 0));
     let executions: BTreeSet<&str> = calls.iter().map(|it| it.execution_id.as_str()).collect();

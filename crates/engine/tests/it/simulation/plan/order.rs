@@ -73,7 +73,7 @@ impl Plan {
         let at =
             if chance.percent(50) { chance.between(0, 2_000) } else { chance.between(0, 9_000) };
         let mut terms = self.terms(chance, quorum, is_continuous);
-        let lasts = if is_continuous { (10_000, 18_000) } else { (12_000, 40_000) };
+        let lasts = if is_continuous { (8_000, 14_000) } else { (12_000, 40_000) };
         terms.expires_at = BEGINNING.plus_millis(at + chance.between(lasts.0, lasts.1));
         if rule != Rule::Plain && (is_calm || chance.percent(80)) {
             // There must be something to compare with.
@@ -162,7 +162,7 @@ impl Plan {
         let verify = u64::from(verdicts) + chance.between(0, 12);
         let (explore, finalize) = (chance.between(1, 8), chance.between(1, 3));
         let (explore, verify) = if is_ample { (20, 40) } else { (explore, verify) };
-        let lasts = if is_continuous { (3_000, 9_000) } else { (10_000, 30_000) };
+        let lasts = if is_continuous { (3_000, 7_000) } else { (10_000, 30_000) };
         Budget {
             time_ms: chance.between(lasts.0, lasts.1),
             max_steps: if is_ample { 40 } else { steps },
@@ -185,7 +185,7 @@ impl Plan {
             wishes.push(Wish { after: chance.between(0, last), node, what });
         };
         if chance.percent(self.weather.of_hundred(if is_continuous { 30 } else { 12 })) {
-            wish(chance, if is_continuous { 14_000 } else { 4_000 }, Asked::Cancel);
+            wish(chance, if is_continuous { 11_000 } else { 4_000 }, Asked::Cancel);
         }
         for _ in 0..chance.between(0, 2) {
             let epoch = chance.percent(30).then(|| chance.between(1, 3));
@@ -194,7 +194,7 @@ impl Plan {
         // Those of a task that is decided once are refused.
         let epochs = if is_continuous { chance.between(2, 6) } else { chance.between(0, 9) / 9 };
         for _ in 0..epochs {
-            wish(chance, 14_000, Asked::NextEpoch);
+            wish(chance, 11_000, Asked::NextEpoch);
         }
         wishes
     }
