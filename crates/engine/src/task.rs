@@ -31,7 +31,7 @@ use serde_json::Value;
 
 pub use jurat_store::TaskKey;
 
-pub(crate) use self::followers::Followers;
+pub(crate) use self::followers::{Followers, News, Patience};
 pub use self::{
     asks::voices,
     change::{Change, Changed, Note, change},

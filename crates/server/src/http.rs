@@ -8,6 +8,7 @@ mod devices;
 mod docs;
 mod doctor;
 mod executors;
+mod follow;
 mod invitations;
 pub(crate) mod knowledge;
 mod logins;

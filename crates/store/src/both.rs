@@ -418,8 +418,7 @@ macro_rules! operations {
                 &'a self, behalf: &'a $crate::Behalf, $($r_arg: &'a $r_type),*
             ) -> $crate::both::Answer<'a, $found> {
                 Box::pin(async move {
-                    let mut connection = self.on_behalf(behalf).await?;
-                    let mut transaction = sqlx::Connection::begin(&mut *connection).await?;
+                    let mut transaction = self.begin(behalf).await?;
                     let mut tx = $crate::both::PgTx(&mut transaction);
                     let found = $r_operation(&mut tx, $($r_arg),*).await?;
                     transaction.rollback().await?;
@@ -431,8 +430,7 @@ macro_rules! operations {
                 once: Option<&'a $crate::Once>,
             ) -> $crate::both::Answer<'a, $crate::Written<$done, $refused>> {
                 Box::pin(async move {
-                    let mut connection = self.on_behalf(behalf).await?;
-                    let mut transaction = sqlx::Connection::begin(&mut *connection).await?;
+                    let mut transaction = self.begin(behalf).await?;
                     let mut tx = $crate::both::PgTx(&mut transaction);
                     let written = $crate::both::written!(
                         tx, once, $w_operation(&mut tx, $($w_arg),*)

@@ -103,15 +103,22 @@ pub struct KnowledgeAsked {
 pub struct KnowledgeHits {
     pub exact: Vec<Known>,
     /// Of the same type, with other inputs or under other terms.
-    pub others: Vec<Known>,
+    pub others: Vec<Alike>,
+}
+
+/// A decision on something else, as far as it takes to see how alike that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alike {
+    pub key: KnowledgeKey,
+    pub words: String,
+    /// How large the output is.
+    pub output_bytes: u64,
 }
 
 /// A decision without its output, which may be large.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     pub key: KnowledgeKey,
-    pub digests: KnowledgeDigests,
-    pub words: String,
     pub candidate: String,
     /// How large the output is.
     pub output_bytes: u64,
@@ -184,30 +191,38 @@ macro_rules! knowledge {
     };
 }
 
-/// The same without outputs: how large they are is known without reading them.
-macro_rules! known {
-    ($rest:literal) => {
-        concat!(
-            "select task_id, epoch, policy_id, input_digest, schema_digest, params_digest, words, \
-             candidate_id, profile, proposers, source_task, source_epoch, final_hash, \
-             cast(octet_length(output) as bigint) as output_bytes from knowledge ",
-            $rest
-        )
-    };
-}
-
-const EXACT: &str = known!(
-    "where account_id = $1 and task_type = $2 and input_digest = $3 and schema_digest = $4 \
-     and policy_id = $5 and params_digest = $6 and deprecated_at is null \
-     order by created_at desc limit $7"
-);
-const RECENT: &str = known!(
-    "where account_id = $1 and task_type = $2 and deprecated_at is null \
-     order by created_at desc limit $3"
-);
-const ONE: &str = knowledge!(
-    "where account_id = $1 and task_id = $2 and epoch = $3 and deprecated_at is null \
-     and octet_length(output) <= $4"
+// Without outputs: how large they are is known without reading them.
+const EXACT: &str = "\
+    select task_id, epoch, candidate_id, profile, proposers, source_task, source_epoch, \
+        final_hash, cast(octet_length(output) as bigint) as output_bytes \
+    from knowledge where account_id = $1 and task_type = $2 and input_digest = $3 and schema_digest = $4 \
+    and policy_id = $5 and params_digest = $6 and deprecated_at is null \
+    order by created_at desc limit $7";
+// So many are looked through, however few of them are on something else.
+const RECENT: &str = "\
+    select task_id, epoch, words, cast(octet_length(output) as bigint) as output_bytes \
+    from (select * from knowledge \
+        where account_id = $1 and task_type = $2 and deprecated_at is null \
+        order by created_at desc limit $3) as recent \
+    where not (input_digest = $4 and schema_digest = $5 and policy_id = $6 \
+        and params_digest = $7) \
+    order by created_at desc";
+// One look along the index for each, however many the account has.
+const SOME: (&str, &str) = (
+    knowledge!(
+        "where account_id = $1 and (task_id, epoch) in (\
+             select value ->> 0, value ->> 1 from json_each($2)) \
+         and deprecated_at is null and octet_length(output) <= $3"
+    ),
+    concat!(
+        "select found.* from json_array_elements($2::json) as wanted, lateral (",
+        knowledge!(
+            "where account_id = $1 and task_id = wanted.value ->> 0 \
+             and epoch = cast(wanted.value ->> 1 as bigint) and deprecated_at is null \
+             and octet_length(output) <= $3 limit 1"
+        ),
+        ") as found"
+    ),
 );
 const OF_TYPE: &str = knowledge!(
     "where account_id = $1 and task_type = $2 and (created_at, task_id, epoch) < ($3, $4, $5) \
@@ -233,7 +248,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (ADD, ADD),
     (EXACT, EXACT),
     (RECENT, RECENT),
-    (ONE, ONE),
+    SOME,
     (OF_TYPE, OF_TYPE),
     (OF_TASK, OF_TASK),
     (WHAT, WHAT),
@@ -308,18 +323,27 @@ async fn hits(tx: &mut impl Tx, asked: &KnowledgeAsked) -> Result<KnowledgeHits>
     if asked.others == 0 {
         return Ok(KnowledgeHits { exact, others: Vec::new() });
     }
-    let args = args![&asked.account, &asked.task_type, asked.others];
-    let mut others = tx.all(RECENT, args, known).await?;
-    others.retain(|other| other.digests != asked.digests);
+    let args = args![
+        &asked.account,
+        &asked.task_type,
+        asked.others,
+        &digests.inputs,
+        &digests.schema,
+        &digests.policy_id,
+        &digests.params
+    ];
+    let others = tx.all(RECENT, args, alike).await?;
     Ok(KnowledgeHits { exact, others })
 }
 
 async fn read_some(tx: &mut impl Tx, wanted: &KnowledgeWanted) -> Result<Vec<Learned>> {
-    let mut found = Vec::new();
-    for key in &wanted.keys {
-        let args = args![&wanted.account, &key.task_id, key.epoch, wanted.largest];
-        found.extend(tx.first(ONE, args, read).await?);
+    if wanted.keys.is_empty() {
+        return Ok(Vec::new());
     }
+    let keys: Vec<_> = wanted.keys.iter().map(|it| (it.task_id.as_str(), it.epoch)).collect();
+    let args = args![&wanted.account, json(&keys)?, wanted.largest];
+    let mut found = tx.all(tx.own(SOME), args, read).await?;
+    found.sort_by_cached_key(|it| wanted.keys.iter().position(|key| *key == it.key()));
     Ok(found)
 }
 
@@ -391,12 +415,23 @@ fn source<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<KnowledgeKey>> {
     Ok(task.zip(epoch).map(|(task_id, epoch)| KnowledgeKey { task_id, epoch }))
 }
 
+fn key<C: Cells>(columns: &Columns<'_, C>) -> Result<KnowledgeKey> {
+    Ok(KnowledgeKey { task_id: columns.text("task_id")?, epoch: columns.count("epoch")? })
+}
+
+fn alike(cells: &dyn Cells) -> Result<Alike> {
+    let columns = Columns::new(&cells, "knowledge", "task_id")?;
+    Ok(Alike {
+        key: key(&columns)?,
+        words: columns.text("words")?,
+        output_bytes: columns.count("output_bytes")?,
+    })
+}
+
 fn known(cells: &dyn Cells) -> Result<Known> {
     let columns = Columns::new(&cells, "knowledge", "task_id")?;
     Ok(Known {
-        key: KnowledgeKey { task_id: columns.text("task_id")?, epoch: columns.count("epoch")? },
-        digests: digests(&columns)?,
-        words: columns.text("words")?,
+        key: key(&columns)?,
         candidate: columns.text("candidate_id")?,
         output_bytes: columns.count("output_bytes")?,
         profile: columns.text("profile")?,

@@ -65,8 +65,9 @@ pub use self::{
     },
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     knowledge::{
-        Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, KnowledgeKey,
-        KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted, Known, Learned, Remembered,
+        Alike, Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits,
+        KnowledgeKey, KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted, Known,
+        Learned, Remembered,
     },
     load::{Connections, Load},
     logins::{

@@ -10,8 +10,9 @@ mod registry;
 mod role;
 mod rounds;
 mod runs;
+mod sight;
 
-use std::{collections::BTreeMap, str::FromStr as _, time::Duration};
+use std::{collections::BTreeMap, str::FromStr as _};
 
 use async_trait::async_trait;
 use jurat_core::{
@@ -24,17 +25,18 @@ use jurat_core::{
     time::Timestamp,
 };
 use sqlx::{
-    Connection as _, Executor as _, PgConnection, PgPool, Row as _,
+    Connection as _, PgConnection, Row as _, Transaction,
     pool::PoolConnection,
-    postgres::{PgConnectOptions, PgPoolOptions, PgRow},
+    postgres::{PgConnectOptions, PgRow},
 };
 
+use self::sight::Sight;
 use crate::{
-    Added, Behalf, Checkup, Claim, Closed, Connections, Deploy, Deployed, DoneBefore, EndedPage,
-    Grant, Granted, KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page,
-    Pruning, Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
-    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended,
-    Suspension, TaskStore, VerifierGone,
+    Added, Behalf, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
+    KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
+    Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
+    SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, Suspension,
+    TaskStore, VerifierGone,
     error::Refusal,
     migrations,
     rows::{
@@ -47,27 +49,12 @@ use crate::{
     },
 };
 
-const CONNECTIONS: u32 = 16;
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that was idle for longer is tried before it is used.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-/// No statement of ours takes long; one that does must not hold its connection for ever. And
-/// whatever the server's default, what was acknowledged is on disk.
-/// A connection sees nothing until it is said on whose behalf it is used.
-const SETTINGS: &str =
-    "set statement_timeout = '10s'; set synchronous_commit = on; set jurat.account = ''";
 /// For what reads whole tables, which takes longer than any other statement of ours may.
 const PATIENCE: &str = "set local statement_timeout = '120s'";
 
-/// On whose behalf a connection is used; the policies of the tables compare it with their rows.
-const SIGHT: &str = "select set_config('jurat.account', $1, false)";
-const BLIND: &str = "set jurat.account = ''";
-/// No account has this name.
-const EVERYTHING: &str = "*";
-
 #[derive(Debug)]
 pub struct Postgres {
-    pool: PgPool,
+    sight: Sight,
 }
 
 impl Postgres {
@@ -76,33 +63,13 @@ impl Postgres {
     pub async fn connect(url: &str) -> Result<Self> {
         // A pool tries until it is late, and then says no more than that.
         PgConnection::connect_with(&options(url)?).await?.close().await?;
-        let pool = PgPoolOptions::new()
-            .max_connections(CONNECTIONS)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    if TRUSTED_IDLE < meta.idle_for {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .after_connect(|connection, _| {
-                Box::pin(async move { connection.execute(SETTINGS).await.map(drop) })
-            })
-            // Nobody finds a connection with the sight of who had it before.
-            .after_release(|connection, _| {
-                Box::pin(async move { connection.execute(BLIND).await.map(|_| true) })
-            })
-            .connect_with(options(url)?)
-            .await?;
-        let mut first = pool.acquire().await?;
+        let sight = Sight::connect(options(url)?).await?;
+        let mut first = sight.of(&Behalf::Platform).await?;
         let found = migrate::version(&mut first).await?;
         migrations::check_served(found).map_err(StoreError::unavailable)?;
         role::check(&mut first).await?;
         drop(first);
-        Ok(Self { pool })
+        Ok(Self { sight })
     }
 
     /// Makes or migrates the tables with a role that may, and lets the serving role use them.
@@ -113,27 +80,20 @@ impl Postgres {
 }
 
 impl Postgres {
-    /// A connection on behalf of somebody. Nothing else takes one from the pool, so none is used
-    /// with the sight of who had it before.
-    pub(crate) async fn on_behalf(
+    /// A transaction on behalf of somebody.
+    pub(crate) async fn begin(
         &self,
         behalf: &Behalf,
-    ) -> Result<PoolConnection<sqlx::Postgres>> {
-        let mut connection = self.pool.acquire().await?;
-        let whose = match behalf {
-            Behalf::Account(account) => account.as_str(),
-            Behalf::Platform => EVERYTHING,
-        };
-        sqlx::query(SIGHT).bind(whose).execute(&mut *connection).await?;
-        Ok(connection)
+    ) -> Result<Transaction<'static, sqlx::Postgres>> {
+        self.sight.begin(behalf).await
     }
 
     async fn sight_of(&self, account: &AccountId) -> Result<PoolConnection<sqlx::Postgres>> {
-        self.on_behalf(&Behalf::Account(account.clone())).await
+        self.sight.of(&Behalf::Account(account.clone())).await
     }
 
     async fn sight(&self) -> Result<PoolConnection<sqlx::Postgres>> {
-        self.on_behalf(&Behalf::Platform).await
+        self.sight.of(&Behalf::Platform).await
     }
 }
 
@@ -479,13 +439,11 @@ impl Store for Postgres {
     }
 
     fn load(&self) -> Load {
-        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
-        let used = self.pool.size().saturating_sub(idle);
-        Load { connections: Some(Connections { used, idle }), ..Load::default() }
+        Load { connections: Some(self.sight.connections()), ..Load::default() }
     }
 
     async fn close(&self) {
-        self.pool.close().await;
+        self.sight.close().await;
     }
 }
 
@@ -536,10 +494,37 @@ mod tests {
         let url = format!("{}&options[synchronous_commit]=off", schema.serving_url());
         let store = Postgres::connect(&url).await.unwrap();
         let setting: String = sqlx::query_scalar("select current_setting('synchronous_commit')")
-            .fetch_one(&store.pool)
+            .fetch_one(&mut *store.sight().await.unwrap())
             .await
             .unwrap();
         assert_eq!(setting, "on");
+        store.close().await;
+        schema.drop().await;
+    }
+
+    /// Nothing is left of who had a connection before, whichever way it is taken.
+    #[tokio::test]
+    async fn a_connection_shows_what_belongs_to_who_uses_it_now() {
+        let schema = Schema::served().await;
+        let store = Postgres::connect(&schema.serving_url()).await.unwrap();
+        let whose = async |connection: &mut PgConnection| -> String {
+            let setting = sqlx::query_scalar("select current_setting('jurat.account')");
+            setting.fetch_one(connection).await.unwrap()
+        };
+        let (alice, bob) = (AccountId::anonymous(1), AccountId::anonymous(2));
+        for _ in 0..3 {
+            let mut connection = store.sight_of(&alice).await.unwrap();
+            assert_eq!(whose(&mut connection).await, alice.as_str());
+            drop(connection);
+            let mut transaction = store.begin(&Behalf::Account(bob.clone())).await.unwrap();
+            assert_eq!(whose(&mut transaction).await, bob.as_str());
+            transaction.rollback().await.unwrap();
+            let mut transaction = store.begin(&Behalf::Platform).await.unwrap();
+            assert_eq!(whose(&mut transaction).await, "*");
+            transaction.commit().await.unwrap();
+            let mut connection = store.sight_of(&bob).await.unwrap();
+            assert_eq!(whose(&mut connection).await, bob.as_str());
+        }
         store.close().await;
         schema.drop().await;
     }

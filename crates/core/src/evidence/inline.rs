@@ -9,11 +9,17 @@ use crate::candidate::{Evidence, InlineEvidence};
 pub struct InlineTerms {
     /// The longest content of one item, in bytes.
     pub most_bytes: u64,
+    /// The same for what is quoted, which every item is.
+    pub snippet_bytes: u64,
+    pub snippet_tokens: u64,
     /// Media types without parameters.
     pub mimes: Vec<String>,
     /// Whether images, sound and films may be hidden in text.
     pub may_hold_media: bool,
 }
+
+/// How many bytes count as one token. No tokenizer of one model would be right for all.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// How media begin when they are written as text: as an address, or in Base64.
 const MEDIA: &[&str] = &[
@@ -45,8 +51,8 @@ impl InlineTerms {
         if !self.mimes.contains(&plain) {
             return Some(format!("must have one of the media types {}", self.mimes.join(", ")));
         }
-        if self.most_bytes < u64::try_from(content.len()).unwrap_or(u64::MAX) {
-            return Some(format!("must have at most {} bytes", self.most_bytes));
+        if let Some(fault) = self.too_long(u64::try_from(content.len()).unwrap_or(u64::MAX)) {
+            return Some(fault);
         }
         if plain == "application/json" && serde_json::from_str::<Value>(content).is_err() {
             return Some("is no JSON although its media type says so".to_owned());
@@ -54,6 +60,25 @@ impl InlineTerms {
         let is_media = MEDIA.iter().any(|mark| content.contains(mark));
         (is_media && !self.may_hold_media)
             .then(|| "must not hold images, sound or films; refer to them".to_owned())
+    }
+
+    /// What is said of an item of so many bytes, where that is too many.
+    fn too_long(&self, bytes: u64) -> Option<String> {
+        let inline = (self.most_bytes, "max_inline_evidence_bytes");
+        let (most, name) = inline.min((self.snippet_bytes, "max_snippet_bytes"));
+        if most < bytes {
+            return Some(format!(
+                "must have at most {most} bytes (`evidence_policy.{name}`), and has {bytes}; refer \
+                 to what is longer"
+            ));
+        }
+        let (most, tokens) = (self.snippet_tokens, bytes.div_ceil(BYTES_PER_TOKEN));
+        (most < tokens).then(|| {
+            format!(
+                "must have at most {most} tokens (`evidence_policy.max_snippet_tokens`, a token is \
+                 {BYTES_PER_TOKEN} bytes), and has {tokens}; refer to what is longer"
+            )
+        })
     }
 }
 
@@ -64,7 +89,13 @@ mod tests {
 
     fn terms() -> InlineTerms {
         let mimes = ["application/json", "text/plain"].map(str::to_owned).to_vec();
-        InlineTerms { most_bytes: 40, mimes, may_hold_media: false }
+        InlineTerms {
+            most_bytes: 40,
+            snippet_bytes: 40,
+            snippet_tokens: 10,
+            mimes,
+            may_hold_media: false,
+        }
     }
 
     fn fault(mime: &str, content: &str) -> Option<String> {
@@ -85,6 +116,31 @@ mod tests {
         ] {
             let fault = fault(mime, content).unwrap();
             assert!(fault.starts_with("`evidence_inline.0` ") && fault.contains(part), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_snippet_has_no_more_bytes_and_tokens_than_the_contract_says() {
+        let check = |terms: InlineTerms, (bytes, expected): (usize, Option<&str>)| {
+            let item = |content: String| InlineEvidence { mime: "text/plain".to_owned(), content };
+            let inline = vec![item("short".to_owned()), item("x".repeat(bytes))];
+            let fault = terms.fault(&Evidence { inline, refs: Vec::new() });
+            let expected = expected.map(|it| {
+                format!("`evidence_inline.1` must have at most {it}; refer to what is longer")
+            });
+            assert_eq!(fault, expected, "{bytes} bytes");
+        };
+        for case in [
+            (20, None),
+            (21, Some("20 bytes (`evidence_policy.max_snippet_bytes`), and has 21")),
+            // The narrowest of the limits is told, so that what keeps to it is taken.
+            (41, Some("20 bytes (`evidence_policy.max_snippet_bytes`), and has 41")),
+        ] {
+            check(InlineTerms { snippet_bytes: 20, ..terms() }, case);
+        }
+        let few = "3 tokens (`evidence_policy.max_snippet_tokens`, a token is 4 bytes), and has 4";
+        for case in [(12, None), (13, Some(few)), (16, Some(few))] {
+            check(InlineTerms { snippet_tokens: 3, ..terms() }, case);
         }
     }
 

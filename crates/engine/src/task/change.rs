@@ -55,7 +55,7 @@ pub async fn change(
         if let (true, Some(refusal)) = (draft.is_empty(), &refused) {
             return Ok(Changed::Refused(refusal.clone(), filed));
         }
-        let (mut append, _) = draft.finish(key);
+        let (mut append, _) = draft.finish(key, &filed);
         if !needs(&append.task, append.at).is_empty() {
             // Perhaps nobody drives it, and somebody is to look at once.
             append.due_at = append.due_at.map(|at| at.min(append.at));

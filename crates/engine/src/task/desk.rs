@@ -70,8 +70,8 @@ pub struct DeskError(pub String);
 #[derive(Debug, Clone)]
 pub struct Append {
     pub key: TaskKey,
-    /// How many events the writer knew of.
-    pub seq: u64,
+    /// The task as the writer knew it.
+    pub before: Box<Filed>,
     pub at: Timestamp,
     pub events: Vec<Event>,
     /// The task that they make.

@@ -24,7 +24,6 @@ pub(super) struct Draft<'a> {
     pub(super) candidate: Option<Candidacy>,
     pub(super) ballot: Option<Sealed>,
     events: Vec<Event>,
-    seq: u64,
     now: Timestamp,
     known: &'a Weigher,
 }
@@ -37,7 +36,6 @@ impl<'a> Draft<'a> {
             candidate: None,
             ballot: None,
             events: Vec::new(),
-            seq: filed.seq,
             now,
             known,
         }
@@ -85,15 +83,15 @@ impl<'a> Draft<'a> {
         Ok(token)
     }
 
-    /// What is to be written, and the work that begins when it is.
-    pub(super) fn finish(self, key: &TaskKey) -> (Append, Vec<Start>) {
+    /// What is to be written to the task that it was made for, and the work that begins when it is.
+    pub(super) fn finish(self, key: &TaskKey, before: &Filed) -> (Append, Vec<Start>) {
         let lease_end = self.now.plus_millis(self.task.terms.lease_ms);
         // What could be done now is due when whoever writes this must have done it.
         let is_due = !needs(&self.task, self.now).is_empty();
         let wakes_at = self.task.wakes_at();
         let append = Append {
             key: key.clone(),
-            seq: self.seq,
+            before: Box::new(before.clone()),
             at: self.now,
             due_at: if is_due { wakes_at.map(|at| at.min(lease_end)) } else { wakes_at },
             events: self.events,

@@ -228,7 +228,7 @@ fn written(record: &TaskRecord, append: &Append) -> TaskRecord {
     let count = u64::try_from(append.events.len()).unwrap_or(u64::MAX);
     let ended = append.task.is_over().then_some(append.at);
     TaskRecord {
-        seq: append.seq.saturating_add(count),
+        seq: append.before.seq.saturating_add(count),
         due_at: append.due_at,
         updated_at: append.at,
         ended_at: record.ended_at.or(ended),

@@ -15,8 +15,8 @@ use jurat_store::{
 use serde_json::Value;
 
 use super::{
-    Append, Appended, Candidacy, Desk, DeskError, Due, Filed, Panel, Remembered, Sealed, TaskKey,
-    announce, knowledge,
+    Append, Appended, Candidacy, Desk, DeskError, Due, Filed, News, Panel, Remembered, Sealed,
+    TaskKey, announce, knowledge,
 };
 use crate::{Engine, agent_events::AgentNotice};
 
@@ -47,7 +47,10 @@ impl Desk for StoreDesk {
         match written.map_err(|error| trouble(&error))? {
             Written::Done(()) => {
                 inner.metrics.tasks.wrote(&append.state, &append.events, append.at);
-                inner.followers.tell(&key);
+                let added = u64::try_from(append.events.len()).unwrap_or(u64::MAX);
+                let events = append.expected_seq.saturating_add(added);
+                let is_at_rest = append.state.is_at_rest();
+                inner.followers.tell(&key, News { events, is_at_rest });
                 if is_told {
                     inner.agent_news.notify_one();
                 }
@@ -141,30 +144,23 @@ impl StoreDesk {
             let Event::Finalized { epoch, candidate, .. } = event else { return None };
             Some((place, *epoch, candidate.clone()))
         });
-        let is_known = finalized.is_some() || !listening.is_empty();
-        let filed = if is_known { self.load(&append.key).await? } else { None };
         let mut made = None;
         let mut knowledge = None;
         if let Some((place, epoch, candidate)) = finalized {
             made = self.made(&append, &candidate).await?;
-            let seq = append.seq + u64::try_from(place).unwrap_or(u64::MAX) + 1;
-            knowledge = made
-                .as_ref()
-                .zip(filed.as_ref())
-                .map(|(made, filed)| knowledge::learned(&append, (epoch, seq), made, filed));
+            let seq = append.before.seq + u64::try_from(place).unwrap_or(u64::MAX) + 1;
+            knowledge = made.as_ref().map(|it| knowledge::learned(&append, (epoch, seq), it));
         }
         let output = made.as_ref().map(|it| &it.output);
-        // What others have written to meanwhile is not written at all.
-        let same = filed.as_ref().filter(|it| it.seq == append.seq);
         let agent_events =
-            same.map(|it| self.told(&append, it, output, &listening)).unwrap_or_default();
+            if listening.is_empty() { Vec::new() } else { self.told(&append, output, &listening) };
         let at = append.at;
         let reused = append.events.iter().find_map(knowledge::taken_over);
         let candidate = append.candidate.map(|it| stored(it, at));
         let ballot = append.ballot.map(|it| sealed(it, at));
         Ok(TaskAppend {
             task: append.key,
-            expected_seq: append.seq,
+            expected_seq: append.before.seq,
             events: append.events,
             state: append.task,
             due_at: append.due_at,
@@ -187,10 +183,10 @@ impl StoreDesk {
     fn told(
         &self,
         append: &Append,
-        filed: &Filed,
         output: Option<&Value>,
         listening: &BTreeSet<String>,
     ) -> Vec<NewAgentEvent> {
+        let filed = &append.before;
         let told = announce::Told {
             task: &filed.task,
             seq: filed.seq,

@@ -16,7 +16,7 @@ use jurat_store::{
 };
 use serde_json::{Value, json};
 
-use super::{Append, Filed, Panel, Remembered};
+use super::{Append, Panel, Remembered};
 
 /// How many decisions a bundle carries, and how like the inputs must be.
 const MOST_SIMILAR: usize = 5;
@@ -116,12 +116,8 @@ pub fn taken_over(event: &Event) -> Option<KnowledgeKey> {
 }
 
 /// What is to be remembered of a decision that an append makes final.
-pub fn learned(
-    append: &Append,
-    (epoch, seq): (u64, u64),
-    made: &Candidate,
-    filed: &Filed,
-) -> Knowledge {
+pub fn learned(append: &Append, (epoch, seq): (u64, u64), made: &Candidate) -> Knowledge {
+    let filed = &append.before;
     let contract = &filed.contract;
     let proposal = append.task.proposal(&made.candidate_id);
     let (approvals, rejections) = proposal.map_or((0, 0), sides);
@@ -203,16 +199,16 @@ pub(super) struct Pick {
 /// so far.
 pub(super) fn picks(hits: &KnowledgeHits, contract: &Value) -> Vec<Pick> {
     let words = Words::of(&contract["inputs"]);
-    let fits = |it: &&Known| it.output_bytes <= LARGEST_PAYLOAD;
+    let fits = |bytes: u64| bytes <= LARGEST_PAYLOAD;
     let pick =
-        |hit_type, similarity, it: &Known| Pick { key: it.key.clone(), hit_type, similarity };
-    let exact = hits.exact.iter().filter(fits).take(MOST_EXACT);
-    let mut picks: Vec<Pick> = exact.map(|it| pick("Exact", 1.0, it)).collect();
+        |hit_type, similarity, key: &KnowledgeKey| Pick { key: key.clone(), hit_type, similarity };
+    let exact = hits.exact.iter().filter(|it| fits(it.output_bytes)).take(MOST_EXACT);
+    let mut picks: Vec<Pick> = exact.map(|it| pick("Exact", 1.0, &it.key)).collect();
     let mut similar: Vec<Pick> = hits
         .others
         .iter()
-        .filter(fits)
-        .map(|it| pick("Similar", words.similarity(&Words::parse(&it.words)), it))
+        .filter(|it| fits(it.output_bytes))
+        .map(|it| pick("Similar", words.similarity(&Words::parse(&it.words)), &it.key))
         .filter(|it| LEAST_SIMILARITY <= it.similarity)
         .collect();
     similar.sort_by(|left, right| right.similarity.total_cmp(&left.similarity));
@@ -301,22 +297,14 @@ mod tests {
     }
 
     fn known(task: &str, source: Option<&str>, output_bytes: u64) -> Known {
-        let digest = String::new;
         Known {
             key: key(task),
-            digests: KnowledgeDigests {
-                policy_id: digest(),
-                inputs: digest(),
-                schema: digest(),
-                params: digest(),
-            },
-            words: String::new(),
             candidate: "cand-1".to_owned(),
             output_bytes,
             profile: "default".to_owned(),
             proposers: vec!["alpha".to_owned()],
             source: source.map(key),
-            final_hash: digest(),
+            final_hash: String::new(),
         }
     }
 

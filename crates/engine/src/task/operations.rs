@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use jurat_core::{
     caller::{Caller, Scope},
     canonical::digest_json,
@@ -9,14 +10,9 @@ use jurat_core::{
 };
 use jurat_store::{SubmitRefused, TaskRecord, TaskSubmit, TaskSubmitted};
 use jurat_wire::api::tasks::TaskSubmission;
-use tokio::time::Instant;
 
-use super::{Panel, TaskKey};
+use super::{Panel, Patience, TaskKey};
 use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
-
-/// How soon, and how seldom, a task that another node drives is looked at.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Takes a task. The same contract under the same identifier is the same task.
@@ -122,27 +118,9 @@ impl Engine {
         require(caller, Scope::TasksRead)?;
         let key = key(caller, id);
         let following = self.inner.followers.follow(&key);
-        let until = Instant::now() + within;
-        let mut pause = FIRST_LOOK;
-        loop {
-            // Listened to before the task is read, so that nothing in between is missed.
-            let mut news = std::pin::pin!(following.news());
-            news.as_mut().enable();
-            let record = self.task_of(&key).await?;
-            let is_time_up = until <= Instant::now() || self.is_stopping();
-            if after < record.seq || record.state.is_at_rest() || is_time_up {
-                return Ok(record);
-            }
-            let next = until.min(Instant::now() + pause);
-            pause = LOOK_EVERY.min(pause * 2);
-            let either = async {
-                tokio::select! {
-                    () = news => {}
-                    () = self.stopping() => {}
-                }
-            };
-            let _elapsed = tokio::time::timeout_at(next, either).await;
-        }
+        let read = || self.task_of(&key).boxed();
+        let is_enough = |it: &TaskRecord| after < it.seq || it.state.is_at_rest();
+        self.follow(following, Patience { after, within }, read, is_enough).await
     }
 }
 

@@ -345,7 +345,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
 
     /// An error says that nobody knows whether it was written.
     async fn write(&mut self, draft: Draft<'_>) -> Result<(), DeskError> {
-        let (append, starts) = draft.finish(self.key);
+        let (append, starts) = draft.finish(self.key, &self.filed);
         let (task, count) = (append.task.clone(), append.events.len());
         let writing = self.driver.desk.append(append);
         match self.at_work.meanwhile(writing).await {
@@ -456,7 +456,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             if draft.is_empty() {
                 return;
             }
-            let (mut append, _) = draft.finish(self.key);
+            let (mut append, _) = draft.finish(self.key, &self.filed);
             append.due_at = append.due_at.map(|at| at.min(append.at));
             match self.driver.desk.append(append).await {
                 Ok(Appended::Written) => return,

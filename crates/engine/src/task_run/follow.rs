@@ -2,20 +2,17 @@
 
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use jurat_core::caller::{Caller, Scope};
 use jurat_store::RunKey;
-use tokio::{sync::Notify, time::Instant};
+use tokio::sync::Notify;
 
 use super::{TaskRunView, key};
 use crate::{
     Engine, EngineError,
     executors::require,
-    task::{Followers, TaskKey},
+    task::{Followers, Patience, TaskKey},
 };
-
-/// How soon, and how seldom, a run that another node works on is looked at.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What this node knows of runs: who follows which, and whether there may be work.
 #[derive(Debug, Default)]
@@ -34,7 +31,7 @@ impl RunNews {
 
     /// Something happened to a run.
     pub(crate) fn news(&self, key: &RunKey) {
-        self.followers.tell(&name(key));
+        self.followers.stir(&name(key));
     }
 }
 
@@ -54,26 +51,8 @@ impl Engine {
         require(caller, Scope::TasksRead)?;
         let key = key(caller, id);
         let following = self.inner.runs.followers.follow(&name(&key));
-        let until = Instant::now() + within;
-        let mut pause = FIRST_LOOK;
-        loop {
-            // Listened to before the run is read, so that nothing in between is missed.
-            let mut news = std::pin::pin!(following.news());
-            news.as_mut().enable();
-            let view = self.task_run_of(&key).await?;
-            let is_time_up = until <= Instant::now() || self.is_stopping();
-            if after < view.events || view.run.status.is_over() || is_time_up {
-                return Ok(view);
-            }
-            let next = until.min(Instant::now() + pause);
-            pause = LOOK_EVERY.min(pause * 2);
-            let either = async {
-                tokio::select! {
-                    () = news => {}
-                    () = self.stopping() => {}
-                }
-            };
-            let _elapsed = tokio::time::timeout_at(next, either).await;
-        }
+        let read = || self.task_run_of(&key).boxed();
+        let is_enough = |it: &TaskRunView| after < it.events || it.run.status.is_over();
+        self.follow(following, Patience { after, within }, read, is_enough).await
     }
 }

@@ -302,6 +302,8 @@ impl EvidencePolicy {
     pub fn terms(self) -> InlineTerms {
         InlineTerms {
             most_bytes: self.max_inline_evidence_bytes,
+            snippet_bytes: self.max_snippet_bytes,
+            snippet_tokens: self.max_snippet_tokens,
             mimes: self.inline_mime_allowlist,
             may_hold_media: 0 < self.max_inline_media_bytes,
         }

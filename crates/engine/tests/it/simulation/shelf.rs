@@ -103,7 +103,7 @@ impl Shelf {
             return Appended::Repeated;
         }
         let Some(kept) = self.tasks.get_mut(&append.key) else { return Appended::Stale };
-        if kept.filed.seq != append.seq {
+        if kept.filed.seq != append.before.seq {
             return Appended::Stale;
         }
         let reused = append.events.iter().find_map(knowledge::taken_over);
@@ -254,18 +254,17 @@ fn learn(append: &Append, kept: &Kept) -> Option<Learned> {
             Some((place, *epoch, candidate))
         })?;
     let made = plain(kept.candidates.get(candidate)?);
-    let seq = append.seq + place as u64 + 1;
-    let knowledge = knowledge::learned(append, (epoch, seq), &made, &kept.filed);
+    let seq = append.before.seq + place as u64 + 1;
+    let knowledge = knowledge::learned(append, (epoch, seq), &made);
     Some(Learned { task_id: append.key.id.clone(), knowledge })
 }
 
 fn known(it: &Learned) -> Known {
-    let Knowledge {
-        digests, words, candidate, output, profile, proposers, source, final_hash, ..
-    } = it.knowledge.clone();
+    let Knowledge { candidate, output, profile, proposers, source, final_hash, .. } =
+        it.knowledge.clone();
     let output_bytes = output.to_string().len() as u64;
     let key = it.key();
-    Known { key, digests, words, candidate, output_bytes, profile, proposers, source, final_hash }
+    Known { key, candidate, output_bytes, profile, proposers, source, final_hash }
 }
 
 /// Votes that others could copy: their rounds can be seen before they are revealed.

@@ -94,7 +94,9 @@ async fn inline_evidence_that_the_contract_does_not_allow_is_no_part_of_a_candid
     let done = run(&app, propose(contract(), by("s1"))).await;
     assert!(failure(&done).1.starts_with("`evidence_inline.0` must have one of the media types"));
     let done = run(&app, propose(contract(), by("s2"))).await;
-    assert_eq!(failure(&done).1, "`evidence_inline.0` must have at most 65536 bytes");
+    let told = "`evidence_inline.0` must have at most 8192 bytes \
+                (`evidence_policy.max_snippet_bytes`), and has 65537; refer to what is longer";
+    assert_eq!(failure(&done).1, told);
     let done = run(&app, propose(contract(), by("s3"))).await;
     assert!(matches!(done.outcome, StepOutcome::Candidate(_)));
 }

@@ -1,8 +1,9 @@
-//! Evidence counts by reference: what was there, for whom.
+//! Evidence keeps to the contract where it travels inline, and counts by reference: what was there,
+//! for whom.
 
 use std::collections::BTreeSet;
 
-use jurat_core::task::{Event, Phase};
+use jurat_core::task::{Event, Phase, Release};
 use jurat_engine::{Alone, Judges};
 use jurat_testkit::{
     app::TestApp,
@@ -94,5 +95,40 @@ async fn what_each_who_proposed_the_same_refers_to_is_looked_at() {
     assert_eq!(proposal.proposers.len(), 2);
     assert_eq!(proposal.available.get(&digest(&one)), Some(&s3), "{proposal:?}");
     assert_eq!(proposal.available.get(&digest(&other)), Some(&s3), "{proposal:?}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_snippet_that_is_too_long_is_a_failure_of_who_sent_it() {
+    let app = TestApp::new().await;
+    app.start(Alone::Yes).await;
+    let long = || able().evidence("text/plain", "short").evidence("text/plain", &"x".repeat(101));
+    let _fakes = app.executors([long(), able().evidence("text/plain", &"x".repeat(100))]).await;
+    let limited = |id: &str| {
+        let mut contract = contract(&app, id);
+        contract.evidence_policy.max_snippet_bytes = 100;
+        contract.assignment.explore.max_retries = Some(0);
+        contract
+    };
+    submit(&app, order(limited("t1"), &["s1"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Failed);
+    assert_eq!(record.reason.as_deref(), Some("no executor proposed a candidate"));
+    let told = "`evidence_inline.1` must have at most 100 bytes \
+                (`evidence_policy.max_snippet_bytes`), and has 101; refer to what is longer";
+    let story = events(&app, "t1").await;
+    let is_told = |it: &Event| {
+        matches!(it, Event::Released { reason: Release::Failed { code, detail }, .. }
+            if code == "invalid_output" && detail == told)
+    };
+    assert!(story.iter().any(is_told), "{story:?}");
+    // Tokens are another limit on the same, and somebody else is asked instead.
+    let mut task = order(limited("t2"), &["s1", "s2"]);
+    task.contract.evidence_policy.max_snippet_bytes = 8_192;
+    task.contract.evidence_policy.max_snippet_tokens = 25;
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t2").await;
+    assert_eq!(record.state.phase, Phase::Finalized);
+    assert_eq!(record.state.proposals[0].proposers, BTreeSet::from(["s2".to_owned()]));
     app.engine.shutdown().await;
 }

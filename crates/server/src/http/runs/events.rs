@@ -1,22 +1,11 @@
 //! What happened to a run: as a page with the newest first, or as a stream that follows it to its end.
 
-use std::{collections::VecDeque, convert::Infallible, time::Duration};
-
-use axum::{
-    Extension,
-    extract::State,
-    http::HeaderMap,
-    response::{
-        IntoResponse as _, Sse,
-        sse::{Event, KeepAlive},
-    },
-};
-use futures::stream;
+use axum::{Extension, extract::State, http::HeaderMap};
+use futures::{FutureExt as _, future::BoxFuture};
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EngineError, EventsFrom, StoredRunEvent};
 use jurat_wire::{
     api::{
-        events::ERROR,
         page::Page,
         runs::{self, RUN, RUN_EVENT},
     },
@@ -29,12 +18,10 @@ use crate::{
     encode::{self, Answer},
     http::{
         consensus::wants_stream,
+        follow::{self, Followed, LOOK, Numbered, Seen},
         page::{LARGEST_LIMIT, ListQuery, wrong},
     },
 };
-
-/// How long one look at the run takes at the most.
-const LOOK: Duration = Duration::from_secs(30);
 
 pub(in crate::http) async fn events(
     State(engine): State<Engine>,
@@ -47,7 +34,8 @@ pub(in crate::http) async fn events(
     if wants_stream(&headers) {
         let seen = headers.get("last-event-id").and_then(|value| value.to_str().ok());
         let after = number("after", seen.or_else(|| query.filters.get("after")))?.unwrap_or(0);
-        return followed(engine, caller, id, after).await;
+        engine.task_run_get(&caller, &id).await?;
+        return Ok(follow::stream(Run { engine, caller, id }, after));
     }
     let before = number("cursor", query.cursor.as_deref())?;
     let after = number("after", query.filters.get("after"))?;
@@ -61,8 +49,7 @@ pub(in crate::http) async fn events(
     let mut found = engine.task_run_events(&caller, &id, from, query.with_one_more()).await?;
     let next = query.cut(&mut found, |event| event.seq.to_string());
     let next = next.filter(|_| matches!(from, EventsFrom::Before(_)));
-    let body = |it: &StoredRunEvent| json!(runs::event(&id, it.seq, &it.event, it.at));
-    Ok(encode::ok(&Page::new(found.iter().map(body), next.as_deref())))
+    Ok(encode::ok(&Page::new(found.iter().map(|it| body(&id, it)), next.as_deref())))
 }
 
 /// The largest number that an event could have.
@@ -74,66 +61,45 @@ fn number(name: &str, text: Option<&str>) -> Result<Option<u64>, Problem> {
     number.map(Some).ok_or_else(|| wrong(name, "must be the number of an event"))
 }
 
-/// A client that follows a run.
-struct Watch {
+fn body(id: &str, it: &StoredRunEvent) -> Value {
+    json!(runs::event(id, it.seq, &it.event, it.at))
+}
+
+/// A run that a client follows.
+struct Run {
     engine: Engine,
     caller: Caller,
     id: String,
-    seen: u64,
-    /// Events that are read and not told yet: at most a page.
-    known: VecDeque<StoredRunEvent>,
 }
 
-/// The run exists, so that all that goes wrong from now on is an event.
-async fn followed(engine: Engine, caller: Caller, id: String, after: u64) -> Answer {
-    engine.task_run_get(&caller, &id).await?;
-    let watch = Watch { engine, caller, id, seen: after, known: VecDeque::new() };
-    let events = stream::unfold(Some(watch), |watch| async move {
-        let mut watch = watch?;
-        match watch.next().await {
-            Ok(Some(event)) => Some((Ok::<_, Infallible>(event), Some(watch))),
-            Ok(None) => Some((Ok(watch.last().await), None)),
-            Err(error) => Some((Ok(failed(&error)), None)),
-        }
-    });
-    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
-}
+impl Followed for Run {
+    const EVENT: &'static str = RUN_EVENT;
+    const WHOLE: &'static str = RUN;
 
-impl Watch {
-    /// The next event; nothing when the run is over and all is told.
-    async fn next(&mut self) -> Result<Option<Event>, EngineError> {
-        loop {
-            if let Some(event) = self.known.pop_front() {
-                self.seen = event.seq;
-                let body = json!(runs::event(&self.id, event.seq, &event.event, event.at));
-                return Ok(Some(named(RUN_EVENT, &body).id(event.seq.to_string())));
+    fn behind(&self, seen: u64) -> BoxFuture<'_, Result<Seen, EngineError>> {
+        let Self { engine, caller, id } = self;
+        async move {
+            let view = engine.task_run_wait(caller, id, seen, LOOK).await?;
+            if seen < view.events {
+                let from = EventsFrom::After(seen);
+                let events = engine.task_run_events(caller, id, from, LARGEST_LIMIT).await?;
+                let numbered = |it: &StoredRunEvent| Numbered { seq: it.seq, body: body(id, it) };
+                return Ok(Seen::More(events.iter().map(numbered).collect()));
             }
-            let (caller, id) = (&self.caller, &self.id);
-            let view = self.engine.task_run_wait(caller, id, self.seen, LOOK).await?;
-            if self.seen < view.events {
-                let from = EventsFrom::After(self.seen);
-                let read = self.engine.task_run_events(caller, id, from, LARGEST_LIMIT);
-                self.known = read.await?.into();
-            } else if view.run.status.is_over() {
-                return Ok(None);
-            } else if self.engine.is_stopping() {
-                return Err(EngineError::ShuttingDown);
-            }
+            Ok(if view.run.status.is_over() { Seen::AtRest } else { Seen::NothingYet })
         }
+        .boxed()
     }
 
-    async fn last(&self) -> Event {
-        match self.engine.task_run_get(&self.caller, &self.id).await {
-            Ok(view) => named(RUN, &json!(runs::body(&view.run))),
-            Err(error) => failed(&error),
+    fn whole(&self) -> BoxFuture<'_, Result<Value, EngineError>> {
+        async move {
+            let view = self.engine.task_run_get(&self.caller, &self.id).await?;
+            Ok(json!(runs::body(&view.run)))
         }
+        .boxed()
     }
-}
 
-fn failed(error: &EngineError) -> Event {
-    named(ERROR, &encode::engine_problem(error).body())
-}
-
-fn named(name: &str, body: &Value) -> Event {
-    Event::default().event(name).data(body.to_string())
+    fn is_stopping(&self) -> bool {
+        self.engine.is_stopping()
+    }
 }

@@ -1,22 +1,11 @@
 //! What happened to a task: as a page, or as a stream that follows it to its end.
 
-use std::{collections::VecDeque, convert::Infallible, time::Duration};
-
-use axum::{
-    Extension,
-    extract::State,
-    http::HeaderMap,
-    response::{
-        IntoResponse as _, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
-};
-use futures::stream;
+use axum::{Extension, extract::State, http::HeaderMap};
+use futures::{FutureExt as _, future::BoxFuture};
 use jurat_core::caller::Caller;
 use jurat_engine::{Engine, EngineError, TaskEvent};
 use jurat_wire::{
     api::{
-        events::ERROR,
         page::Page,
         tasks::{self, EventBody, TASK, TASK_EVENT},
     },
@@ -30,12 +19,10 @@ use crate::{
     encode::{self, Answer},
     http::{
         consensus::wants_stream,
+        follow::{self, Followed, LOOK, Numbered, Seen},
         page::{LARGEST_LIMIT, ListQuery, wrong},
     },
 };
-
-/// How long one look at the task takes at the most.
-const LOOK: Duration = Duration::from_secs(30);
 
 pub(in crate::http) async fn events(
     State(engine): State<Engine>,
@@ -46,7 +33,8 @@ pub(in crate::http) async fn events(
 ) -> Answer {
     let after = after(&query, &headers)?;
     if wants_stream(&headers) {
-        return followed(engine, caller, id, after).await;
+        engine.task_get(&caller, &id).await?;
+        return Ok(follow::stream(Task { engine, caller, id }, after));
     }
     let found = engine.task_events(&caller, &id, after, query.with_one_more()).await;
     let mut found = found?;
@@ -76,71 +64,40 @@ fn body<'a>(id: &'a str, event: &TaskEvent) -> EventBody<'a> {
     tasks::event_body(id, event.seq, &event.event, event.at)
 }
 
-/// A client that follows a task.
-struct Watch {
+/// A task that a client follows.
+struct Task {
     engine: Engine,
     caller: Caller,
     id: String,
-    seen: u64,
-    /// Events that are read and not told yet: at most a page.
-    known: VecDeque<TaskEvent>,
 }
 
-/// The task exists, so that all that goes wrong from now on is an event.
-async fn followed(engine: Engine, caller: Caller, id: String, after: u64) -> Answer {
-    engine.task_get(&caller, &id).await?;
-    let watch = Watch { engine, caller, id, seen: after, known: VecDeque::new() };
-    let events = stream::unfold(Some(watch), |watch| async move {
-        let mut watch = watch?;
-        match watch.next().await {
-            Ok(Some(event)) => Some((Ok::<_, Infallible>(event), Some(watch))),
-            Ok(None) => Some((Ok(watch.last().await), None)),
-            Err(error) => Some((Ok(failed(&error)), None)),
-        }
-    });
-    Ok(sse(Sse::new(events)))
-}
+impl Followed for Task {
+    const EVENT: &'static str = TASK_EVENT;
+    const WHOLE: &'static str = TASK;
 
-fn sse(
-    events: Sse<impl stream::Stream<Item = Result<Event, Infallible>> + Send + 'static>,
-) -> Response {
-    events.keep_alive(KeepAlive::default()).into_response()
-}
-
-impl Watch {
-    /// The next event; nothing when all is told and no more happens unless somebody asks for it.
-    async fn next(&mut self) -> Result<Option<Event>, EngineError> {
-        loop {
-            if let Some(event) = self.known.pop_front() {
-                self.seen = event.seq;
-                let text = json!(body(&self.id, &event));
-                return Ok(Some(named(TASK_EVENT, &text).id(event.seq.to_string())));
+    fn behind(&self, seen: u64) -> BoxFuture<'_, Result<Seen, EngineError>> {
+        let Self { engine, caller, id } = self;
+        async move {
+            let task = engine.task_wait(caller, id, seen, LOOK).await?;
+            if seen < task.seq {
+                let events = engine.task_events(caller, id, seen, LARGEST_LIMIT).await?;
+                let numbered = |it: &TaskEvent| Numbered { seq: it.seq, body: json!(body(id, it)) };
+                return Ok(Seen::More(events.iter().map(numbered).collect()));
             }
-            let (caller, id) = (&self.caller, &self.id);
-            let task = self.engine.task_wait(caller, id, self.seen, LOOK).await?;
-            if self.seen < task.seq {
-                let read = self.engine.task_events(caller, id, self.seen, LARGEST_LIMIT);
-                self.known = read.await?.into();
-            } else if task.state.is_at_rest() {
-                return Ok(None);
-            } else if self.engine.is_stopping() {
-                return Err(EngineError::ShuttingDown);
-            }
+            Ok(if task.state.is_at_rest() { Seen::AtRest } else { Seen::NothingYet })
         }
+        .boxed()
     }
 
-    async fn last(&self) -> Event {
-        match self.engine.task_get(&self.caller, &self.id).await {
-            Ok(record) => named(TASK, &json!(tasks::whole(view(&record)))),
-            Err(error) => failed(&error),
+    fn whole(&self) -> BoxFuture<'_, Result<Value, EngineError>> {
+        async move {
+            let record = self.engine.task_get(&self.caller, &self.id).await?;
+            Ok(json!(tasks::whole(view(&record))))
         }
+        .boxed()
     }
-}
 
-fn failed(error: &EngineError) -> Event {
-    named(ERROR, &encode::engine_problem(error).body())
-}
-
-fn named(name: &str, body: &Value) -> Event {
-    Event::default().event(name).data(body.to_string())
+    fn is_stopping(&self) -> bool {
+        self.engine.is_stopping()
+    }
 }

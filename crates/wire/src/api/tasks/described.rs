@@ -297,10 +297,10 @@ pub struct TaskEvidencePolicy {
     /// Has `application/json`, `text/plain`, `text/markdown` and `text/csv`.
     #[schema(min_items = 4, max_items = 32)]
     pub inline_mime_allowlist: Vec<String>,
-    /// 8192 when left out.
+    /// The most bytes of one piece of inline evidence; 8192 when left out.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub max_snippet_bytes: Option<u64>,
-    /// 2048 when left out.
+    /// The most tokens of one piece of inline evidence, of four bytes each; 2048 when left out.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub max_snippet_tokens: Option<u64>,
 }
