@@ -109,7 +109,9 @@ fn visit_all(seeds: std::ops::Range<u64>) -> Visited {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
         let mut all = Visited::default();
-        workers.into_iter().for_each(|it| all.add(it.join().unwrap()));
+        for worker in workers {
+            all.add(worker.join().unwrap());
+        }
         all
     })
 }

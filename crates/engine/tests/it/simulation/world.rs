@@ -170,12 +170,8 @@ impl World {
         self.plan.outages.iter().any(|(from, until)| (*from..*until).contains(&now))
     }
 
-    pub(super) fn matter_of(&self, filed: &Filed) -> u64 {
-        filed.contract["inputs"]["matter"].as_u64().unwrap_or_default()
-    }
-
     pub(super) fn rule_of(&self, filed: &Filed) -> Rule {
-        self.plan.matters[usize::try_from(self.matter_of(filed)).unwrap()].rule
+        self.plan.matters[usize::try_from(matter_of(filed)).unwrap()].rule
     }
 
     /// How often each is right.
@@ -284,6 +280,11 @@ impl Clock for SimClock {
     fn bits(&self) -> u128 {
         self.world.draw(Chance::bits)
     }
+}
+
+/// What a task is about.
+pub(super) fn matter_of(filed: &Filed) -> u64 {
+    filed.contract["inputs"]["matter"].as_u64().unwrap_or_default()
 }
 
 /// Lets something happen beside all else, as long as its world is there.

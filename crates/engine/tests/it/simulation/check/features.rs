@@ -140,6 +140,7 @@ impl Told<'_> {
     }
 
     /// What one epoch tells.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about candidates")]
     fn decided(&self, epoch: Epoch<'_>) -> Seen {
         let mut seen = Seen::new();
         let mut reused = BTreeSet::new();
@@ -249,6 +250,7 @@ fn coded(ballot: &Ballot) -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether a node stood still while one of its leases ran out, and wrote to the task when it woke.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about leases")]
 fn woke_late(world: &World, kept: &Kept) -> bool {
     let mut lost: Vec<(&Claim, u64)> = Vec::new();
     let mut claims = BTreeMap::new();

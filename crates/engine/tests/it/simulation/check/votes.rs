@@ -58,7 +58,9 @@ impl<'a> Book<'a> {
                 self.of(candidate).proposed_by(name, evidence);
             }
             Event::Reused { candidate, evidence, proposers, .. } => {
-                proposers.iter().for_each(|it| self.of(candidate).proposed_by(it, evidence));
+                for name in proposers {
+                    self.of(candidate).proposed_by(name, evidence);
+                }
             }
             Event::VoteCommitted { token, candidate, turn, .. } => {
                 let name = self.end(*token)?.holder.as_str();
