@@ -37,5 +37,6 @@ pub mod task_run;
 pub mod team;
 pub mod template;
 pub mod time;
+pub mod turns;
 pub mod verifier;
 pub mod workflow;

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use jurat_core::task::Task;
 use serde_json::Value;
 
-pub use jurat_store::TaskKey;
+pub use jurat_store::{TaskKey, TaskTake, TaskTaken};
 
 pub(crate) use self::followers::{Followers, News, Patience};
 pub use self::{

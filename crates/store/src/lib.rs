@@ -90,7 +90,7 @@ pub use self::{
     tasks::{
         AppendRefused, AppendedWith, Position, SubmitRefused, TaskAppend, TaskBallot,
         TaskCandidate, TaskEvent, TaskEventsAsked, TaskFilter, TaskKey, TaskRecord, TaskSubmit,
-        TaskSubmitted, TaskSummary, TaskTake, Tasks,
+        TaskSubmitted, TaskSummary, TaskTake, TaskTaken, Tasks,
     },
     teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
     templates::{

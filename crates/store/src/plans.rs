@@ -54,6 +54,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
         tasks::read::TEXTS,
         tasks::write::TEXTS,
+        tasks::take::TEXTS,
         knowledge::TEXTS,
         evidence::TEXTS,
         agent_events::TEXTS,

@@ -39,9 +39,9 @@ operations! {
         fn task_run_submit(submit: &RunSubmit) -> RunAdded, or RunSubmitRefused = write::submit;
         /// Writes what became of a run, if nothing happened to it meanwhile.
         fn task_run_write(write: &RunWrite) -> (), or RunRefused = write::write;
-        /// Takes steps of all accounts that can be taken: the longest queued first, and of one run
-        /// the most urgent; of no executor more than it does at once. Of several who ask, one gets
-        /// a step. One whose lease is over is taken from whoever had it.
+        /// Takes steps that can be taken: accounts take turns, each with the longest queued first,
+        /// and of one run the most urgent; of no executor more than it does at once. Of several who
+        /// ask, one gets a step. One whose lease is over is taken from whoever had it.
         fn task_run_take_steps(take: &StepTake) -> Vec<TakenStep>, or Infallible = take::steps;
         /// Goes on holding a step, and says how its run stands.
         fn task_run_step_renew(renewal: &StepRenewal) -> RunStatus, or NotHeld = take::renew;

@@ -2,7 +2,10 @@
 
 pub(crate) mod read;
 mod rows;
+pub(crate) mod take;
 pub(crate) mod write;
+
+use std::{collections::BTreeMap, convert::Infallible};
 
 use jurat_core::{
     candidate::{ArtifactRef, Evidence},
@@ -40,14 +43,14 @@ operations! {
         fn task_next_due() -> Option<Timestamp> = read::next_due;
     }
     writes {
-        /// Adds a task. One with the same identifier and the same contract is returned as it is.
+        /// Adds a task. One with the same identifier, contract and panel is returned as it is.
         fn task_submit(submit: &TaskSubmit) -> TaskSubmitted, or SubmitRefused = write::submit;
         /// Adds events and all that comes with them, if nobody else added some meanwhile.
         fn task_append(append: &TaskAppend) -> (), or AppendRefused = write::append;
-        /// Takes tasks of all accounts that are due, the longest due first, and lets each be due
-        /// again at another time: of several nodes that ask at once, one gets a task.
-        fn task_take_due(take: &TaskTake) -> Vec<TaskKey>, or std::convert::Infallible
-            = write::take_due;
+        /// Takes tasks of all accounts that are due, and lets each be due again at another time: of
+        /// several nodes that ask at once, one gets a task. Where not all of them get a place,
+        /// accounts take turns, each with its longest due first.
+        fn task_take_due(take: &TaskTake) -> TaskTaken, or Infallible = take::due;
     }
 }
 
@@ -158,6 +161,8 @@ pub struct TaskSubmitted {
 pub enum SubmitRefused {
     /// Another contract has the identifier.
     Taken,
+    /// The same contract has it, with another panel.
+    OtherPanel,
     /// As many tasks of the account are open as may be.
     TooManyOpen,
 }
@@ -235,5 +240,20 @@ pub struct TaskTake {
     pub now: Timestamp,
     /// When each is due again, should nobody have written anything by then.
     pub until: Timestamp,
+    /// How many places are free.
     pub limit: u32,
+    /// How many tasks of each account are under way with whoever asks.
+    pub under_way: BTreeMap<AccountId, usize>,
+    /// Looks at accounts behind this one first: as far as the look before came.
+    pub after: Option<AccountId>,
+}
+
+/// Tasks that are the taker's now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskTaken {
+    pub tasks: Vec<TaskKey>,
+    /// Whether others are due that wait for a place.
+    pub some_wait: bool,
+    /// The last account that was looked at, when there are more behind it.
+    pub looked_to: Option<AccountId>,
 }

@@ -62,10 +62,8 @@ impl Explored {
     }
 
     const fn allows(&self, reexplore: Reexplore) -> bool {
-        // Whether asking once more brings something is known only after the first time.
         let is_stale = reexplore.require_new_evidence
-            && 0 < self.without_new_evidence
-            && reexplore.no_new_evidence_rounds <= self.without_new_evidence;
+            && reexplore.no_new_evidence_rounds < self.without_new_evidence;
         self.iterations < reexplore.max_iterations && !is_stale
     }
 }

@@ -193,17 +193,17 @@ fn asking_again_ends_when_it_brings_no_new_evidence() {
     aggregation.null.chain = vec![NullStep::FinalizeNull];
     let (mut spec, said) = (spec(aggregation), answers(&["yes", "no"]));
     let evidence = |digest: &str| BTreeSet::from([digest.to_owned()]);
-    // As often in a row as the spec says is the last time.
-    for rounds in [1, 2] {
+    // As often in a row as the spec says may be in vain, and one more time is the last.
+    for rounds in [0, 1, 2] {
         spec.aggregation.tie.reexplore.no_new_evidence_rounds = rounds;
         let mut explored = Explored::default();
-        let stale = ["d1", "d2"].iter().take(usize::try_from(rounds).unwrap());
+        let stale = ["d1", "d2", "d1"].iter().take(usize::try_from(rounds + 1).unwrap());
         for digest in ["d1", "d2"].iter().chain(stale) {
             let after = after_run(&spec, &said, &explored);
             assert!(matches!(after, AfterRun::Reexplore { .. }), "{digest}: {after:?}");
             explored = explored.after(&evidence(digest));
         }
-        assert_eq!(explored.without_new_evidence, rounds);
+        assert_eq!(explored.without_new_evidence, rounds + 1);
         let buckets = final_buckets(after_run(&spec, &said, &explored));
         assert_eq!(buckets[0].outcome, Outcome::None(Unresolved::Tie));
     }

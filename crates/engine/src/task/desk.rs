@@ -8,7 +8,7 @@ use jurat_core::{
     task::{Ballot, Event, Task, Weigher},
     time::Timestamp,
 };
-use jurat_store::Once;
+use jurat_store::{Once, TaskTake, TaskTaken};
 
 use super::{Filed, TaskKey};
 
@@ -51,14 +51,9 @@ pub trait Desk: Send + Sync {
         filed: &Filed,
     ) -> impl Future<Output = Result<Vec<Remembered>, DeskError>> + Send;
 
-    /// Takes at most so many tasks that are due, and moves them to `until`, so that nobody else looks
-    /// at them before.
-    fn take_due(
-        &self,
-        now: Timestamp,
-        until: Timestamp,
-        limit: usize,
-    ) -> impl Future<Output = Result<Due, DeskError>> + Send;
+    /// Takes tasks that are due and moves them to a later time, so that nobody else looks at them
+    /// before.
+    fn take_due(&self, take: TaskTake) -> impl Future<Output = Result<Due, DeskError>> + Send;
 }
 
 /// The desk did not answer, or not as it should.
@@ -130,9 +125,9 @@ pub enum Appended {
 }
 
 /// Tasks that are due.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Due {
-    pub taken: Vec<TaskKey>,
-    /// When the next one is due of those that were not taken.
+    pub taken: TaskTaken,
+    /// When the next one is due of those that were not taken, where that is known.
     pub next: Option<Timestamp>,
 }

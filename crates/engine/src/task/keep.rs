@@ -112,25 +112,23 @@ impl Desk for StoreDesk {
         Ok(found)
     }
 
-    async fn take_due(
-        &self,
-        now: Timestamp,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Due, DeskError> {
+    async fn take_due(&self, take: TaskTake) -> Result<Due, DeskError> {
         let tasks = self.engine.inner.store.tasks();
-        let take = TaskTake { now, until, limit: u32::try_from(limit).unwrap_or(u32::MAX) };
         let taken = tasks.task_take_due(&Behalf::Platform, &take, None).await;
         let taken = match taken.map_err(|error| trouble(&error))? {
             Written::Done(taken) => taken,
             Written::Refused(never) => match never {},
-            Written::Repeated => Vec::new(),
+            Written::Repeated => {
+                return Err(DeskError("tasks were taken with a key".to_owned()));
+            }
         };
-        if !taken.is_empty() {
+        if !taken.tasks.is_empty() {
             self.engine.inner.points.pass("task_take_after");
         }
-        let is_all = taken.len() < limit;
-        let next = if is_all { tasks.task_next_due(&Behalf::Platform).await } else { Ok(None) };
+        if taken.some_wait {
+            return Ok(Due { taken, next: None });
+        }
+        let next = tasks.task_next_due(&Behalf::Platform).await;
         Ok(Due { taken, next: next.map_err(|error| trouble(&error))? })
     }
 }

@@ -10,6 +10,7 @@ use jurat_core::{
 };
 use jurat_store::{SubmitRefused, TaskRecord, TaskSubmit, TaskSubmitted};
 use jurat_wire::api::tasks::TaskSubmission;
+use serde_json::Value;
 
 use super::{Panel, Patience, TaskKey};
 use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
@@ -37,49 +38,81 @@ impl Engine {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
-        let id = order.contract.task_id.clone();
+        let id = &order.contract.task_id;
         let contract = serde_json::to_value(&order.contract)
             .map_err(|_| EngineError::Bug("a contract cannot be written"))?;
         let digest = digest_json(&contract);
-        // What is there already is not checked again: its contract may have ended meanwhile.
-        let panel = match self.task_before(caller, &order, &digest).await? {
-            Some(known) if keyed.is_none() => return Ok(Done::Now(known)),
-            Some(known) => Panel::read(&known.record.panel),
-            None => Panel { attempt, ..self.task_check(caller.account(), &order).await? },
+        let mut tries = 0;
+        let done = loop {
+            // What is there already is not checked again: its contract may have ended meanwhile.
+            let panel = match self.task_before(caller, &order, &digest).await? {
+                Some(known) if keyed.is_none() => return Ok(Done::Now(known)),
+                Some(known) => known.record.panel,
+                None => {
+                    let checked = self.task_check(caller.account(), &order).await?;
+                    Panel { attempt, ..checked }.write()
+                }
+            };
+            let submit = self.task_new(caller, &order, (&contract, &digest, panel));
+            tries += 1;
+            match self.task_write(caller, &submit, keyed.as_ref()).await? {
+                Ok(done) => break done,
+                Err(SubmitRefused::Taken) => return Err(taken(id)),
+                Err(SubmitRefused::TooManyOpen) => return Err(self.too_many_open()),
+                // Somebody submitted it at the same moment. It is there now, and is compared with.
+                Err(SubmitRefused::OtherPanel) if tries < 2 => {}
+                Err(SubmitRefused::OtherPanel) => {
+                    return Err(EngineError::Bug("the panel of a task changed"));
+                }
+            }
         };
-        let now = self.inner.clock.now();
-        let terms = order.contract.terms();
-        let submit = TaskSubmit {
-            task: key(caller, &id),
-            task_type: order.contract.task_type,
-            contract,
-            contract_digest: digest,
-            panel: panel.write(),
-            state: Task::created(&id, terms.clone(), now),
+        self.inner.driven.wake.notify_one();
+        Ok(done)
+    }
+
+    fn task_new(
+        &self,
+        caller: &Caller,
+        order: &TaskSubmission,
+        (contract, digest, panel): (&Value, &str, Value),
+    ) -> TaskSubmit {
+        let (now, terms) = (self.inner.clock.now(), order.contract.terms());
+        TaskSubmit {
+            task: key(caller, &order.contract.task_id),
+            task_type: order.contract.task_type.clone(),
+            contract: contract.clone(),
+            contract_digest: digest.to_owned(),
+            panel,
+            state: Task::created(&order.contract.task_id, terms.clone(), now),
             events: vec![Event::Created { terms: Box::new(terms) }],
             due_at: Some(now),
             at: now,
             most_open: self.inner.limits.open_tasks,
-        };
+        }
+    }
+
+    async fn task_write(
+        &self,
+        caller: &Caller,
+        submit: &TaskSubmit,
+        keyed: Option<&Keyed<TaskSubmitted>>,
+    ) -> Result<Result<Done<TaskSubmitted>, SubmitRefused>, EngineError> {
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
-        let written = self
-            .write_once(caller, keyed.as_ref(), async |once| {
-                self.inner.points.pass("task_submit_before");
-                let writing = tasks.task_submit(&behalf, &submit, once);
-                let written = self.inner.metrics.write("task_submit", writing).await;
-                self.inner.points.pass("task_submit_after");
-                written
-            })
-            .await?;
-        let done = written.map_err(|refused| match refused {
-            SubmitRefused::Taken => taken(&id),
-            SubmitRefused::TooManyOpen => EngineError::Conflict(format!(
-                "{} tasks of the account are open, which is as many as may be; wait, or cancel some",
-                self.inner.limits.open_tasks
-            )),
-        })?;
-        self.inner.driven.wake.notify_one();
-        Ok(done)
+        self.write_once(caller, keyed, async |once| {
+            self.inner.points.pass("task_submit_before");
+            let writing = tasks.task_submit(&behalf, submit, once);
+            let written = self.inner.metrics.write("task_submit", writing).await;
+            self.inner.points.pass("task_submit_after");
+            written
+        })
+        .await
+    }
+
+    fn too_many_open(&self) -> EngineError {
+        EngineError::Conflict(format!(
+            "{} tasks of the account are open, which is as many as may be; wait, or cancel some",
+            self.inner.limits.open_tasks
+        ))
     }
 
     /// The task that has the identifier already, if its contract is the same.

@@ -8,7 +8,8 @@ use std::{
 };
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
-use jurat_core::time::Timestamp;
+use jurat_core::{id::AccountId, time::Timestamp};
+use jurat_store::TaskTake;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +49,15 @@ impl UnderWay {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
+    }
+
+    /// How many there are of each account.
+    fn by_account(&self) -> BTreeMap<AccountId, usize> {
+        let mut counts = BTreeMap::new();
+        for key in self.lock().keys() {
+            *counts.entry(key.account.clone()).or_default() += 1;
+        }
+        counts
     }
 
     /// Enters a task; nothing when it is under way already.
@@ -101,6 +111,15 @@ impl<D, W> fmt::Debug for Schedule<'_, D, W> {
     }
 }
 
+/// What the last look showed.
+#[derive(Default)]
+struct Seen {
+    /// Whether tasks wait for a place.
+    some_wait: bool,
+    /// The account that it came to.
+    looked_to: Option<AccountId>,
+}
+
 /// What the schedule waits for.
 enum Turn {
     Stop,
@@ -119,12 +138,12 @@ impl<D: Desk, W: Drives> Schedule<'_, D, W> {
         let mut walks: Walks<'_> = FuturesUnordered::new();
         let mut looking: Looking<'_> = None;
         let mut look_at = self.clock.now();
+        let mut seen = Seen::default();
         loop {
             let now = self.clock.now();
             let free = self.at_once.saturating_sub(walks.len());
             if looking.is_none() && free != 0 && look_at <= now {
-                let until = now.plus_millis(TAKEN_MS);
-                looking = Some(self.desk.take_due(now, until, free).boxed());
+                looking = Some(self.desk.take_due(self.take(now, free, &seen)).boxed());
                 look_at = now.plus_millis(millis(self.longest_sleep));
             }
             // With no place free there is nothing to look for before one is.
@@ -133,8 +152,10 @@ impl<D: Desk, W: Drives> Schedule<'_, D, W> {
                 Turn::Stop => break,
                 Turn::Found(found) => {
                     looking = None;
-                    look_at = look_at.min(self.found(found, free, &walks));
+                    look_at = look_at.min(self.found(found, &mut seen, &walks));
                 }
+                // There is a place for those who wait for one.
+                Turn::Left(_) if seen.some_wait => look_at = self.clock.now(),
                 Turn::Left(Left::Waiting(until)) => look_at = look_at.min(until),
                 Turn::Left(Left::Over | Left::Missing | Left::Trouble | Left::Stopped) => {}
                 // What was slept is over, even if somebody set the clock back meanwhile.
@@ -142,6 +163,16 @@ impl<D: Desk, W: Drives> Schedule<'_, D, W> {
             }
         }
         while walks.next().await.is_some() {}
+    }
+
+    fn take(&self, now: Timestamp, free: usize, seen: &Seen) -> TaskTake {
+        TaskTake {
+            now,
+            until: now.plus_millis(TAKEN_MS),
+            limit: u32::try_from(free).unwrap_or(u32::MAX),
+            under_way: self.under_way.by_account(),
+            after: seen.looked_to.clone(),
+        }
     }
 
     async fn turn<'w>(
@@ -173,24 +204,29 @@ impl<D: Desk, W: Drives> Schedule<'_, D, W> {
     fn found<'w>(
         &'w self,
         found: Result<Due, DeskError>,
-        free: usize,
+        seen: &mut Seen,
         walks: &Walks<'w>,
     ) -> Timestamp {
         let now = self.clock.now();
-        let due = match found {
+        let Due { taken, next } = match found {
             Ok(due) => due,
             Err(error) => {
                 tracing::warn!(error = %error, "could not look for tasks that are due");
                 return now.plus_millis(TROUBLE_MS);
             }
         };
-        let is_all = due.taken.len() < free;
-        for key in due.taken {
+        let (before, number) = (walks.len(), taken.tasks.len());
+        for key in taken.tasks {
             if let Some(signals) = self.under_way.enter(&key) {
                 walks.push(self.walk(key, signals).boxed());
             }
         }
-        let next = if is_all { due.next } else { Some(now) };
+        let is_entered = walks.len() - before == number;
+        *seen = Seen { some_wait: taken.some_wait, looked_to: taken.looked_to };
+        if seen.some_wait && !is_entered {
+            // What is under way already needed no place.
+            return now;
+        }
         next.unwrap_or_else(|| now.plus_millis(millis(self.longest_sleep)))
     }
 

@@ -36,7 +36,23 @@ impl Engine {
         let view = self.pool_view().await?;
         let panel = self.task_panel(order, &view).await?;
         self.task_policy(account, contract, &panel).await?;
-        self.task_quorum(contract, panel)
+        let panel = self.task_quorum(contract, panel)?;
+        self.task_verifiers(order, &panel)?;
+        Ok(panel)
+    }
+
+    /// Verifiers that are named vote alone. When none of them can be asked, nothing would come of
+    /// what is proposed.
+    fn task_verifiers(&self, order: &TaskSubmission, panel: &Panel) -> Result<(), EngineError> {
+        let standings = self.standings();
+        let trouble = |name: &String| {
+            if name.starts_with(JUDGE_PREFIX) { None } else { standings.of(name).err() }
+        };
+        let troubles: Option<Vec<String>> = panel.verifiers.iter().map(trouble).collect();
+        match troubles.unwrap_or_default().first() {
+            Some(why) if !order.verifiers.is_empty() => Err(unwell("verifiers", why)),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The panel with the votes of those who count, or that the quorum cannot be reached.

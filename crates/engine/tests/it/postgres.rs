@@ -10,7 +10,7 @@ use jurat_testkit::{
 };
 use serde_json::json;
 
-use crate::tasks::able;
+use crate::tasks::{able, asleep};
 
 async fn node(schema: &Schema) -> TestApp {
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -162,5 +162,28 @@ async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
     assert_eq!((finals, record.state.proposals.len()), (1, 1));
     one.engine.shutdown().await;
     two.engine.shutdown().await;
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn what_fell_due_while_no_node_ran_is_done_by_the_next_one() {
+    let schema = Schema::new().await;
+    asleep::expired(&schema.location()).await;
+    schema.drop().await;
+    let schema = Schema::new().await;
+    asleep::retried(&schema.location()).await;
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn votes_that_were_not_revealed_while_no_node_ran_are_dealt_with_by_the_next_one() {
+    let schema = Schema::new().await;
+    asleep::revealed(&schema.location()).await;
+    schema.drop().await;
+    let schema = Schema::new().await;
+    asleep::forfeited(&schema.location()).await;
+    schema.drop().await;
+    let schema = Schema::new().await;
+    asleep::expired_in_secret(&schema.location()).await;
     schema.drop().await;
 }

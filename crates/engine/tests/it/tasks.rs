@@ -1,6 +1,6 @@
 //! Tasks on a real store with executors behind sockets: driven to their end, called off, taken over.
 
-mod asleep;
+pub(crate) mod asleep;
 mod decided;
 mod driven;
 mod evidence;
@@ -10,6 +10,7 @@ mod remembered;
 mod secret;
 mod taken;
 mod troubles;
+mod turns;
 mod weighed;
 
 use std::time::Duration;

@@ -1,21 +1,34 @@
 //! Taking steps: each is given to one of all who ask, and of no executor more than it does at once.
+//!
+//! Where some have to wait, accounts take turns. There is no list of queued steps by account, so a
+//! few accounts are looked at, and of each a few runs; it takes no longer when one has very many.
 
-use std::{cmp::Reverse, collections::BTreeMap, convert::Infallible};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+};
 
 use jurat_core::{
     id::AccountId,
     task_run::{RunEvent, RunEventKind, RunStatus},
     time::Timestamp,
+    turns::take_turns,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{RunKey, StepRenewal, StepTake, TakenStep, write::add_events};
 use crate::{
     Result,
     agent_events::NotHeld,
     both::{Tx, args, of_found},
-    rows::{Cells, Columns},
+    rows::{Cells, Columns, json},
 };
+
+/// How many accounts are looked at when steps have to wait, and how many runs of each: of those that
+/// nobody has begun, and of the others.
+const ACCOUNTS: u32 = 32;
+const RUNS: u32 = 8;
 
 /// Steps that waited, and steps that somebody had, are in the queue again.
 const WAITED: (&str, &str) = of_found!(
@@ -40,30 +53,81 @@ const EXECUTORS: &str = "\
         from named where named.executor is not null) \
     select executor from named where executor is not null limit 1000";
 const UNDER_WAY: &str = "\
-    select $1 as executor, count(*) as times from (\
-        select 1 from task_run_steps where executor = $1 and status = 'LEASED' limit $2) as held";
+    select account_id, executor from task_run_steps \
+    where executor = $1 and status = 'LEASED' limit $2";
 
 /// The number of those under way is of the run and the executor.
 macro_rules! queued {
-    ($lock:literal) => {
+    ($of:literal, $rest:literal) => {
         concat!(
-            "select account_id, run_id, id, priority, run_at, at_once, begun_at, attempt, \
+            "select task_run_steps.account_id, task_run_steps.run_id, task_run_steps.id, \
+             task_run_steps.executor, task_run_steps.priority, task_run_steps.run_at, \
+             task_run_steps.at_once, task_run_steps.begun_at, task_run_steps.attempt, \
              (select count(*) from task_run_steps as held \
                  where held.account_id = task_run_steps.account_id \
                  and held.run_id = task_run_steps.run_id and held.status = 'LEASED' \
-                 and held.executor = task_run_steps.executor) as times \
-             from task_run_steps where executor = $1 and status = 'QUEUED' \
-             and (at_once is null or (select count(*) from task_run_steps as held \
+                 and held.executor = task_run_steps.executor) as times from ",
+            $of,
+            " task_run_steps.status = 'QUEUED' and (task_run_steps.at_once is null \
+                 or (select count(*) from task_run_steps as held \
                  where held.account_id = task_run_steps.account_id \
                  and held.run_id = task_run_steps.run_id and held.status = 'LEASED' \
-                 and held.executor = task_run_steps.executor) < at_once) \
-             order by run_at, priority desc, account_id, run_id, id limit $2 ",
-            $lock
+                 and held.executor = task_run_steps.executor) < task_run_steps.at_once) ",
+            $rest
         )
     };
 }
 
-const QUEUED: (&str, &str) = (queued!(""), queued!("for update skip locked"));
+const QUEUED: (&str, &str) = (
+    queued!(
+        "task_run_steps where executor = $1 and",
+        "order by run_at, priority desc, account_id, run_id, id limit $2"
+    ),
+    queued!(
+        "task_run_steps where executor = $1 and",
+        "order by run_at, priority desc, account_id, run_id, id limit $2 for update skip locked"
+    ),
+);
+
+/// Goes from one account that has open runs to the next, and reads no other run on the way.
+const WITH_RUNS: &str = "\
+    with recursive named (account_id, place) as (\
+        select (select min(account_id) from task_runs \
+            where finished_at is null and account_id > $1), 1 \
+        union all \
+        select (select min(account_id) from task_runs \
+            where finished_at is null and account_id > named.account_id), place + 1 \
+        from named where named.account_id is not null and place < $2) \
+    select account_id from named where account_id is not null";
+
+const OF_ACCOUNTS: (&str, &str) = (
+    queued!(
+        "json_each($1) as named cross join task_runs as open_run on open_run.rowid in (\
+            select place from (select rowid as place from task_runs as unbegun \
+                where unbegun.account_id = json_extract(named.value, '$.account') \
+                and unbegun.status = 'QUEUED' order by unbegun.created_at, unbegun.id limit $2) \
+            union \
+            select place from (select rowid as place from task_runs as begun \
+                where begun.account_id = json_extract(named.value, '$.account') \
+                and begun.status = 'RUNNING' order by begun.created_at, begun.id limit $2)) \
+         cross join task_run_steps on task_run_steps.account_id = open_run.account_id \
+         and task_run_steps.run_id = open_run.id where",
+        "limit 4096"
+    ),
+    queued!(
+        "json_to_recordset(cast($1 as json)) as named (account text) cross join lateral (\
+            (select account_id, id from task_runs \
+                where account_id = named.account and status = 'QUEUED' \
+                order by created_at, id limit $2) \
+            union all \
+            (select account_id, id from task_runs \
+                where account_id = named.account and status = 'RUNNING' \
+                order by created_at, id limit $2)) as open_run \
+         join task_run_steps on task_run_steps.account_id = open_run.account_id \
+         and task_run_steps.run_id = open_run.id where",
+        "limit 4096 for update of task_run_steps skip locked"
+    ),
+);
 
 const LEASE: &str = "\
     update task_run_steps set status = 'LEASED', lease_token = $1, lease_until = $2, \
@@ -83,6 +147,8 @@ const STATUS: &str = "select id, status from task_runs where account_id = $1 and
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (EXECUTORS, EXECUTORS),
     (UNDER_WAY, UNDER_WAY),
+    (WITH_RUNS, WITH_RUNS),
+    OF_ACCOUNTS,
     (LEASE, LEASE),
     (BEGUN, BEGUN),
     (RENEW, RENEW),
@@ -101,11 +167,21 @@ struct Queued {
     run_at: Timestamp,
     priority: Reverse<i64>,
     step: TakenStep,
+    executor: String,
     at_once: Option<u32>,
     /// How many of its run the executor has.
     under_way: u32,
     attempt: u32,
     was_begun: bool,
+}
+
+/// What there is room for.
+#[derive(Debug, Default)]
+struct Room {
+    /// How many more steps each executor can begin.
+    free: BTreeMap<String, usize>,
+    /// How many steps of each account are with these executors.
+    held: BTreeMap<AccountId, usize>,
 }
 
 pub(super) async fn steps(
@@ -115,14 +191,20 @@ pub(super) async fn steps(
     queue_again(tx, take.now).await?;
     let read =
         |cells: &dyn Cells| Columns::new(&cells, "task_run_steps", "executor")?.text("executor");
-    let mut queued = Vec::new();
+    let limit = usize::try_from(take.limit).unwrap_or(usize::MAX);
+    let (mut room, mut queued) = (Room::default(), BTreeSet::new());
+    let mut some_wait = false;
     for executor in tx.all(EXECUTORS, args![], read).await? {
-        queued.extend(of_executor(tx, take, &executor).await?);
+        let found = of_executor(tx, take, (&executor, &mut room)).await?;
+        some_wait |= room.free.get(&executor).is_some_and(|free| *free < found.len());
+        queued.extend(found);
     }
-    queued.sort();
-    queued.truncate(usize::try_from(take.limit).unwrap_or(usize::MAX));
+    if some_wait || limit < queued.len() {
+        let found = of_accounts(tx, take).await?;
+        queued.extend(found.into_iter().filter(|one| room.free.contains_key(&one.executor)));
+    }
     let mut taken: BTreeMap<RunKey, Vec<Queued>> = BTreeMap::new();
-    for step in queued {
+    for step in in_turns(queued, room, limit) {
         if lease(tx, take, &step.step).await? {
             taken.entry(step.step.run.clone()).or_default().push(step);
         }
@@ -141,21 +223,44 @@ async fn queue_again(tx: &mut impl Tx, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// The most urgent steps of an executor, as many as it can begin now.
-async fn of_executor(tx: &mut impl Tx, take: &StepTake, executor: &str) -> Result<Vec<Queued>> {
+/// The most urgent steps of an executor: as many as it can begin now, and one more if there is one.
+async fn of_executor(
+    tx: &mut impl Tx,
+    take: &StepTake,
+    (executor, room): (&str, &mut Room),
+) -> Result<Vec<Queued>> {
     // Two who count at the same time would let it do twice as much.
     tx.lock(&format!("steps of {executor}")).await?;
-    let read = |cells: &dyn Cells| {
-        Columns::new(&cells, "task_run_steps", "executor")?.count::<u32>("times")
-    };
-    let under_way = tx.first(UNDER_WAY, args![executor, take.per_executor], read).await?;
-    let free = take.per_executor.saturating_sub(under_way.unwrap_or(0)).min(take.limit);
+    let held = tx.all(UNDER_WAY, args![executor, take.per_executor], read_account).await?;
+    let under_way = u32::try_from(held.len()).unwrap_or(u32::MAX);
+    for account in held {
+        *room.held.entry(account).or_default() += 1;
+    }
+    let free = take.per_executor.saturating_sub(under_way).min(take.limit);
     if free == 0 {
         return Ok(Vec::new());
     }
-    let mut queued = tx.all(tx.own(QUEUED), args![executor, free], read_queued).await?;
-    within_runs(&mut queued);
-    Ok(queued)
+    room.free.insert(executor.to_owned(), usize::try_from(free).unwrap_or(usize::MAX));
+    tx.all(tx.own(QUEUED), args![executor, free.saturating_add(1)], read_queued).await
+}
+
+/// Some steps of some accounts. Where there are many, others are looked at each time: it begins at a
+/// place that is drawn, and goes on from the first behind the last.
+async fn of_accounts(tx: &mut impl Tx, take: &StepTake) -> Result<Vec<Queued>> {
+    let drawn = format!("acct_{}", take.token);
+    let mut accounts = tx.all(WITH_RUNS, args![&drawn, ACCOUNTS], read_account).await?;
+    let more = ACCOUNTS.saturating_sub(u32::try_from(accounts.len()).unwrap_or(u32::MAX));
+    if more != 0 {
+        accounts.extend(tx.all(WITH_RUNS, args!["", more], read_account).await?);
+    }
+    let accounts: BTreeSet<AccountId> = accounts.into_iter().collect();
+    let named = |it: &AccountId| json!({ "account": it.as_str() });
+    let named: Vec<Value> = accounts.iter().map(named).collect();
+    tx.all(tx.own(OF_ACCOUNTS), args![json(&named)?, RUNS], read_queued).await
+}
+
+fn read_account(cells: &dyn Cells) -> Result<AccountId> {
+    Columns::new(&cells, "task_runs", "account_id")?.id("account_id", AccountId::parse)
 }
 
 fn read_queued(cells: &dyn Cells) -> Result<Queued> {
@@ -168,6 +273,7 @@ fn read_queued(cells: &dyn Cells) -> Result<Queued> {
             run: RunKey { account, id: columns.text("run_id")? },
             agent_id: columns.text("id")?,
         },
+        executor: columns.text("executor")?,
         at_once: columns.maybe_count("at_once")?,
         under_way: columns.count("times")?,
         attempt: columns.count("attempt")?,
@@ -175,15 +281,26 @@ fn read_queued(cells: &dyn Cells) -> Result<Queued> {
     })
 }
 
-/// Leaves out what a run does not want to be done at the same time.
-fn within_runs(queued: &mut Vec<Queued>) {
-    let mut more: BTreeMap<RunKey, u32> = BTreeMap::new();
-    queued.retain(|one| {
-        let count = more.entry(one.step.run.clone()).or_default();
-        let is_free = one.at_once.is_none_or(|most| one.under_way.saturating_add(*count) < most);
+/// Lets accounts take turns, and leaves out what an executor cannot do and what a run does not want
+/// to be done at the same time.
+fn in_turns(queued: BTreeSet<Queued>, mut room: Room, limit: usize) -> Vec<Queued> {
+    let mut waiting: BTreeMap<AccountId, Vec<Queued>> = BTreeMap::new();
+    for one in queued {
+        waiting.entry(one.step.run.account.clone()).or_default().push(one);
+    }
+    let mut more: BTreeMap<(RunKey, String), u32> = BTreeMap::new();
+    let mut chosen = take_turns(waiting, &room.held, usize::MAX);
+    chosen.retain(|one| {
+        let count = more.entry((one.step.run.clone(), one.executor.clone())).or_default();
+        let is_wanted = one.at_once.is_none_or(|most| one.under_way.saturating_add(*count) < most);
+        let Some(free) = room.free.get_mut(&one.executor) else { return false };
+        let is_free = is_wanted && *free != 0;
+        *free -= usize::from(is_free);
         *count += u32::from(is_free);
         is_free
     });
+    chosen.truncate(limit);
+    chosen
 }
 
 async fn lease(tx: &mut impl Tx, take: &StepTake, step: &TakenStep) -> Result<bool> {

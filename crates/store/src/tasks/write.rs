@@ -1,17 +1,15 @@
 //! Writing tasks.
 
-use std::convert::Infallible;
-
 use jurat_core::{id::RoundId, task::Event, time::Timestamp};
 
 use super::{
     AppendRefused, SubmitRefused, TaskAppend, TaskBallot, TaskCandidate, TaskKey, TaskSubmit,
-    TaskSubmitted, TaskTake, read,
-    rows::{events_text, inline_text, read_key, refs_text},
+    TaskSubmitted, read,
+    rows::{events_text, inline_text, refs_text},
 };
 use crate::{
     Result, StoreError, agent_events,
-    both::{Tx, args, of_found},
+    both::{Tx, args},
     knowledge,
     rows::{Cells, Columns, json},
 };
@@ -53,12 +51,6 @@ const BALLOT: &str = "\
         account_id, task_id, candidate_id, turn, voter, ballot, salt, round_id, created_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
-const TAKE_DUE: (&str, &str) = of_found!(
-    "update tasks set due_at = $1",
-    "tasks where due_at <= $2 order by due_at limit $3",
-    " returning account_id, id"
-);
-
 /// Every text, for a look at how the databases read.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
@@ -69,7 +61,6 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (CANDIDATE, CANDIDATE),
     (BALLOT, BALLOT),
     EVENTS,
-    TAKE_DUE,
 ];
 
 pub(super) async fn submit(
@@ -119,10 +110,12 @@ async fn known(
 ) -> Result<Option<Result<TaskSubmitted, SubmitRefused>>> {
     let found = read::get(tx, &submit.task).await?;
     Ok(found.map(|record| {
-        if record.contract_digest == submit.contract_digest {
-            Ok(TaskSubmitted { record, is_new: false })
-        } else {
+        if record.contract_digest != submit.contract_digest {
             Err(SubmitRefused::Taken)
+        } else if record.panel != submit.panel {
+            Err(SubmitRefused::OtherPanel)
+        } else {
+            Ok(TaskSubmitted { record, is_new: false })
         }
     }))
 }
@@ -221,12 +214,4 @@ async fn add_ballot(tx: &mut impl Tx, key: &TaskKey, ballot: &TaskBallot) -> Res
         ballot.created_at
     ];
     tx.run(BALLOT, args).await.map(drop)
-}
-
-pub(super) async fn take_due(
-    tx: &mut impl Tx,
-    take: &TaskTake,
-) -> Result<Result<Vec<TaskKey>, Infallible>> {
-    let args = args![take.until, take.now, take.limit];
-    tx.all(tx.own(TAKE_DUE), args, read_key).await.map(Ok)
 }

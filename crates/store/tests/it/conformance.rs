@@ -21,6 +21,7 @@ pub(crate) mod tasks;
 pub(crate) mod teams;
 pub(crate) mod templates;
 pub(crate) mod trust;
+pub(crate) mod turns;
 pub(crate) mod verifiers;
 pub(crate) mod workflow_content;
 pub(crate) mod workflows;
@@ -34,6 +35,7 @@ macro_rules! conformance {
             a_run_reads_back_with_its_steps,
             steps_are_taken_by_age_and_within_a_run_by_priority,
             an_executor_does_only_so_much_at_once,
+            accounts_take_turns_with_the_steps_of_an_executor,
             a_step_is_taken_once_by_all_who_ask_at_once,
             a_step_whose_lease_ran_out_is_taken_from_whoever_had_it,
             what_became_of_a_run_is_written_whole_or_not_at_all,
@@ -301,6 +303,14 @@ macro_rules! conformance {
             another_account_sees_no_tasks,
             events_of_tasks_cannot_be_changed_or_removed,
             the_state_is_what_the_stored_events_make,
+        );
+        $crate::conformance::stories!(
+            $start,
+            turns,
+            accounts_take_turns_where_not_all_get_a_place,
+            no_account_gets_every_place,
+            every_account_is_looked_at_before_long,
+            what_nobody_has_begun_is_found_behind_what_is_under_way,
         );
         $crate::conformance::stories!(
             $start,

@@ -5,12 +5,9 @@ use std::{
     time::Duration,
 };
 
-use jurat_core::{
-    candidate::{ArtifactRef, Candidate},
-    time::Timestamp,
-};
+use jurat_core::candidate::{ArtifactRef, Candidate};
 use jurat_engine::task::{
-    Append, Appended, Desk, DeskError, Due, Filed, Remembered, Sealed, TaskKey,
+    Append, Appended, Desk, DeskError, Due, Filed, Remembered, Sealed, TaskKey, TaskTake,
 };
 use tokio::sync::oneshot;
 
@@ -109,14 +106,9 @@ impl Desk for SimDesk {
         self.send(move |shelf| shelf.remembered(&key, &filed)).await
     }
 
-    async fn take_due(
-        &self,
-        now: Timestamp,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Due, DeskError> {
+    async fn take_due(&self, take: TaskTake) -> Result<Due, DeskError> {
         // A repeated request would take what nobody hears of; that is a task that waits.
-        self.send(move |shelf| shelf.take_due(now, until, limit)).await
+        self.send(move |shelf| shelf.take_due(&take)).await
     }
 }
 

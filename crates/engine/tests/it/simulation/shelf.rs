@@ -10,9 +10,11 @@ use jurat_core::{
     round::VoteTicket,
     task::{Event, Task},
     time::Timestamp,
+    turns::take_turns,
 };
 use jurat_engine::task::{
-    Append, Appended, Candidacy, Due, Filed, Remembered, Sealed, TaskKey, knowledge,
+    Append, Appended, Candidacy, Due, Filed, Remembered, Sealed, TaskKey, TaskTake, TaskTaken,
+    knowledge,
 };
 use jurat_store::{
     Knowledge, KnowledgeAsked, KnowledgeHits, KnowledgeKey, Known, Learned, TaskCandidate,
@@ -228,17 +230,25 @@ impl Shelf {
         self.knowledge.push(Learned { task_id: task.to_owned(), knowledge });
     }
 
-    pub(super) fn take_due(&mut self, now: Timestamp, until: Timestamp, limit: usize) -> Due {
-        let mut due: Vec<_> = self.tasks.iter_mut().collect();
-        due.retain(|(_, it)| it.due_at.is_some_and(|at| at <= now));
-        due.sort_by_key(|(_, it)| it.due_at);
-        let mut taken = Vec::new();
-        for (key, it) in due.into_iter().take(limit) {
-            it.due_at = Some(until);
-            taken.push(key.clone());
+    pub(super) fn take_due(&mut self, take: &TaskTake) -> Due {
+        let mut waiting: BTreeMap<AccountId, Vec<(Timestamp, TaskKey)>> = BTreeMap::new();
+        for (key, kept) in &self.tasks {
+            let due_at = kept.due_at.filter(|at| *at <= take.now);
+            let of_account = waiting.entry(key.account.clone()).or_default();
+            of_account.extend(due_at.map(|at| (at, key.clone())));
         }
+        let all: usize = waiting.values().map(Vec::len).sum();
+        let chosen = take_turns(waiting, &take.under_way, take.limit as usize);
+        let tasks: Vec<TaskKey> = chosen.into_iter().map(|(_, key)| key).collect();
+        for key in &tasks {
+            self.tasks.get_mut(key).unwrap().due_at = Some(take.until);
+        }
+        let some_wait = tasks.len() < all;
         let next = self.tasks.values().filter_map(|it| it.due_at).min();
-        Due { taken, next }
+        Due {
+            taken: TaskTaken { tasks, some_wait, looked_to: None },
+            next: next.filter(|_| !some_wait),
+        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! What is taken as the same task, and who counts when a task is taken.
 
-use jurat_engine::EngineError;
+use std::sync::Arc;
+
+use jurat_engine::{Done, EngineError, Points, TaskSubmitted};
 use jurat_testkit::{
-    app::TestApp,
+    app::{TestApp, admin_caller},
     fake_executor::{Health, says_valid},
 };
 use jurat_wire::api::tasks::TaskSubmission;
 use serde_json::json;
 
-use super::{able, contract, order, submit, under, with_quorum};
+use super::{able, contract, order, submit, troubles::Meeting, under, with_quorum};
 
 const OWN: &str = "their.own.policy";
 
@@ -64,16 +66,54 @@ async fn the_same_contract_with_another_panel_is_a_conflict() {
     app.store.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_panels_that_are_submitted_at_once_one_is_a_conflict() {
+    // Both have looked whether the task is there before one of them writes it.
+    let meeting = Meeting::default();
+    let app = TestApp::with_points(Points::new(Arc::new(move |name| {
+        assert!(name != "task_submit_before" || meeting.meets(), "only one came so far");
+    })))
+    .await;
+    let _fakes = app.executors([able(), able()]).await;
+    let task = |executors: &[&str]| order(contract(&app, "t1"), executors);
+    let (one, two) = tokio::join!(spawned(&app, task(&["s1"])), spawned(&app, task(&["s2"])),);
+    let (taken, refused) = if one.is_ok() { (one, two) } else { (two, one) };
+    assert!(taken.unwrap().is_new);
+    let error = refused.unwrap_err();
+    assert!(matches!(error, EngineError::Conflict(_)), "{error}");
+    assert!(error.to_string().contains("other `executors`"), "{error}");
+    app.store.close().await;
+}
+
+/// Submits on a thread of its own.
+#[expect(clippy::disallowed_methods, reason = "two that wait for each other need two threads")]
+async fn spawned(app: &TestApp, order: TaskSubmission) -> Result<TaskSubmitted, EngineError> {
+    let engine = app.engine.clone();
+    let submitting = tokio::spawn(async move {
+        match engine.task_submit(&admin_caller(), order, None).await? {
+            Done::Now(submitted) => Ok(submitted),
+            Done::Before(_) => Err(EngineError::Bug("no key was given")),
+        }
+    });
+    submitting.await.unwrap()
+}
+
 #[tokio::test]
 async fn those_who_are_down_are_named_by_where_they_were_named() {
     let app = TestApp::new().await;
     let down = || able().health(Health::Status(503));
-    let _fakes = app.executors([able(), down(), down()]).await;
+    let _fakes = app.executors([able(), down(), down(), able()]).await;
     let (field, detail) = refused(&app, order(contract(&app, "t1"), &["s2", "s3"])).await;
     assert_eq!(field, "executors", "{detail}");
     assert!(detail.contains("`s2` is not healthy"), "{detail}");
+    // Those that are named to verify vote alone, and some of them may be well again later.
+    let task = || order(contract(&app, "t1"), &["s1"]);
+    let (field, detail) = refused(&app, verified_by(task(), &["s2", "s3"])).await;
+    assert_eq!(field, "verifiers", "{detail}");
+    assert!(detail.contains("`s2` is not healthy"), "{detail}");
+    submit(&app, verified_by(task(), &["s2", "s4"])).await.unwrap();
     // Whether they know the policy cannot be said.
-    let mut task = contract(&app, "t1");
+    let mut task = contract(&app, "t2");
     under(&mut task, OWN, json!({}));
     let (field, detail) = refused(&app, verified_by(order(task, &["s1"]), &["s2"])).await;
     assert_eq!(field, "verifiers", "{detail}");

@@ -47,14 +47,14 @@ async fn a_failure_of_the_node_costs_neither_the_executor_nor_the_budget() {
 
 /// Two who wait for each other, each on its thread.
 #[derive(Default)]
-struct Meeting {
+pub(super) struct Meeting {
     count: Mutex<u32>,
     news: Condvar,
 }
 
 impl Meeting {
     /// Whether the other one came.
-    fn meets(&self) -> bool {
+    pub(super) fn meets(&self) -> bool {
         let mut count = self.count.lock().unwrap();
         *count += 1;
         self.news.notify_all();

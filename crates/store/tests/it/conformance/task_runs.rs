@@ -163,7 +163,7 @@ pub(crate) async fn steps_are_taken_by_age_and_within_a_run_by_priority(backend:
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
     let older = submit(&ann, "r1", &[("low", "one", -1), ("high", "one", 5)]);
-    let mut younger = submit(&account("bob"), "r2", &[("loud", "one", i32::MAX)]);
+    let mut younger = submit(&ann, "r2", &[("loud", "one", i32::MAX)]);
     younger.steps[0].step.run_at = at(1);
     submitted(&*store, &younger).await;
     submitted(&*store, &older).await;
@@ -195,6 +195,31 @@ pub(crate) async fn an_executor_does_only_so_much_at_once(backend: &Backend) {
     submitted(&*store, &run).await;
     assert_eq!(taken(&*store, &take("w3", 4, 10, 8)).await.len(), 2, "the run bounds it too");
     assert_eq!(taken(&*store, &take("w3", 5, 10, 8)).await, []);
+}
+
+pub(crate) async fn accounts_take_turns_with_the_steps_of_an_executor(backend: &Backend) {
+    let store = &*backend.store;
+    let (many, few) = (account("many"), account("few"));
+    for number in 0..30 {
+        let run = submit(&many, &format!("m{number:02}"), &[("a", "x", 0)]);
+        submitted(store, &RunSubmit { most_open: 100, ..run }).await;
+    }
+    let late = submit(&few, "r", &[("b", "x", 0), ("c", "x", 0)]);
+    let mut late = RunSubmit { at: at(5), ..late };
+    for new in &mut late.steps {
+        new.step.run_at = at(5);
+    }
+    submitted(store, &late).await;
+    let of = |steps: &[TakenStep], whose: &AccountId| {
+        steps.iter().filter(|it| it.run.account == *whose).count()
+    };
+    let first = taken(store, &take("one", 10, 8, 3)).await;
+    assert_eq!((of(&first, &many), of(&first, &few)), (2, 1), "{first:?}");
+    // Who has more under way waits for who has less.
+    let second = taken(store, &take("two", 11, 1, 8)).await;
+    assert_eq!((of(&second, &many), of(&second, &few)), (0, 1), "{second:?}");
+    let third = taken(store, &take("three", 12, 8, 8)).await;
+    assert_eq!((of(&third, &many), of(&third, &few)), (4, 0), "{third:?}");
 }
 
 pub(crate) async fn a_step_is_taken_once_by_all_who_ask_at_once(backend: &Backend) {

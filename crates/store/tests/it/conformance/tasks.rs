@@ -225,6 +225,9 @@ pub(crate) async fn a_task_is_submitted_once(backend: &Backend) {
     let other = TaskSubmit { contract_digest: "sha256:other".to_owned(), ..submit.clone() };
     let refused = store.tasks().task_submit(&behalf(&alice), &other, None).await.unwrap();
     assert_eq!(refused, Written::Refused(SubmitRefused::Taken));
+    let other = TaskSubmit { panel: json!({"executors": ["two"]}), ..submit.clone() };
+    let refused = store.tasks().task_submit(&behalf(&alice), &other, None).await.unwrap();
+    assert_eq!(refused, Written::Refused(SubmitRefused::OtherPanel));
     let full = TaskSubmit { most_open: 1, ..new_task(&alice, "t-2", 11) };
     let refused = store.tasks().task_submit(&behalf(&alice), &full, None).await.unwrap();
     assert_eq!(refused, Written::Refused(SubmitRefused::TooManyOpen));
@@ -358,7 +361,7 @@ pub(crate) async fn a_task_that_is_due_is_taken_by_one_node(backend: &Backend) {
     let over = TaskSubmit { due_at: None, ..new_task(&account("alice"), "never", 50) };
     submitted(store, &over).await;
 
-    let take = TaskTake { now: at(1_000), until: at(5_000), limit: 5 };
+    let take = of_all((1_000, 5_000), 5);
     let turns = (0..10).map(|turn| {
         let store = if turn % 2 == 0 { store } else { &*second };
         let take = take.clone();
@@ -374,14 +377,19 @@ pub(crate) async fn a_task_that_is_due_is_taken_by_one_node(backend: &Backend) {
     assert_eq!(taken(store, &take).await, []);
     let next = store.tasks().task_next_due(&Behalf::Platform).await.unwrap();
     assert_eq!(next, Some(at(5_000)));
-    let again = TaskTake { now: at(5_000), until: at(9_000), limit: 100 };
+    let again = of_all((5_000, 9_000), 100);
     assert_eq!(taken(store, &again).await.len(), TASKS);
     second.close().await;
 }
 
+fn of_all((now, until): (i64, i64), limit: u32) -> TaskTake {
+    let (now, until) = (at(now), at(until));
+    TaskTake { now, until, limit, under_way: BTreeMap::new(), after: None }
+}
+
 async fn taken(store: &dyn Store, take: &TaskTake) -> Vec<TaskKey> {
     match store.tasks().task_take_due(&Behalf::Platform, take, None).await.unwrap() {
-        Written::Done(keys) => keys,
+        Written::Done(taken) => taken.tasks,
         other => panic!("{other:?}"),
     }
 }
@@ -393,7 +401,7 @@ pub(crate) async fn the_longest_due_are_taken_first(backend: &Backend) {
     for (id, millis) in [("c", 30), ("a", 10), ("b", 20)] {
         submitted(store, &new_task(&alice, id, millis)).await;
     }
-    let take = TaskTake { now: at(25), until: at(100), limit: 1 };
+    let take = of_all((25, 100), 1);
     assert_eq!(taken(store, &take).await, [key(&alice, "a")]);
     assert_eq!(taken(store, &take).await, [key(&alice, "b")]);
     assert_eq!(taken(store, &take).await, []);
