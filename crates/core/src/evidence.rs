@@ -157,6 +157,22 @@ pub struct Checked {
     pub findings: Vec<Finding>,
 }
 
+impl Checked {
+    /// Digests of what was there for the verifier. One that could not reach something itself does
+    /// not say what.
+    pub fn available(&self) -> Vec<String> {
+        let is_missing = |code: &u16| {
+            let unseen = [Found::Unreachable, Found::Timeout, Found::Denied];
+            unseen.iter().any(|found| found.reason_code() == Some(*code))
+        };
+        if self.reason_codes.iter().any(is_missing) {
+            return Vec::new();
+        }
+        let seen = self.findings.iter().filter(|it| it.found == Found::Seen);
+        seen.map(|it| it.digest.clone()).collect()
+    }
+}
+
 fn record(label: Label, said: &Said, findings: &[Finding]) -> InlineEvidence {
     let findings: Vec<Value> = findings
         .iter()

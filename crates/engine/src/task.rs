@@ -17,7 +17,7 @@ mod feedback;
 mod followers;
 mod hands;
 mod keep;
-mod knowledge;
+pub mod knowledge;
 mod operations;
 mod panel;
 mod schedule;
@@ -33,7 +33,8 @@ pub use jurat_store::{TaskKey, TaskTake, TaskTaken};
 
 pub(crate) use self::followers::{Followers, News, Patience};
 pub use self::{
-    change::cancel,
+    asks::voices,
+    change::{Change, Changed, Note, change},
     choose::{Worker, WorkerKind},
     desk::{Append, Appended, Candidacy, Desk, DeskError, Due, Remembered, Sealed},
     drive::{Driver, Left, Signals},

@@ -234,6 +234,9 @@ const OF_TASK: &str = knowledge!(
 const WHAT: &str = "\
     select task_type, policy_id, input_digest, schema_digest, params_digest, output_digest \
     from knowledge where account_id = $1 and task_id = $2 and epoch = $3";
+const IS_DEPRECATED: &str = "\
+    select task_id from knowledge \
+    where account_id = $1 and task_id = $2 and epoch = $3 and deprecated_at is not null";
 const DEPRECATE: &str = "\
     update knowledge set deprecated_at = $1 \
     where account_id = $2 and task_type = $3 and input_digest = $4 and schema_digest = $5 \
@@ -249,6 +252,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (OF_TYPE, OF_TYPE),
     (OF_TASK, OF_TASK),
     (WHAT, WHAT),
+    (IS_DEPRECATED, IS_DEPRECATED),
     (DEPRECATE, DEPRECATE),
 ];
 
@@ -283,6 +287,19 @@ pub(crate) async fn add(tx: &mut impl Tx, task: &TaskKey, knowledge: &Knowledge)
         json(&knowledge.output)?
     ];
     tx.run(ADD, args).await.map(drop)
+}
+
+/// Whether a decision that is to be taken over is not to be used any more.
+pub(crate) async fn is_deprecated(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    key: &KnowledgeKey,
+) -> Result<bool> {
+    let args = || args![account, &key.task_id, key.epoch];
+    let Some((_, digests, _)) = tx.first(WHAT, args(), what).await? else { return Ok(false) };
+    lock(tx, account, &digests.inputs).await?;
+    let read = |cells: &dyn Cells| Columns::new(&cells, "knowledge", "task_id")?.text("task_id");
+    Ok(tx.first(IS_DEPRECATED, args(), read).await?.is_some())
 }
 
 /// A complaint and a decision that is taken from what it is about wait for each other, so that one

@@ -8,7 +8,7 @@ pub(crate) mod write;
 use std::{collections::BTreeMap, convert::Infallible};
 
 use jurat_core::{
-    candidate::Evidence,
+    candidate::{ArtifactRef, Evidence},
     id::{AccountId, RoundId},
     task::{Ballot, Event, Phase, Task},
     time::Timestamp,
@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::{
     agent_events::{AgentEventGivenUp, NewAgentEvent},
     both::operations,
-    knowledge::Knowledge,
+    knowledge::{Knowledge, KnowledgeKey},
 };
 
 operations! {
@@ -34,6 +34,8 @@ operations! {
             = read::candidate;
         /// The candidates of a task by identifier, no more than the limit.
         fn task_candidates(task: &TaskKey, limit: &u32) -> Vec<TaskCandidate> = read::candidates;
+        /// What all candidates of a task refer to whose output has this digest, the oldest first.
+        fn task_references(task: &TaskKey, digest: &str) -> Vec<ArtifactRef> = read::references;
         /// The sealed ballots on a candidate in one turn of its verification, by voter.
         fn task_ballots(task: &TaskKey, candidate: &str, turn: &u32) -> Vec<TaskBallot>
             = read::ballots;
@@ -185,6 +187,8 @@ pub struct AppendedWith {
     pub candidate: Option<TaskCandidate>,
     pub ballot: Option<TaskBallot>,
     pub knowledge: Option<Knowledge>,
+    /// The decision that is taken over, if nobody complained of it meanwhile.
+    pub reused: Option<KnowledgeKey>,
     /// Those that are known already, by their key, are left out.
     pub agent_events: Vec<NewAgentEvent>,
     /// Those that nobody is told of any more.
@@ -199,6 +203,8 @@ pub enum AppendRefused {
     Stale {
         seq: u64,
     },
+    /// Somebody complained of the decision that was to be taken over.
+    Deprecated,
 }
 
 /// What an executor proposed, with who made it and how.

@@ -3,7 +3,7 @@
 use jurat_core::{
     candidate::Candidate,
     canonical::digest_json,
-    evidence::{self, Checked, Found},
+    evidence::{self, Checked},
     policy::Status,
     replica::{Answer, Failure, FailureCode, Label, Replica, Said},
     round::{Closing, Ending, Round},
@@ -27,7 +27,7 @@ pub(super) fn read(order: &StepOrder, round: Round) -> Result<StepDone, EngineEr
         replica;
     let policy_hash = &round.open.policy_hash;
     let checked = answer.said().and_then(evidence::checked);
-    let available = checked.as_ref().map(available).unwrap_or_default();
+    let available = checked.as_ref().map(Checked::available).unwrap_or_default();
     let evidence = checked.map(|checked| checked.findings).unwrap_or_default();
     let outcome = match (ending, answer) {
         (Ending::Closed, answer) => outcome(order, policy_hash, &executor, answer),
@@ -51,19 +51,6 @@ pub(super) fn read(order: &StepOrder, round: Round) -> Result<StepDone, EngineEr
         latency_ms,
         cost_micros,
     })
-}
-
-/// What was there for a verifier. One that could not reach something itself does not say what.
-fn available(checked: &Checked) -> Vec<String> {
-    let is_missing = |code: &u16| {
-        let unseen = [Found::Unreachable, Found::Timeout, Found::Denied];
-        unseen.iter().any(|found| found.reason_code() == Some(*code))
-    };
-    if checked.reason_codes.iter().any(is_missing) {
-        return Vec::new();
-    }
-    let seen = checked.findings.iter().filter(|it| it.found == Found::Seen);
-    seen.map(|it| it.digest.clone()).collect()
 }
 
 /// What an earlier round of the same step came to. Nothing: it failed, or it has not ended, because

@@ -1,6 +1,9 @@
 //! The hands of a node: each call of a task is a step, which is a round with one seat.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jurat_core::{
     consensus::reliability_prior,
@@ -9,7 +12,7 @@ use jurat_core::{
     policy::{CROSSCHECK, PRIOR_DECISIONS},
     replica::FailureCode,
     session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session},
-    task::{Ballot, Proposal, Task, Weigher},
+    task::{Ballot, Task, Weigher},
 };
 use jurat_store::{Behalf, TaskCandidate};
 use serde_json::Value;
@@ -190,21 +193,15 @@ impl StepHands {
         let policy = &order.filed.contract["acceptance"]["verifier_policy"];
         let mut others = Vec::new();
         if policy["policy_id"] == CROSSCHECK {
-            // Each who answered is one voice. Equal outputs are one candidate, of which the first
-            // who made it is the one that is compared.
-            for proposal in answers(&order.filed.task, id) {
-                let is_own = proposal.id == *id;
-                let output = if is_own {
-                    made.output.clone()
-                } else {
-                    self.candidate(order, &proposal.id).await?.output
-                };
-                for voice in usize::from(is_own)..proposal.proposers.len() {
-                    let name = format!("{}~{}", proposal.id, voice + 1);
-                    others.push((name, output.clone()));
+            let mut outputs = BTreeMap::from([(id.as_str(), made.output.clone())]);
+            let voices = voices(&order.filed.task, id);
+            for (candidate, name) in &voices {
+                if !outputs.contains_key(candidate.as_str()) {
+                    outputs.insert(candidate, self.candidate(order, candidate).await?.output);
                 }
+                let output = outputs.get(candidate.as_str()).cloned().unwrap_or_default();
+                others.push((name.clone(), output));
             }
-            others.truncate(MOST_OTHERS);
             if policy["policy_params"][PRIOR_DECISIONS] == true {
                 others.extend(self.prior(order).await?);
             }
@@ -280,10 +277,17 @@ fn node(kind: WorkerKind) -> Worker {
     }
 }
 
-/// What executors answered in this epoch, and the candidate itself. What is only remembered is no
-/// answer.
-fn answers<'a>(task: &'a Task, own: &'a str) -> impl Iterator<Item = &'a Proposal> {
-    task.proposals.iter().filter(move |it| it.source.is_none() || it.id == own)
+/// The answers of this epoch that a candidate is compared with, each as the candidate that it is and
+/// a name of its own: each who answered is one voice. Equal outputs are one candidate, of which the
+/// first who made it is the one that is compared. What is only remembered is no answer.
+pub fn voices(task: &Task, own: &str) -> Vec<(String, String)> {
+    let answers = task.proposals.iter().filter(|it| it.source.is_none() || it.id == own);
+    let voices = answers.flat_map(|it| {
+        let first = usize::from(it.id == own);
+        let name = |voice: usize| (it.id.clone(), format!("{}~{}", it.id, voice + 1));
+        (first..it.proposers.len()).map(name)
+    });
+    voices.take(MOST_OTHERS).collect()
 }
 
 /// What this node could not do, or may not for this account. It says nothing of who was asked.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jurat_core::{
-    candidate::Candidate,
-    task::{Claim, Role},
+    candidate::{ArtifactRef, Candidate},
+    task::{Claim, Proposal, Role},
 };
 
 use super::{
@@ -32,7 +32,8 @@ pub(super) async fn ask<D: Desk, H: Hands>(
         };
     }
     let id = claim.candidate.clone().unwrap_or_default();
-    let Some(candidate) = find_candidate(driver.desk, &key, &id).await else {
+    let finding = find_candidate(driver.desk, &key, filed.task.proposal(&id));
+    let Some(candidate) = finding.await else {
         let detail = "the candidate could not be read".to_owned();
         let code = "candidate_unreadable".to_owned();
         return Came::Nothing(Failure { code, detail, is_ours: true });
@@ -46,13 +47,41 @@ pub(super) async fn ask<D: Desk, H: Hands>(
 }
 
 /// A desk that does not answer is asked again, since the claim is paid for.
-async fn find_candidate(desk: &impl Desk, key: &TaskKey, id: &str) -> Option<Candidate> {
+async fn find_candidate(
+    desk: &impl Desk,
+    key: &TaskKey,
+    proposal: Option<&Proposal>,
+) -> Option<Candidate> {
+    let proposal = proposal?;
     let mut pause = tokio::time::interval(CANDIDATE_PAUSE);
     for _ in 0..CANDIDATE_TRIES {
         pause.tick().await;
-        if let Ok(found) = desk.candidate(key, id).await {
-            return found;
+        let Ok(found) = desk.candidate(key, &proposal.id).await else { continue };
+        let mut candidate = found?;
+        if has_all(&candidate, proposal) {
+            return Some(candidate);
+        }
+        if let Ok(references) = desk.references(key, &proposal.digest).await {
+            refer_to_all(&mut candidate, proposal, references);
+            return Some(candidate);
         }
     }
     None
+}
+
+/// Whether it refers to all that must be found before it can be final.
+fn has_all(candidate: &Candidate, proposal: &Proposal) -> bool {
+    let refs = &candidate.evidence.refs;
+    proposal.evidence.iter().all(|digest| refs.iter().any(|it| it.digest == *digest))
+}
+
+/// Lets it refer to what the others who made it refer to. Those of earlier epochs are not meant.
+fn refer_to_all(candidate: &mut Candidate, proposal: &Proposal, references: Vec<ArtifactRef>) {
+    let refs = &mut candidate.evidence.refs;
+    for reference in references {
+        let is_meant = proposal.evidence.contains(&reference.digest);
+        if is_meant && refs.iter().all(|it| it.digest != reference.digest) {
+            refs.push(reference);
+        }
+    }
 }

@@ -13,14 +13,14 @@ use crate::Clock;
 const TRIES: u32 = 64;
 
 /// Says what is noted with a write, for those who ask again.
-type Note<'a> = Box<dyn Fn(&Append) -> Option<Once> + Send + Sync + 'a>;
+pub type Note<'a> = Box<dyn Fn(&Append) -> Option<Once> + Send + Sync + 'a>;
 
 /// What is to happen to a task.
-pub(crate) struct Change<'a> {
-    pub(crate) command: Command,
+pub struct Change<'a> {
+    pub command: Command,
     /// How often each voter is right, should a vote be counted on the way.
-    pub(crate) known: Weigher,
-    pub(crate) note: Note<'a>,
+    pub known: Weigher,
+    pub note: Note<'a>,
 }
 
 impl fmt::Debug for Change<'_> {
@@ -31,7 +31,7 @@ impl fmt::Debug for Change<'_> {
 
 /// What came of it, with the task as it is then.
 #[derive(Debug)]
-pub(crate) enum Changed {
+pub enum Changed {
     Done(Filed),
     Refused(Refusal, Filed),
     /// The same was done before under the key of the caller.
@@ -40,7 +40,7 @@ pub(crate) enum Changed {
 }
 
 /// Decides a command on a task and writes what follows from it.
-pub(crate) async fn change(
+pub async fn change(
     desk: &impl Desk,
     clock: &dyn Clock,
     key: &TaskKey,
@@ -74,22 +74,4 @@ pub(crate) async fn change(
         }
     }
     Err(DeskError("others write to the task all the time".to_owned()))
-}
-
-/// Ends a task as cancelled and returns it as it is then: it may have ended otherwise before.
-pub async fn cancel(
-    desk: &impl Desk,
-    clock: &dyn Clock,
-    key: &TaskKey,
-    reason: &str,
-) -> Result<Option<Filed>, DeskError> {
-    let wanted = Change {
-        command: Command::Cancel { reason: reason.to_owned() },
-        known: Weigher::new(),
-        note: Box::new(|_| None),
-    };
-    Ok(match change(desk, clock, key, &wanted).await? {
-        Changed::Done(filed) | Changed::Refused(_, filed) => Some(filed),
-        Changed::Before | Changed::Missing => None,
-    })
 }

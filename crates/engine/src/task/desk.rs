@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use jurat_core::{
-    candidate::Candidate,
+    candidate::{ArtifactRef, Candidate},
     id::RoundId,
     task::{Ballot, Event, Task, Weigher},
     time::Timestamp,
@@ -27,6 +27,14 @@ pub trait Desk: Send + Sync {
         key: &TaskKey,
         id: &str,
     ) -> impl Future<Output = Result<Option<Candidate>, DeskError>> + Send;
+
+    /// What all candidates of a task refer to whose output has this digest. Equal outputs are one
+    /// candidate, and each who made it may refer to something else.
+    fn references(
+        &self,
+        key: &TaskKey,
+        digest: &str,
+    ) -> impl Future<Output = Result<Vec<ArtifactRef>, DeskError>> + Send;
 
     /// The sealed ballots on a candidate in one turn of its verification.
     fn ballots(
@@ -110,7 +118,7 @@ pub struct Sealed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
     Written,
-    /// Others wrote meanwhile, and nothing was written.
+    /// Others wrote meanwhile, or complained of what was to be taken over, and nothing was written.
     Stale,
     /// The same was written before under the same note.
     Repeated,

@@ -2,9 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use jurat_core::{agent_event::Direction, candidate::Candidate, task::Event, time::Timestamp};
+use jurat_core::{
+    agent_event::Direction,
+    candidate::{ArtifactRef, Candidate},
+    task::Event,
+    time::Timestamp,
+};
 use jurat_store::{
-    AppendRefused, AppendedWith, Behalf, Known, NewAgentEvent, StoreError, TaskAppend, TaskBallot,
+    AppendRefused, AppendedWith, Behalf, NewAgentEvent, StoreError, TaskAppend, TaskBallot,
     TaskCandidate, TaskRecord, TaskTake, Written,
 };
 use serde_json::Value;
@@ -53,7 +58,9 @@ impl Desk for StoreDesk {
                 }
                 Ok(Appended::Written)
             }
-            Written::Refused(AppendRefused::Stale { .. }) => Ok(Appended::Stale),
+            Written::Refused(AppendRefused::Stale { .. } | AppendRefused::Deprecated) => {
+                Ok(Appended::Stale)
+            }
             Written::Refused(AppendRefused::Unknown) => {
                 Err(DeskError("there is no such task".to_owned()))
             }
@@ -64,6 +71,12 @@ impl Desk for StoreDesk {
     async fn candidate(&self, key: &TaskKey, id: &str) -> Result<Option<Candidate>, DeskError> {
         let found = self.engine.inner.store.tasks().task_candidate(&behalf(key), key, id).await;
         Ok(found.map_err(|error| trouble(&error))?.map(plain))
+    }
+
+    async fn references(&self, key: &TaskKey, digest: &str) -> Result<Vec<ArtifactRef>, DeskError> {
+        let tasks = self.engine.inner.store.tasks();
+        let found = tasks.task_references(&behalf(key), key, digest).await;
+        found.map_err(|error| trouble(&error))
     }
 
     async fn ballots(
@@ -91,11 +104,8 @@ impl Desk for StoreDesk {
         let tasks = self.engine.inner.store.tasks();
         let hits = tasks.knowledge_hits(&behalf(key), &asked).await;
         let exact = hits.map_err(|error| trouble(&error))?.exact;
-        // The next epoch of a task is there to decide anew.
-        let is_other = |it: &&Known| it.key.task_id != key.id;
-        let fits = |it: &&Known| knowledge::could_be_of(it, &filed.panel);
         let mut found = Vec::new();
-        for known in exact.iter().filter(is_other).filter(fits).take(REUSED) {
+        for known in knowledge::reusable(&exact, &key.id, &filed.panel) {
             let before = TaskKey { account: key.account.clone(), id: known.key.task_id.clone() };
             let made = tasks.task_candidate(&behalf(key), &before, &known.candidate).await;
             let made = made.map_err(|error| trouble(&error))?;
@@ -125,9 +135,6 @@ impl Desk for StoreDesk {
     }
 }
 
-/// How many decisions of before are tried at the most.
-const REUSED: usize = 4;
-
 impl StoreDesk {
     /// The write as the store wants it, with what is to be remembered of a decision and what
     /// executors are told of.
@@ -150,6 +157,7 @@ impl StoreDesk {
         let fitting = self.engine.agent_events_fit(&append.key.account, told).await;
         let (agent_events, given_up) = fitting.map_err(|error| DeskError(error.to_string()))?;
         let at = append.at;
+        let reused = append.events.iter().find_map(knowledge::taken_over);
         let candidate = append.candidate.map(|it| stored(it, at));
         let ballot = append.ballot.map(|it| sealed(it, at));
         Ok(TaskAppend {
@@ -159,7 +167,7 @@ impl StoreDesk {
             state: append.task,
             due_at: append.due_at,
             at,
-            with: AppendedWith { candidate, ballot, knowledge, agent_events, given_up },
+            with: AppendedWith { candidate, ballot, knowledge, reused, agent_events, given_up },
         })
     }
 

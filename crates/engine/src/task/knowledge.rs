@@ -8,7 +8,7 @@ use jurat_core::{
     id::AccountId,
     knowledge::Words,
     policy::Status,
-    task::{Proposal, Weigher},
+    task::{Event, Proposal, Weigher},
 };
 use jurat_store::{
     Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits, KnowledgeKey, KnowledgeWanted,
@@ -24,7 +24,7 @@ const LEAST_SIMILARITY: f64 = 0.3;
 /// How many of the newest others are looked through.
 pub(super) const LOOKED_THROUGH: u32 = 200;
 /// How many decisions on the same are looked at, without their outputs.
-pub(super) const MOST_SAME: u32 = 64;
+pub const MOST_SAME: u32 = 64;
 /// How many decisions on the same an executor is told of, and an answer is compared with.
 const MOST_EXACT: usize = 3;
 const MOST_PRIOR: usize = 8;
@@ -50,11 +50,7 @@ fn digests(contract: &Value) -> KnowledgeDigests {
 }
 
 /// What to ask for before work on a contract begins.
-pub(super) fn asked(
-    account: &AccountId,
-    contract: &Value,
-    (exact, others): (u32, u32),
-) -> KnowledgeAsked {
+pub fn asked(account: &AccountId, contract: &Value, (exact, others): (u32, u32)) -> KnowledgeAsked {
     KnowledgeAsked {
         account: account.clone(),
         task_type: text(&contract["task_type"]),
@@ -64,16 +60,30 @@ pub(super) fn asked(
     }
 }
 
+/// How many decisions of before are tried at the most.
+const REUSED: usize = 4;
+
+/// The decisions on the same that a task may take over, as they are ranked. The next epoch of a task
+/// is there to decide anew.
+pub fn reusable<'a>(
+    exact: &'a [Known],
+    task: &'a str,
+    panel: &'a Panel,
+) -> impl Iterator<Item = &'a Known> {
+    let is_other = move |it: &&Known| it.key.task_id != task;
+    exact.iter().filter(is_other).filter(|it| could_be_of(it, panel)).take(REUSED)
+}
+
 /// Whether a decision may stand for a proposal of this panel: everybody who proposed it could
 /// propose for the panel too, and under the same profile.
-pub(super) fn could_be_of(known: &Known, panel: &Panel) -> bool {
+fn could_be_of(known: &Known, panel: &Panel) -> bool {
     let is_there = |it: &String| panel.executors.contains(it);
     let are_there = !known.proposers.is_empty() && known.proposers.iter().all(is_there);
     are_there && known.profile == panel.profile
 }
 
 /// A decision on the same, as a candidate that is verified anew. In each epoch it is another one.
-pub(super) fn remembered((known, epoch): (&Known, u64), made: TaskCandidate) -> Remembered {
+pub fn remembered((known, epoch): (&Known, u64), made: TaskCandidate) -> Remembered {
     // However often it was taken over: where it was made.
     let source = known.source.as_ref().unwrap_or(&known.key);
     Remembered {
@@ -89,7 +99,7 @@ pub(super) fn remembered((known, epoch): (&Known, u64), made: TaskCandidate) -> 
 }
 
 /// What a decision is called as the source of another.
-pub(super) fn name(key: &KnowledgeKey) -> String {
+pub fn name(key: &KnowledgeKey) -> String {
     format!("knowledge:{}#{}", key.task_id, key.epoch)
 }
 
@@ -99,8 +109,14 @@ fn named(source: &str) -> Option<KnowledgeKey> {
     Some(KnowledgeKey { task_id: task.to_owned(), epoch: epoch.parse().ok()? })
 }
 
+/// The decision that an event takes over.
+pub fn taken_over(event: &Event) -> Option<KnowledgeKey> {
+    let Event::Reused { source, .. } = event else { return None };
+    named(source)
+}
+
 /// What is to be remembered of a decision that an append makes final.
-pub(super) fn learned(append: &Append, (epoch, seq): (u64, u64), made: &Candidate) -> Knowledge {
+pub fn learned(append: &Append, (epoch, seq): (u64, u64), made: &Candidate) -> Knowledge {
     let filed = &append.before;
     let contract = &filed.contract;
     let proposal = append.task.proposal(&made.candidate_id);
@@ -207,7 +223,7 @@ pub(super) fn keys(picks: &[Pick]) -> Vec<KnowledgeKey> {
 /// The decisions on the same that an answer is compared with, the newest first: each that was made
 /// anew is one voice, and what was taken from another adds none. Nothing confirms itself, so that
 /// the one from which the answer is taken is left out.
-pub(super) fn prior(hits: &KnowledgeHits, taken_from: Option<&str>) -> Vec<KnowledgeKey> {
+pub fn prior(hits: &KnowledgeHits, taken_from: Option<&str>) -> Vec<KnowledgeKey> {
     let own = taken_from.and_then(named);
     let counts = |it: &&Known| it.source.is_none() && own.as_ref() != Some(&it.key);
     let fits = |it: &&Known| it.output_bytes <= LARGEST_PAYLOAD;

@@ -60,7 +60,7 @@ impl Panel {
 
     /// Lets the node vote where it must and may, and refuses a quorum that nobody can reach. Where
     /// verifiers are named, they alone vote. Those who never can do not count.
-    pub(crate) fn for_quorum(
+    pub fn for_quorum(
         mut self,
         quorum: u32,
         policy_id: &str,

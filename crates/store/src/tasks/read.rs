@@ -1,11 +1,11 @@
 //! Reading tasks. Each filter of the list has a text of its own, so that it reads along an index.
 
-use jurat_core::{task::Phase, time::Timestamp};
+use jurat_core::{candidate::ArtifactRef, task::Phase, time::Timestamp};
 
 use super::{
     TaskBallot, TaskCandidate, TaskEvent, TaskEventsAsked, TaskFilter, TaskKey, TaskRecord,
     TaskSummary,
-    rows::{read_ballot, read_candidate, read_event, read_record, read_summary},
+    rows::{read_ballot, read_candidate, read_event, read_record, read_refs, read_summary},
 };
 use crate::{
     Result,
@@ -57,6 +57,12 @@ macro_rules! candidate {
 const CANDIDATE: &str = candidate!("and candidate_id = $3");
 const CANDIDATES: &str = candidate!("order by candidate_id limit $3");
 
+/// No more executors propose in an epoch than this, by far.
+const REFERENCES: &str = "\
+    select candidate_id, evidence_refs from task_candidates \
+    where account_id = $1 and task_id = $2 and digest = $3 \
+    order by created_at, candidate_id limit 1000";
+
 /// A voter votes once in a turn, and no more verifiers are asked than this.
 const BALLOTS: &str = "\
     select candidate_id, turn, voter, ballot, salt, round_id, created_at from task_ballots \
@@ -80,6 +86,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (EVENTS, EVENTS),
     (CANDIDATE, CANDIDATE),
     (CANDIDATES, CANDIDATES),
+    (REFERENCES, REFERENCES),
     (BALLOTS, BALLOTS),
     (NEXT_DUE, NEXT_DUE),
 ];
@@ -125,6 +132,15 @@ pub(super) async fn candidates(
     limit: &u32,
 ) -> Result<Vec<TaskCandidate>> {
     tx.all(CANDIDATES, args![&task.account, &task.id, *limit], read_candidate).await
+}
+
+pub(super) async fn references(
+    tx: &mut impl Tx,
+    task: &TaskKey,
+    digest: &str,
+) -> Result<Vec<ArtifactRef>> {
+    let found = tx.all(REFERENCES, args![&task.account, &task.id, digest], read_refs).await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 pub(super) async fn ballots(

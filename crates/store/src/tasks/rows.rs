@@ -1,7 +1,7 @@
 //! Rows of tasks, their events, candidates and ballots.
 
 use jurat_core::{
-    candidate::Evidence,
+    candidate::{ArtifactRef, Evidence},
     id::{AccountId, RoundId},
     task::Event,
 };
@@ -63,7 +63,6 @@ pub(super) fn read_event(cells: &dyn Cells) -> Result<TaskEvent> {
 pub(super) fn read_candidate(cells: &dyn Cells) -> Result<TaskCandidate> {
     let columns = Columns::new(&cells, "task_candidates", "candidate_id")?;
     let inline: Vec<InlineDocument<'_>> = columns.document("evidence_inline")?;
-    let refs: Vec<ReferenceDocument<'_>> = columns.document("evidence_refs")?;
     Ok(TaskCandidate {
         id: columns.text("candidate_id")?,
         execution_id: columns.text("execution_id")?,
@@ -72,11 +71,17 @@ pub(super) fn read_candidate(cells: &dyn Cells) -> Result<TaskCandidate> {
         output: columns.document("output")?,
         evidence: Evidence {
             inline: inline.into_iter().map(Into::into).collect(),
-            refs: refs.into_iter().map(Into::into).collect(),
+            refs: read_refs(cells)?,
         },
         digest: columns.text("digest")?,
         created_at: columns.time("created_at")?,
     })
+}
+
+pub(super) fn read_refs(cells: &dyn Cells) -> Result<Vec<ArtifactRef>> {
+    let columns = Columns::new(&cells, "task_candidates", "candidate_id")?;
+    let refs: Vec<ReferenceDocument<'_>> = columns.document("evidence_refs")?;
+    Ok(refs.into_iter().map(Into::into).collect())
 }
 
 pub(super) fn read_ballot(cells: &dyn Cells) -> Result<TaskBallot> {

@@ -142,6 +142,11 @@ pub(super) async fn append(
         let seq = tx.first(SEQ, args![&key.account, &key.id], read).await?;
         return Ok(Err(seq.map_or(AppendRefused::Unknown, |seq| AppendRefused::Stale { seq })));
     }
+    if let Some(reused) = &append.with.reused
+        && knowledge::is_deprecated(tx, &key.account, reused).await?
+    {
+        return Ok(Err(AppendRefused::Deprecated));
+    }
     add_events(tx, key, append.expected_seq, (&append.events, append.at)).await?;
     if let Some(candidate) = &append.with.candidate {
         add_candidate(tx, key, candidate).await?;

@@ -320,6 +320,7 @@ macro_rules! conformance {
             a_deprecated_decision_is_exported_and_not_used,
             what_is_deprecated_is_so_wherever_it_was_decided,
             what_is_taken_from_a_deprecated_decision_is_not_used,
+            what_is_deprecated_is_not_taken_over,
             outputs_are_read_by_name_and_none_that_is_too_large,
             what_is_remembered_is_exported_in_pages,
         );

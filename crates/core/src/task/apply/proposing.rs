@@ -71,6 +71,9 @@ impl Task {
                 same.revive();
                 same.made_by(holder, evidence);
                 same.wanted = wanted.max(same.asked()).min(most);
+                // It is asked for anew: it is compared with other answers now, and refers to more.
+                let id = same.id.clone();
+                self.unfinished.retain(|it| it.candidate.as_ref() != Some(&id));
                 true
             }
             Some(same) if same.is_live() => {

@@ -34,6 +34,11 @@ impl Chance {
         low + self.next() % (high - low + 1)
     }
 
+    /// The same as a count.
+    pub(super) fn count(&mut self, low: u32, high: u32) -> u32 {
+        u32::try_from(self.between(low.into(), high.into())).unwrap()
+    }
+
     pub(super) fn percent(&mut self, chances: u64) -> bool {
         self.next() % 100 < chances
     }

@@ -1,100 +1,34 @@
 //! A desk in memory behind a network that loses, delays, repeats and reorders.
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
-use jurat_core::{
-    candidate::{Candidate, Evidence},
-    id::AccountId,
-    task::Event,
-    time::Timestamp,
-    turns::take_turns,
-};
+use jurat_core::candidate::{ArtifactRef, Candidate};
 use jurat_engine::task::{
-    Append, Appended, Desk, DeskError, Due, Filed, Remembered, Sealed, TaskKey, TaskTake, TaskTaken,
+    Append, Appended, Desk, DeskError, Due, Filed, Remembered, Sealed, TaskKey, TaskTake,
 };
-use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::{
-    chance::Chance,
+    shelf::{Shelf, plain},
     world::{World, pause, spawn},
 };
 
 /// How long a node waits for the desk.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A task with all that is kept of it.
-#[derive(Debug, Clone)]
-pub(super) struct Kept {
-    pub(super) filed: Filed,
-    pub(super) events: Vec<(Timestamp, Event)>,
-    pub(super) due_at: Option<Timestamp>,
-    pub(super) candidates: BTreeMap<String, Candidate>,
-    /// By candidate, turn and voter.
-    pub(super) ballots: BTreeMap<(String, u32, String), Sealed>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Shelf {
-    pub(super) tasks: BTreeMap<TaskKey, Kept>,
-}
-
-impl Shelf {
-    fn append(&mut self, append: &Append) -> Appended {
-        let Some(kept) = self.tasks.get_mut(&append.key) else { return Appended::Stale };
-        if kept.filed.seq != append.before.seq {
-            return Appended::Stale;
-        }
-        kept.filed.task = append.task.clone();
-        kept.filed.seq += append.events.len() as u64;
-        kept.events.extend(append.events.iter().map(|event| (append.at, event.clone())));
-        kept.due_at = append.due_at;
-        if let Some(it) = &append.candidate {
-            kept.candidates.insert(it.candidate.candidate_id.clone(), it.candidate.clone());
-        }
-        if let Some(it) = &append.ballot {
-            let place = (it.candidate.clone(), it.turn, it.voter.clone());
-            let before = kept.ballots.insert(place, it.clone());
-            assert!(before.is_none(), "a ballot was replaced");
-        }
-        Appended::Written
-    }
-
-    fn take_due(&mut self, take: &TaskTake) -> Due {
-        let mut waiting: BTreeMap<AccountId, Vec<(Timestamp, TaskKey)>> = BTreeMap::new();
-        for (key, kept) in &self.tasks {
-            let due_at = kept.due_at.filter(|at| *at <= take.now);
-            let of_account = waiting.entry(key.account.clone()).or_default();
-            of_account.extend(due_at.map(|at| (at, key.clone())));
-        }
-        let all: usize = waiting.values().map(Vec::len).sum();
-        let chosen = take_turns(waiting, &take.under_way, take.limit as usize);
-        let tasks: Vec<TaskKey> = chosen.into_iter().map(|(_, key)| key).collect();
-        for key in &tasks {
-            self.tasks.get_mut(key).unwrap().due_at = Some(take.until);
-        }
-        let some_wait = tasks.len() < all;
-        let next = self.tasks.values().filter_map(|it| it.due_at).min();
-        Due {
-            taken: TaskTaken { tasks, some_wait, looked_to: None },
-            next: next.filter(|_| !some_wait),
-        }
-    }
-}
-
 /// The desk as one node reaches it.
 #[derive(Debug, Clone)]
 pub(super) struct SimDesk {
     pub(super) world: Arc<World>,
+    pub(super) node: usize,
 }
 
 impl SimDesk {
     /// Sends a request. It arrives whether or not its sender is still there.
-    async fn send<T: Send + 'static>(
+    pub(super) async fn send<T: Send + 'static>(
         &self,
         request: impl Fn(&mut Shelf) -> T + Send + 'static,
     ) -> Result<T, DeskError> {
@@ -133,12 +67,23 @@ impl Desk for SimDesk {
         if self.world.plan.is_read_only {
             return self.send(|_| ()).await.and(Err(DeskError("it takes nothing".to_owned())));
         }
-        self.send(move |shelf| shelf.append(&append)).await
+        let writer = (self.node, self.world.millis());
+        self.send(move |shelf| shelf.append(&append, writer)).await
     }
 
     async fn candidate(&self, key: &TaskKey, id: &str) -> Result<Option<Candidate>, DeskError> {
         let (key, id) = (key.clone(), id.to_owned());
-        self.send(move |shelf| shelf.tasks.get(&key)?.candidates.get(&id).cloned()).await
+        self.send(move |shelf| shelf.tasks.get(&key)?.candidates.get(&id).map(plain)).await
+    }
+
+    async fn references(&self, key: &TaskKey, digest: &str) -> Result<Vec<ArtifactRef>, DeskError> {
+        let (key, digest) = (key.clone(), digest.to_owned());
+        self.send(move |shelf| {
+            let made = shelf.tasks.get(&key).map(|it| it.candidates.values()).into_iter().flatten();
+            let same = made.filter(|it| it.digest == digest);
+            same.flat_map(|it| it.evidence.refs.clone()).collect()
+        })
+        .await
     }
 
     async fn ballots(
@@ -156,20 +101,9 @@ impl Desk for SimDesk {
         .await
     }
 
-    async fn remembered(&self, key: &TaskKey, _: &Filed) -> Result<Vec<Remembered>, DeskError> {
-        let mut chance = Chance::of(self.world.plan.seed, &key.id);
-        // What was decided once may be wrong by now.
-        let answer = if chance.percent(70) { 42 } else { 41 };
-        let candidate = Candidate {
-            candidate_id: format!("cand-remembered-{}", key.id),
-            execution_id: "exec-remembered".to_owned(),
-            output: json!({ "answer": answer }),
-            evidence: Evidence::default(),
-        };
-        let source = "knowledge:before#1".to_owned();
-        let found = Remembered { source, candidate, proposers: vec!["executor-0".to_owned()] };
-        let found = if chance.percent(25) { vec![found] } else { Vec::new() };
-        self.send(move |_| found.clone()).await
+    async fn remembered(&self, key: &TaskKey, filed: &Filed) -> Result<Vec<Remembered>, DeskError> {
+        let (key, filed) = (key.clone(), filed.clone());
+        self.send(move |shelf| shelf.remembered(&key, &filed)).await
     }
 
     async fn take_due(&self, take: TaskTake) -> Result<Due, DeskError> {

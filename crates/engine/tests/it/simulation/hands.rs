@@ -1,36 +1,57 @@
-//! Executors that fail, hang, lie, change their minds, and die.
+//! Executors that fail, hang, lie, change their minds, and die; and the node itself, which does not.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, LazyLock, atomic::Ordering},
     time::Duration,
 };
 
 use jurat_core::{
-    candidate::{ArtifactRef, Candidate, Evidence},
+    candidate::{Candidate, Evidence, InlineEvidence},
     canonical::digest_json,
-    policy::Status,
+    policy::{Evaluation, Policy, PolicyBinding, Status},
+    reason,
+    replica::{Answer, Label, Said, Vote},
+    schema::Schema,
+    session::BUILTIN_LANE,
     task::{Ballot, Weigher},
 };
 use jurat_engine::task::{
     DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, WorkerKind,
+    knowledge, voices,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     chance::Chance,
-    plan::{Character, Weather},
-    world::{Call, World, pause},
+    desk::SimDesk,
+    evidence,
+    plan::{Character, Rule},
+    world::{Call, World, matter_of, pause},
 };
+
+/// Takes anything.
+static OPEN: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&json!({})).unwrap());
 
 #[derive(Debug, Clone)]
 pub(super) struct SimHands {
     pub(super) world: Arc<World>,
+    pub(super) node: usize,
 }
+
+/// Other answers by their names.
+type Others = Vec<(String, Value)>;
 
 impl SimHands {
     /// What happens to a call before there is an answer; the chances are those of its execution.
     async fn reach(&self, name: &str, execution_id: &str) -> Result<(Character, Chance), Failure> {
         let plan = &self.world.plan;
+        if self.world.draw(|chance| chance.percent(plan.ours)) {
+            return Err(Failure { is_ours: true, ..failure("overloaded") });
+        }
+        let chance = Chance::of(plan.seed, &format!("{name} {execution_id}"));
+        if name == BUILTIN_LANE {
+            return Ok((Character::honest(name), chance));
+        }
         let character = plan.executors.iter().find(|it| it.name == name).cloned();
         let character = character.ok_or_else(|| failure("unknown"))?;
         let latency = self.world.draw(|chance| chance.between(0, character.slowest_ms));
@@ -44,49 +65,74 @@ impl SimHands {
         if self.world.draw(|chance| chance.percent(character.fails)) {
             return Err(failure("reset"));
         }
-        let chance = Chance::of(plan.seed, &format!("{name} {execution_id}"));
         Ok((character, chance))
+    }
+
+    /// What a candidate is compared with: other answers, and what was decided before.
+    async fn others(&self, order: &VerifyOrder) -> Result<(Others, Others), Failure> {
+        let Rule::Compared { prior } = self.world.rule_of(&order.filed) else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let desk = SimDesk { world: Arc::clone(&self.world), node: self.node };
+        let VerifyOrder { key, filed, candidate, .. } = order.clone();
+        let proposal = filed.task.proposal(&candidate.candidate_id);
+        let source = proposal.and_then(|it| it.source.clone());
+        let voices = voices(&filed.task, &candidate.candidate_id);
+        let reading = desk.send(move |shelf| {
+            let most = (knowledge::MOST_SAME, 0);
+            let hits = shelf.hits(&knowledge::asked(&key.account, &filed.contract, most));
+            let before =
+                if prior { knowledge::prior(&hits, source.as_deref()) } else { Vec::new() };
+            let before = before.iter().filter_map(|it| shelf.output(it)).collect();
+            let made = shelf.tasks.get(&key).map(|it| &it.candidates);
+            let answer =
+                |(id, name): &(String, String)| Some((name.clone(), made?.get(id)?.output.clone()));
+            (voices.iter().filter_map(answer).collect(), before)
+        });
+        let lost = |_| Failure { is_ours: true, ..failure("store_unavailable") };
+        reading.await.map_err(lost)
     }
 }
 
 impl Hands for SimHands {
     async fn weights(&self, _: &Filed) -> Result<Weigher, DeskError> {
-        let executors = self.world.plan.executors.iter();
-        Ok(executors.map(|it| (it.name.clone(), 0.8)).collect())
+        Ok(self.world.weights())
     }
 
-    async fn workers(&self, _: &Filed) -> Result<Vec<Worker>, DeskError> {
+    async fn workers(&self, filed: &Filed) -> Result<Vec<Worker>, DeskError> {
         self.world.asks.fetch_add(1, Ordering::SeqCst);
         if self.world.plan.probe_ms != 0 {
             pause(Duration::from_millis(self.world.plan.probe_ms)).await;
         }
         let now = self.world.millis();
+        let panel = &filed.panel;
         let worker = |it: &Character| Worker {
             name: it.name.clone(),
             independence: it.independence.clone(),
-            proposes: true,
-            verifies: true,
+            proposes: panel.executors.contains(&it.name),
+            verifies: panel.verifiers.contains(&it.name),
             is_ready: !(it.rests.0..it.rests.1).contains(&now),
             kind: WorkerKind::Executor,
         };
-        Ok(self.world.plan.executors.iter().map(worker).collect())
+        let spare = panel.has_spare.then_some(WorkerKind::Spare);
+        let node = panel.has_node.then_some(WorkerKind::Node).or(spare).map(|kind| Worker {
+            name: BUILTIN_LANE.to_owned(),
+            independence: "node".to_owned(),
+            proposes: false,
+            verifies: true,
+            is_ready: true,
+            kind,
+        });
+        Ok(self.world.plan.executors.iter().map(worker).chain(node).collect())
     }
 
     async fn propose(&self, order: ProposeOrder) -> Result<Made, Failure> {
         self.world.note(Call::propose(&order));
         let (character, mut chance) = self.reach(&order.executor, &order.execution_id).await?;
+        let matter = matter_of(&order.filed);
         let is_wrong = chance.percent(character.wrong);
-        let answer = if is_wrong { chance.between(0, 3) } else { 42 };
-        let has_evidence = chance.percent(40);
-        let evidence = ArtifactRef {
-            uri: "https://evidence.example/1".to_owned(),
-            digest: "sha256:evidence".to_owned(),
-            size_bytes: 1,
-            mime: "text/plain".to_owned(),
-            created_at: 0,
-            producer: order.executor.clone(),
-        };
-        let refs = if has_evidence { vec![evidence] } else { Vec::new() };
+        let answer = if is_wrong { chance.between(0, 2) } else { right(matter) };
+        let refs = evidence::refs(&mut chance, matter, &order);
         let candidate = Candidate {
             candidate_id: format!("cand-{}", order.execution_id),
             execution_id: order.execution_id,
@@ -97,32 +143,96 @@ impl Hands for SimHands {
     }
 
     async fn verify(&self, order: VerifyOrder) -> Result<Verdict, Failure> {
-        self.world.note(Call::verify(&order));
+        let (others, before) = self.others(&order).await?;
+        self.world.note(Call::verify(&order, &others, &before));
         let (character, mut chance) = self.reach(&order.verifier, &order.execution_id).await?;
-        let is_right = order.candidate.output == json!({ "answer": 42 });
-        let is_pass = if chance.percent(character.lies) { !is_right } else { is_right };
-        let mut status = if is_pass { Status::Passed } else { Status::Failed };
-        if chance.percent(character.inconclusive) {
-            status = Status::Inconclusive;
-        }
-        // Whoever equivocates says something else each time, under the same execution.
-        let is_other = self.world.draw(|chance| chance.percent(character.equivocates));
-        if is_other {
-            status = if status == Status::Passed { Status::Failed } else { Status::Passed };
-        }
-        let is_storm = self.world.plan.weather == Weather::Storm;
-        let found = self.world.draw(|chance| !is_storm || chance.percent(95));
-        let refs = order.candidate.evidence.refs.iter().map(|it| it.digest.clone());
+        let seen = self.judge(&order, others.into_iter().chain(before));
+        let answer = self.say(seen, &character, &mut chance);
+        let verdict_digest = digest_json(&json!([order.verifier, answer.label().as_str()]));
+        let refs = &order.candidate.evidence.refs;
+        let is_fetched = order.filed.task.terms.da_quorum > 0 && !refs.is_empty();
+        let (answer, available) = if is_fetched {
+            evidence::fetch(&self.world, answer, refs).await
+        } else {
+            (answer, vec![])
+        };
         let ballot = Ballot {
-            status,
+            status: status_of(&answer),
             score: 0.9,
-            reason_codes: Vec::new(),
-            verdict_digest: digest_json(&json!([order.verifier, status.as_str()])),
+            reason_codes: answer.said().map(|it| it.reason_codes.clone()).unwrap_or_default(),
+            verdict_digest,
             available: Vec::new(),
         };
-        let available = if found { refs.collect() } else { Vec::new() };
         Ok(Verdict { ballot, available, round_id: None })
     }
+}
+
+impl SimHands {
+    /// What somebody honest says of a candidate.
+    fn judge(
+        &self,
+        order: &VerifyOrder,
+        others: impl Iterator<Item = (String, Value)>,
+    ) -> Evaluation {
+        if self.world.rule_of(&order.filed) == Rule::Plain {
+            let right = json!({ "answer": right(matter_of(&order.filed)) });
+            let is_right = order.candidate.output == right;
+            let wrong = || Evaluation::failed(Vec::new(), Vec::new());
+            return if is_right { Evaluation::passed(Vec::new()) } else { wrong() };
+        }
+        let mut candidate = order.candidate.clone();
+        candidate.evidence.inline.extend(others.map(|(id, output)| InlineEvidence {
+            mime: "application/json".to_owned(),
+            content:
+                json!({ "kind": "candidate", "candidate_id": id, "output": output }).to_string(),
+        }));
+        let policy = &order.filed.contract["acceptance"]["verifier_policy"];
+        let id = policy["policy_id"].as_str().unwrap_or_default();
+        let binding = PolicyBinding::new(id, policy["policy_params"].clone());
+        Policy::bind(&binding).unwrap().evaluate(&candidate, &OPEN)
+    }
+
+    /// What somebody says who saw that.
+    fn say(&self, seen: Evaluation, character: &Character, chance: &mut Chance) -> Answer {
+        let flip = |status: Status| match status {
+            Status::Passed => Status::Failed,
+            Status::Failed | Status::Inconclusive => Status::Passed,
+        };
+        let mut status =
+            if chance.percent(character.lies) { flip(seen.status) } else { seen.status };
+        let mut reason_codes = if status == seen.status { seen.reason_codes } else { Vec::new() };
+        if chance.percent(character.inconclusive) {
+            // Some say that they could not look at the evidence, whatever else they say.
+            reason_codes.extend(chance.percent(50).then_some(reason::EVIDENCE_UNREACHABLE));
+            status = if chance.percent(60) { Status::Inconclusive } else { status };
+        }
+        // Whoever equivocates says something else each time, under the same execution.
+        if self.world.draw(|chance| chance.percent(character.equivocates)) {
+            status = flip(status);
+        }
+        let said = Said { reason_codes, ..Said::default() };
+        match status {
+            Status::Passed => Answer::Vote(Vote { label: Label::Valid, said }),
+            Status::Failed => Answer::Vote(Vote { label: Label::Invalid, said }),
+            Status::Inconclusive => Answer::Abstained { label: Label::Retry, said },
+        }
+    }
+}
+
+fn status_of(answer: &Answer) -> Status {
+    let label = answer.label();
+    if label == Label::Valid {
+        Status::Passed
+    } else if label == Label::Invalid {
+        Status::Failed
+    } else {
+        Status::Inconclusive
+    }
+}
+
+/// The answer to a matter.
+pub(super) const fn right(matter: u64) -> u64 {
+    42 + matter
 }
 
 fn failure(code: &str) -> Failure {

@@ -1,22 +1,38 @@
 //! What happens in a simulated world: who is there, what they are asked, and what goes wrong when.
 
-use jurat_core::{
-    task::{Aggregation, Budget, Mode, Renewal, Terms},
-    time::Timestamp,
-};
+mod order;
 
+use jurat_core::time::Timestamp;
+
+pub(super) use self::order::{Asked, Order, Wish};
 use super::chance::Chance;
 
 /// When the worlds begin.
 pub(super) const BEGINNING: Timestamp = Timestamp::from_millis(1_790_000_000_000);
+
+/// By when all mishaps are over.
+pub(super) const HEALED: u64 = 20_000;
 
 /// How bad a world is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weather {
     /// Honest executors, and little goes wrong.
     Calm,
+    /// Some things go wrong.
+    Showers,
     /// Everything goes wrong.
     Storm,
+}
+
+impl Weather {
+    /// So many in a hundred, as far as the weather lets it happen.
+    pub(super) const fn of_hundred(self, in_storm: u64) -> u64 {
+        match self {
+            Self::Calm => 0,
+            Self::Showers => in_storm / 3,
+            Self::Storm => in_storm,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -25,6 +41,7 @@ pub(super) struct Plan {
     pub(super) weather: Weather,
     pub(super) executors: Vec<Character>,
     pub(super) nodes: Vec<Vec<Mishap>>,
+    pub(super) matters: Vec<Matter>,
     pub(super) tasks: Vec<Order>,
     /// From when to when the desk does not answer.
     pub(super) outages: Vec<(u64, u64)>,
@@ -32,10 +49,36 @@ pub(super) struct Plan {
     pub(super) slow: u64,
     pub(super) lost: u64,
     pub(super) twice: u64,
+    /// Of a hundred calls so many fail because of the node that makes them.
+    pub(super) ours: u64,
     /// How long it takes to learn who can work.
     pub(super) probe_ms: u64,
     /// Whether nothing is ever written at the desk.
     pub(super) is_read_only: bool,
+}
+
+/// What tasks are about: those about the same may use what the others decided.
+#[derive(Debug, Clone)]
+pub(super) struct Matter {
+    pub(super) rule: Rule,
+    /// What was decided on it before the world began.
+    pub(super) before: Option<Before>,
+}
+
+/// By what a candidate is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Everybody can see whether it is right.
+    Plain,
+    /// It is compared with other answers, and with earlier decisions.
+    Compared { prior: bool },
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    pub(super) is_right: bool,
+    /// When somebody complains of it.
+    pub(super) deprecated_at: Option<u64>,
 }
 
 /// What an executor is like. The numbers are chances in a hundred.
@@ -55,6 +98,25 @@ pub(super) struct Character {
     pub(super) rests: (u64, u64),
 }
 
+impl Character {
+    /// Somebody with whom nothing is wrong.
+    pub(super) fn honest(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            independence: name.to_owned(),
+            fails: 0,
+            hangs: 0,
+            wrong: 0,
+            lies: 0,
+            inconclusive: 0,
+            equivocates: 0,
+            slowest_ms: 0,
+            dies_at: None,
+            rests: (0, 0),
+        }
+    }
+}
+
 /// What happens to a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mishap {
@@ -64,30 +126,27 @@ pub(super) enum Mishap {
     Stop { after: u64, back_after: u64 },
     /// It does nothing for so long, and knows nothing of it.
     Pause { after: u64, span: u64 },
+    /// Somebody sets its clock so far ahead, or back.
+    Clock { after: u64, ahead_ms: i64 },
 }
-
-#[derive(Debug, Clone)]
-pub(super) struct Order {
-    pub(super) at: u64,
-    pub(super) terms: Terms,
-    pub(super) cancelled_after: Option<u64>,
-}
-
-/// By when all mishaps are over.
-pub(super) const HEALED: u64 = 20_000;
 
 impl Plan {
     pub(super) fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed.wrapping_mul(0x5851_F42D_4C95_7F2D) ^ 0x1405_7B7E);
-        let weather = if seed.is_multiple_of(4) { Weather::Calm } else { Weather::Storm };
-        let is_storm = weather == Weather::Storm;
-        let some =
-            |chance: &mut Chance, most: u64| if is_storm { chance.between(0, most) } else { 0 };
-        let count = if is_storm { chance.between(2, 6) } else { chance.between(4, 6) };
-        let executors = (0..count).map(|index| character(&mut chance, index, is_storm)).collect();
-        let nodes = (0..chance.between(1, 3)).map(|_| mishaps(&mut chance, is_storm)).collect();
-        let tasks =
-            (0..chance.between(1, 3)).map(|_| order(&mut chance, is_storm, count)).collect();
+        let weather = match seed % 4 {
+            0 => Weather::Calm,
+            1 => Weather::Showers,
+            _ => Weather::Storm,
+        };
+        let is_calm = weather == Weather::Calm;
+        let some = |chance: &mut Chance, most: u64| chance.between(0, weather.of_hundred(most));
+        let few = if chance.percent(20) { 1 } else { 2 };
+        let count = chance.between(if is_calm { 4 } else { few }, 6);
+        let executors: Vec<_> =
+            (0..count).map(|index| character(&mut chance, index, weather)).collect();
+        let nodes: Vec<_> =
+            (0..chance.between(1, 3)).map(|_| mishaps(&mut chance, weather)).collect();
+        let matters: Vec<_> = (0..2).map(|_| matter(&mut chance, is_calm)).collect();
         let outages = (0..some(&mut chance, 3)).map(|_| {
             let from = chance.between(0, 12_000);
             (from, from + chance.between(10, 3_000))
@@ -95,21 +154,23 @@ impl Plan {
         let outages = outages.collect();
         let (slow, lost, twice) =
             (some(&mut chance, 20) + 1, some(&mut chance, 10) + 1, some(&mut chance, 10) + 1);
-        let probe_ms = if is_storm && seed.is_multiple_of(5) { 1_500 } else { 0 };
         let mut plan = Self {
             seed,
             weather,
             executors,
             nodes,
-            tasks,
+            matters,
+            tasks: Vec::new(),
             outages,
             slow,
             lost,
             twice,
-            probe_ms,
+            ours: some(&mut chance, 15),
+            probe_ms: if !is_calm && seed.is_multiple_of(5) { 1_500 } else { 0 },
             is_read_only: false,
         };
-        if is_storm && seed % 8 == 3 {
+        plan.tasks = (0..chance.between(1, 3)).map(|_| plan.order(&mut chance)).collect();
+        if weather == Weather::Storm && seed % 8 == 3 {
             plan.be_two_faced(&mut chance);
         }
         plan
@@ -131,29 +192,44 @@ impl Plan {
         }
         for task in &mut self.tasks {
             task.terms.lease_ms = 300;
-            task.cancelled_after = None;
+            task.wishes.retain(|it| it.what != Asked::Cancel);
         }
     }
 }
 
-fn character(chance: &mut Chance, index: u64, is_storm: bool) -> Character {
+fn matter(chance: &mut Chance, is_calm: bool) -> Matter {
+    let rule = match chance.between(0, 9) {
+        0..5 => Rule::Plain,
+        5..7 => Rule::Compared { prior: false },
+        _ => Rule::Compared { prior: true },
+    };
+    let is_right = is_calm || chance.percent(60);
+    let deprecated_at = chance.percent(30).then(|| chance.between(0, 6_000));
+    let before = chance.percent(35).then_some(Before { is_right, deprecated_at });
+    Matter { rule, before }
+}
+
+fn character(chance: &mut Chance, index: u64, weather: Weather) -> Character {
+    let is_calm = weather == Weather::Calm;
     let mut some = |one_in: u64, most: u64| {
-        if is_storm && chance.percent(100 / one_in) { chance.between(1, most) } else { 0 }
+        if chance.percent(weather.of_hundred(100 / one_in)) { chance.between(1, most) } else { 0 }
     };
     let (fails, hangs, wrong) = (some(3, 60), some(5, 30), some(3, 100));
     let (lies, inconclusive, equivocates) = (some(4, 100), some(4, 60), some(4, 100));
+    let mut is_so = |in_storm: u64| chance.percent(weather.of_hundred(in_storm));
+    let (is_slow, dies, rests) = (is_so(25), is_so(15), is_so(20));
     Character {
         name: format!("executor-{index}"),
-        independence: format!("model-{}", chance.between(0, if is_storm { 3 } else { 9 })),
+        independence: format!("model-{}", chance.between(0, if is_calm { 9 } else { 3 })),
         fails,
         hangs,
         wrong,
         lies,
         inconclusive,
         equivocates,
-        slowest_ms: if is_storm && chance.percent(25) { 6_000 } else { 150 },
-        dies_at: (is_storm && chance.percent(15)).then(|| chance.between(0, 8_000)),
-        rests: if is_storm && chance.percent(20) {
+        slowest_ms: if is_slow { 6_000 } else { 150 },
+        dies_at: dies.then(|| chance.between(0, 8_000)),
+        rests: if rests {
             let from = chance.between(0, 5_000);
             (from, from + chance.between(100, 5_000))
         } else {
@@ -163,64 +239,23 @@ fn character(chance: &mut Chance, index: u64, is_storm: bool) -> Character {
 }
 
 /// The times are spans: each mishap comes so long after the one before.
-fn mishaps(chance: &mut Chance, is_storm: bool) -> Vec<Mishap> {
-    let count = if is_storm { chance.between(0, 4) } else { 0 };
+fn mishaps(chance: &mut Chance, weather: Weather) -> Vec<Mishap> {
+    let count = match weather {
+        Weather::Calm => 0,
+        Weather::Showers => chance.between(0, 2),
+        Weather::Storm => chance.between(0, 4),
+    };
     let mishap = |_| {
         let after = chance.between(1, 3_000);
-        match chance.between(0, 2) {
+        match chance.between(0, 3) {
             0 => Mishap::Crash { after, back_after: chance.between(1, 1_500) },
             1 => Mishap::Stop { after, back_after: chance.between(1, 1_500) },
-            _ => Mishap::Pause { after, span: chance.between(1, 2_000) },
+            2 => Mishap::Pause { after, span: chance.between(1, 2_500) },
+            _ => {
+                let far = i64::try_from(chance.between(100, 3_000)).unwrap();
+                Mishap::Clock { after, ahead_ms: if chance.percent(50) { far } else { -far } }
+            }
         }
     };
     (0..count).map(mishap).collect()
-}
-
-/// What a panel of so many can do.
-fn order(chance: &mut Chance, is_storm: bool, executors: u64) -> Order {
-    let quorum = u32::try_from(chance.between(1, 3.min(executors - 1))).unwrap();
-    let more = u32::try_from(chance.between(0, 2)).unwrap();
-    let small = |chance: &mut Chance, most| u32::try_from(chance.between(1, most)).unwrap();
-    let at = chance.between(0, 2_000);
-    let time_ms = chance.between(10_000, 30_000);
-    let steps = u32::try_from(chance.between(0, 20)).unwrap() + quorum + 1;
-    let verify = u64::from(quorum) + chance.between(0, 12);
-    let (explore, finalize) = (chance.between(1, 8), chance.between(1, 3));
-    let aggregations =
-        [Aggregation::Quorum, Aggregation::ConfidenceWeighted, Aggregation::ReputationWeighted];
-    let pick = usize::try_from(chance.between(0, 2)).unwrap();
-    let terms = Terms {
-        mode: Mode::OneShot,
-        lease_ms: chance.between(200, 2_000),
-        propose_at_once: small(chance, 2),
-        verify_at_once: small(chance, 3),
-        max_proposers: small(chance, 3),
-        topk: small(chance, 3),
-        no_new_evidence_rounds: small(chance, 3),
-        max_verifiers: quorum + more,
-        max_finalizers: 1,
-        quorum,
-        da_quorum: u32::from(chance.percent(30)),
-        reveal_ms: chance.between(300, 4_000),
-        max_repeats: 2,
-        max_retries: u32::try_from(chance.between(0, 4)).unwrap(),
-        backoff_ms: chance.between(50, 500),
-        aggregation: aggregations[pick],
-        budget: Budget {
-            time_ms,
-            max_steps: if is_storm { steps } else { 40 },
-            cost_units: if is_storm { explore + verify + finalize } else { 100 },
-            explore: if is_storm { explore } else { 20 },
-            verify: if is_storm { verify } else { 40 },
-            finalize,
-            reuse_verify_time_ms: 1_000,
-            reuse_verify_cost_units: 4,
-            reuse_max_attempts: 1,
-            renewal: Renewal::Lifetime,
-        },
-        window_ms: 1_000,
-        expires_at: BEGINNING.plus_millis(at + chance.between(12_000, 40_000)),
-    };
-    let cancelled_after = (is_storm && chance.percent(10)).then(|| chance.between(0, 4_000));
-    Order { at, terms, cancelled_after }
 }

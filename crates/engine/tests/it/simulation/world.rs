@@ -2,52 +2,93 @@
 //! its own, in a time that nobody waits for.
 
 use std::{
-    collections::BTreeMap,
     future::Future,
-    pin::Pin,
-    sync::{Arc, Mutex, atomic::AtomicU64},
-    task::{Context, Poll},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use jurat_core::{
+    canonical::digest_json,
     id::AccountId,
-    task::{Event, Task},
+    session::BUILTIN_LANE,
+    task::{Event, Role, Task, Weigher},
     time::Timestamp,
 };
 use jurat_engine::{
     Clock,
-    task::{Driver, Filed, Panel, ProposeOrder, Schedule, TaskKey, UnderWay, VerifyOrder, cancel},
+    task::{Filed, ProposeOrder, TaskKey, UnderWay, VerifyOrder},
 };
+use jurat_store::KnowledgeKey;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
     chance::Chance,
-    desk::{Kept, SharedShelf, SimDesk},
-    hands::SimHands,
-    plan::{BEGINNING, HEALED, Mishap, Order, Plan},
+    desk::SharedShelf,
+    hands::right,
+    node::Node,
+    plan::{BEGINNING, Before, HEALED, Order, Plan, Rule},
+    shelf::Kept,
 };
 
 /// When a world is looked at for the last time.
 const END: u64 = 70_000;
 
-/// An executor was asked.
+/// Somebody was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Call {
+    pub(super) at: u64,
     pub(super) task: TaskKey,
+    pub(super) role: Role,
     pub(super) executor: String,
     pub(super) execution_id: String,
+    /// Of what it was asked for.
+    pub(super) content: String,
+    /// How many other answers, and decisions of before, it was shown.
+    pub(super) compared: (usize, usize),
 }
 
 impl Call {
     pub(super) fn propose(order: &ProposeOrder) -> Self {
-        let (task, executor) = (order.key.clone(), order.executor.clone());
-        Self { task, executor, execution_id: order.execution_id.clone() }
+        Self {
+            at: 0,
+            task: order.key.clone(),
+            role: Role::Propose,
+            executor: order.executor.clone(),
+            execution_id: order.execution_id.clone(),
+            content: digest_json(&order.filed.contract),
+            compared: (0, 0),
+        }
     }
 
-    pub(super) fn verify(order: &VerifyOrder) -> Self {
-        let (task, executor) = (order.key.clone(), order.verifier.clone());
-        Self { task, executor, execution_id: order.execution_id.clone() }
+    /// What was decided meanwhile may be more than it was when it was asked for the first time, and
+    /// is no part of what is asked.
+    pub(super) fn verify(
+        order: &VerifyOrder,
+        others: &[(String, Value)],
+        before: &[(String, Value)],
+    ) -> Self {
+        let candidate = &order.candidate;
+        let others_as_json: Vec<Value> = others.iter().map(|it| json!([it.0, it.1])).collect();
+        let refs: Vec<&str> = candidate.evidence.refs.iter().map(|it| it.digest.as_str()).collect();
+        Self {
+            at: 0,
+            task: order.key.clone(),
+            role: Role::Verify,
+            executor: order.verifier.clone(),
+            execution_id: order.execution_id.clone(),
+            content: digest_json(&json!([
+                candidate.candidate_id,
+                candidate.execution_id,
+                candidate.output,
+                refs,
+                others_as_json
+            ])),
+            compared: (others.len(), before.len()),
+        }
     }
 }
 
@@ -61,10 +102,22 @@ pub(super) struct Trip {
     pub(super) is_lost: bool,
 }
 
+/// A machine, as the rest of the world knows it.
+#[derive(Debug, Default)]
+pub(super) struct Machine {
+    /// How far somebody set its clock ahead.
+    pub(super) ahead_ms: AtomicI64,
+    /// What the process on it drives.
+    pub(super) under_way: Mutex<Arc<UnderWay>>,
+    /// From when to when it stood still.
+    pub(super) pauses: Mutex<Vec<(u64, u64)>>,
+}
+
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) shelf: SharedShelf,
+    pub(super) machines: Vec<Machine>,
     pub(super) calls: Mutex<Vec<Call>>,
     /// How often somebody tried to write.
     pub(super) writes: AtomicU64,
@@ -79,6 +132,7 @@ impl World {
     pub(super) async fn run(plan: Plan) -> Arc<Self> {
         let world = Arc::new(Self {
             chance: Mutex::new(Chance::new(plan.seed)),
+            machines: plan.nodes.iter().map(|_| Machine::default()).collect(),
             plan,
             shelf: SharedShelf::default(),
             calls: Mutex::default(),
@@ -90,10 +144,11 @@ impl World {
             spawn(Node { world: Arc::clone(&world), index }.live(mishaps));
         }
         for (index, order) in world.plan.tasks.iter().cloned().enumerate() {
+            world.remember(&order);
             spawn(Arc::clone(&world).submit(index, order));
         }
         while world.millis() < END && !world.is_all_over() {
-            pause(Duration::from_millis(100)).await;
+            pause(Duration::from_millis(250)).await;
         }
         world
     }
@@ -107,12 +162,22 @@ impl World {
     }
 
     pub(super) fn note(&self, call: Call) {
-        self.calls.lock().unwrap().push(call);
+        self.calls.lock().unwrap().push(Call { at: self.millis(), ..call });
     }
 
     pub(super) fn is_desk_down(&self) -> bool {
         let now = self.millis();
         self.plan.outages.iter().any(|(from, until)| (*from..*until).contains(&now))
+    }
+
+    pub(super) fn rule_of(&self, filed: &Filed) -> Rule {
+        self.plan.matters[usize::try_from(matter_of(filed)).unwrap()].rule
+    }
+
+    /// How often each is right.
+    pub(super) fn weights(&self) -> Weigher {
+        let executors = self.plan.executors.iter().map(|it| it.name.clone());
+        executors.chain([BUILTIN_LANE.to_owned()]).map(|it| (it, 0.8)).collect()
     }
 
     pub(super) fn trip(&self) -> Trip {
@@ -135,16 +200,21 @@ impl World {
         })
     }
 
-    /// All that happened, a line for each event.
+    /// All that happened, a line for each event and each call.
     pub(super) fn story(&self) -> String {
         let shelf = self.shelf.lock().unwrap();
         let line = |key: &TaskKey, at: &Timestamp, event: &Event| {
-            format!("{:>6} {} {event:?}\n", at.millis_since(BEGINNING), key.id)
+            format!("{:>6} {} {event:?}\n", at.millis() - BEGINNING.millis(), key.id)
         };
         let tasks = shelf.tasks.iter();
-        tasks
-            .flat_map(|(key, kept)| kept.events.iter().map(move |(at, it)| line(key, at, it)))
-            .collect()
+        let events =
+            tasks.flat_map(|(key, kept)| kept.events.iter().map(move |(at, it)| line(key, at, it)));
+        let calls = self.calls.lock().unwrap();
+        let calls = calls.iter().map(|it| {
+            let Call { at, task, role, executor, execution_id, compared, .. } = it;
+            format!("{at:>6} {} {role} {executor} {execution_id} {compared:?}\n", task.id)
+        });
+        events.chain(calls).collect()
     }
 
     fn is_all_over(&self) -> bool {
@@ -153,50 +223,58 @@ impl World {
         shelf.tasks.len() == self.plan.tasks.len() && shelf.tasks.values().all(is_over)
     }
 
+    /// Lets be known what was decided before on what a task is about.
+    fn remember(self: &Arc<Self>, order: &Order) {
+        let matter = &self.plan.matters[order.matter];
+        let Some(Before { is_right, deprecated_at }) = matter.before else { return };
+        let task = format!("before-{}", order.matter);
+        let key = KnowledgeKey { task_id: task.clone(), epoch: 1 };
+        let mut shelf = self.shelf.lock().unwrap();
+        if shelf.output(&key).is_some() {
+            return;
+        }
+        let answer = if is_right { right(order.matter as u64) } else { 1 };
+        shelf.remember(&task, &order.contract(matter.rule), answer);
+        let (world, Some(after)) = (Arc::clone(self), deprecated_at) else { return };
+        spawn(async move {
+            pause(Duration::from_millis(after)).await;
+            world.shelf.lock().unwrap().deprecate(&key, BEGINNING.plus_millis(after));
+        });
+    }
+
     async fn submit(self: Arc<Self>, index: usize, order: Order) {
         pause(Duration::from_millis(order.at)).await;
         let key = TaskKey { account: AccountId::admin(), id: format!("task-{index}") };
         let now = BEGINNING.plus_millis(self.millis());
-        let event = Event::Created { terms: Box::new(order.terms.clone()) };
-        let kept = Kept {
-            filed: Filed {
-                task: Task::created(&key.id, order.terms, now),
-                seq: 1,
-                contract: Arc::default(),
-                panel: Panel {
-                    executors: Vec::new(),
-                    verifiers: Vec::new(),
-                    profile: "default".to_owned(),
-                    has_node: false,
-                    has_spare: false,
-                    attempt: 1,
-                },
-            },
-            events: vec![(now, event)],
-            due_at: Some(now),
-            candidates: BTreeMap::default(),
-            ballots: BTreeMap::default(),
+        let contract = order.contract(self.plan.matters[order.matter].rule);
+        let filed = Filed {
+            task: Task::created(&key.id, order.terms, now),
+            seq: 1,
+            contract: Arc::new(contract),
+            panel: order.panel,
         };
-        self.shelf.lock().unwrap().tasks.insert(key.clone(), kept);
-        let Some(after) = order.cancelled_after else { return };
-        pause(Duration::from_millis(after)).await;
-        let desk = SimDesk { world: Arc::clone(&self) };
-        let clock = SimClock { world: Arc::clone(&self), skew_ms: 0 };
-        // The caller goes on until it is told how it ended.
-        while cancel(&desk, &clock, &key, "enough").await.is_err() {}
+        self.shelf.lock().unwrap().tasks.insert(key.clone(), Kept::new(filed, now));
+        for (place, wish) in order.wishes.into_iter().enumerate() {
+            spawn(Arc::clone(&self).grant(key.clone(), place, wish));
+        }
     }
 }
 
-/// The clock of a node, which goes a little wrong.
+/// The clock of a node, which goes a little wrong, and sometimes much.
 #[derive(Debug)]
-struct SimClock {
-    world: Arc<World>,
-    skew_ms: u64,
+pub(super) struct SimClock {
+    pub(super) world: Arc<World>,
+    pub(super) node: usize,
+    pub(super) skew_ms: u64,
 }
 
 impl Clock for SimClock {
     fn now(&self) -> Timestamp {
-        BEGINNING.plus_millis(self.world.millis() + self.skew_ms)
+        let millis = self.world.millis();
+        let ahead = self.world.machines[self.node].ahead_ms.load(Ordering::SeqCst);
+        let ahead = if millis < HEALED { ahead } else { 0 };
+        let now = BEGINNING.plus_millis(millis + self.skew_ms).millis();
+        Timestamp::from_millis(now + ahead)
     }
 
     fn bits(&self) -> u128 {
@@ -204,90 +282,9 @@ impl Clock for SimClock {
     }
 }
 
-/// A machine on which one process after another runs.
-struct Node {
-    world: Arc<World>,
-    index: usize,
-}
-
-impl Node {
-    async fn live(self, mishaps: Vec<Mishap>) {
-        let mut process = self.process();
-        for mishap in mishaps {
-            match mishap {
-                Mishap::Crash { after, back_after } => {
-                    process.run_for(after).await;
-                    drop(process);
-                    pause(Duration::from_millis(back_after)).await;
-                    process = self.process();
-                }
-                Mishap::Stop { after, back_after } => {
-                    process.run_for(after).await;
-                    process.under_way.stop.cancel();
-                    process.run_for(back_after).await;
-                    process = self.process();
-                }
-                Mishap::Pause { after, span } => {
-                    process.run_for(after).await;
-                    pause(Duration::from_millis(span)).await;
-                }
-            }
-        }
-        process.running.await;
-    }
-
-    fn process(&self) -> Process {
-        let world = Arc::clone(&self.world);
-        let under_way = Arc::new(UnderWay::default());
-        let (name, shared) = (format!("node-{}", self.index), Arc::clone(&under_way));
-        let skew_ms = world.draw(|chance| chance.between(0, 20));
-        let running = async move {
-            let (desk, hands) =
-                (SimDesk { world: Arc::clone(&world) }, SimHands { world: Arc::clone(&world) });
-            let clock = SimClock { world, skew_ms };
-            let driver = Driver { desk: &desk, hands: &hands, clock: &clock, node: &name };
-            let schedule = Schedule {
-                desk: &desk,
-                drives: &driver,
-                clock: &clock,
-                under_way: &shared,
-                at_once: 8,
-                longest_sleep: Duration::from_secs(1),
-            };
-            schedule.run().await;
-        };
-        Process { under_way, running: Box::pin(running) }
-    }
-}
-
-/// A process: what is not polled does not go on, and what is dropped is gone.
-struct Process {
-    under_way: Arc<UnderWay>,
-    running: Pin<Box<dyn Future<Output = ()> + Send>>,
-}
-
-impl Process {
-    async fn run_for(&mut self, millis: u64) {
-        let until = Duration::from_millis(millis);
-        let running = Fused { running: &mut self.running };
-        let _elapsed = tokio::time::timeout(until, running).await;
-    }
-}
-
-/// Never ends, so that a process that ended by itself only waits.
-struct Fused<'a> {
-    running: &'a mut Pin<Box<dyn Future<Output = ()> + Send>>,
-}
-
-impl Future for Fused<'_> {
-    type Output = std::convert::Infallible;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.running.as_mut().poll(context).is_ready() {
-            *self.running = Box::pin(std::future::pending());
-        }
-        Poll::Pending
-    }
+/// What a task is about.
+pub(super) fn matter_of(filed: &Filed) -> u64 {
+    filed.contract["inputs"]["matter"].as_u64().unwrap_or_default()
 }
 
 /// Lets something happen beside all else, as long as its world is there.

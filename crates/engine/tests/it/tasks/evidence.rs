@@ -76,6 +76,29 @@ async fn who_missed_something_itself_confirms_nothing_and_all_of_it_comes_with_t
 }
 
 #[tokio::test]
+async fn what_each_who_proposed_the_same_refers_to_is_looked_at() {
+    let (app, web) = (with_loopback().await, FakeDocuments::start().await);
+    let (one, other) = (web.publish("/a", b"a document"), web.publish("/b", b"another"));
+    let valid = says_valid().task_types(&["other"]);
+    let _fakes = app.executors([referring(&[&one]), referring(&[&other]), valid]).await;
+    let mut task = order(with_quorum(contract(&app, "t1"), 1), &["s1", "s2"]);
+    task.verifiers = vec!["s3".to_owned()];
+    task.contract.acceptance.da_quorum_threshold = Some(1);
+    task.contract.assignment.explore.max_proposers = 2;
+    task.contract.assignment.explore.topk = 2;
+    task.contract.assignment.explore.stop.no_new_evidence_rounds = 2;
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    let [proposal] = &record.state.proposals[..] else { panic!("{:?}", record.state.proposals) };
+    let s3 = BTreeSet::from(["s3".to_owned()]);
+    assert_eq!(proposal.proposers.len(), 2);
+    assert_eq!(proposal.available.get(&digest(&one)), Some(&s3), "{proposal:?}");
+    assert_eq!(proposal.available.get(&digest(&other)), Some(&s3), "{proposal:?}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_snippet_that_is_too_long_is_a_failure_of_who_sent_it() {
     let app = TestApp::new().await;
     app.start(Alone::Yes).await;

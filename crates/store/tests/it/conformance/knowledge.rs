@@ -2,14 +2,14 @@
 
 use jurat_core::id::AccountId;
 use jurat_store::{
-    Alike, AppendedWith, Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits,
-    KnowledgeKey, KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted, Known, Learned,
-    Store, TaskAppend, Written,
+    Alike, AppendRefused, AppendedWith, Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests,
+    KnowledgeHits, KnowledgeKey, KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted,
+    Known, Learned, Store, TaskAppend, TaskRecord, Written,
 };
 use serde_json::json;
 
 use super::{
-    tasks::{after, append, key, new_task, submitted},
+    tasks::{after, append, get, key, new_task, submitted},
     workflows::behalf,
 };
 use crate::{
@@ -179,6 +179,28 @@ pub(crate) async fn what_is_taken_from_a_deprecated_decision_is_not_used(backend
     // What is proposed and approved anew counts.
     let anew = learned(store, &alice, "anew", &decision(400)).await;
     assert_eq!(hits(store, &asked(&alice)).await.exact, [known(&anew)]);
+}
+
+pub(crate) async fn what_is_deprecated_is_not_taken_over(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (account("alice"), account("bob"));
+    for whose in [&alice, &bob] {
+        learned(store, whose, "first", &decision(100)).await;
+    }
+    let record = submitted(store, &new_task(&alice, "second", 110)).await;
+    let reusing = |record: &TaskRecord| {
+        let with = AppendedWith { reused: Some(named("first")), ..AppendedWith::default() };
+        TaskAppend { with, ..after(record, vec![], 120) }
+    };
+    assert_eq!(append(store, &reusing(&record)).await, Written::Done(()));
+    let which = Deprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
+    store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
+    // It was found before somebody complained, and nothing is written of it afterwards.
+    let refused = Written::Refused(AppendRefused::Deprecated);
+    assert_eq!(append(store, &reusing(&record)).await, refused);
+    assert_eq!(get(store, &record.key).await.unwrap().updated_at, at(120));
+    let other = submitted(store, &new_task(&bob, "second", 110)).await;
+    assert_eq!(append(store, &reusing(&other)).await, Written::Done(()));
 }
 
 pub(crate) async fn outputs_are_read_by_name_and_none_that_is_too_large(backend: &Backend) {

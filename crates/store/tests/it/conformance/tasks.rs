@@ -189,6 +189,7 @@ fn everything() -> AppendedWith {
         candidate: Some(candidate()),
         ballot: Some(ballot("two")),
         knowledge: Some(decision(20)),
+        reused: None,
         agent_events: vec![told("first", Some("same")), told("second", Some("same"))],
         given_up: Vec::new(),
     }
@@ -260,6 +261,9 @@ pub(crate) async fn events_and_all_that_comes_with_them_are_written_together(bac
     assert_eq!(found, candidate());
     assert_eq!(tasks.task_candidates(&whose, key, &10).await.unwrap(), [candidate()]);
     assert_eq!(tasks.task_candidate(&whose, key, "cand-2").await.unwrap(), None);
+    let refs = tasks.task_references(&whose, key, "sha256:01").await.unwrap();
+    assert_eq!(refs, candidate().evidence.refs);
+    assert_eq!(tasks.task_references(&whose, key, "sha256:02").await.unwrap(), []);
     let sealed = tasks.task_ballots(&whose, key, "cand-1", &1).await.unwrap();
     assert_eq!(sealed, [ballot("two")]);
     assert_eq!(tasks.task_ballots(&whose, key, "cand-1", &2).await.unwrap(), []);

@@ -1,0 +1,66 @@
+//! Callers of a simulated world: they call tasks off, complain, and begin the next epoch, whenever
+//! they like.
+
+use std::{sync::Arc, time::Duration};
+
+use jurat_core::task::Command;
+use jurat_engine::task::{Change, Desk as _, DeskError, TaskKey, change};
+use jurat_store::{Once, OnceAnswer};
+
+use super::{
+    desk::SimDesk,
+    plan::{Asked, Wish},
+    world::{SimClock, World, pause},
+};
+
+impl World {
+    /// Asks a node for something until it says how that ended.
+    pub(super) async fn grant(self: Arc<Self>, key: TaskKey, place: usize, wish: Wish) {
+        pause(Duration::from_millis(wish.after)).await;
+        let node = wish.node % self.machines.len();
+        let desk = SimDesk { world: Arc::clone(&self), node };
+        let clock = SimClock { world: Arc::clone(&self), node, skew_ms: 0 };
+        loop {
+            match self.ask(&desk, &clock, &key, (place, wish.what)).await {
+                Ok(()) => break,
+                Err(_) => pause(Duration::from_millis(50)).await,
+            }
+        }
+        let under_way = Arc::clone(&self.machines[node].under_way.lock().unwrap());
+        under_way.tell(&key);
+        under_way.wake.notify_one();
+    }
+
+    async fn ask(
+        &self,
+        desk: &SimDesk,
+        clock: &SimClock,
+        key: &TaskKey,
+        (place, what): (usize, Asked),
+    ) -> Result<(), DeskError> {
+        let command = match what {
+            Asked::Cancel => Command::Cancel { reason: "enough".to_owned() },
+            Asked::NextEpoch => Command::NextEpoch,
+            Asked::Complain(epoch) => {
+                let filed = desk.load(key).await?;
+                let newest = filed.and_then(|it| it.task.newest_decision());
+                let epoch = epoch.or(newest).unwrap_or(1);
+                Command::Complain { epoch, reason: "it is wrong".to_owned(), signed: None }
+            }
+        };
+        // What is asked for again under the same key is done once.
+        let note = format!("{} {place}", key.id);
+        let once = move |append: &jurat_engine::task::Append| {
+            Some(Once {
+                account: append.key.account.clone(),
+                key: note.clone(),
+                operation: "task".to_owned(),
+                request_digest: note.clone(),
+                answer: OnceAnswer::Round,
+                at: append.at,
+            })
+        };
+        let wanted = Change { command, known: self.weights(), note: Box::new(once) };
+        change(desk, clock, key, &wanted).await.map(drop)
+    }
+}

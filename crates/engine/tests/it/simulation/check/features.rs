@@ -1,0 +1,277 @@
+//! What happened in a world, so that many of them can be held to it that everything happens.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::Ordering,
+};
+
+use jurat_core::{
+    policy::Status,
+    reason,
+    session::BUILTIN_LANE,
+    task::{Ballot, Claim, Event, Forfeit, Gap, Release, Role},
+};
+
+use super::{Epoch, count, epochs, is_final};
+use crate::simulation::{
+    plan::Rule,
+    shelf::{Kept, Shelf},
+    world::{Call, World},
+};
+
+/// What must happen, and in how many of 500 worlds at least.
+pub(in crate::simulation) const FLOORS: &[(&str, u32)] = &[
+    ("a budget of time was used up", 40),
+    ("a caller's request was repeated and done once", 6),
+    ("a claim was given up", 20),
+    ("a clock was set ahead", 30),
+    ("a clock was set back", 30),
+    ("a comparison refused", 10),
+    ("a comparison was decided", 60),
+    ("a contract expired", 60),
+    ("a decided task was cancelled", 2),
+    ("a decision settled as bad", 40),
+    ("a decision was made on evidence that was found", 45),
+    ("a deprecated decision was left out", 40),
+    ("a later epoch was not decided", 12),
+    ("a lease ran out", 100),
+    ("a node failed and was not charged", 80),
+    ("a node slept past its lease and wrote again", 20),
+    ("a remembered decision was left undecided", 60),
+    ("a remembered decision was proposed anew", 40),
+    ("a remembered decision was refused", 6),
+    ("a remembered decision was reused", 60),
+    ("a second epoch was decided", 50),
+    ("a task failed because nobody found its evidence", 30),
+    ("a task failed otherwise", 100),
+    ("a third epoch was decided", 30),
+    ("a verification was repeated", 80),
+    ("a verifier equivocated", 8),
+    ("a vote was forfeited as late", 6),
+    ("a vote was forfeited by equivocation", 6),
+    ("an execution was asked for again", 100),
+    ("an undecided task was cancelled", 15),
+    ("evidence was denied", 12),
+    ("evidence was late", 10),
+    ("evidence was something else", 12),
+    ("evidence was unreachable", 30),
+    ("executors proposed several candidates", 18),
+    ("more verifiers were asked", 70),
+    ("other answers were compared", 80),
+    ("other answers were split", 3),
+    ("prior decisions were compared", 25),
+    ("proposing was tried anew", 3),
+    ("the node decided", 30),
+    ("the node voted", 25),
+    ("the spare node voted", 50),
+    ("the time to reuse was used up", 45),
+    ("there was nothing to compare with", 50),
+];
+
+type Seen = BTreeSet<&'static str>;
+
+pub(super) fn of(world: &World, shelf: &Shelf, calls: &[Call]) -> Seen {
+    let mut seen = Seen::new();
+    let mut note = |what: &'static str, is_so: bool| _ = is_so.then(|| seen.insert(what));
+    note("a caller's request was repeated and done once", shelf.repeated != 0);
+    note("a deprecated decision was left out", shelf.left_out != 0);
+    note("a decision was deprecated before it was taken over", shelf.withdrawn != 0);
+    let ahead = || world.machines.iter().map(|it| it.ahead_ms.load(Ordering::SeqCst));
+    note("a clock was set ahead", ahead().any(|it| 0 < it));
+    note("a clock was set back", ahead().any(|it| it < 0));
+    note("other answers were compared", calls.iter().any(|it| it.compared.0 != 0));
+    note("prior decisions were compared", calls.iter().any(|it| it.compared.1 != 0));
+    let executions: BTreeSet<&str> = calls.iter().map(|it| it.execution_id.as_str()).collect();
+    note("an execution was asked for again", executions.len() < calls.len());
+    for kept in shelf.tasks.values() {
+        let of_task = Told { kept, rule: world.rule_of(&kept.filed) };
+        seen.extend(of_task.named());
+        seen.extend(of_task.as_a_whole());
+        if woke_late(world, kept) {
+            seen.insert("a node slept past its lease and wrote again");
+        }
+        for epoch in epochs(&kept.events) {
+            seen.extend(of_task.decided(epoch));
+        }
+    }
+    seen
+}
+
+struct Told<'a> {
+    kept: &'a Kept,
+    rule: Rule,
+}
+
+impl Told<'_> {
+    /// What single events tell.
+    fn named(&self) -> Seen {
+        let mut seen = Seen::new();
+        for (_, event) in &self.kept.events {
+            seen.extend(named(event));
+            if let Event::VoteRevealed { voter, ballot, .. } = event {
+                seen.extend(coded(ballot));
+                if voter == BUILTIN_LANE {
+                    let panel = &self.kept.filed.panel;
+                    let is_spare = !panel.has_node;
+                    seen.insert(if is_spare { "the spare node voted" } else { "the node voted" });
+                }
+            }
+        }
+        seen
+    }
+
+    /// What the end and the callers tell.
+    fn as_a_whole(&self) -> Seen {
+        let events = &self.kept.events;
+        let mut seen = Seen::new();
+        let mut note = |what: &'static str, is_so: bool| _ = is_so.then(|| seen.insert(what));
+        let has = |is_such: fn(&Event) -> bool| events.iter().any(|(_, it)| is_such(it));
+        let is_second = |it: &Event| matches!(it, Event::Finalized { epoch, .. } if *epoch == 2);
+        let is_third = |it: &Event| matches!(it, Event::Finalized { epoch, .. } if 2 < *epoch);
+        note("a second epoch was decided", has(is_second));
+        note("a third epoch was decided", has(is_third));
+        let is_open = self.kept.filed.task.decided.is_none();
+        let has_ended = has(|it| matches!(it, Event::EpochEnded { .. }));
+        note("a later epoch was not decided", has_ended && is_open);
+        let is_cancelled = has(|it| matches!(it, Event::Cancelled { .. }));
+        note("a decided task was cancelled", is_cancelled && has(is_final));
+        note("an undecided task was cancelled", is_cancelled && !has(is_final));
+        seen
+    }
+
+    /// What one epoch tells.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about candidates")]
+    fn decided(&self, epoch: Epoch<'_>) -> Seen {
+        let mut seen = Seen::new();
+        let mut reused = BTreeSet::new();
+        let mut proposed = BTreeSet::new();
+        for (_, event) in epoch {
+            match event {
+                Event::Reused { candidate, .. } => _ = reused.insert(candidate),
+                Event::Proposed { candidate, .. } => _ = proposed.insert(candidate),
+                Event::Rejected { candidate } if reused.contains(candidate) => {
+                    seen.insert("a remembered decision was refused");
+                }
+                Event::Undecided { candidate, .. } if reused.contains(candidate) => {
+                    seen.insert("a remembered decision was left undecided");
+                }
+                Event::Finalized { candidate, .. } => seen.extend(self.of_final(epoch, candidate)),
+                _ => {}
+            }
+            if let Event::Finalized { candidate, .. } = event
+                && reused.contains(candidate)
+                && !proposed.contains(candidate)
+            {
+                seen.insert("a remembered decision was reused");
+            }
+        }
+        let is_revealed = |it: &Event| matches!(it, Event::VoteRevealed { .. });
+        let is_missed = |it: &Event| {
+            let Event::VoteRevealed { ballot, .. } = it else { return false };
+            ballot.reason_codes.iter().any(|code| (200..=203).contains(code))
+        };
+        let revealed = count(epoch, is_revealed);
+        let is_failed = count(epoch, |it| matches!(it, Event::Failed { .. })) != 0;
+        if is_failed && revealed != 0 && revealed == count(epoch, is_missed) {
+            seen.insert("a task failed because nobody found its evidence");
+        }
+        if 1 < proposed.len() {
+            seen.insert("executors proposed several candidates");
+        }
+        if reused.iter().any(|it| proposed.contains(it)) {
+            seen.insert("a remembered decision was proposed anew");
+        }
+        seen
+    }
+
+    fn of_final(&self, epoch: Epoch<'_>, candidate: &str) -> Seen {
+        let mut seen = Seen::new();
+        let by_node = count(epoch, |it| {
+            matches!(it, Event::VoteRevealed { candidate: of, voter, ballot }
+                if of == candidate && voter == BUILTIN_LANE && ballot.status == Status::Passed)
+        });
+        if by_node != 0 {
+            seen.insert("the node decided");
+        }
+        let found = count(
+            epoch,
+            |it| matches!(it, Event::EvidenceSeen { candidate: of, .. } if of == candidate),
+        );
+        if self.kept.filed.task.terms.da_quorum != 0 && found != 0 {
+            seen.insert("a decision was made on evidence that was found");
+        }
+        if self.rule != Rule::Plain {
+            seen.insert("a comparison was decided");
+        }
+        seen
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others are not rare")]
+fn named(event: &Event) -> Option<&'static str> {
+    Some(match event {
+        Event::Released { reason: Release::LeaseRanOut, .. } => "a lease ran out",
+        Event::Released { reason: Release::GivenUp { .. }, .. } => "a claim was given up",
+        Event::Refunded { .. } => "a node failed and was not charged",
+        Event::VoteForfeited { why: Forfeit::Late, .. } => "a vote was forfeited as late",
+        Event::Equivocated { .. } => "a verifier equivocated",
+        Event::VoteForfeited { why: Forfeit::Equivocation, .. } => {
+            "a vote was forfeited by equivocation"
+        }
+        Event::VotingExtended { .. } => "more verifiers were asked",
+        Event::VerificationRepeated { .. } => "a verification was repeated",
+        Event::Undecided { why: Gap::Tie, .. } => "votes were tied",
+        Event::Undecided { why: Gap::Dependent, .. } => "votes were dependent",
+        Event::Undecided { why: Gap::EvidenceMissing, .. } => "evidence was missing",
+        Event::Undecided { why: Gap::ReuseTime, .. } => "the time to reuse was used up",
+        Event::RetryScheduled { .. } => "proposing was tried anew",
+        Event::Complained { .. } => "a decision was complained of",
+        Event::Settled { is_bad: true, .. } => "a decision settled as bad",
+        Event::Failed { reason } if reason.contains("evidence") => "a task failed on evidence",
+        Event::Failed { .. } => "a task failed otherwise",
+        Event::Expired { reason } if reason.contains("contract") => "a contract expired",
+        Event::Expired { .. } => "a budget of time was used up",
+        _ => return None,
+    })
+}
+
+/// What a revealed ballot tells.
+fn coded(ballot: &Ballot) -> impl Iterator<Item = &'static str> {
+    ballot.reason_codes.iter().filter_map(|code| match *code {
+        reason::EVIDENCE_UNREACHABLE => Some("evidence was unreachable"),
+        reason::EVIDENCE_TIMEOUT => Some("evidence was late"),
+        reason::EVIDENCE_AUTH_DENIED => Some("evidence was denied"),
+        reason::EVIDENCE_DIGEST_MISMATCH => Some("evidence was something else"),
+        reason::CROSSCHECK_INCONSISTENT => Some("a comparison refused"),
+        reason::CROSSCHECK_EMPTY => Some("there was nothing to compare with"),
+        reason::CROSSCHECK_SPLIT => Some("other answers were split"),
+        _ => None,
+    })
+}
+
+/// Whether a node stood still while one of its leases ran out, and wrote to the task when it woke.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about leases")]
+fn woke_late(world: &World, kept: &Kept) -> bool {
+    let mut lost: Vec<(&Claim, u64)> = Vec::new();
+    let mut claims = BTreeMap::new();
+    for ((_, event), (node, at)) in kept.events.iter().zip(&kept.writers) {
+        if lost.iter().any(|(claim, until)| claim.node == format!("node-{node}") && until < at) {
+            return true;
+        }
+        match event {
+            Event::Claimed { token, claim } if claim.role != Role::Finalize => {
+                claims.insert(*token, claim);
+            }
+            Event::Released { token, reason: Release::LeaseRanOut } => {
+                let Some(claim) = claims.get(token) else { continue };
+                let machine = claim.node.strip_prefix("node-").and_then(|it| it.parse().ok());
+                let machine = &world.machines[machine.unwrap_or(0_usize)];
+                let pauses = machine.pauses.lock().unwrap();
+                let slept = pauses.iter().find(|(from, until)| (*from..*until).contains(at));
+                lost.extend(slept.map(|(_, until)| (*claim, *until)));
+            }
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,82 @@
+//! Whether a task spends what its contract gives, in each stage of each epoch, and no more.
+
+use jurat_core::task::{Event, Role};
+
+use super::{Epoch, count, epochs};
+use crate::simulation::shelf::Kept;
+
+/// What was paid in an epoch, without what was given back.
+struct Paid {
+    explore: u64,
+    verify: u64,
+    finalize: u64,
+    /// What of it went to candidates from knowledge.
+    reuse: u64,
+    refunds: u64,
+}
+
+impl Paid {
+    fn in_epoch(epoch: Epoch<'_>) -> Self {
+        let of = |is_such: &dyn Fn(Role, bool) -> bool| {
+            let paid = count(
+                epoch,
+                |it| matches!(it, Event::Charged { role, reuse } if is_such(*role, *reuse)),
+            );
+            let back = count(
+                epoch,
+                |it| matches!(it, Event::Refunded { role, reuse } if is_such(*role, *reuse)),
+            );
+            paid.saturating_sub(back) as u64
+        };
+        Self {
+            explore: of(&|role, _| role == Role::Propose),
+            verify: of(&|role, _| role == Role::Verify),
+            finalize: of(&|role, _| role == Role::Finalize),
+            reuse: of(&|_, reuse| reuse),
+            refunds: count(epoch, |it| matches!(it, Event::Refunded { .. })) as u64,
+        }
+    }
+
+    const fn steps(&self) -> u64 {
+        self.explore + self.verify
+    }
+
+    const fn units(&self) -> u64 {
+        self.steps() + self.finalize
+    }
+}
+
+pub(super) fn is_within(kept: &Kept, epoch: Epoch<'_>) -> Result<(), String> {
+    let budget = kept.filed.task.terms.budget;
+    let paid = Paid::in_epoch(epoch);
+    let stages = [
+        ("explore", paid.explore, budget.explore),
+        ("verify", paid.verify, budget.verify),
+        ("finalize", paid.finalize, budget.finalize),
+        ("reuse", paid.reuse, budget.reuse_verify_cost_units),
+        ("steps", paid.steps(), budget.max_steps.into()),
+        ("units", paid.units(), budget.cost_units),
+    ];
+    if let Some((stage, spent, most)) = stages.iter().find(|(_, spent, most)| most < spent) {
+        return Err(format!("spent {spent} of {most} on {stage} in one epoch"));
+    }
+    let reuses = count(epoch, |it| matches!(it, Event::Reused { .. }));
+    if (budget.reuse_max_attempts as usize) < reuses {
+        return Err(format!("reused {reuses} decisions in one epoch"));
+    }
+    let claims = count(epoch, |it| matches!(it, Event::Claimed { .. })) as u64;
+    if claims != paid.units() + paid.refunds {
+        return Err(format!("paid {} times for {claims} claims", paid.units()));
+    }
+    Ok(())
+}
+
+/// The task knows what its last epoch spent.
+pub(super) fn is_known(kept: &Kept) -> Result<(), String> {
+    let Some(last) = epochs(&kept.events).last() else { return Ok(()) };
+    let (paid, spent) = (Paid::in_epoch(last), kept.filed.task.spent);
+    let is_known = (paid.explore, paid.verify, paid.finalize, paid.reuse)
+        == (spent.explore, spent.verify, spent.finalize, spent.reuse)
+        && paid.steps() == u64::from(spent.steps);
+    if is_known { Ok(()) } else { Err("does not know what it spent".to_owned()) }
+}

@@ -1,0 +1,296 @@
+//! What the desk of a simulated world keeps: tasks with all that belongs to them, and what is
+//! remembered of decisions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jurat_core::{
+    candidate::{Candidate, Evidence},
+    canonical::digest_json,
+    id::AccountId,
+    round::VoteTicket,
+    task::{Event, Task},
+    time::Timestamp,
+    turns::take_turns,
+};
+use jurat_engine::task::{
+    Append, Appended, Candidacy, Due, Filed, Remembered, Sealed, TaskKey, TaskTake, TaskTaken,
+    knowledge,
+};
+use jurat_store::{
+    Knowledge, KnowledgeAsked, KnowledgeHits, KnowledgeKey, Known, Learned, TaskCandidate,
+};
+use serde_json::{Value, json};
+
+/// A task with all that is kept of it.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub(super) filed: Filed,
+    pub(super) events: Vec<(Timestamp, Event)>,
+    /// Which node wrote each of the events, and when.
+    pub(super) writers: Vec<(usize, u64)>,
+    pub(super) due_at: Option<Timestamp>,
+    pub(super) candidates: BTreeMap<String, TaskCandidate>,
+    /// By candidate, turn and voter.
+    pub(super) ballots: BTreeMap<(String, u32, String), Sealed>,
+}
+
+impl Kept {
+    pub(super) fn new(filed: Filed, at: Timestamp) -> Self {
+        let event = Event::Created { terms: Box::new(filed.task.terms.clone()) };
+        Self {
+            filed,
+            events: vec![(at, event)],
+            writers: vec![(0, 0)],
+            due_at: Some(at),
+            candidates: BTreeMap::new(),
+            ballots: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what came with events; `false` where that was there already.
+    fn add(&mut self, append: &Append) -> bool {
+        let made = append.candidate.as_ref().map(|it| stored(it, append.at));
+        let before = made.and_then(|it| self.candidates.insert(it.id.clone(), it));
+        let cast = append.ballot.as_ref().and_then(|it| {
+            let place = (it.candidate.clone(), it.turn, it.voter.clone());
+            self.ballots.insert(place, it.clone())
+        });
+        before.is_none() && cast.is_none()
+    }
+}
+
+fn stored(it: &Candidacy, created_at: Timestamp) -> TaskCandidate {
+    TaskCandidate {
+        id: it.candidate.candidate_id.clone(),
+        execution_id: it.candidate.execution_id.clone(),
+        executor: it.proposer.clone(),
+        round: None,
+        output: it.candidate.output.clone(),
+        evidence: it.candidate.evidence.clone(),
+        digest: it.digest.clone(),
+        created_at,
+    }
+}
+
+pub(super) fn plain(it: &TaskCandidate) -> Candidate {
+    Candidate {
+        candidate_id: it.id.clone(),
+        execution_id: it.execution_id.clone(),
+        output: it.output.clone(),
+        evidence: it.evidence.clone(),
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    pub(super) tasks: BTreeMap<TaskKey, Kept>,
+    knowledge: Vec<Learned>,
+    /// The keys of callers under which something was done.
+    notes: BTreeSet<String>,
+    /// How often something was not done again under such a key.
+    pub(super) repeated: u32,
+    /// How often something was not remembered because somebody had complained of it.
+    pub(super) left_out: u32,
+    /// How often somebody complained of a decision just before it was taken over.
+    pub(super) withdrawn: u32,
+    /// What must never happen.
+    pub(super) wrongs: Vec<String>,
+}
+
+impl Shelf {
+    pub(super) fn append(&mut self, append: &Append, (node, at): (usize, u64)) -> Appended {
+        let note = append.note.as_ref().map(|it| it.key.clone());
+        if note.as_ref().is_some_and(|it| self.notes.contains(it)) {
+            self.repeated += 1;
+            return Appended::Repeated;
+        }
+        let Some(kept) = self.tasks.get_mut(&append.key) else { return Appended::Stale };
+        if kept.filed.seq != append.before.seq {
+            return Appended::Stale;
+        }
+        let reused = append.events.iter().find_map(knowledge::taken_over);
+        if reused.is_some_and(|it| is_deprecated(&self.knowledge, &it)) {
+            self.withdrawn += 1;
+            return Appended::Stale;
+        }
+        let id = &append.key.id;
+        if !kept.add(append) {
+            self.wrongs.push(format!("{id}: a candidate or a ballot was written twice"));
+        }
+        let learned = learn(append, kept);
+        kept.filed.task = append.task.clone();
+        kept.filed.seq += append.events.len() as u64;
+        kept.events.extend(append.events.iter().map(|event| (append.at, event.clone())));
+        kept.writers.resize(kept.events.len(), (node, at));
+        kept.due_at = append.due_at;
+        self.wrongs.extend(shown(&append.task).map(|it| format!("{id}: {it} can be seen")));
+        self.knowledge.extend(learned.map(|it| self.derived(it)));
+        for event in &append.events {
+            if let Event::Complained { epoch, .. } = event {
+                let key = KnowledgeKey { task_id: id.clone(), epoch: *epoch };
+                self.deprecate(&key, append.at);
+            }
+            let reused = knowledge::taken_over(event);
+            if reused.is_some_and(|it| is_deprecated(&self.knowledge, &it)) {
+                self.wrongs.push(format!("{id}: reused what somebody complained of"));
+            }
+        }
+        self.notes.extend(note);
+        Appended::Written
+    }
+
+    /// What is taken from a decision that somebody complained of meanwhile is not used either.
+    fn derived(&self, mut learned: Learned) -> Learned {
+        let source = learned.knowledge.source.as_ref();
+        let source = self.knowledge.iter().find(|it| source == Some(&it.key()));
+        learned.knowledge.deprecated_at = source.and_then(|it| it.knowledge.deprecated_at);
+        learned
+    }
+
+    /// Lets a decision not be used any more, nor any other with the same output on the same.
+    pub(super) fn deprecate(&mut self, key: &KnowledgeKey, at: Timestamp) {
+        let Some(wrong) = self.knowledge.iter().find(|it| it.key() == *key) else { return };
+        let (digests, output) =
+            (wrong.knowledge.digests.clone(), wrong.knowledge.output_digest.clone());
+        for it in &mut self.knowledge {
+            if it.knowledge.digests == digests && it.knowledge.output_digest == output {
+                it.knowledge.deprecated_at.get_or_insert(at);
+            }
+        }
+    }
+
+    /// Decisions on the same, the newest first.
+    pub(super) fn hits(&mut self, asked: &KnowledgeAsked) -> KnowledgeHits {
+        let mut exact = Vec::new();
+        for it in self.knowledge.iter().rev().filter(|it| it.knowledge.digests == asked.digests) {
+            if it.knowledge.deprecated_at.is_some() {
+                self.left_out += 1;
+            } else if exact.len() < asked.exact as usize {
+                exact.push(known(it));
+            }
+        }
+        KnowledgeHits { exact, others: Vec::new() }
+    }
+
+    pub(super) fn output(&self, key: &KnowledgeKey) -> Option<(String, Value)> {
+        let found = self.knowledge.iter().find(|it| it.key() == *key)?;
+        Some((knowledge::name(key), found.knowledge.output.clone()))
+    }
+
+    pub(super) fn remembered(&mut self, key: &TaskKey, filed: &Filed) -> Vec<Remembered> {
+        let most = (knowledge::MOST_SAME, 0);
+        let hits = self.hits(&knowledge::asked(&key.account, &filed.contract, most));
+        let found = knowledge::reusable(&hits.exact, &key.id, &filed.panel);
+        let made = |it: &Known| {
+            let before = TaskKey { account: key.account.clone(), id: it.key.task_id.clone() };
+            let kept = self.tasks.get(&before);
+            let made = kept.and_then(|of| of.candidates.get(&it.candidate).cloned());
+            made.unwrap_or_else(|| self.made_before(it))
+        };
+        found.map(|it| knowledge::remembered((it, filed.task.epoch), made(it))).collect()
+    }
+
+    /// A candidate of a task from before the world began.
+    fn made_before(&self, it: &Known) -> TaskCandidate {
+        let output = self.output(&it.key).map(|(_, output)| output).unwrap_or_default();
+        TaskCandidate {
+            id: it.candidate.clone(),
+            execution_id: "exec-before".to_owned(),
+            executor: it.proposers[0].clone(),
+            round: None,
+            digest: digest_json(&output),
+            output,
+            evidence: Evidence::default(),
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    /// What was decided before the world began.
+    pub(super) fn remember(&mut self, task: &str, contract: &Value, answer: u64) {
+        let asked = knowledge::asked(&AccountId::admin(), contract, (1, 0));
+        let output = json!({ "answer": answer });
+        let knowledge = Knowledge {
+            epoch: 1,
+            task_type: asked.task_type,
+            digests: asked.digests,
+            words: String::new(),
+            candidate: "cand-before".to_owned(),
+            output_digest: digest_json(&output),
+            output,
+            profile: "default".to_owned(),
+            proposers: vec!["executor-0".to_owned()],
+            source: None,
+            reason_codes: Vec::new(),
+            confidence: 0.9,
+            quorum: json!({}),
+            final_hash: digest_json(&json!(["before", task])),
+            created_at: Timestamp::from_millis(0),
+            deprecated_at: None,
+        };
+        self.knowledge.push(Learned { task_id: task.to_owned(), knowledge });
+    }
+
+    pub(super) fn take_due(&mut self, take: &TaskTake) -> Due {
+        let mut waiting: BTreeMap<AccountId, Vec<(Timestamp, TaskKey)>> = BTreeMap::new();
+        for (key, kept) in &self.tasks {
+            let due_at = kept.due_at.filter(|at| *at <= take.now);
+            let of_account = waiting.entry(key.account.clone()).or_default();
+            of_account.extend(due_at.map(|at| (at, key.clone())));
+        }
+        let all: usize = waiting.values().map(Vec::len).sum();
+        let chosen = take_turns(waiting, &take.under_way, take.limit as usize);
+        let tasks: Vec<TaskKey> = chosen.into_iter().map(|(_, key)| key).collect();
+        for key in &tasks {
+            self.tasks.get_mut(key).unwrap().due_at = Some(take.until);
+        }
+        let some_wait = tasks.len() < all;
+        let next = self.tasks.values().filter_map(|it| it.due_at).min();
+        Due {
+            taken: TaskTaken { tasks, some_wait, looked_to: None },
+            next: next.filter(|_| !some_wait),
+        }
+    }
+}
+
+fn is_deprecated(knowledge: &[Learned], key: &KnowledgeKey) -> bool {
+    knowledge.iter().any(|it| it.key() == *key && it.knowledge.deprecated_at.is_some())
+}
+
+/// What is to be remembered of a write that makes a decision final.
+fn learn(append: &Append, kept: &Kept) -> Option<Learned> {
+    let (place, epoch, candidate) =
+        append.events.iter().enumerate().find_map(|(place, event)| {
+            let Event::Finalized { epoch, candidate, .. } = event else { return None };
+            Some((place, *epoch, candidate))
+        })?;
+    let made = plain(kept.candidates.get(candidate)?);
+    let seq = append.before.seq + place as u64 + 1;
+    let knowledge = knowledge::learned(append, (epoch, seq), &made);
+    Some(Learned { task_id: append.key.id.clone(), knowledge })
+}
+
+fn known(it: &Learned) -> Known {
+    let Knowledge { candidate, output, profile, proposers, source, final_hash, .. } =
+        it.knowledge.clone();
+    let output_bytes = output.to_string().len() as u64;
+    let key = it.key();
+    Known { key, candidate, output_bytes, profile, proposers, source, final_hash }
+}
+
+/// Votes that others could copy: their rounds can be seen before they are revealed.
+fn shown(task: &Task) -> impl Iterator<Item = String> {
+    let live = task.proposals.iter().filter(|it| it.is_live() && !task.is_at_rest());
+    live.flat_map(move |proposal| {
+        let is_shown = move |execution_id: &str, turn: u32| {
+            !task.hides(&VoteTicket { candidate: proposal.id.clone(), turn }, execution_id)
+        };
+        let cast = proposal
+            .votes
+            .iter()
+            .filter(move |(_, it)| it.is_hidden() && is_shown(&it.execution_id, it.turn));
+        let at_work = task.claims.values().filter(move |it| {
+            it.candidate.as_ref() == Some(&proposal.id) && is_shown(&it.execution_id, proposal.turn)
+        });
+        cast.map(|(voter, _)| voter.clone()).chain(at_work.map(|it| it.holder.clone()))
+    })
+}
