@@ -125,7 +125,11 @@ struct Letter {
     host: String,
     path: &'static str,
     age_s: u64,
+    /// Of the body and its name, what the signature is about beside the address.
+    covers: &'static [&'static str],
 }
+
+const ALL: &[&str] = &["content-digest", "x-jurat-event"];
 
 impl Letter {
     /// The headers by which the executor knows who told it.
@@ -136,14 +140,20 @@ impl Letter {
         #[expect(clippy::disallowed_methods, reason = "the executor looks at the same clock")]
         let now = SystemTime::now();
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let covers: Vec<String> = self.covers.iter().map(|it| format!(" \"{it}\"")).collect();
         let params = format!(
-            "(\"@method\" \"@authority\" \"@path\" \"content-digest\" \"x-jurat-event\");created={};keyid=\"{}\";alg=\"ed25519\"",
+            "(\"@method\" \"@authority\" \"@path\"{});created={};keyid=\"{}\";alg=\"ed25519\"",
+            covers.concat(),
             since.as_secs() - self.age_s,
             hex::encode(key.public_key()),
         );
+        let value = |name: &str| if name == "content-digest" { &*digest } else { "e1" };
+        let lines = self.covers.iter().map(|it| format!("\"{it}\": {}\n", value(it)));
         let base = format!(
-            "\"@method\": POST\n\"@authority\": {}\n\"@path\": {}\n\"content-digest\": {digest}\n\"x-jurat-event\": e1\n\"@signature-params\": {params}",
-            self.host, self.path
+            "\"@method\": POST\n\"@authority\": {}\n\"@path\": {}\n{}\"@signature-params\": {params}",
+            self.host,
+            self.path,
+            lines.collect::<String>(),
         );
         let signature = STANDARD.encode(key.sign(base.as_bytes()));
         vec![
@@ -162,8 +172,13 @@ async fn only_what_a_known_node_signed_is_taken() {
     let nodes = vec![hex::encode(key.public_key()).parse().unwrap()];
     let server = Server::start(Declines::default(), Options { nodes, ..Options::default() }).await;
     let body = event("e1", None).to_string();
-    let letter =
-        |age_s| Letter { body: body.clone(), host: server.host(), path: "/agent-events", age_s };
+    let letter = |age_s| Letter {
+        body: body.clone(),
+        host: server.host(),
+        path: "/agent-events",
+        age_s,
+        covers: ALL,
+    };
     let post = async |body: &str, headers: &[(&'static str, String)]| {
         let reply = server.post_with("/agent-events", body, headers).await;
         let message = reply.json["message"].as_str().unwrap_or_default().to_owned();
@@ -177,6 +192,11 @@ async fn only_what_a_known_node_signed_is_taken() {
     assert!(status == 401 && message.contains("more than 300 seconds"), "{status} {message}");
     let (status, message) = post(&body, &letter(0).signed([8; 32])).await;
     assert!(status == 401 && message.contains("not known"), "{status} {message}");
+    // A signature that leaves the body, or which event it is, to whoever passes it on.
+    for covers in [&ALL[..1], &ALL[1..]] {
+        let (status, message) = post(&body, &Letter { covers, ..letter(0) }.signed(NODE)).await;
+        assert!(status == 401 && message.contains("must cover"), "{status} {message}");
+    }
     // Another body under the same signature, and the same body for somebody else.
     let other = event("e2", None).to_string();
     let (status, message) = post(&other, &letter(0).signed(NODE)).await;
