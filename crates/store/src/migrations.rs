@@ -47,10 +47,16 @@ pub(crate) const ALL: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0006_tasks.sql"),
         postgres: include_str!("../migrations/postgres/0006_tasks.sql"),
     },
+    Migration {
+        version: 7,
+        name: "0007_fair_shares",
+        sqlite: include_str!("../migrations/sqlite/0007_fair_shares.sql"),
+        postgres: include_str!("../migrations/postgres/0007_fair_shares.sql"),
+    },
 ];
 
 /// The schema version that this program is written for.
-pub(crate) const NEEDED: i64 = 6;
+pub(crate) const NEEDED: i64 = 7;
 
 /// Each migration lets the previous program run on, so one step ahead is served as well:
 /// while nodes are replaced one by one, an old one may restart.

@@ -1,0 +1,2 @@
+-- What an account uses, is owed and has accepted is counted where nobody else can write it.
+-- The previous binary runs on the result.
