@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, str::FromStr, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     candidate::Evidence,
@@ -22,6 +22,8 @@ pub struct Job {
     /// Whether the caller gave that schema.
     pub has_schema: bool,
     pub context: Option<Value>,
+    /// What else the caller says to the executors: `tools`, `workflow` and `actor`.
+    pub passed_on: Map<String, Value>,
     pub tier: Option<Tier>,
     /// Labels that a session must all carry.
     pub labels: BTreeSet<String>,

@@ -63,6 +63,9 @@ pub enum EngineError {
     Overdrawn { needed_micros: i64, available_micros: i64 },
     #[error("the account is suspended")]
     Suspended,
+    /// Said of work that goes on without a request: a request under such a key is not let in.
+    #[error("the key that submitted it was revoked or has expired")]
+    KeyEnded,
     #[error("what all callers without a key may spend in a day is spent or set aside")]
     DaySpent { resets_at: Timestamp },
     #[error("the template is not published: {reasoning}")]
@@ -98,6 +101,7 @@ impl EngineError {
         match self {
             Self::Forbidden(_)
             | Self::Denied(_)
+            | Self::KeyEnded
             | Self::RoleTooLow { .. }
             | Self::RoleAboveOwn(_) => Code::Forbidden,
             Self::NotFound { .. } => Code::NotFound,
@@ -165,6 +169,7 @@ impl EngineError {
             | Self::KeyReused(_)
             | Self::Overdrawn { .. }
             | Self::Suspended
+            | Self::KeyEnded
             | Self::DaySpent { .. }
             | Self::Unsafe { .. }
             | Self::ScreenUnavailable(_)

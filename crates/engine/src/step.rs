@@ -17,6 +17,7 @@ use jurat_core::{
 };
 use serde_json::Value;
 
+pub(crate) use self::caller::ordered_by;
 use crate::{Engine, EngineError, OnceKey, Watcher, round::Start, under_way::Stop};
 
 /// What one executor is asked to do for a task.

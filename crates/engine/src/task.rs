@@ -31,7 +31,10 @@ use serde_json::Value;
 
 pub use jurat_store::{TaskKey, TaskTake, TaskTaken};
 
-pub(crate) use self::followers::{Followers, News, Patience};
+pub(crate) use self::{
+    followers::{Followers, News, Patience},
+    operations::may_order,
+};
 pub use self::{
     asks::voices,
     change::{Change, Changed, Note, change},
@@ -51,4 +54,6 @@ pub struct Filed {
     pub seq: u64,
     pub contract: Arc<Value>,
     pub panel: Panel,
+    /// The key that submitted it, whose scopes and limits hold for its steps.
+    pub ordered_by: Option<String>,
 }

@@ -72,7 +72,8 @@ const EVENTS: &str = "\
 
 const OVERDUE: &str = "\
     select account_id, id, task_type, contract, contract_digest, panel, state, seq, due_at, \
-    created_at, updated_at, ended_at, reason from tasks where due_at < $1 order by due_at limit $2";
+    created_at, updated_at, ended_at, reason, ordered_by from tasks where due_at < $1 \
+    order by due_at limit $2";
 const GIVEN_UP: &str = "\
     select $1 as id, count(*) as times from (\
         select 1 from agent_events where account_id = $1 and state in ('failed', 'expired') \

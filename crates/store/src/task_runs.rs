@@ -59,6 +59,8 @@ pub struct RunKey {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRun {
     pub key: RunKey,
+    /// The key that submitted it; `None` for a run from before keys were kept.
+    pub ordered_by: Option<String>,
     pub spec: Value,
     pub spec_digest: String,
     /// How many events there are.
@@ -121,6 +123,8 @@ pub enum EventsFrom {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSubmit {
     pub run: RunKey,
+    /// The key that submits it.
+    pub ordered_by: Option<String>,
     pub task_type: String,
     pub spec: Value,
     pub spec_digest: String,

@@ -70,6 +70,8 @@ pub struct TaskRecord {
     pub contract_digest: String,
     /// Who proposes and who verifies.
     pub panel: Value,
+    /// The key that submitted it; `None` for a task from before keys were kept.
+    pub ordered_by: Option<String>,
     /// What the events made of the task.
     pub state: Task,
     /// How many events there are.
@@ -139,6 +141,8 @@ pub struct TaskSubmit {
     pub contract: Value,
     pub contract_digest: String,
     pub panel: Value,
+    /// The key that submits it.
+    pub ordered_by: Option<String>,
     /// What the events made of it.
     pub state: Task,
     /// The first events of the task.

@@ -15,6 +15,7 @@ pub mod fields;
 pub mod invitations;
 pub mod keys;
 pub mod knowledge;
+pub mod known;
 pub mod logins;
 pub mod mcp;
 pub mod member;

@@ -72,6 +72,7 @@ pub(crate) fn job(work: Work, replicas: u8, pool: Vec<PoolEntry>) -> Job {
         output_schema: json!({}),
         has_schema: false,
         context: None,
+        passed_on: serde_json::Map::new(),
         tier: None,
         labels: [].into(),
         terms,

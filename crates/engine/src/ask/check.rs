@@ -12,7 +12,7 @@ use jurat_core::{
     schema::Schema,
 };
 use jurat_guard::bounded::{NotDone, RefusedPolicy, RefusedSchema};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{judge::Judging, review::Review};
 use crate::{Engine, EngineError, places::Takers, pool::PoolView, semantic::Bound};
@@ -135,15 +135,18 @@ fn own_check(policy: Option<&Arc<Policy>>, schema: &Schema) -> Option<Arc<Policy
     }
 }
 
-/// The candidate of a validate job. Context travels as evidence that is marked as such.
+/// The candidate of a validate job. Context travels as evidence that is marked as such, with what
+/// else the caller says to the executors.
 fn candidate(round: &RoundId, job: &Job) -> Option<Candidate> {
     let Work::Validate { output, evidence } = &job.work else { return None };
     let mut evidence = evidence.clone();
-    if let Some(context) = &job.context {
-        let content = canonical(&json!({ "kind": "context", "context": context }));
+    let context = job.context.iter().map(|context| ("context".to_owned(), context.clone()));
+    let mut said: Map<String, Value> = job.passed_on.clone().into_iter().chain(context).collect();
+    if !said.is_empty() {
+        said.insert("kind".to_owned(), json!("context"));
         evidence.inline.push(InlineEvidence {
             mime: "application/json".to_owned(),
-            content: String::from_utf8_lossy(&content).into_owned(),
+            content: String::from_utf8_lossy(&canonical(&Value::Object(said))).into_owned(),
         });
     }
     let (candidate_id, execution_id) = match job.step.as_ref().and_then(|it| it.candidate.as_ref())

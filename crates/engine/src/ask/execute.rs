@@ -126,14 +126,19 @@ fn inputs(errand: &Errand) -> Value {
             if let Some(context) = &errand.job.context {
                 inputs.entry("context").or_insert_with(|| context.clone());
             }
+            for (name, value) in &errand.job.passed_on {
+                inputs.entry(name).or_insert_with(|| value.clone());
+            }
             Value::Object(inputs)
         }
-        Work::Factcheck { claim, prompt, mode } => json!({
-            "claim": claim,
-            "prompt": prompt,
-            "mode": mode.as_str(),
-            "context": errand.job.context,
-        }),
+        Work::Factcheck { claim, prompt, mode } => {
+            let mut inputs = errand.job.passed_on.clone();
+            inputs.insert("claim".to_owned(), claim.clone());
+            inputs.insert("prompt".to_owned(), json!(prompt));
+            inputs.insert("mode".to_owned(), json!(mode.as_str()));
+            inputs.insert("context".to_owned(), json!(errand.job.context));
+            Value::Object(inputs)
+        }
         Work::Validate { .. } => Value::Null,
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use jurat_core::{
     caller::{CallerKey, Credit, Scope},
     id::AccountId,
-    key::ApiKey,
+    key::{ApiKey, Key},
 };
 use jurat_store::KeyRecord;
 use subtle::ConstantTimeEq as _;
@@ -99,19 +99,40 @@ impl Engine {
         let now = self.inner.clock.now();
         let is_good = |record: &Arc<KeyRecord>| is_right && record.key.is_live(now);
         let Some(record) = known.filter(is_good) else { return Ok(None) };
-        let key = &record.key;
-        let limits = &self.inner.limits;
-        let rate = key.rate_per_minute.or(limits.requests_per_minute_per_key);
-        let allowance = self.inner.in_use.request(key, rate, now)?;
-        let rounds = key.concurrent_rounds.map(usize::try_from);
-        let concurrent_rounds = rounds.and_then(Result::ok).unwrap_or(limits.rounds_per_key);
+        let allowance = self.key_request(&record.key)?;
         Ok(Some(Admitted {
-            account: key.account.clone(),
-            scopes: key.scopes.clone(),
-            key: CallerKey { id: key.id.clone(), concurrent_rounds },
+            account: record.key.account.clone(),
+            scopes: record.key.scopes.clone(),
+            key: self.caller_key(&record.key),
             credit: credit(&record),
             allowance,
         }))
+    }
+
+    /// Counts a request of a key, or a step of a task that it submitted.
+    pub(crate) fn key_request(&self, key: &Key) -> Result<Option<Allowance>, EngineError> {
+        let rate = key.rate_per_minute.or(self.inner.limits.requests_per_minute_per_key);
+        Ok(self.inner.in_use.request(key, rate, self.inner.clock.now())?)
+    }
+
+    pub(crate) fn caller_key(&self, key: &Key) -> CallerKey {
+        let rounds = key.concurrent_rounds.map(usize::try_from);
+        let usual = self.inner.limits.rounds_per_key;
+        let concurrent_rounds = rounds.and_then(Result::ok).unwrap_or(usual);
+        CallerKey { id: key.id.clone(), concurrent_rounds }
+    }
+
+    /// A key of an account that may still be used; what was revoked on another node a moment ago
+    /// may still be believed.
+    pub(crate) async fn live_key(
+        &self,
+        account: &AccountId,
+        id: &str,
+    ) -> Result<Option<Arc<KeyRecord>>, EngineError> {
+        let now = self.inner.clock.now();
+        let is_good =
+            |record: &Arc<KeyRecord>| record.key.account == *account && record.key.is_live(now);
+        Ok(self.key_record(id).await?.filter(is_good))
     }
 
     async fn key_record(&self, id: &str) -> Result<Known, EngineError> {

@@ -43,6 +43,7 @@ pub(super) fn job(order: &StepOrder) -> Result<Job, EngineError> {
         has_schema: contract.output_schema != Value::Object(Map::new()),
         output_schema: contract.output_schema,
         context: None,
+        passed_on: Map::new(),
         tier: None,
         labels: BTreeSet::new(),
         terms: Terms::plain(1, pool),

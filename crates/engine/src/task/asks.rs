@@ -18,8 +18,8 @@ use jurat_store::{Behalf, TaskCandidate};
 use serde_json::Value;
 
 use super::{
-    DeskError, Failure, Filed, Hands, Made, Panel, ProposeOrder, Verdict, VerifyOrder, Worker,
-    WorkerKind, knowledge,
+    DeskError, Failure, Filed, Hands, Made, Panel, ProposeOrder, TaskKey, Verdict, VerifyOrder,
+    Worker, WorkerKind, knowledge,
 };
 use crate::{
     Engine, EngineError, StepBy, StepDone, StepOrder, StepOutcome, StepWork,
@@ -37,6 +37,18 @@ pub(crate) struct StepHands {
 }
 
 impl Hands for StepHands {
+    async fn objection(
+        &self,
+        task: &TaskKey,
+        filed: &Filed,
+    ) -> Result<Option<String>, DeskError> {
+        match self.engine.key_of(&task.account, filed.ordered_by.as_deref()).await {
+            Ok(_) => Ok(None),
+            Err(error @ EngineError::KeyEnded) => Ok(Some(error.to_string())),
+            Err(error) => Err(DeskError(error.to_string())),
+        }
+    }
+
     async fn weights(&self, filed: &Filed) -> Result<Weigher, DeskError> {
         let panel = &filed.panel;
         let view = self.view(&names(panel)).await?;
@@ -78,7 +90,7 @@ impl Hands for StepHands {
             timeout_ms: millis(within),
             work: StepWork::Propose { seed_bundle },
         };
-        let done = self.step(&key.account, step).await?;
+        let done = self.step(&key.account, filed.ordered_by.as_deref(), step).await?;
         match done.outcome {
             StepOutcome::Candidate(candidate) => Ok(Made { candidate, round_id: done.round_id }),
             StepOutcome::Verdict(_) => Err(ours("internal", "a proposal came as a verdict")),
@@ -112,7 +124,7 @@ impl Hands for StepHands {
                 fetch_evidence: is_fetched,
             },
         };
-        let done = self.step(&key.account, step).await?;
+        let done = self.step(&key.account, filed.ordered_by.as_deref(), step).await?;
         let verdict = match done.outcome {
             StepOutcome::Verdict(verdict) => verdict,
             StepOutcome::Candidate(_) => {
@@ -146,9 +158,14 @@ impl StepHands {
         self.engine.pool_view().await.map_err(trouble)
     }
 
-    async fn step(&self, account: &AccountId, order: StepOrder) -> Result<StepDone, Failure> {
+    async fn step(
+        &self,
+        account: &AccountId,
+        key: Option<&str>,
+        order: StepOrder,
+    ) -> Result<StepDone, Failure> {
         let said = |error: EngineError| ours(error.code().as_str(), &error.to_string());
-        let caller = self.engine.caller_for(account).await.map_err(said)?;
+        let caller = self.engine.caller_of_step(account, key).await.map_err(said)?;
         self.engine.inner.points.pass("task_ask_before");
         let done = self.engine.step_run(&caller, order).await.map_err(said);
         self.engine.inner.points.pass("task_ask_after");

@@ -12,6 +12,15 @@ use super::{DeskError, Filed, TaskKey, Worker};
 
 /// Who does the work. A call that fails is no verdict: it says why, and that is all.
 pub trait Hands: Send + Sync {
+    /// Why nothing more may be done for a task, if so: it is then cancelled for this reason.
+    fn objection(
+        &self,
+        _task: &TaskKey,
+        _filed: &Filed,
+    ) -> impl Future<Output = Result<Option<String>, DeskError>> + Send {
+        std::future::ready(Ok(None))
+    }
+
     /// How often each of the panel is right, as far as that is known. Nobody is asked for it.
     fn weights(&self, filed: &Filed) -> impl Future<Output = Result<Weigher, DeskError>> + Send;
 

@@ -233,6 +233,7 @@ impl From<TaskRecord> for Filed {
             seq: record.seq,
             contract: Arc::new(record.contract),
             panel: Panel::read(&record.panel),
+            ordered_by: record.ordered_by,
         }
     }
 }

@@ -6,14 +6,17 @@ use futures::FutureExt as _;
 use jurat_core::{
     caller::{Caller, Scope},
     canonical::digest_json,
+    policy::SEMANTIC,
     task::{Event, Task},
 };
 use jurat_store::{SubmitRefused, TaskRecord, TaskSubmit, TaskSubmitted};
-use jurat_wire::api::tasks::TaskSubmission;
+use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
 use serde_json::Value;
 
 use super::{Panel, Patience, TaskKey};
-use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
+use crate::{
+    Done, Engine, EngineError, Keyed, executors::require, people::behalf, step::ordered_by,
+};
 
 impl Engine {
     /// Takes a task. The same contract under the same identifier is the same task.
@@ -34,7 +37,7 @@ impl Engine {
         keyed: Option<Keyed<TaskSubmitted>>,
         attempt: u32,
     ) -> Result<Done<TaskSubmitted>, EngineError> {
-        require(caller, Scope::TasksWrite)?;
+        may_order(caller, &order.contract)?;
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
@@ -83,6 +86,7 @@ impl Engine {
             contract: contract.clone(),
             contract_digest: digest.to_owned(),
             panel,
+            ordered_by: ordered_by(caller),
             state: Task::created(&order.contract.task_id, terms.clone(), now),
             events: vec![Event::Created { terms: Box::new(terms) }],
             due_at: Some(now),
@@ -155,6 +159,16 @@ impl Engine {
         let is_enough = |it: &TaskRecord| after < it.seq || it.state.is_at_rest();
         self.follow(following, Patience { after, within }, read, is_enough).await
     }
+}
+
+/// Whether the key may do what the steps of a task do in its name.
+pub(crate) fn may_order(caller: &Caller, contract: &TaskContract) -> Result<(), EngineError> {
+    require(caller, Scope::TasksWrite)?;
+    require(caller, Scope::RoundsCreate)?;
+    if contract.acceptance.verifier_policy.policy_id == SEMANTIC {
+        require(caller, Scope::VerifiersRun)?;
+    }
+    Ok(())
 }
 
 fn key(caller: &Caller, id: &str) -> TaskKey {

@@ -106,6 +106,9 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 self.write(renewals).await?;
                 continue;
             }
+            if self.cancel_on_objection().await? {
+                continue;
+            }
             let told = self.ask_desk().await?;
             let weighing = self.driver.hands.weights(&self.filed);
             self.known = self.at_work.meanwhile(weighing).await?;
@@ -127,6 +130,23 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             let is_done = self.is_idle() && self.asking.is_none();
             return Ok(is_done.then_some(left));
         }
+    }
+
+    /// Cancels a task for which nothing more may be done; what is under way for it is dropped.
+    async fn cancel_on_objection(&mut self) -> Result<bool, DeskError> {
+        if self.filed.task.is_at_rest() {
+            return Ok(false);
+        }
+        let (driver, filed) = (self.driver, self.filed.clone());
+        let asking = driver.hands.objection(self.key, &filed);
+        let Some(reason) = self.at_work.meanwhile(asking).await? else { return Ok(false) };
+        let known = self.known.clone();
+        let mut draft = Draft::new(&self.filed, driver.clock.now(), &known);
+        if draft.decide(&Command::Cancel { reason }).is_err() {
+            return Ok(false);
+        }
+        self.write(draft).await?;
+        Ok(true)
     }
 
     /// Reads the task again; `false` when it is gone.

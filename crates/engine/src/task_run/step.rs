@@ -9,10 +9,12 @@ use jurat_core::{
     task::{End, Standing, Task},
     task_run::{Conclusion, RunCommand, RunRefusal, RunStatus, StepOutcome},
 };
-use jurat_store::{Behalf, StepRenewal, TakenStep, TaskCandidate, TaskKey, TaskRecord, Written};
+use jurat_store::{
+    Behalf, RunKey, StepRenewal, TakenStep, TaskCandidate, TaskKey, TaskRecord, Written,
+};
 use jurat_wire::api::runs::step_order;
 
-use super::{CALLED_OFF, change::NotChanged};
+use super::{CALLED_OFF, change::NotChanged, record};
 use crate::{Engine, EngineError};
 
 /// How often an outcome that the store does not take is written again, and how long to wait for it.
@@ -87,13 +89,18 @@ impl Engine {
     /// What becomes of the step; nothing when it is somebody else's.
     async fn step_outcome(&self, held: &Held) -> Result<Option<StepOutcome>, EngineError> {
         let TakenStep { run: key, agent_id } = &held.step;
-        let run = self.task_run_of(key).await?.run;
+        let stored = self.stored_run(key).await?;
+        let ordered_by = stored.ordered_by.clone();
+        let run = record::read(stored)?;
         let Some(step) = run.step(agent_id) else { return Ok(None) };
         if step.lease.as_ref().is_none_or(|lease| lease.token != held.token) {
             return Ok(None);
         }
-        let caller = self.caller_for(&key.account).await?;
         let task_id = run.task_id(agent_id, step.attempt);
+        let caller = match self.caller_of(&key.account, ordered_by.as_deref()).await {
+            Err(EngineError::KeyEnded) => return self.key_ended(key, &task_id).await.map(Some),
+            caller => caller?,
+        };
         if run.status == RunStatus::Cancelling {
             self.step_task_cancel(&caller, &task_id).await;
             return Ok(Some(StepOutcome::Cancelled));
@@ -115,8 +122,27 @@ impl Engine {
                 None
             }
             Waited::Stopped => Some(StepOutcome::Released),
+            Waited::Ended(record) if record.state.decided.is_none() => {
+                // A task that ended with the key of its run is no failure of its agent.
+                match self.key_of(&key.account, ordered_by.as_deref()).await {
+                    Err(EngineError::KeyEnded) => Some(self.key_ended(key, &task_id).await?),
+                    _ => Some(undecided(&record.state)),
+                }
+            }
             Waited::Ended(record) => Some(self.task_outcome(key.clone(), &record).await?),
         })
+    }
+
+    /// Cancels a run whose key has ended, with the task of the step.
+    async fn key_ended(&self, key: &RunKey, task_id: &str) -> Result<StepOutcome, EngineError> {
+        let reason = Some(EngineError::KeyEnded.to_string());
+        match self.task_run_act(key, RunCommand::Cancel { reason }).await {
+            Ok(_) | Err(NotChanged::Refused(..)) => {}
+            Err(NotChanged::Error(error)) => return Err(error),
+        }
+        let caller = self.caller_for(&key.account).await?;
+        self.step_task_cancel(&caller, task_id).await;
+        Ok(StepOutcome::Cancelled)
     }
 
     /// Follows the task to its end, and goes on holding the step meanwhile.

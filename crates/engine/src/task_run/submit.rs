@@ -19,7 +19,13 @@ use jurat_wire::api::{
 use serde_json::json;
 
 use super::{key, record};
-use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf, task::Panel};
+use crate::{
+    Done, Engine, EngineError, Keyed,
+    executors::require,
+    people::behalf,
+    step::ordered_by,
+    task::{Panel, may_order},
+};
 
 impl Engine {
     /// Takes a run. The same spec under the same identifier is the same run.
@@ -30,6 +36,7 @@ impl Engine {
         keyed: Option<Keyed<RunAdded>>,
     ) -> Result<Done<RunAdded>, EngineError> {
         require(caller, Scope::TasksWrite)?;
+        require(caller, Scope::RoundsCreate)?;
         let now = self.inner.clock.now();
         let RunOrder { kickoff, spec, document } = order;
         let mut run = Run::new(spec, now);
@@ -37,7 +44,7 @@ impl Engine {
         let key = key(caller, &run.spec.run_id);
         // What is there already is not checked again: an executor may be gone by now.
         if !self.is_run_there(caller, &key, &spec_digest).await? {
-            self.task_run_check(caller.account(), &run).await?;
+            self.task_run_check(caller, &run).await?;
         }
         let agents = json!({ "agents": run.steps.len() });
         let mut events = vec![RunEvent::new(RunEventKind::RunCreated, agents)];
@@ -46,6 +53,7 @@ impl Engine {
         }
         let submit = RunSubmit {
             run: key.clone(),
+            ordered_by: ordered_by(caller),
             task_type: run.spec.task_type.clone(),
             spec_digest,
             spec: document,
@@ -93,7 +101,7 @@ impl Engine {
 
     /// Whether every step could be a task: its executor is known, its schema and its policy can be
     /// used, and its quorum reached. Whether the executor is well is asked when the step begins.
-    async fn task_run_check(&self, account: &AccountId, run: &Run) -> Result<(), EngineError> {
+    async fn task_run_check(&self, caller: &Caller, run: &Run) -> Result<(), EngineError> {
         let view = self.pool_view().await?;
         let is_known =
             |name: &String| view.pool.executors.contains_key(name) || self.is_judge(name);
@@ -118,7 +126,8 @@ impl Engine {
             }
             let terms = format!("{:?}", (&agent.contract, &agent.verifiers, &agent.executor));
             if seen.insert(terms) {
-                let checked = self.step_check(account, &order).await;
+                may_order(caller, &order.contract)?;
+                let checked = self.step_check(caller.account(), &order).await;
                 checked.map_err(|error| located(error, &at, agent))?;
             }
         }

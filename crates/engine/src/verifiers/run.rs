@@ -163,6 +163,7 @@ fn job(version: &VerifierVersion, request: &RunRequest) -> Job {
         output_schema: json!({}),
         has_schema: false,
         context: None,
+        passed_on: Map::new(),
         tier: None,
         labels: std::collections::BTreeSet::new(),
         terms: Terms::plain(request.replicas, pool.collect()),

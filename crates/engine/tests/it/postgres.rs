@@ -187,3 +187,8 @@ async fn votes_that_were_not_revealed_while_no_node_ran_are_dealt_with_by_the_ne
     asleep::expired_in_secret(&schema.location()).await;
     schema.drop().await;
 }
+
+#[tokio::test]
+async fn a_revoked_key_ends_its_tasks_after_a_restart() {
+    crate::tasks::keys::a_revoked_key_is_not_forgotten_over_a_restart_of_postgres().await;
+}

@@ -466,3 +466,23 @@ async fn a_worker_that_stops_gives_its_steps_back() {
     fake.release();
     app.engine.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_run_is_cancelled_with_the_key_that_submitted_it() {
+    let app = node().await;
+    let [fake] = app.executors([gated(says("yes"))]).await;
+    let scopes = ["tasks:write", "tasks:read", "rounds:create"];
+    let made = app.admin().post("/v1/api-keys", &json!({ "name": "a", "scopes": scopes })).await;
+    let made = made.json();
+    let order = json!({ "kickoff": true, "spec": spec("one", &["a"]) });
+    let reply = app.with_key(made["key"].as_str().unwrap()).post("/v1/runs", &order).await;
+    assert!(reply.status.is_success(), "{}", reply.text());
+    fake.called(1).await;
+    app.admin().delete(&format!("/v1/api-keys/{}", made["id"].as_str().unwrap())).await;
+    let view = wait_until(&app, "one", |view| view.run.status.is_over()).await;
+    assert_eq!(view.run.status, RunStatus::Cancelled, "{:?}", view.run);
+    let events = app.admin().get("/v1/runs/one/events").await.text();
+    assert!(events.contains("the key that submitted it was revoked or has expired"), "{events}");
+    let asked = fake.calls().into_iter().filter(|call| call.endpoint() == "/execute").count();
+    assert_eq!(asked, 1);
+}

@@ -4,6 +4,7 @@ pub(crate) mod asleep;
 mod decided;
 mod driven;
 mod evidence;
+pub(crate) mod keys;
 mod leases;
 mod refused;
 mod remembered;

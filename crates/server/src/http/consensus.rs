@@ -18,7 +18,8 @@ use jurat_engine::{Begun, Engine, EngineError, Watcher};
 use jurat_wire::{
     api::{
         consensus_reply::{ConsensusBlock, Reply, replicas},
-        consensus_request, rounds, v2,
+        consensus_request::{self, DelegateRequestV2, ValidateRequestV2},
+        rounds, v2,
     },
     problem::Problem,
 };
@@ -33,21 +34,33 @@ use crate::{
 };
 
 /// The version a reply is shaped for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shape {
-    V2,
+    /// With what of the request was ignored.
+    V2(Vec<String>),
     V3,
 }
 
 impl Shape {
     /// The text of a reply.
-    fn text(self, reply: Reply<'_>) -> String {
+    fn text(&self, reply: Reply<'_>) -> String {
         let text = match self {
-            Self::V2 => serde_json::to_string(&v2::down(reply)),
+            Self::V2(warnings) => serde_json::to_string(&v2::down(reply, warnings)),
             Self::V3 => serde_json::to_string(&reply),
         };
         // A reply holds text and finite numbers, so it always serializes.
         text.unwrap_or_default()
+    }
+
+    /// What a round says that has not ended.
+    fn open(&self, round: &Round) -> Value {
+        let mut body = json!(rounds::body(round));
+        if let (Self::V2(warnings), Some(members)) = (self, body.as_object_mut())
+            && !warnings.is_empty()
+        {
+            members.insert("warnings".to_owned(), json!(warnings));
+        }
+        body
     }
 }
 
@@ -116,8 +129,9 @@ pub(super) async fn delegate_v2(
     asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    let body = v2::up(body);
-    asked.run(&engine, consensus_request::delegate(&body)?, &body, Shape::V2).await
+    let (known, warnings) = v2::up::<DelegateRequestV2>(body.clone());
+    let job = consensus_request::delegate(&known)?;
+    asked.run(&engine, job, &v2::stamped(body), Shape::V2(warnings)).await
 }
 
 pub(super) async fn validate_v2(
@@ -125,8 +139,9 @@ pub(super) async fn validate_v2(
     asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    let body = v2::up(body);
-    asked.run(&engine, consensus_request::validate(&body)?, &body, Shape::V2).await
+    let (known, warnings) = v2::up::<ValidateRequestV2>(body.clone());
+    let job = consensus_request::validate(&known)?;
+    asked.run(&engine, job, &v2::stamped(body), Shape::V2(warnings)).await
 }
 
 impl Asked {
@@ -142,15 +157,15 @@ impl Asked {
         let begun = engine.round_begin(&self.caller, job, watcher, once).await?;
         let is_repeated = begun.is_repeated;
         let response = match (self.manner, progress) {
-            (Manner::Async(wait), _) => later(begun, wait, shape).await,
+            (Manner::Async(wait), _) => later(begun, wait, &shape).await,
             (Manner::Events, Some(progress)) => stream::reply(begun, progress, shape),
-            (Manner::Events | Manner::Whole, _) => whole(begun.ended().await, shape),
+            (Manner::Events | Manner::Whole, _) => whole(begun.ended().await, &shape),
         };
         Ok(if is_repeated { once::mark_replayed(response) } else { response })
     }
 }
 
-fn whole(ended: Result<Round, EngineError>, shape: Shape) -> Response {
+fn whole(ended: Result<Round, EngineError>, shape: &Shape) -> Response {
     match reply(ended, shape) {
         Ok(text) => encode::ok_text(text),
         Err(problem) => encode::problem(&problem),
@@ -158,7 +173,7 @@ fn whole(ended: Result<Round, EngineError>, shape: Shape) -> Response {
 }
 
 /// The reply if the round ends in time, else where it can be seen.
-async fn later(begun: Begun, wait: Option<Duration>, shape: Shape) -> Response {
+async fn later(begun: Begun, wait: Option<Duration>, shape: &Shape) -> Response {
     let round = match wait {
         None => Ok(begun.round),
         Some(wait) => begun.ended_within(wait).await,
@@ -166,7 +181,7 @@ async fn later(begun: Begun, wait: Option<Duration>, shape: Shape) -> Response {
     match round {
         Ok(round) if wait.is_none() || round.closing.is_none() => {
             let location = format!("/v1/rounds/{}", round.open.id);
-            let mut response = encode::accepted(&rounds::body(&round), &location);
+            let mut response = encode::accepted(&shape.open(&round), &location);
             response.headers_mut().insert("preference-applied", prefer::APPLIED);
             response
         }
@@ -175,7 +190,7 @@ async fn later(begun: Begun, wait: Option<Duration>, shape: Shape) -> Response {
 }
 
 /// The text of a reply, or the problem that stands for it.
-pub(super) fn reply(result: Result<Round, EngineError>, shape: Shape) -> Result<String, Problem> {
+pub(super) fn reply(result: Result<Round, EngineError>, shape: &Shape) -> Result<String, Problem> {
     reply_with(result, |reply| shape.text(reply))
 }
 

@@ -51,7 +51,7 @@ async fn next(watch: &mut Watch) -> Next {
         let (name, body) = told(&progress);
         return Next::Event(event(name, body.to_string()));
     }
-    Next::Last(reply_body((&mut watch.running).await, watch.shape))
+    Next::Last(reply_body((&mut watch.running).await, &watch.shape))
 }
 
 fn sse(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {

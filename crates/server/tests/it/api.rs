@@ -5,5 +5,6 @@ mod delegate;
 mod factcheck;
 mod semantic;
 mod terms;
+mod unknown_fields;
 mod v2;
 mod validate;

@@ -59,8 +59,8 @@ async fn a_request_whose_members_stand_in_another_order_is_the_same() {
         let key = [("idempotency-key", "k")];
         app.admin().send("POST", "/api/v3/validate", Body::from(body), &key).await
     };
-    let first = send(r#"{"claim": "x", "timeout_ms": 5000}"#).await;
-    let second = send(r#"{ "timeout_ms":5000,"claim":"x" }"#).await;
+    let first = send(r#"{"claim": "x", "context": 5000}"#).await;
+    let second = send(r#"{ "context":5000,"claim":"x" }"#).await;
     assert!(is_replayed(&second), "{}", second.text());
     assert_eq!(second.text(), first.text());
 }

@@ -1,2 +1,7 @@
 -- What an account uses, is owed and has accepted is counted where nobody else can write it.
 -- The previous binary runs on the result.
+
+-- A task and a run keep the key that submitted them: its scopes and limits hold for their steps,
+-- and they end with it. Null for what was submitted before keys were kept.
+alter table tasks add column ordered_by text;
+alter table task_runs add column ordered_by text;

@@ -18,7 +18,7 @@ use crate::{
 macro_rules! run_columns {
     () => {
         "account_id, id, status, spec, spec_digest, seq, iteration, explored, result, error, \
-         created_at, updated_at, started_at, finished_at"
+         created_at, updated_at, started_at, finished_at, ordered_by"
     };
 }
 pub(super) use run_columns;
@@ -36,6 +36,7 @@ pub(super) fn read_run(cells: &dyn Cells) -> Result<StoredRun> {
     let account = columns.id("account_id", AccountId::parse)?;
     Ok(StoredRun {
         key: RunKey { account, id: columns.text("id")? },
+        ordered_by: columns.maybe_text("ordered_by")?,
         spec: columns.document("spec")?,
         spec_digest: columns.text("spec_digest")?,
         seq: columns.count("seq")?,

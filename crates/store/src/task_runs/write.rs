@@ -16,8 +16,8 @@ use crate::{
 const ADD: &str = "\
     insert into task_runs (\
         account_id, id, task_type, status, spec, spec_digest, seq, iteration, explored, \
-        created_at, updated_at) \
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) on conflict do nothing";
+        created_at, updated_at, ordered_by) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11) on conflict do nothing";
 const OPEN: &str = "\
     select $1 as id, count(*) as times from (\
         select 1 from task_runs where account_id = $1 and finished_at is null limit $2) \
@@ -76,7 +76,8 @@ pub(super) async fn submit(
         number_of(&submit.events),
         submit.state.iteration,
         json(&submit.state.explored)?,
-        submit.at
+        submit.at,
+        submit.ordered_by.as_deref()
     ];
     if tx.run(ADD, args).await? == 0 {
         // Somebody else added it at the same moment, and has done so by now.

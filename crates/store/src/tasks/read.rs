@@ -15,7 +15,8 @@ use crate::{
 
 const GET: &str = "\
     select account_id, id, task_type, contract, contract_digest, panel, state, seq, due_at, \
-    created_at, updated_at, ended_at, reason from tasks where account_id = $1 and id = $2";
+    created_at, updated_at, ended_at, reason, ordered_by from tasks \
+    where account_id = $1 and id = $2";
 
 /// Contracts and states may be large, so a list reads none.
 macro_rules! page {

@@ -30,6 +30,7 @@ pub(crate) fn read_record(cells: &dyn Cells) -> Result<TaskRecord> {
         contract: columns.document("contract")?,
         contract_digest: columns.text("contract_digest")?,
         panel: columns.document("panel")?,
+        ordered_by: columns.maybe_text("ordered_by")?,
         state: columns.document("state")?,
         seq: columns.count("seq")?,
         due_at: columns.maybe_time("due_at")?,

@@ -17,8 +17,9 @@ use crate::{
 const ADD: &str = "\
     insert into tasks (\
         account_id, id, task_type, phase, contract, contract_digest, panel, state, seq, due_at, \
-        created_at, updated_at, ended_at, reason) \
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13) on conflict do nothing";
+        created_at, updated_at, ended_at, reason, ordered_by) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14) \
+    on conflict do nothing";
 
 /// How many are open, as far as it matters.
 const OPEN: &str = "\
@@ -90,7 +91,8 @@ pub(super) async fn submit(
         submit.due_at,
         submit.at,
         state.is_over().then_some(submit.at),
-        state.reason()
+        state.reason(),
+        submit.ordered_by.as_deref()
     ];
     if tx.run(ADD, args).await? == 0 {
         // Somebody else added it at the same moment, and has done so by now.

@@ -10,21 +10,10 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    choices::EventPayload, faults::Faults, fields::Fields, tasks::is_name, time::Time, words,
+    choices::EventPayload, faults::Faults, fields::Fields, known::Depth, tasks::is_name,
+    time::Time, words,
 };
 use crate::{executor::AgentEvent, problem::Problem};
-
-const KNOWN: &[&str] = &[
-    "event_type",
-    "target_executor",
-    "payload",
-    "source_node_id",
-    "target_agent_id",
-    "agent_envelope",
-    "requires_commit",
-    "correlation_id",
-    "dedupe_key",
-];
 
 /// How much an event may say, in bytes of JSON.
 const MOST_BYTES: usize = 65_536;
@@ -92,9 +81,7 @@ pub struct AgentEnvelope {
 pub fn decode_send(body: &Value) -> Result<SendAgentEvent, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
     let mut faults = Faults::default();
-    for other in fields.others(KNOWN) {
-        faults.add(other);
-    }
+    faults.note_strangers::<SendAgentEventRequest>(&fields, Depth::All);
     let event_type = faults.take(event_type(&fields));
     let target_executor = faults.take(executor(&fields));
     let payload = faults.take(payload(&fields));

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use super::{
     choices::{Claim, FactClaim, FactcheckPolicyChoice, JsonSchema, PolicyChoice, SessionRef},
     fields::{Fields, kind},
+    known::Request,
     policy_request::{self, PolicyRequest},
     terms::{self, ConsensusTerms},
     words,
@@ -21,8 +22,10 @@ use crate::{executor, problem::Problem};
 
 pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
 
-/// A request to have a job done. Fields that are not known are ignored.
+/// A request to have a job done. A field that is not known is refused; names that begin with `x_` are
+/// the caller's own.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DelegateRequest {
     /// What is to be done.
     #[schema(pattern = r"\S")]
@@ -32,33 +35,53 @@ pub struct DelegateRequest {
     pub policy: Option<PolicyChoice>,
     /// What the executors should know beside the job.
     pub context: Option<Value>,
+    /// Which tools the executors may use; passed on to them.
+    pub tools: Option<Value>,
+    /// The workflow that the job belongs to; passed on to the executors.
+    pub workflow: Option<Value>,
+    /// For whom the job is done; passed on to the executors.
+    pub actor: Option<Value>,
+    /// Notes of the caller, which nobody reads.
+    pub metadata: Option<Value>,
     pub execution: Option<Execution>,
     pub consensus: Option<ConsensusTerms>,
     /// A pool of this one session, when there is no `session_pool`.
     pub session_id: Option<SessionRef>,
 }
 
-/// A request to have a candidate judged. Fields that are not known are ignored.
+/// A request to have a candidate judged. A field that is not known is refused; names that begin with `x_` are
+/// the caller's own.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ValidateRequest {
     pub claim: Claim,
     /// What the output must match; before `execution.output_schema`.
     pub output_schema: Option<JsonSchema>,
     /// Evidence for the candidate, as text.
-    pub evidence_inline: Option<Vec<executor::InlineEvidence>>,
+    pub evidence_inline: Option<Vec<EvidenceText>>,
     /// Evidence for the candidate that is kept elsewhere.
-    pub evidence_refs: Option<Vec<executor::ArtifactRef>>,
+    pub evidence_refs: Option<Vec<EvidenceRef>>,
     pub policy: Option<PolicyChoice>,
     /// What the executors should know beside the job.
     pub context: Option<Value>,
+    /// Which tools the executors may use; passed on to them.
+    pub tools: Option<Value>,
+    /// The workflow that the job belongs to; passed on to the executors.
+    pub workflow: Option<Value>,
+    /// For whom the job is done; passed on to the executors.
+    pub actor: Option<Value>,
+    /// Notes of the caller, which nobody reads.
+    pub metadata: Option<Value>,
     pub execution: Option<Execution>,
     pub consensus: Option<ConsensusTerms>,
     /// A pool of this one session, when there is no `session_pool`.
     pub session_id: Option<SessionRef>,
 }
 
-/// A request to have a claim checked. Fields that are not known are ignored.
+/// A request to have a claim checked. A field that is not known is refused; names that begin with `x_` are
+/// the caller's own.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FactcheckRequest {
     pub claim: FactClaim,
     /// `standard` when left out.
@@ -66,13 +89,22 @@ pub struct FactcheckRequest {
     pub policy: Option<FactcheckPolicyChoice>,
     /// What the executors should know beside the job.
     pub context: Option<Value>,
+    /// Which tools the executors may use; passed on to them.
+    pub tools: Option<Value>,
+    /// The workflow that the job belongs to; passed on to the executors.
+    pub workflow: Option<Value>,
+    /// For whom the job is done; passed on to the executors.
+    pub actor: Option<Value>,
+    /// Notes of the caller, which nobody reads.
+    pub metadata: Option<Value>,
     pub execution: Option<Execution>,
     pub consensus: Option<ConsensusTerms>,
     /// A pool of this one session, when there is no `session_pool`.
     pub session_id: Option<SessionRef>,
 }
 
-/// A request of version 2 to have a job done. Fields that are not known are ignored.
+/// A request of version 2 to have a job done. Fields that are not known are ignored, and the
+/// `warnings` of the answer name them.
 #[derive(Debug, ToSchema)]
 pub struct DelegateRequestV2 {
     /// What is to be done.
@@ -83,31 +115,72 @@ pub struct DelegateRequestV2 {
     pub policy: Option<PolicyChoice>,
     /// What the executors should know beside the job.
     pub context: Option<Value>,
+    /// Which tools the executors may use; passed on to them.
+    pub tools: Option<Value>,
+    /// The workflow that the job belongs to; passed on to the executors.
+    pub workflow: Option<Value>,
+    /// For whom the job is done; passed on to the executors.
+    pub actor: Option<Value>,
+    /// Notes of the caller, which nobody reads.
+    pub metadata: Option<Value>,
     pub execution: Option<Execution>,
     /// The session that is asked; routing chooses one when it is left out.
     pub session_id: Option<SessionRef>,
 }
 
-/// A request of version 2 to have a candidate judged. Fields that are not known are ignored.
+/// A request of version 2 to have a candidate judged. Fields that are not known are ignored, and the
+/// `warnings` of the answer name them.
 #[derive(Debug, ToSchema)]
 pub struct ValidateRequestV2 {
     pub claim: Claim,
     /// What the output must match; before `execution.output_schema`.
     pub output_schema: Option<JsonSchema>,
     /// Evidence for the candidate, as text.
-    pub evidence_inline: Option<Vec<executor::InlineEvidence>>,
+    pub evidence_inline: Option<Vec<EvidenceText>>,
     /// Evidence for the candidate that is kept elsewhere.
-    pub evidence_refs: Option<Vec<executor::ArtifactRef>>,
+    pub evidence_refs: Option<Vec<EvidenceRef>>,
     pub policy: Option<PolicyChoice>,
     /// What the executors should know beside the job.
     pub context: Option<Value>,
+    /// Which tools the executors may use; passed on to them.
+    pub tools: Option<Value>,
+    /// The workflow that the job belongs to; passed on to the executors.
+    pub workflow: Option<Value>,
+    /// For whom the job is done; passed on to the executors.
+    pub actor: Option<Value>,
+    /// Notes of the caller, which nobody reads.
+    pub metadata: Option<Value>,
     pub execution: Option<Execution>,
     /// The session that is asked; routing chooses one when it is left out.
     pub session_id: Option<SessionRef>,
 }
 
+/// Evidence as text.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceText {
+    pub mime: String,
+    pub content: String,
+}
+
+/// Evidence that is kept elsewhere. It is fetched where a policy or a task asks for that.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceRef {
+    pub uri: String,
+    pub digest: String,
+    #[schema(maximum = 9_007_199_254_740_991u64)]
+    pub size_bytes: u64,
+    pub mime: String,
+    /// Milliseconds since 1970.
+    #[schema(maximum = 9_007_199_254_740_991u64)]
+    pub created_at: u64,
+    pub producer: String,
+}
+
 /// How the job is to be done.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Execution {
     /// The one deadline of the round; 60000 when left out.
     #[schema(minimum = 1, maximum = 600_000)]
@@ -134,7 +207,7 @@ struct Common<'a> {
 }
 
 pub fn delegate(body: &Value) -> Result<Job, Problem> {
-    let common = common(body)?;
+    let common = common::<DelegateRequest>(body)?;
     let objective = common.body.required_text("objective")?.to_owned();
     let input = common.body.get("input").cloned().unwrap_or_else(|| json!({}));
     let task_type = common.policy.task_type.clone().unwrap_or_else(|| "delegate".to_owned());
@@ -143,7 +216,7 @@ pub fn delegate(body: &Value) -> Result<Job, Problem> {
 }
 
 pub fn validate(body: &Value) -> Result<Job, Problem> {
-    let common = common(body)?;
+    let common = common::<ValidateRequest>(body)?;
     let claim =
         common.body.get("claim").ok_or_else(|| common.body.wrong("claim", "is required"))?;
     if claim.as_str().is_some_and(|text| text.trim().is_empty()) {
@@ -164,7 +237,7 @@ pub fn validate(body: &Value) -> Result<Job, Problem> {
 }
 
 pub fn factcheck(body: &Value) -> Result<Job, Problem> {
-    let common = common(body)?;
+    let common = common::<FactcheckRequest>(body)?;
     let claim =
         common.body.get("claim").ok_or_else(|| common.body.wrong("claim", "is required"))?;
     let prompt = match claim {
@@ -203,9 +276,10 @@ pub fn factcheck_schema() -> Value {
     })
 }
 
-fn common(body: &Value) -> Result<Common<'_>, Problem> {
+fn common<R: Request>(body: &Value) -> Result<Common<'_>, Problem> {
     let request_digest = digest_json(body);
     let body = Fields::of_body(body, terms::CODE)?;
+    body.keep_to::<R>()?;
     let policy = policy_request::decode(&body)?;
     let mut terms = terms::decode(&body, policy.tier.map_or(1, Tier::replicas))?;
     if let Some(session) = body.get("session_id") {
@@ -239,6 +313,7 @@ fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &s
         has_schema: schema.is_some(),
         output_schema: schema.unwrap_or_else(|| Value::Object(Map::new())),
         context: common.body.get("context").cloned(),
+        passed_on: passed_on(&common.body),
         tier: common.policy.tier,
         labels: common.policy.labels,
         terms: common.terms,
@@ -247,6 +322,14 @@ fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &s
         request_digest: common.request_digest,
         step: None,
     }
+}
+
+/// What the caller says to the executors beside the job.
+fn passed_on(body: &Fields<'_>) -> Map<String, Value> {
+    // Nobody reads `metadata`: it is known so that it is not refused.
+    let _notes = body.get("metadata");
+    let given = |name: &str| body.get(name).map(|value| (name.to_owned(), value.clone()));
+    ["tools", "workflow", "actor"].into_iter().filter_map(given).collect()
 }
 
 /// What an output must match, as far as its kind goes; its bounds are checked later.

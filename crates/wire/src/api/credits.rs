@@ -40,7 +40,7 @@ pub struct GrantRequest {
 /// What is given, in millionths of a credit, and why.
 pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(&["amount_usd", "note"])?;
+    body.keep_to::<GrantRequest>()?;
     let text = body.text("amount_usd")?.ok_or_else(|| body.wrong("amount_usd", "is required"))?;
     let whole = text.trim_start_matches('-').split('.').next().unwrap_or_default();
     let is_plain = whole.len() <= MOST_DIGITS && (whole == "0" || !whole.starts_with('0'));

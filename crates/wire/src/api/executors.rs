@@ -26,18 +26,6 @@ pub struct AddExecutor {
     pub session: Option<Session>,
 }
 
-const KNOWN: &[&str] = &[
-    "name",
-    "url",
-    "token_env",
-    "agent_events_url",
-    "agent_event_callback_base_url",
-    "session",
-    "remote",
-    "target_node",
-    "scope",
-];
-
 /// A request to register an executor.
 ///
 /// `remote`, `target_node` and `scope` are known and refused with `not_supported`.
@@ -63,7 +51,7 @@ pub struct AddExecutorRequest {
 
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(KNOWN)?;
+    body.keep_to::<AddExecutorRequest>()?;
     for name in ["remote", "target_node", "scope"] {
         if body.get(name).is_some_and(|value| value != &Value::Bool(false)) {
             let reason = "is not supported: executors are called directly over HTTP; leave it out and register a URL this server can reach";

@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 use jurat_core::code::Code;
 use serde_json::json;
 
-use super::fields::Fields;
+use super::{
+    fields::Fields,
+    known::{Depth, Request},
+};
 use crate::problem::Problem;
 
 /// How many faults are told.
@@ -57,31 +60,23 @@ impl Faults {
         read.map_err(|problem| self.add(problem)).ok()
     }
 
-    /// An object that must be there, with no members but these.
-    pub(super) fn section<'a>(
-        &mut self,
-        parent: &Fields<'a>,
-        name: &str,
-        known: &[&str],
-    ) -> Option<Fields<'a>> {
-        let Some(section) = self.take(parent.object(name))? else {
+    /// Notes each unknown field of a request.
+    pub(super) fn note_strangers<R: Request>(&mut self, fields: &Fields<'_>, depth: Depth) {
+        self.0.extend(fields.strangers::<R>(depth));
+    }
+
+    /// An object that must be there.
+    pub(super) fn section<'a>(&mut self, parent: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
+        let section = self.take(parent.object(name))?;
+        if section.is_none() {
             self.add(parent.wrong(name, "is required"));
-            return None;
-        };
-        self.0.extend(section.others(known));
-        Some(section)
+        }
+        section
     }
 
     /// The same, which may be left out. One that is wrong reads like that too, and is noted.
-    pub(super) fn optional<'a>(
-        &mut self,
-        parent: &Fields<'a>,
-        name: &str,
-        known: &[&str],
-    ) -> Option<Fields<'a>> {
-        let section = self.take(parent.object(name)).flatten()?;
-        self.0.extend(section.others(known));
-        Some(section)
+    pub(super) fn optional<'a>(&mut self, parent: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
+        self.take(parent.object(name)).flatten()
     }
 
     pub(super) fn whole(

@@ -1,10 +1,11 @@
 //! Reads the members of a JSON object and names the one that is wrong.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jurat_core::code::Code;
 use serde_json::{Map, Value};
 
+use super::known::{Depth, Known, Request, Stranger};
 use crate::problem::Problem;
 
 /// An object of a request, with the path that leads to it.
@@ -142,19 +143,28 @@ impl<'a> Fields<'a> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// Names the first member that is not known.
-    pub fn refuse_others(&self, known: &[&str]) -> Result<(), Problem> {
-        self.others(known).next().map_or(Ok(()), Err)
+    /// Refuses the first member, here or deeper, that the request does not have.
+    pub fn keep_to<R: Request>(&self) -> Result<(), Problem> {
+        self.strangers::<R>(Depth::All).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// A problem for each member that is not known.
-    pub fn others(&self, known: &[&str]) -> impl Iterator<Item = Problem> + use<'_, 'a> {
-        let known: BTreeSet<&str> = known.iter().copied().collect();
-        let all = known.iter().copied().collect::<Vec<&str>>().join(", ");
-        let reason = format!("is not a known field; known are {all}");
-        let others: Vec<&String> =
-            self.members.keys().filter(|name| !known.contains(name.as_str())).collect();
-        others.into_iter().map(move |name| self.wrong(&short(name), &reason))
+    /// Ignores unknown members but those that look like a misspelt one.
+    pub fn refuse_slips<R: Request>(&self) -> Result<(), Problem> {
+        let (known, members) = (R::known(), self.members);
+        let slip = known.strangers(members, Depth::Top).into_iter().find(Stranger::is_slip);
+        slip.map_or(Ok(()), |stranger| Err(self.refuse(known, &stranger)))
+    }
+
+    /// A problem for each of the first members that the request does not have.
+    pub fn strangers<R: Request>(&self, depth: Depth) -> Vec<Problem> {
+        let known = R::known();
+        let strangers = known.strangers(self.members, depth);
+        strangers.iter().map(|stranger| self.refuse(known, stranger)).collect()
+    }
+
+    fn refuse(&self, known: &Known, stranger: &Stranger<'_>) -> Problem {
+        let advice = known.advice(stranger, &self.path);
+        self.wrong(&stranger.path, &format!("is not a known field{advice}"))
     }
 
     /// A word of a fixed set.

@@ -20,17 +20,14 @@ use super::{
 };
 use crate::problem::Problem;
 
-const KNOWN: &[&str] =
-    &["name", "scopes", "account", "rate_per_minute", "concurrent_rounds", "expires_at"];
 const LONGEST_NAME: usize = 64;
 const HIGHEST_RATE: u64 = 1_000_000;
 const MOST_ROUNDS: u64 = 100_000;
 const LONGEST_GRACE_S: u64 = 30 * 86_400;
 const DEFAULT_GRACE_S: u64 = 86_400;
 
-/// A request for a key.
+/// A request for a key. Unknown fields are ignored, except one that looks like a misspelt field.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CreateKeyRequest {
     /// What the key is called; no `/`, no control characters.
     #[schema(
@@ -177,7 +174,8 @@ fn scopes(key: &Key) -> Vec<&'static str> {
 
 pub fn decode_create(body: &Value, now: Timestamp) -> Result<NewKey, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(KNOWN)?;
+    // The registry ignores what it does not know, but a key must not lose a limit to a slip.
+    body.refuse_slips::<CreateKeyRequest>()?;
     Ok(NewKey {
         name: name(&body)?,
         scopes: wanted_scopes(&body)?,
@@ -191,7 +189,7 @@ pub fn decode_create(body: &Value, now: Timestamp) -> Result<NewKey, Problem> {
 /// For how many milliseconds a key that is replaced stays valid.
 pub fn decode_rotate(body: &Value) -> Result<u64, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(&["grace_seconds"])?;
+    body.keep_to::<RotateKeyRequest>()?;
     Ok(body.whole("grace_seconds", 0, LONGEST_GRACE_S)?.unwrap_or(DEFAULT_GRACE_S) * 1_000)
 }
 

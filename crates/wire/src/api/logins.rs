@@ -62,7 +62,7 @@ pub fn decode_exchange(body: &Value) -> Result<Option<&str>, Problem> {
 /// The code, and whether the program is let in.
 pub fn decode_approve(body: &Value) -> Result<(&str, bool), Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(&["user_code", "approve"])?;
+    body.keep_to::<ApproveRequest>()?;
     let is_approved = match body.get("approve") {
         None => true,
         Some(Value::Bool(approve)) => *approve,

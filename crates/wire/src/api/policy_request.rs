@@ -27,6 +27,7 @@ pub struct PolicyRequest {
 
 /// The policy of a request: which rules decide, and which sessions are good enough.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PolicyObject {
     /// Least tier of the sessions that are routed to; also sets the replicas: 1, 3 or 5.
     pub tier: Option<words::Tier>,
@@ -55,6 +56,7 @@ pub struct PolicyObject {
 
 /// Which sessions are good enough for a fact check.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FactcheckPolicy {
     /// Least tier of the sessions that are routed to; also sets the replicas: 1, 3 or 5.
     pub tier: Option<words::Tier>,

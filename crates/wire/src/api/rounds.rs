@@ -61,6 +61,10 @@ pub struct RoundBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<ReplicaBody>)]
     replicas: Option<Vec<ReplicaBody<'a>>>,
+    /// What of a request of version 2 was ignored, in the answer to one that does not wait.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[schema(required = false)]
+    warnings: &'a [String],
 }
 
 /// A round with its reply, as `GET /v1/rounds/{id}` shows it.
@@ -112,5 +116,6 @@ fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBo
         output: Member::LeftOut,
         consensus: None,
         replicas: None,
+        warnings: &[],
     }
 }

@@ -17,7 +17,7 @@ pub use self::{
     spec::decode_spec,
     step::step_order,
 };
-use super::{fields::Fields, tasks};
+use super::{fields::Fields, known::Depth, tasks};
 use crate::problem::Problem;
 
 /// A run to submit, as it was asked for.
@@ -70,7 +70,14 @@ pub(super) fn read(body: &Value) -> Result<RunOrder, Problem> {
     let Some(document) = body.get(name) else {
         return Ok(RunOrder { kickoff: false, spec: spec::read(&fields)?, document: body.clone() });
     };
-    fields.refuse_others(&["kickoff", name])?;
+    if let Some(stranger) = fields.strangers::<RunOrderBody>(Depth::Top).into_iter().next() {
+        return Err(stranger);
+    }
+    if name == "run_spec" && fields.get("spec").is_some() {
+        return Err(
+            fields.wrong("spec", "contradicts `run_spec`, which means the same; leave one out")
+        );
+    }
     let kickoff = fields.flag("kickoff")?.unwrap_or(false);
     let inner = fields.object(name)?.ok_or_else(|| fields.wrong(name, "is required"))?;
     Ok(RunOrder { kickoff, spec: spec::read(&inner)?, document: document.clone() })

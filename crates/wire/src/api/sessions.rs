@@ -18,17 +18,6 @@ use super::{
 };
 use crate::problem::Problem;
 
-const KNOWN: &[&str] = &[
-    "id",
-    "session_id",
-    "executor",
-    "profile",
-    "tier",
-    "labels",
-    "task_types",
-    "reliability",
-    "price_micros",
-];
 const LONGEST_NAME: usize = 64;
 
 /// A request to add a session. `session_id` means the same as `id`.
@@ -87,7 +76,9 @@ fn task_type_names() -> Object {
 }
 
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<Session, Problem> {
-    decode_fields(&Fields::of_body(body, Code::ValidationError)?, None, now)
+    let body = Fields::of_body(body, Code::ValidationError)?;
+    body.keep_to::<AddSessionRequest>()?;
+    decode_fields(&body, None, now)
 }
 
 /// A session with the defaults, named like its executor.
@@ -111,7 +102,6 @@ pub(super) fn decode_fields(
     executor: Option<&str>,
     now: Timestamp,
 ) -> Result<Session, Problem> {
-    body.refuse_others(KNOWN)?;
     let id = match (id(body)?, executor) {
         (Some(id), _) => id,
         (None, Some(executor)) => executor.to_owned(),

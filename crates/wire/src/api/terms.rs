@@ -15,22 +15,6 @@ use super::{
 };
 use crate::problem::Problem;
 
-const KNOWN: &[&str] = &[
-    "replicas",
-    "session_pool",
-    "aggregation",
-    "strategy",
-    "weight_by",
-    "disagreement_policy",
-    "min_agreement",
-    "timeout_policy",
-    "equivalence",
-    "merge",
-    "early_stop",
-    "include",
-    "target_confidence",
-];
-
 /// The terms of agreement. `weight_by` and `target_confidence` are known and refused with
 /// `not_supported`.
 #[derive(Debug, ToSchema)]
@@ -114,7 +98,6 @@ pub fn decode(body: &Fields<'_>, tier_replicas: u8) -> Result<Terms, Problem> {
         traces: Toggle::Off,
     };
     let Some(block) = body.object("consensus")? else { return Ok(terms) };
-    block.refuse_others(KNOWN)?;
     for name in ["weight_by", "target_confidence"] {
         if block.get(name).is_some() {
             return Err(block.unsupported(name, "is not supported; leave it out"));

@@ -6,23 +6,44 @@ use utoipa::ToSchema;
 
 use super::{
     consensus_reply::{DelegateReply, ErrorBody, EvidenceBody, One, Reply, VerdictReply},
+    known::{Depth, Known, Request, Stranger},
     words::Label,
 };
 
-/// A v2 request is a v3 request with one replica, in the session it names.
-pub fn up(mut body: Value) -> Value {
+/// A v2 request is a v3 request with one replica, in the session it names. What is not known is
+/// left out, and the warnings say so.
+pub fn up<R: Request>(body: Value) -> (Value, Vec<String>) {
+    let warnings = warnings(R::known(), &body);
+    (stamped(R::known().strip(body)), warnings)
+}
+
+/// The request as it is recognized when it is repeated: with all that the caller sent.
+pub fn stamped(mut body: Value) -> Value {
     if let Some(members) = body.as_object_mut() {
-        // v2 knows no `consensus`; its routes ignore what they do not know.
         members.insert("consensus".to_owned(), json!({ "replicas": 1 }));
     }
     body
 }
 
+fn warnings(known: &Known, body: &Value) -> Vec<String> {
+    let Some(members) = body.as_object() else { return Vec::new() };
+    let warning = |stranger: Stranger<'_>| {
+        let advice = match stranger.path.as_str() {
+            "consensus" | "replicas" | "policy.replicas" => {
+                "; version 2 asks one replica, and `/api/v3` takes `consensus.replicas`".to_owned()
+            }
+            _ => known.advice(&stranger, ""),
+        };
+        format!("`{}` is not a known field and was ignored{advice}", stranger.path)
+    };
+    known.strangers(members, Depth::All).into_iter().map(warning).collect()
+}
+
 /// A v2 reply is what the one replica said. It loses information and invents none.
-pub fn down(reply: Reply<'_>) -> ReplyV2<'_> {
+pub fn down<'a>(reply: Reply<'a>, warnings: &'a [String]) -> ReplyV2<'a> {
     match reply {
-        Reply::Delegate(reply) => ReplyV2::Delegate(DelegateReplyV2::of(reply)),
-        Reply::Verdict(reply) => ReplyV2::Verdict(VerdictReplyV2::of(reply)),
+        Reply::Delegate(reply) => ReplyV2::Delegate(DelegateReplyV2::of(reply, warnings)),
+        Reply::Verdict(reply) => ReplyV2::Verdict(VerdictReplyV2::of(reply, warnings)),
     }
 }
 
@@ -61,6 +82,10 @@ pub struct DelegateReplyV2<'a> {
     /// `OK`, or the label of the replica, such as `TIMEOUT`.
     #[schema(example = "OK")]
     status: &'static str,
+    /// What of the request was ignored; left out when nothing was.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[schema(required = false)]
+    warnings: &'a [String],
 }
 
 /// The reply to a validate request of version 2: what the one replica said.
@@ -81,10 +106,14 @@ pub struct VerdictReplyV2<'a> {
     /// The verdict, or the label of the replica, such as `TIMEOUT`.
     #[schema(required = true)]
     verdict: Option<Label>,
+    /// What of the request was ignored; left out when nothing was.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[schema(required = false)]
+    warnings: &'a [String],
 }
 
 impl<'a> DelegateReplyV2<'a> {
-    fn of(reply: DelegateReply<'a>) -> Self {
+    fn of(reply: DelegateReply<'a>, warnings: &'a [String]) -> Self {
         let one = One::of(reply.replicas);
         let label = one.label.filter(|_| reply.output.is_none());
         Self {
@@ -96,12 +125,13 @@ impl<'a> DelegateReplyV2<'a> {
             round_id: reply.round_id,
             session_id: one.session_id,
             status: label.map_or(reply.status, |label| label.0.as_str()),
+            warnings,
         }
     }
 }
 
 impl<'a> VerdictReplyV2<'a> {
-    fn of(reply: VerdictReply<'a>) -> Self {
+    fn of(reply: VerdictReply<'a>, warnings: &'a [String]) -> Self {
         let one = One::of(reply.replicas);
         Self {
             confidence: reply.confidence,
@@ -112,6 +142,7 @@ impl<'a> VerdictReplyV2<'a> {
             round_id: reply.round_id,
             session_id: one.session_id,
             verdict: reply.verdict.or(one.label),
+            warnings,
         }
     }
 }

@@ -57,6 +57,7 @@ pub fn decode(body: &Value) -> Result<(Job, Asked), Problem> {
         has_schema: output_schema != Value::Object(Map::new()),
         output_schema,
         context: None,
+        passed_on: Map::new(),
         tier: None,
         labels: BTreeSet::new(),
         terms: Terms::plain(1, pool),

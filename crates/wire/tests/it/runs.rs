@@ -73,9 +73,9 @@ fn all_that_is_wrong_with_a_spec_is_named() {
     assert_eq!(
         fields(&problem),
         [
+            "agents.1.surplus",
             "word",
             "agents.0.weight",
-            "agents.1.surplus",
             "agents.1.executor",
             "retry.max_attempts",
             "aggregation.tie_policy.chain",

@@ -252,6 +252,7 @@ impl World {
             seq: 1,
             contract: Arc::new(contract),
             panel: order.panel,
+            ordered_by: None,
         };
         self.shelf.lock().unwrap().tasks.insert(key.clone(), Kept::new(filed, now));
         for (place, wish) in order.wishes.into_iter().enumerate() {

@@ -37,7 +37,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn submit() -> Description {
-    let text = "Takes a run of several agents. With `kickoff` it begins at once, otherwise it waits for a kickoff. The same spec under the same name is the same run, and is answered with 200.";
+    let text = "Takes a run of several agents. With `kickoff` it begins at once, otherwise it waits for a kickoff. The same spec under the same name is the same run, and is answered with 200. The key must also have the scope `rounds:create`; its limits hold for the steps, and the run is cancelled when the key is revoked or expires.";
     let request = json!({
         "kickoff": false,
         "spec": {

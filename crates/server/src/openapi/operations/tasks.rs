@@ -41,7 +41,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn submit() -> Description {
-    let text = "Takes a contract, alone or with who is to work on it, and drives the task to its end. The same `task_id` with the same contract is the task as it is; with another contract it is 409. Everything that is wrong with a contract is told at once, in `errors`.";
+    let text = "Takes a contract, alone or with who is to work on it, and drives the task to its end. The same `task_id` with the same contract is the task as it is; with another contract it is 409. Everything that is wrong with a contract is told at once, in `errors`. The key must also have the scope `rounds:create`, and `verifiers:run` where a verifier decides; its limits hold for the steps, and the task is cancelled when the key is revoked or expires.";
     Description::new(TASKS, "Submit a task", text)
         .scope(Scope::TasksWrite)
         .takes::<SubmitTask>([("plain", examples::tasks::order())])

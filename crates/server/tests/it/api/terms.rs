@@ -30,16 +30,6 @@ async fn every_wrong_field_is_named() {
 }
 
 #[tokio::test]
-async fn unknown_fields_outside_consensus_are_ignored_as_the_peers_do() {
-    let app = TestApp::new().await;
-    let _fakes = app.executors([says_valid()]).await;
-    let body =
-        json!({ "claim": "x", "actor": {}, "metadata": { "client_trace_id": "t-1" }, "novel": 1 });
-    let reply = app.admin().post("/api/v3/validate", &body).await;
-    assert_eq!(reply.status, StatusCode::OK);
-}
-
-#[tokio::test]
 async fn what_is_wrong_with_each_session_is_said() {
     let app = TestApp::new().await;
     let [_well, sick, _well2] = app.executors([says_valid(), says_valid(), says_valid()]).await;

@@ -79,7 +79,6 @@ async fn workflows_are_designed_and_checked_under_the_names_of_both_eras() {
     for (arguments, field) in [
         (json!({}), "skill_id"),
         (json!({ "skill_id": "a", "workflow_id": "b" }), "workflow_id"),
-        (json!({ "skill_id": "report", "version": 1 }), "version"),
     ] {
         let wrong = call(&ann, MODERN, "teach_workflow", &arguments).await;
         assert_eq!(wrong["structuredContent"]["field"], field, "{wrong}");

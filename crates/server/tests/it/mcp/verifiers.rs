@@ -216,7 +216,7 @@ async fn what_goes_wrong_is_the_problem_of_the_api() {
         ("deploy_verifier", json!({ "payload": { "name": "x" } }), "description"),
         ("list_verifiers", json!({ "limit": 201 }), "limit"),
         ("get_verifier", json!({ "verifier_id": "mine", "version": 0 }), "version"),
-        ("get_verifier", json!({ "id": "mine" }), "id"),
+        ("get_verifier", json!({ "id": "mine" }), "verifier_id"),
         ("run_verifier", json!({ "inputs": { "answer": "x" } }), "verifier_id"),
         ("run_verifier", json!({ "verifier_id": "mine", "inputs": {} }), "inputs"),
         ("delete_verifier", json!({ "verifier_id": "mine" }), "verifier_id"),

@@ -88,7 +88,7 @@ async fn bad_keys_name_the_field() {
         (json!({ "name": "a", "expires_at": "tomorrow" }), "expires_at"),
         (json!({ "name": "a", "expires_at": "2030-01-31" }), "expires_at"),
         (json!({ "name": "a", "expires_at": "2020-01-31T12:00:00Z" }), "expires_at"),
-        (json!({ "name": "a", "colour": "red" }), "colour"),
+        (json!({ "name": "a", "expire_at": "2030-01-31T12:00:00Z" }), "expire_at"),
     ];
     for (body, field) in cases {
         let reply = app.admin().post("/v1/api-keys", &body).await;

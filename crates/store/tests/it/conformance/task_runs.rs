@@ -61,6 +61,7 @@ fn submit(account: &AccountId, id: &str, agents: &[(&str, &str, i32)]) -> RunSub
     };
     RunSubmit {
         run: key(account, id),
+        ordered_by: Some("a key".to_owned()),
         task_type: "swarm".to_owned(),
         spec: json!({ "run_id": id }),
         spec_digest: format!("digest of {id}"),

@@ -74,6 +74,7 @@ pub(crate) fn new_task(account: &AccountId, id: &str, millis: i64) -> TaskSubmit
         contract,
         contract_digest: format!("sha256:{id}"),
         panel: json!({"executors": ["one"], "verifiers": [], "profile": "default"}),
+        ordered_by: Some("a key".to_owned()),
         state: Task::created(id, terms(), at(millis)),
         events: vec![Event::Created { terms: Box::new(terms()) }],
         due_at: Some(at(millis)),

@@ -7,7 +7,7 @@ use jurat_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Case, case};
+use super::{Case, case, strict};
 use crate::{
     api::{
         logins::{self, ApproveRequest, CodeRequest, ExchangeRequest, VerifyCodeRequest},
@@ -59,84 +59,64 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn of_people() -> Vec<Case> {
     vec![
-        case::<CodeRequest>(|it| logins::decode_code(it).map(drop), json!({ "email": "a" }), &[]),
+        case::<CodeRequest>(|it| logins::decode_code(it).map(drop), json!({ "email": "a" })),
         case::<VerifyCodeRequest>(
             |it| logins::decode_verify(it).map(drop),
             json!({ "email": "a", "code": "b" }),
-            &[],
         ),
         case::<ExchangeRequest>(
             |it| logins::decode_exchange(it).map(drop),
             json!({ "hostname": "a" }),
-            &[],
         ),
-        case::<ApproveRequest>(
+        strict::<ApproveRequest>(
             |it| logins::decode_approve(it).map(drop),
             json!({ "user_code": "a", "approve": true }),
-            &[],
         ),
-        case::<HandleRequest>(
-            |it| people::decode_handle(it).map(drop),
-            json!({ "handle": "a" }),
-            &[],
-        ),
+        case::<HandleRequest>(|it| people::decode_handle(it).map(drop), json!({ "handle": "a" })),
         case::<AddMemberRequest>(
             |it| teams::decode_member(it).map(drop),
             json!({ "user_identifier": "a" }),
-            &[],
         ),
         case::<TransferTeamRequest>(
             |it| teams::decode_new_owner(it).map(drop),
             json!({ "new_owner_user_identifier": "a" }),
-            &[],
         ),
     ]
 }
 
 fn of_people_tools() -> Vec<Case> {
     vec![
-        case::<NoArguments>(people_tools::nothing, json!({}), &[]),
+        case::<NoArguments>(people_tools::nothing, json!({})),
         case::<ListTeamsArguments>(
             |it| people_tools::teams(it).map(drop),
             json!({ "filter": "all" }),
-            &[],
         ),
         case::<TeamArguments>(
             |it| people_tools::one(it, "team_id").map(drop),
             json!({ "team_id": "a" }),
-            &[],
         ),
         case::<TeamMemberArguments>(
             |it| people_tools::pair(it, ("team_id", "user_identifier")).map(drop),
             json!({ "team_id": "a", "user_identifier": "b" }),
-            &[],
         ),
         case::<TransferTeamArguments>(
             |it| people_tools::pair(it, ("team_id", "new_owner_user_identifier")).map(drop),
             json!({ "team_id": "a", "new_owner_user_identifier": "b" }),
-            &[],
         ),
         case::<InvitationArguments>(
             |it| people_tools::one(it, "invitation_id").map(drop),
             json!({ "invitation_id": "a" }),
-            &[],
         ),
-        case::<ListInvitationsArguments>(
-            |it| people_tools::invitations(it).map(drop),
-            json!({}),
-            &[],
-        ),
+        case::<ListInvitationsArguments>(|it| people_tools::invitations(it).map(drop), json!({})),
         case::<RevokeKeyArguments>(
             |it| people_tools::one(it, "key_id").map(drop),
             json!({ "key_id": "a" }),
-            &[],
         ),
         case::<MintKeyArguments>(
             |it| people_tools::one(it, "name").map(drop),
             json!({ "name": "a" }),
-            &[],
         ),
-        case::<ListKeysArguments>(|it| arguments::page(it).map(drop), json!({}), &[]),
+        case::<ListKeysArguments>(|it| arguments::page(it).map(drop), json!({})),
     ]
 }
 
@@ -166,32 +146,26 @@ fn of_workflows() -> Vec<Case> {
                 "name": "a", "description": "b", "body": "c", "tags": ["d"], "files": [file],
                 "verifiers": [{ "name": "e", "verifier_id": "f" }],
             }),
-            &[],
         ),
         case::<PatchWorkflowFilesRequest>(
             patch,
             json!({ "expected_version_token": "a", "files": [file] }),
-            &[],
         ),
         case::<WorkflowGrantRequest>(
             |it| workflows::decode_grant(it).map(drop),
             json!({ GRANTEE: "ann@example.com", "role": "view" }),
-            &[],
         ),
         case::<RevokeWorkflowGrantRequest>(
             |it| workflows::decode_revoke(it).map(drop),
             json!({ GRANTEE: "@ann" }),
-            &[],
         ),
         case::<TransferWorkflowRequest>(
             |it| workflows::decode_transfer(it).map(drop),
             json!({ OWNER: "ann@example.com" }),
-            &[],
         ),
         case::<SearchWorkflowsRequest>(
             |it| workflows::decode_search(it).map(drop),
             json!({ "query": "a" }),
-            &[],
         ),
     ]
 }
@@ -199,41 +173,32 @@ fn of_workflows() -> Vec<Case> {
 fn of_workflow_tools() -> Vec<Case> {
     let skill = || json!({ "skill_id": "a" });
     vec![
-        case::<WorkflowArguments>(|it| tools::named(it, &[]).map(drop), skill(), &[]),
-        case::<WorkflowVersionArguments>(
-            |it| tools::named(it, &["version"]).map(drop),
-            skill(),
-            &[],
-        ),
-        case::<OptimizeWorkflowArguments>(|it| tools::optimize(it).map(drop), skill(), &[]),
+        case::<WorkflowArguments>(|it| tools::named(it, &[]).map(drop), skill()),
+        case::<WorkflowVersionArguments>(|it| tools::named(it, &["version"]).map(drop), skill()),
+        case::<OptimizeWorkflowArguments>(|it| tools::optimize(it).map(drop), skill()),
         case::<WorkflowFileArguments>(
             |it| tools::file(it).map(drop),
             json!({ "skill_id": "a", "path": "b" }),
-            &[],
         ),
         case::<WorkflowFilesArguments>(
             |it| tools::files(it).map(drop),
             json!({ "skill_id": "a", "paths": ["b"] }),
-            &[],
         ),
-        case::<ListWorkflowsArguments>(|it| tools::list(it).map(drop), json!({}), &[]),
+        case::<ListWorkflowsArguments>(|it| tools::list(it).map(drop), json!({})),
         case::<GrantWorkflowArguments>(
             |it| {
                 let rest = tools::named(it, &[GRANTEE, "role", "include_history"])?.2;
                 workflows::decode_grant(&rest).map(drop)
             },
             json!({ "skill_id": "a", GRANTEE: "@ann", "role": "view" }),
-            &[],
         ),
         case::<RevokeWorkflowGrantArguments>(
             |it| workflows::decode_revoke(&tools::named(it, &[GRANTEE])?.2).map(drop),
             json!({ "skill_id": "a", GRANTEE: "@ann" }),
-            &[],
         ),
         case::<TransferWorkflowArguments>(
             |it| workflows::decode_transfer(&tools::named(it, &[OWNER])?.2).map(drop),
             json!({ "skill_id": "a", OWNER: "@ann" }),
-            &[],
         ),
     ]
 }
@@ -243,32 +208,26 @@ fn of_templates() -> Vec<Case> {
         case::<PublishTemplateRequest>(
             |it| templates::decode_publish(it).map(drop),
             json!({ "skill_id": "a" }),
-            &[],
         ),
         case::<SearchTemplatesRequest>(
             |it| templates::decode_search(it).map(drop),
             json!({ "query": "a", "filter": "all", "limit": 1 }),
-            &[],
         ),
         case::<ForkTemplateRequest>(
             |it| templates::decode_fork(it).map(drop),
             json!({ "identifier": "@ann/report", "name": "b" }),
-            &[],
         ),
         case::<DeprecateVersionRequest>(
             |it| templates::decode_deprecate(it).map(drop),
             json!({ "message": "a" }),
-            &[],
         ),
         case::<ArchiveTemplateRequest>(
             |it| templates::decode_archive(it).map(drop),
             json!({ "archive_reason": "a" }),
-            &[],
         ),
         case::<TransferTemplateRequest>(
             |it| templates::decode_transfer(it).map(drop),
             json!({ OWNER: "a" }),
-            &[],
         ),
     ]
 }
@@ -278,37 +237,28 @@ fn of_template_tools() -> Vec<Case> {
     let version = || json!({ "template_id": "@ann/report", "version": 1 });
     let identifier = || json!({ "identifier": "@ann/report" });
     vec![
-        case::<TemplateArguments>(|it| template_tools::template(it).map(drop), template(), &[]),
+        case::<TemplateArguments>(|it| template_tools::template(it).map(drop), template()),
         case::<TemplateVersionArguments>(
             |it| template_tools::template_version(it, None).map(drop),
             version(),
-            &[],
         ),
         case::<DeprecateArguments>(
             |it| template_tools::template_version(it, Some("message")).map(drop),
             version(),
-            &[],
         ),
         case::<ArchiveArguments>(
             |it| template_tools::template_and_text(it, "archive_reason").map(drop),
             template(),
-            &[],
         ),
-        case::<GetTemplateArguments>(
-            |it| template_tools::identifier(it).map(drop),
-            identifier(),
-            &[],
-        ),
+        case::<GetTemplateArguments>(|it| template_tools::identifier(it).map(drop), identifier()),
         case::<GetTemplateFileArguments>(
             |it| template_tools::identifier_and_path(it).map(drop),
             json!({ "identifier": "@ann/report", "path": "a" }),
-            &[],
         ),
-        case::<ListTemplatesArguments>(|it| template_tools::list(it).map(drop), json!({}), &[]),
+        case::<ListTemplatesArguments>(|it| template_tools::list(it).map(drop), json!({})),
         case::<TransferTemplateArguments>(
             |it| template_tools::transfer(it).map(drop),
             json!({ "template_id": "@ann/report", OWNER: "a" }),
-            &[],
         ),
     ]
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::{
-    api::{fields::Fields, verifiers::DeployVerifierRequest},
+    api::{fields::Fields, known::Request, verifiers::DeployVerifierRequest},
     problem::Problem,
 };
 
@@ -16,7 +16,6 @@ const USUAL_PAGE: u32 = 50;
 
 /// What `deploy_verifier` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DeployVerifierArguments {
     /// The version to deploy: the first of a verifier, or the next one of the verifier with the name.
     pub payload: DeployVerifierRequest,
@@ -24,7 +23,6 @@ pub struct DeployVerifierArguments {
 
 /// What `list_verifiers` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ListVerifiersArguments {
     /// How many to return; 50 when left out.
     #[schema(minimum = 1, maximum = 200)]
@@ -35,7 +33,6 @@ pub struct ListVerifiersArguments {
 
 /// What `get_verifier` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct GetVerifierArguments {
     /// The id of a verifier, or its name; a version may be pinned behind `@`.
     #[schema(pattern = r"\S")]
@@ -47,7 +44,6 @@ pub struct GetVerifierArguments {
 
 /// What `revoke_verifier` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RevokeVerifierArguments {
     /// The id of a verifier, or its name.
     #[schema(pattern = r"\S")]
@@ -56,7 +52,6 @@ pub struct RevokeVerifierArguments {
 
 /// What `delete_verifier` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DeleteVerifierArguments {
     /// The id of a verifier; a name is not enough.
     #[schema(pattern = r"\S")]
@@ -72,12 +67,12 @@ pub struct PageOrder {
 
 /// The body of the request that deploys a version.
 pub fn payload(arguments: &Value) -> Result<&Value, Problem> {
-    let fields = known(arguments, &["payload"])?;
+    let fields = given(arguments)?;
     fields.get("payload").ok_or_else(|| fields.wrong("payload", "is required"))
 }
 
 pub fn page(arguments: &Value) -> Result<PageOrder, Problem> {
-    let fields = known(arguments, &["limit", "cursor"])?;
+    let fields = given(arguments)?;
     let (limit, cursor) = page_of(&fields)?;
     Ok(PageOrder { limit, cursor })
 }
@@ -90,13 +85,13 @@ pub fn page_of(fields: &Fields<'_>) -> Result<(u32, Option<String>), Problem> {
 
 /// A verifier, and the version that is asked for beside it.
 pub fn verifier_version(arguments: &Value) -> Result<(&str, Option<u32>), Problem> {
-    let fields = known(arguments, &[VERIFIER, "version"])?;
+    let fields = given(arguments)?;
     let version = number(&fields, "version", u32::MAX)?;
     Ok((fields.required_text(VERIFIER)?, version))
 }
 
 pub fn verifier(arguments: &Value) -> Result<&str, Problem> {
-    known(arguments, &[VERIFIER])?.required_text(VERIFIER)
+    given(arguments)?.required_text(VERIFIER)
 }
 
 /// A verifier, and the body of the request that runs it, which stands beside its name.
@@ -113,10 +108,15 @@ pub(super) fn number(fields: &Fields<'_>, name: &str, most: u32) -> Result<Optio
     Ok(number.and_then(|number| u32::try_from(number).ok()))
 }
 
-/// Models that misspell an argument are told so.
-pub(super) fn known<'a>(arguments: &'a Value, names: &[&str]) -> Result<Fields<'a>, Problem> {
-    let fields = Fields::of_body(arguments, Code::ValidationError)?;
-    fields.refuse_others(names)?;
+/// What a tool of the registry is given. As on its routes, what is not known is ignored.
+pub(super) fn given(arguments: &Value) -> Result<Fields<'_>, Problem> {
+    Fields::of_body(arguments, Code::ValidationError)
+}
+
+/// What any other tool is given; models that misspell an argument are told so.
+pub(super) fn known<R: Request>(arguments: &Value) -> Result<Fields<'_>, Problem> {
+    let fields = given(arguments)?;
+    fields.keep_to::<R>()?;
     Ok(fields)
 }
 
@@ -140,11 +140,11 @@ mod tests {
         assert_eq!(page(&json!({})).unwrap(), PageOrder { limit: 50, cursor: None });
         let asked = page(&json!({ "limit": 200, "cursor": "c" })).unwrap();
         assert_eq!(asked, PageOrder { limit: 200, cursor: Some("c".to_owned()) });
-        for (arguments, field) in [
-            (json!({ "limit": 0 }), "limit"),
-            (json!({ "limit": 201 }), "limit"),
-            (json!({ "limits": 2 }), "limits"),
-        ] {
+        // The registry ignores what it does not know.
+        assert_eq!(page(&json!({ "limits": 2 })).unwrap().limit, 50);
+        for (arguments, field) in
+            [(json!({ "limit": 0 }), "limit"), (json!({ "limit": 201 }), "limit")]
+        {
             assert_eq!(page(&arguments).unwrap_err().field.as_deref(), Some(field));
         }
     }

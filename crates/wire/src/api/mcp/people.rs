@@ -4,7 +4,7 @@ use jurat_core::team::TeamRole;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::{known, page_of};
+use super::arguments::{given, page_of};
 use crate::{
     api::{invitations, teams},
     problem::Problem,
@@ -12,12 +12,10 @@ use crate::{
 
 /// What a tool takes that takes nothing.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct NoArguments {}
 
 /// What `list_teams` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ListTeamsArguments {
     /// `all`, `mine` or `member`; all when left out.
     #[schema(pattern = "^(all|mine|member)$")]
@@ -26,7 +24,6 @@ pub struct ListTeamsArguments {
 
 /// What tools take that are about one team.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TeamArguments {
     /// The id of a team, or its handle.
     #[schema(pattern = r"\S")]
@@ -35,7 +32,6 @@ pub struct TeamArguments {
 
 /// What tools take that are about somebody in a team.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TeamMemberArguments {
     /// The id of a team, or its handle.
     #[schema(pattern = r"\S")]
@@ -47,7 +43,6 @@ pub struct TeamMemberArguments {
 
 /// What `transfer_team_ownership` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TransferTeamArguments {
     /// The id of a team, or its handle.
     #[schema(pattern = r"\S")]
@@ -59,7 +54,6 @@ pub struct TransferTeamArguments {
 
 /// What `list_invitations` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ListInvitationsArguments {
     /// `received`, `sent` or `all`; those received when left out.
     #[schema(pattern = "^(received|sent|all)$")]
@@ -76,7 +70,6 @@ pub struct ListInvitationsArguments {
 
 /// What tools take that answer an invitation.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct InvitationArguments {
     /// The id of an invitation.
     #[schema(pattern = r"\S")]
@@ -85,7 +78,6 @@ pub struct InvitationArguments {
 
 /// What `revoke_api_key` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RevokeKeyArguments {
     /// The id of a key, or its name.
     #[schema(pattern = r"\S")]
@@ -94,7 +86,6 @@ pub struct RevokeKeyArguments {
 
 /// What `mint_api_key` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct MintKeyArguments {
     /// What the key is called.
     #[schema(pattern = r"\S")]
@@ -103,7 +94,6 @@ pub struct MintKeyArguments {
 
 /// What `list_api_keys` takes.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ListKeysArguments {
     /// How many to return; 50 when left out.
     #[schema(minimum = 1, maximum = 200)]
@@ -113,7 +103,7 @@ pub struct ListKeysArguments {
 }
 
 pub fn nothing(arguments: &Value) -> Result<(), Problem> {
-    known(arguments, &[]).map(drop)
+    given(arguments).map(drop)
 }
 
 /// Two texts that must be there.
@@ -121,18 +111,18 @@ pub fn pair<'a>(
     arguments: &'a Value,
     (one, two): (&'static str, &'static str),
 ) -> Result<(&'a str, &'a str), Problem> {
-    let fields = known(arguments, &[one, two])?;
+    let fields = given(arguments)?;
     Ok((fields.required_text(one)?, fields.required_text(two)?))
 }
 
 /// A text that must be there.
 pub fn one<'a>(arguments: &'a Value, name: &'static str) -> Result<&'a str, Problem> {
-    known(arguments, &[name])?.required_text(name)
+    given(arguments)?.required_text(name)
 }
 
 /// Which teams `list_teams` lists; `None` for all of the caller's.
 pub fn teams(arguments: &Value) -> Result<Option<TeamRole>, Problem> {
-    teams::filter(known(arguments, &["filter"])?.text("filter")?)
+    teams::filter(given(arguments)?.text("filter")?)
 }
 
 /// Which invitations are listed.
@@ -147,7 +137,7 @@ pub struct InvitationOrder {
 
 /// The arguments of `list_invitations`.
 pub fn invitations(arguments: &Value) -> Result<InvitationOrder, Problem> {
-    let fields = known(arguments, &["filter", "state", "limit", "cursor"])?;
+    let fields = given(arguments)?;
     let (is_received, is_sent) = invitations::filter(fields.text("filter")?)?;
     let is_pending = invitations::is_pending(fields.text("state")?)?;
     let (limit, cursor) = page_of(&fields)?;

@@ -10,6 +10,7 @@ use super::arguments::{known, number, page_of};
 use crate::{
     api::{
         fields::Fields,
+        known::Request,
         words::{RunState, TaskState},
     },
     problem::Problem,
@@ -177,25 +178,28 @@ pub struct KnowledgeOrder {
 }
 
 pub fn task(arguments: &Value) -> Result<&str, Problem> {
-    known(arguments, &[TASK])?.required_text(TASK)
+    known::<TaskArguments>(arguments)?.required_text(TASK)
 }
 
 pub fn run(arguments: &Value) -> Result<&str, Problem> {
-    known(arguments, &[RUN])?.required_text(RUN)
+    known::<RunArguments>(arguments)?.required_text(RUN)
 }
 
 /// A task, and how long to wait for it.
 pub fn task_wait(arguments: &Value) -> Result<(&str, Option<Duration>), Problem> {
-    wait(arguments, TASK)
+    wait::<GetTaskArguments>(arguments, TASK)
 }
 
 /// A run, and how long to wait for it.
 pub fn run_wait(arguments: &Value) -> Result<(&str, Option<Duration>), Problem> {
-    wait(arguments, RUN)
+    wait::<GetRunArguments>(arguments, RUN)
 }
 
-fn wait<'a>(arguments: &'a Value, name: &str) -> Result<(&'a str, Option<Duration>), Problem> {
-    let fields = known(arguments, &[name, "wait"])?;
+fn wait<'a, R: Request>(
+    arguments: &'a Value,
+    name: &str,
+) -> Result<(&'a str, Option<Duration>), Problem> {
+    let fields = known::<R>(arguments)?;
     let wait = fields.whole("wait", 0, LONGEST_WAIT)?;
     Ok((fields.required_text(name)?, wait.map(Duration::from_secs)))
 }
@@ -218,7 +222,7 @@ fn beside<'a>(arguments: &'a Value, name: &str) -> Result<(&'a str, Value), Prob
 }
 
 pub fn tasks(arguments: &Value) -> Result<TasksOrder, Problem> {
-    let fields = known(arguments, &["state", "task_type", "limit", "cursor"])?;
+    let fields = known::<ListTasksArguments>(arguments)?;
     let words: Vec<&str> = Phase::ALL.iter().map(|it| it.as_str()).collect();
     let (limit, cursor) = page_of(&fields)?;
     let task_type = fields.text("task_type")?.map(str::to_owned);
@@ -226,7 +230,7 @@ pub fn tasks(arguments: &Value) -> Result<TasksOrder, Problem> {
 }
 
 pub fn runs(arguments: &Value) -> Result<RunsOrder, Problem> {
-    let fields = known(arguments, &["status", "limit", "cursor"])?;
+    let fields = known::<ListRunsArguments>(arguments)?;
     let words: Vec<&str> = RunStatus::ALL.iter().map(|it| it.as_str()).collect();
     let (limit, cursor) = page_of(&fields)?;
     Ok(RunsOrder { status: fields.word("status", &words)?, limit, cursor })
@@ -234,21 +238,21 @@ pub fn runs(arguments: &Value) -> Result<RunsOrder, Problem> {
 
 /// A task, behind which event to start, and how many events to return.
 pub fn task_events(arguments: &Value) -> Result<(&str, u64, u32), Problem> {
-    let (id, after, limit) = events(arguments, (TASK, "after"))?;
+    let (id, after, limit) = events::<TaskEventsArguments>(arguments, (TASK, "after"))?;
     Ok((id, after.unwrap_or(0), limit))
 }
 
 /// A run, before which event to start, and how many events to return.
 pub fn run_events(arguments: &Value) -> Result<(&str, u64, u32), Problem> {
-    let (id, before, limit) = events(arguments, (RUN, "before"))?;
+    let (id, before, limit) = events::<RunEventsArguments>(arguments, (RUN, "before"))?;
     Ok((id, before.unwrap_or(LARGEST), limit))
 }
 
-fn events<'a>(
+fn events<'a, R: Request>(
     arguments: &'a Value,
     (name, place): (&str, &str),
 ) -> Result<(&'a str, Option<u64>, u32), Problem> {
-    let fields = known(arguments, &[name, place, "limit"])?;
+    let fields = known::<R>(arguments)?;
     let from = fields.whole(place, 0, LARGEST)?;
     let limit = number(&fields, "limit", LARGEST_PAGE)?.unwrap_or(USUAL_PAGE);
     Ok((fields.required_text(name)?, from, limit))
@@ -256,12 +260,12 @@ fn events<'a>(
 
 /// The name that a sample of a contract is to have.
 pub fn sample(arguments: &Value) -> Result<Option<&str>, Problem> {
-    let fields = known(arguments, &[TASK])?;
+    let fields = known::<TaskSampleArguments>(arguments)?;
     fields.text(TASK)?.map(crate::api::tasks::task_id).transpose()
 }
 
 pub fn knowledge(arguments: &Value) -> Result<KnowledgeOrder, Problem> {
-    let fields = known(arguments, &["task_type", TASK, "limit", "cursor"])?;
+    let fields = known::<KnowledgeArguments>(arguments)?;
     let (limit, cursor) = page_of(&fields)?;
     let text = |name: &str| {
         let text = fields.get(name).map(|_| fields.required_text(name)).transpose()?;

@@ -4,7 +4,7 @@ use jurat_core::template::TemplateRef;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::{known, number, page_of};
+use super::arguments::{given, number, page_of};
 use crate::{
     api::templates::{is_mine, reference},
     problem::Problem,
@@ -12,7 +12,6 @@ use crate::{
 
 /// A template.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TemplateArguments {
     /// The id of a template, or `@handle/slug`.
     #[schema(
@@ -23,7 +22,6 @@ pub struct TemplateArguments {
 
 /// A version of a template.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TemplateVersionArguments {
     /// The id of a template, or `@handle/slug`.
     #[schema(
@@ -37,7 +35,6 @@ pub struct TemplateVersionArguments {
 
 /// A version of a template, and why it should not be used any more.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DeprecateArguments {
     /// The id of a template, or `@handle/slug`.
     #[schema(
@@ -53,7 +50,6 @@ pub struct DeprecateArguments {
 
 /// A template, and why it is archived.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ArchiveArguments {
     /// The id of a template, or `@handle/slug`.
     #[schema(
@@ -66,7 +62,6 @@ pub struct ArchiveArguments {
 
 /// A template that somebody may see.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct GetTemplateArguments {
     /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
     #[schema(
@@ -80,7 +75,6 @@ pub struct GetTemplateArguments {
 
 /// A file of a template.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct GetTemplateFileArguments {
     /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
     #[schema(
@@ -97,7 +91,6 @@ pub struct GetTemplateFileArguments {
 
 /// Which templates to list.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ListTemplatesArguments {
     /// How many to return; 50 when left out.
     #[schema(minimum = 1, maximum = 200)]
@@ -113,7 +106,6 @@ pub struct ListTemplatesArguments {
 
 /// A template, and somebody who is offered it.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TransferTemplateArguments {
     /// The id of a template, or `@handle/slug`.
     #[schema(
@@ -135,7 +127,7 @@ pub struct TemplateListOrder {
 }
 
 pub fn template(arguments: &Value) -> Result<TemplateRef, Problem> {
-    let fields = known(arguments, &["template_id"])?;
+    let fields = given(arguments)?;
     reference(fields.required_text("template_id")?, None)
 }
 
@@ -144,8 +136,7 @@ pub fn template_version<'a>(
     arguments: &'a Value,
     text: Option<&str>,
 ) -> Result<(TemplateRef, u32, Option<&'a str>), Problem> {
-    let names: Vec<&str> = ["template_id", "version"].into_iter().chain(text).collect();
-    let fields = known(arguments, &names)?;
+    let fields = given(arguments)?;
     let wanted = reference(fields.required_text("template_id")?, None)?;
     let version = number(&fields, "version", u32::MAX)?;
     let version = version.ok_or_else(|| fields.wrong("version", "is required"))?;
@@ -160,31 +151,31 @@ pub fn template_and_text<'a>(
     arguments: &'a Value,
     name: &str,
 ) -> Result<(TemplateRef, Option<&'a str>), Problem> {
-    let fields = known(arguments, &["template_id", name])?;
+    let fields = given(arguments)?;
     Ok((reference(fields.required_text("template_id")?, None)?, fields.text(name)?))
 }
 
 /// A template, and somebody who is offered it.
 pub fn transfer(arguments: &Value) -> Result<(TemplateRef, &str), Problem> {
-    let fields = known(arguments, &["template_id", "new_owner_user_id_or_email"])?;
+    let fields = given(arguments)?;
     let wanted = reference(fields.required_text("template_id")?, None)?;
     Ok((wanted, fields.required_text("new_owner_user_id_or_email")?))
 }
 
 pub fn identifier(arguments: &Value) -> Result<TemplateRef, Problem> {
-    let fields = known(arguments, &["identifier", "version"])?;
+    let fields = given(arguments)?;
     reference(fields.required_text("identifier")?, number(&fields, "version", u32::MAX)?)
 }
 
 pub fn identifier_and_path(arguments: &Value) -> Result<(TemplateRef, &str), Problem> {
-    let fields = known(arguments, &["identifier", "path", "version"])?;
+    let fields = given(arguments)?;
     let version = number(&fields, "version", u32::MAX)?;
     let wanted = reference(fields.required_text("identifier")?, version)?;
     Ok((wanted, fields.required_text("path")?))
 }
 
 pub fn list(arguments: &Value) -> Result<TemplateListOrder, Problem> {
-    let fields = known(arguments, &["limit", "cursor", "filter", "search"])?;
+    let fields = given(arguments)?;
     let (limit, cursor) = page_of(&fields)?;
     Ok(TemplateListOrder {
         limit,

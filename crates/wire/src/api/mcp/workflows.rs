@@ -4,7 +4,7 @@ use jurat_core::{code::Code, workflow::Whose};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::arguments::{known, number, page_of};
+use super::arguments::{given, number, page_of};
 use crate::{
     api::{choices::Person, fields::Fields, words, workflows},
     problem::Problem,
@@ -14,7 +14,6 @@ const IDS: [&str; 2] = ["skill_id", "workflow_id"];
 
 /// Which workflow: `skill_id` or `workflow_id`, an id, a slug or a name.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WorkflowArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -24,7 +23,6 @@ pub struct WorkflowArguments {
 
 /// Which workflow, and which version of it.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WorkflowVersionArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -37,7 +35,6 @@ pub struct WorkflowVersionArguments {
 
 /// Which workflow a loop works on.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct OptimizeWorkflowArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -50,7 +47,6 @@ pub struct OptimizeWorkflowArguments {
 
 /// Which file of which workflow.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WorkflowFileArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -66,7 +62,6 @@ pub struct WorkflowFileArguments {
 
 /// Which files of which workflow.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WorkflowFilesArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -82,7 +77,6 @@ pub struct WorkflowFilesArguments {
 
 /// Which workflows to list.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ListWorkflowsArguments {
     /// Whose workflows: `all` when left out.
     pub filter: Option<words::WhoseWorkflows>,
@@ -101,7 +95,6 @@ pub struct ListWorkflowsArguments {
 
 /// Whom to let use a workflow.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct GrantWorkflowArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -118,7 +111,6 @@ pub struct GrantWorkflowArguments {
 
 /// Whose grant ends.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RevokeWorkflowGrantArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -130,7 +122,6 @@ pub struct RevokeWorkflowGrantArguments {
 
 /// Who is asked to own a workflow.
 #[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TransferWorkflowArguments {
     /// The id, the slug or the name of a workflow.
     pub skill_id: Option<String>,
@@ -152,8 +143,7 @@ pub struct ListOrder {
 }
 
 pub fn list(arguments: &Value) -> Result<ListOrder, Problem> {
-    let names = ["filter", "tag", "search", "include_archived", "limit", "cursor"];
-    let fields = known(arguments, &names)?;
+    let fields = given(arguments)?;
     let text = |name: &str| fields.text(name).map(|text| text.map(str::to_owned));
     let filter = workflows::whose(fields.text("filter")?)
         .map_err(|error| fields.wrong("filter", &error.problem))?;
@@ -173,8 +163,7 @@ pub fn named<'a>(
     arguments: &'a Value,
     others: &[&str],
 ) -> Result<(&'a str, Option<u32>, Value), Problem> {
-    let names: Vec<&str> = IDS.iter().chain(others).copied().collect();
-    let fields = known(arguments, &names)?;
+    let fields = given(arguments)?;
     let text = match (fields.text(IDS[0])?, fields.text(IDS[1])?) {
         (Some(one), Some(other)) if one != other => {
             return Err(fields.wrong(IDS[1], "contradicts `skill_id`; leave one out"));

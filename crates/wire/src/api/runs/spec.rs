@@ -12,11 +12,12 @@ use jurat_core::{
 };
 use serde_json::{Value, json};
 
-use super::step;
+use super::{RunSpecBody, step};
 use crate::{
     api::{
         faults::Faults,
         fields::{Fields, short},
+        known::Depth,
         tasks::{is_name, names},
     },
     problem::Problem,
@@ -27,21 +28,6 @@ const LONGEST_PROFILE: usize = 128;
 const LONGEST_LABEL: usize = 256;
 const MOST_ROUNDS: u64 = 64;
 
-const KNOWN: &[&str] = &[
-    "run_id",
-    "task_type",
-    "shared_inputs",
-    "agents",
-    "contract",
-    "verifiers",
-    "per_executor",
-    "retry",
-    "aggregation",
-    "market_task_id",
-    "feed_key",
-    "scope_hint",
-    "round_policy",
-];
 /// Words for networks of nodes. They change nothing here, and are kept with the spec.
 const LABELS: [&str; 3] = ["market_task_id", "feed_key", "scope_hint"];
 
@@ -106,9 +92,7 @@ fn of_agent(
 }
 
 fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<RunSpec> {
-    for other in fields.others(KNOWN) {
-        faults.add(other);
-    }
+    faults.note_strangers::<RunSpecBody>(fields, Depth::All);
     for label in LABELS {
         faults.take(text(fields, (label, LONGEST_LABEL)));
     }
@@ -173,19 +157,6 @@ fn agents(parent: &Fields<'_>, faults: &mut Faults) -> Option<Vec<AgentSpec>> {
 }
 
 fn agent(fields: &Fields<'_>, faults: &mut Faults) -> Option<AgentSpec> {
-    let known = [
-        "agent_id",
-        "executor",
-        "profile",
-        "prompt",
-        "weight",
-        "priority",
-        "contract",
-        "verifiers",
-    ];
-    for other in fields.others(&known) {
-        faults.add(other);
-    }
     let agent_id = faults.take(fields.required_text("agent_id"));
     let executor = faults.take(executor(fields));
     let profile = faults.take(text(fields, ("profile", LONGEST_PROFILE)));
@@ -233,8 +204,7 @@ fn priority(fields: &Fields<'_>, faults: &mut Faults) -> Option<i32> {
 
 fn retry(parent: &Fields<'_>, faults: &mut Faults) -> Option<RetrySpec> {
     let usual = RetrySpec::default();
-    let known = ["max_attempts", "backoff_ms"];
-    let Some(fields) = faults.optional(parent, "retry", &known) else { return Some(usual) };
+    let Some(fields) = faults.optional(parent, "retry") else { return Some(usual) };
     let max_attempts = faults.count_or(&fields, "max_attempts", (1..=16, usual.max_attempts));
     let backoff = (0..=3_600_000, usual.backoff_ms);
     let backoff_ms = faults.whole_or(&fields, "backoff_ms", backoff);
@@ -243,8 +213,7 @@ fn retry(parent: &Fields<'_>, faults: &mut Faults) -> Option<RetrySpec> {
 
 fn aggregation(parent: &Fields<'_>, faults: &mut Faults) -> Option<AggregationSpec> {
     let usual = AggregationSpec::default();
-    let known = ["mode", "quorum", "tie_policy", "null_policy"];
-    let Some(fields) = faults.optional(parent, "aggregation", &known) else { return Some(usual) };
+    let Some(fields) = faults.optional(parent, "aggregation") else { return Some(usual) };
     let mode = faults.take(text(&fields, ("mode", LONGEST_LABEL)));
     let quorum = faults.count_or(&fields, "quorum", (0..=64, 0));
     let tie = tie_policy(&fields, faults);
@@ -259,22 +228,14 @@ fn aggregation(parent: &Fields<'_>, faults: &mut Faults) -> Option<AggregationSp
 
 fn tie_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<TiePolicy> {
     let usual = TiePolicy::default();
-    let known = [
-        "enabled_on",
-        "chain",
-        "reexplore",
-        "confidence_weighted",
-        "reputation_weighted",
-        "stochastic",
-    ];
-    let Some(fields) = faults.optional(parent, "tie_policy", &known) else { return Some(usual) };
+    let Some(fields) = faults.optional(parent, "tie_policy") else { return Some(usual) };
     let enabled_on = faults.take(words(&fields, ("enabled_on", &["QUORUM_NULL", "TIE"])));
     let steps = ["REEXPLORE", "CONFIDENCE_WEIGHTED", "REPUTATION_WEIGHTED", "STOCHASTIC"];
     let chain = faults.take(words(&fields, ("chain", &steps)));
     let reexplore = reexplore(&fields, faults);
     let confidence = confidence(&fields, faults);
     let reputation = reputation(&fields, faults);
-    faults.optional(&fields, "stochastic", &[]);
+    faults.optional(&fields, "stochastic");
     let enabled_on = enabled_on?.map(BTreeSet::from_iter);
     Some(TiePolicy {
         enabled_on: enabled_on.unwrap_or(usual.enabled_on),
@@ -287,8 +248,7 @@ fn tie_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<TiePolicy> {
 
 fn null_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<NullPolicy> {
     let usual = NullPolicy::default();
-    let known = ["enabled_on", "chain", "reexplore"];
-    let Some(fields) = faults.optional(parent, "null_policy", &known) else { return Some(usual) };
+    let Some(fields) = faults.optional(parent, "null_policy") else { return Some(usual) };
     let enabled_on = faults.take(words(&fields, ("enabled_on", &["EMPTY", "QUORUM_NULL"])));
     let chain = faults.take(words(&fields, ("chain", &["REEXPLORE", "FINALIZE_NULL"])));
     let reexplore = reexplore(&fields, faults);
@@ -317,8 +277,7 @@ fn words<T: std::str::FromStr>(
 
 fn reexplore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Reexplore> {
     let usual = Reexplore::default();
-    let known = ["max_tie_iterations", "no_new_evidence_rounds", "require_new_evidence"];
-    let Some(fields) = faults.optional(parent, "reexplore", &known) else { return Some(usual) };
+    let Some(fields) = faults.optional(parent, "reexplore") else { return Some(usual) };
     let most = faults.count_or(&fields, "max_tie_iterations", (0..=8, usual.max_iterations));
     let without = faults.take(fields.whole("no_new_evidence_rounds", 0, MOST_ROUNDS));
     let new = faults.take(fields.flag("require_new_evidence"));
@@ -332,13 +291,7 @@ fn reexplore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Reexplore> {
 
 fn confidence(parent: &Fields<'_>, faults: &mut Faults) -> Option<ConfidenceFields> {
     let usual = ConfidenceFields::default();
-    let known = [
-        "decision_confidence_field",
-        "answer_confidence_field",
-        "confidence_field",
-        "default_confidence",
-    ];
-    let Some(fields) = faults.optional(parent, "confidence_weighted", &known) else {
+    let Some(fields) = faults.optional(parent, "confidence_weighted") else {
         return Some(usual);
     };
     let mut name = |name: &str| faults.take(text(&fields, (name, LONGEST_LABEL)));
@@ -356,8 +309,7 @@ fn confidence(parent: &Fields<'_>, faults: &mut Faults) -> Option<ConfidenceFiel
 
 fn reputation(parent: &Fields<'_>, faults: &mut Faults) -> Option<ReputationUnits> {
     let usual = ReputationUnits::default();
-    let known = ["agent_reputation_units", "missing_reputation"];
-    let Some(fields) = faults.optional(parent, "reputation_weighted", &known) else {
+    let Some(fields) = faults.optional(parent, "reputation_weighted") else {
         return Some(usual);
     };
     let units = units(&fields, faults);

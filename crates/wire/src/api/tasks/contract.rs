@@ -6,8 +6,9 @@ use jurat_core::{
 };
 use serde_json::{Value, json};
 
+use super::TaskContractBody;
 use crate::{
-    api::{faults::Faults, fields::Fields},
+    api::{faults::Faults, fields::Fields, known::Depth},
     executor::{
         Acceptance, Assignment, BadPenalty, Budget, Claim, DiminishingReturns, EvidencePolicy,
         Explore, ExploreStop, Feedback, Finalize, MaxConcurrency, PolicyBinding, Settlement,
@@ -33,25 +34,9 @@ const MOST_MIMES: usize = 32;
 const LONGEST_NAME: usize = 128;
 const LONGEST_VERSION: usize = 64;
 
-pub(super) const KNOWN: &[&str] = &[
-    "protocol_version",
-    "task_id",
-    "task_type",
-    "inputs",
-    "output_schema",
-    "budget",
-    "assignment",
-    "acceptance",
-    "task_mode",
-    "expiry_ms",
-    "evidence_policy",
-];
-
 /// The contract; `None` when something is wrong, which the faults then tell.
 pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskContract> {
-    for other in fields.others(KNOWN) {
-        faults.add(other);
-    }
+    faults.note_strangers::<TaskContractBody>(fields, Depth::All);
     let protocol_version = name(fields, faults, ("protocol_version", LONGEST_VERSION));
     let task_id = faults.take(task_id(fields));
     let task_type = name(fields, faults, ("task_type", LONGEST_NAME));
@@ -149,19 +134,7 @@ fn object(fields: &Fields<'_>, faults: &mut Faults, name: &str) -> Option<Value>
 }
 
 fn budget(parent: &Fields<'_>, faults: &mut Faults) -> Option<Budget> {
-    let known = [
-        "time_ms",
-        "max_steps",
-        "cost_units",
-        "mode",
-        "explore_cost_units",
-        "verify_cost_units",
-        "finalize_cost_units",
-        "reuse_verify_time_ms",
-        "reuse_verify_cost_units",
-        "reuse_max_attempts",
-    ];
-    let fields = &faults.section(parent, "budget", &known)?;
+    let fields = &faults.section(parent, "budget")?;
     let time_ms = faults.whole(fields, "time_ms", 1..=MOST_MS);
     let max_steps = faults.count(fields, "max_steps", 1..=MOST_STEPS);
     let cost_units = faults.whole(fields, "cost_units", 1..=MOST_COST);
@@ -187,8 +160,7 @@ fn budget(parent: &Fields<'_>, faults: &mut Faults) -> Option<Budget> {
 }
 
 fn assignment(parent: &Fields<'_>, faults: &mut Faults) -> Option<Assignment> {
-    let known = ["mode", "claim", "explore", "verify", "finalize"];
-    let fields = &faults.section(parent, "assignment", &known)?;
+    let fields = &faults.section(parent, "assignment")?;
     let is_mode = match faults.take(fields.required_text("mode")) {
         Some("CLAIM" | "open") => true,
         Some(_) => {
@@ -200,7 +172,7 @@ fn assignment(parent: &Fields<'_>, faults: &mut Faults) -> Option<Assignment> {
     let claim = claim(fields, faults);
     let explore = explore(fields, faults);
     let verify = verify(fields, faults);
-    let finalize = match faults.optional(fields, "finalize", &["max_finalizers"]) {
+    let finalize = match faults.optional(fields, "finalize") {
         None => Some(Finalize::default()),
         Some(it) => faults
             .count_or(&it, "max_finalizers", (1..=MOST, 1))
@@ -217,9 +189,9 @@ fn assignment(parent: &Fields<'_>, faults: &mut Faults) -> Option<Assignment> {
 }
 
 fn claim(parent: &Fields<'_>, faults: &mut Faults) -> Option<Claim> {
-    let fields = &faults.section(parent, "claim", &["lease_ms", "max_concurrency"])?;
+    let fields = &faults.section(parent, "claim")?;
     let lease_ms = faults.whole(fields, "lease_ms", SPAN_MS);
-    let at_once = faults.section(fields, "max_concurrency", &["propose", "verify"])?;
+    let at_once = faults.section(fields, "max_concurrency")?;
     let propose = faults.count(&at_once, "propose", 1..=MOST);
     let verify = faults.count(&at_once, "verify", 1..=MOST);
     let max_concurrency = MaxConcurrency { propose: propose?, verify: verify? };
@@ -227,13 +199,12 @@ fn claim(parent: &Fields<'_>, faults: &mut Faults) -> Option<Claim> {
 }
 
 fn explore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Explore> {
-    let known = ["max_proposers", "topk", "stop", "max_retries", "backoff_ms"];
-    let Some(fields) = faults.optional(parent, "explore", &known) else {
+    let Some(fields) = faults.optional(parent, "explore") else {
         return Some(Explore::default());
     };
     let max_proposers = faults.count_or(&fields, "max_proposers", (1..=MOST, 1));
     let topk = faults.count_or(&fields, "topk", (1..=MOST, 3));
-    let stop = match faults.optional(&fields, "stop", &["no_new_evidence_rounds"]) {
+    let stop = match faults.optional(&fields, "stop") {
         None => Some(ExploreStop::default()),
         Some(stop) => faults
             .count_or(&stop, "no_new_evidence_rounds", (1..=MOST, 3))
@@ -251,8 +222,7 @@ fn explore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Explore> {
 }
 
 fn verify(parent: &Fields<'_>, faults: &mut Faults) -> Option<Verify> {
-    let known = ["max_verifiers", "max_repeats"];
-    let Some(fields) = faults.optional(parent, "verify", &known) else {
+    let Some(fields) = faults.optional(parent, "verify") else {
         return Some(Verify::default());
     };
     let max_verifiers = faults.count_or(&fields, "max_verifiers", (1..=MOST, 1));
@@ -266,15 +236,7 @@ fn small(number: Option<u64>) -> Option<u32> {
 }
 
 fn acceptance(parent: &Fields<'_>, faults: &mut Faults) -> Option<Acceptance> {
-    let known = [
-        "quorum_threshold",
-        "verifier_policy",
-        "vote",
-        "settlement",
-        "da_quorum_threshold",
-        "aggregation",
-    ];
-    let fields = &faults.section(parent, "acceptance", &known)?;
+    let fields = &faults.section(parent, "acceptance")?;
     let quorum_threshold = faults.count(fields, "quorum_threshold", 1..=MOST);
     let verifier_policy = verifier_policy(fields, faults);
     let vote = vote(fields, faults);
@@ -293,8 +255,7 @@ fn acceptance(parent: &Fields<'_>, faults: &mut Faults) -> Option<Acceptance> {
 }
 
 fn verifier_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<PolicyBinding> {
-    let known = ["policy_id", "policy_version", "policy_hash", "policy_params"];
-    let Some(fields) = &faults.optional(parent, "verifier_policy", &known) else {
+    let Some(fields) = &faults.optional(parent, "verifier_policy") else {
         return Some(policy::PolicyBinding::new(policy::SCHEMA_ONLY, json!({})).into());
     };
     let policy_id = name(fields, faults, ("policy_id", LONGEST_NAME));
@@ -334,7 +295,7 @@ fn is_hex(digits: &str) -> bool {
 }
 
 fn vote(parent: &Fields<'_>, faults: &mut Faults) -> Option<Vote> {
-    let fields = &faults.section(parent, "vote", &["commit_reveal", "reveal_deadline_ms"])?;
+    let fields = &faults.section(parent, "vote")?;
     match faults.take(fields.flag("commit_reveal")) {
         Some(Some(true)) | None => {}
         Some(Some(false)) => {
@@ -348,18 +309,16 @@ fn vote(parent: &Fields<'_>, faults: &mut Faults) -> Option<Vote> {
 }
 
 fn settlement(parent: &Fields<'_>, faults: &mut Faults) -> Option<Settlement> {
-    let known =
-        ["window_ms", "implicit_weight", "implicit_diminishing_returns", "bad_penalty", "feedback"];
-    let fields = &faults.section(parent, "settlement", &known)?;
+    let fields = &faults.section(parent, "settlement")?;
     let window_ms = faults.whole(fields, "window_ms", 0..=MOST_MS);
     let implicit_weight = number(fields, faults, ("implicit_weight", 0.0, 1.0));
-    let returns = faults.section(fields, "implicit_diminishing_returns", &["W", "K"]);
+    let returns = faults.section(fields, "implicit_diminishing_returns");
     let returns = returns.and_then(|it| {
         let w = faults.count(&it, "W", 0..=u32::MAX);
         let k = faults.count(&it, "K", 1..=u32::MAX);
         Some(DiminishingReturns { w: w?, k: k? })
     });
-    let penalty = faults.section(fields, "bad_penalty", &["P"]);
+    let penalty = faults.section(fields, "bad_penalty");
     let penalty = penalty.and_then(|it| {
         let p = faults.whole(&it, "P", 0..=MOST_PENALTY.unsigned_abs())?;
         i64::try_from(p).ok().map(|p| BadPenalty { p })
@@ -391,7 +350,7 @@ fn number(
 }
 
 fn feedback(parent: &Fields<'_>, faults: &mut Faults) -> Option<Feedback> {
-    let fields = &faults.section(parent, "feedback", &["mode", "authority_pubkey"])?;
+    let fields = &faults.section(parent, "feedback")?;
     let mode = faults.take(fields.required_text("mode"));
     if mode.is_some_and(|mode| mode != "CAPABILITY") {
         faults.add(fields.wrong("mode", "must be CAPABILITY"));
@@ -406,14 +365,7 @@ fn feedback(parent: &Fields<'_>, faults: &mut Faults) -> Option<Feedback> {
 }
 
 fn evidence_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<EvidencePolicy> {
-    let known = [
-        "max_inline_evidence_bytes",
-        "max_inline_media_bytes",
-        "inline_mime_allowlist",
-        "max_snippet_bytes",
-        "max_snippet_tokens",
-    ];
-    let fields = &faults.section(parent, "evidence_policy", &known)?;
+    let fields = &faults.section(parent, "evidence_policy")?;
     let exactly = |it: u64| it..=it;
     let inline = faults.whole(fields, "max_inline_evidence_bytes", exactly(EVIDENCE_BYTES));
     let media = faults.whole(fields, "max_inline_media_bytes", exactly(0));

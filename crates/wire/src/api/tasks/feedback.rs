@@ -45,7 +45,7 @@ pub struct TaskFeedback {
 
 pub fn decode_feedback(body: &Value) -> Result<TaskFeedback, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
-    fields.refuse_others(&["reason", "epoch", "outcome", "timestamp", "signature"])?;
+    fields.keep_to::<FeedbackRequest>()?;
     let reason = reason(&fields)?.ok_or_else(|| fields.wrong("reason", "is required"))?;
     if fields.text("outcome")?.is_some_and(|outcome| outcome != "BAD") {
         return Err(fields.wrong("outcome", "must be `BAD`"));

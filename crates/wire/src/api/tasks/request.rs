@@ -6,11 +6,12 @@ use jurat_core::{code::Code, task::TermError};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::contract;
+use super::{TaskContractBody, TaskOrder, contract};
 use crate::{
     api::{
         faults::Faults,
         fields::{Fields, short},
+        known::{Depth, Request as _},
     },
     executor::TaskContract,
     problem::Problem,
@@ -55,7 +56,7 @@ pub(in crate::api) fn read_submit(body: &Value) -> Result<TaskSubmission, Faults
 pub fn placed(body: &Value, mut problem: Problem) -> Problem {
     let Some(field) = problem.field.take() else { return problem };
     let top = field.split('.').next().unwrap_or_default();
-    if !is_order(body) || !contract::KNOWN.contains(&top) {
+    if !is_order(body) || !TaskContractBody::known().has(top) {
         return problem.at(field);
     }
     if let Some(reason) = problem.detail.strip_prefix(&format!("`{field}` ")) {
@@ -97,9 +98,8 @@ fn is_order(body: &Value) -> bool {
 }
 
 fn order(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskSubmission> {
-    for other in fields.others(&["contract", "executors", "verifiers", "profile"]) {
-        faults.add(other);
-    }
+    // The decoder of the contract looks further.
+    faults.note_strangers::<TaskOrder>(fields, Depth::Top);
     let contract = if let Some(contract) = faults.take(fields.object("contract"))? {
         contract::decode(&contract, faults)
     } else {
@@ -182,7 +182,7 @@ pub struct CancelTaskRequest {
 
 pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
-    fields.refuse_others(&["reason"])?;
+    fields.keep_to::<CancelTaskRequest>()?;
     reason(&fields)
 }
 

@@ -117,16 +117,7 @@ pub struct MeasureOrder {
 
 pub fn decode_test(body: &Value) -> Result<MeasureOrder, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(&[
-        "cases",
-        "previous_cases",
-        "version",
-        "replicas",
-        "judges",
-        "fresh",
-        "compare",
-        "timeout_ms",
-    ])?;
+    body.keep_to::<TestVerifierRequest>()?;
     let cases = match (body.get("cases"), body.flag("previous_cases")?) {
         (Some(_), Some(true)) => {
             return Err(body.wrong("previous_cases", "contradicts `cases`; leave one out"));
@@ -141,7 +132,7 @@ pub fn decode_test(body: &Value) -> Result<MeasureOrder, Problem> {
 
 pub fn decode_attack(body: &Value) -> Result<MeasureOrder, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
-    body.refuse_others(&["families", "version", "replicas", "judges", "fresh", "timeout_ms"])?;
+    body.keep_to::<AttackVerifierRequest>()?;
     let families = body.texts("families")?;
     if families.len() < usize::from(body.get("families").is_some())
         || MOST_FAMILIES < families.len()
@@ -178,7 +169,6 @@ fn given(body: &Fields<'_>) -> Result<Vec<CaseOrder>, Problem> {
 }
 
 fn case(case: &Fields<'_>) -> Result<CaseOrder, Problem> {
-    case.refuse_others(&["id", "inputs", "media_url", "passed", "reasoning"])?;
     let passed = case.flag("passed")?;
     Ok(CaseOrder {
         id: bounded(case, "id", ID_CHARS)?,
