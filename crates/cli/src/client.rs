@@ -31,6 +31,7 @@ use crate::{
 /// Five replicas may each say as much as one executor may.
 const LARGEST_REPLY: usize = 64 * 1024 * 1024;
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
+const NO_KEY: &str = "the database has an operator's key and this folder has none; set JURAT_KEY, copy `admin.key` from another node, or start `jurat serve --new-admin-key` once";
 /// Longer than any round may take.
 const LONGEST_ROUND: Duration = Duration::from_secs(630);
 
@@ -268,7 +269,7 @@ impl Client {
             Some(key) => key.clone(),
             None => match state.login_for("") {
                 Some(key) => key,
-                None => state.admin_key()?.reveal(),
+                None => kept_key(state)?.ok_or_else(|| Failure::usage(NO_KEY.to_owned()))?,
             },
         };
         let transport = Transport::InProcess(Box::new(InProcess::new(engine, lock)));

@@ -75,7 +75,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
     }
     match command {
         Command::Demo => Box::pin(demo::run(context)).await,
-        Command::Serve(_) => Box::pin(serve::run(context)).await,
+        Command::Serve(args) => Box::pin(serve::run(context, &args)).await,
         Command::Runtime(args) => Box::pin(runtime::run(context, args)).await,
         Command::Executors(command) => Box::pin(executors::run(context, command)).await,
         Command::Sessions(command) => Box::pin(sessions::run(context, command)).await,

@@ -41,7 +41,6 @@ pub(crate) async fn engine(
     limits: Limits,
     (judges, accounts): (Judges, Accounts),
 ) -> anyhow::Result<Engine> {
-    let admin = state.admin_key()?;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = Parts {
@@ -57,8 +56,30 @@ pub(crate) async fn engine(
         points: config::points(),
     };
     let engine = Engine::new(parts);
-    engine.key_ensure_admin(&admin).await?;
+    ensure_admin(state, store, &engine).await?;
     Ok(engine)
+}
+
+/// Whoever has a SQLite file has its installation, so the key of its folder is let in. A shared
+/// database has operators already: a node that joins must not add one that nobody asked for.
+async fn ensure_admin(state: &State, store: &Location, engine: &Engine) -> anyhow::Result<()> {
+    let is_shared = matches!(store, Location::Postgres { .. });
+    if is_shared && engine.key_has_admin().await? {
+        if state.existing_admin_key()?.is_none() {
+            tracing::info!(
+                "The database has an operator's key, so no `admin.key` was written; `jurat serve --new-admin-key` writes one."
+            );
+        }
+        return Ok(());
+    }
+    Ok(engine.key_ensure_admin(&state.admin_key()?).await?)
+}
+
+/// Draws another key for the operator, for whoever has lost all of them.
+pub(crate) async fn new_admin(state: &State, engine: &Engine) -> anyhow::Result<()> {
+    let key = State::fresh_key();
+    engine.key_ensure_admin(&key).await?;
+    Ok(state.replace_admin_key(&key.reveal())?)
 }
 
 /// Says which store it is, and what to do about a role that may not make the tables.

@@ -143,11 +143,15 @@ impl State {
         }
     }
 
+    /// A key that nobody has seen.
+    pub(crate) fn fresh_key() -> ApiKey {
+        let clock = SystemClock;
+        ApiKey::new(clock.bits(), [clock.bits(), clock.bits()])
+    }
+
     /// The key of the operator, drawn when there is none.
     pub(crate) fn admin_key(&self) -> Result<ApiKey, StateError> {
-        let clock = SystemClock;
-        let fresh = || ApiKey::new(clock.bits(), [clock.bits(), clock.bits()]).reveal();
-        let text = self.read_or_write(ADMIN_KEY, fresh)?;
+        let text = self.read_or_write(ADMIN_KEY, || Self::fresh_key().reveal())?;
         ApiKey::parse(&text).ok_or_else(|| StateError::AdminKey { path: self.dir.join(ADMIN_KEY) })
     }
 

@@ -10,6 +10,11 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn elapsed(&self) -> Duration {
         Duration::from_micros(self.now().micros().unsigned_abs())
     }
+    /// The time as it would be if nobody had set the clock since this process started: for leases
+    /// that only this process measures.
+    fn steady(&self) -> Timestamp {
+        self.now()
+    }
     /// Random bits.
     fn bits(&self) -> u128;
 }
@@ -32,6 +37,14 @@ impl Clock for SystemClock {
         #[expect(clippy::disallowed_methods, reason = "this is the clock")]
         let now = std::time::Instant::now();
         now.saturating_duration_since(*START.get_or_init(|| now))
+    }
+
+    fn steady(&self) -> Timestamp {
+        static START: OnceLock<(Timestamp, Duration)> = OnceLock::new();
+        let elapsed = self.elapsed();
+        let (began, before) = START.get_or_init(|| (self.now(), elapsed));
+        let passed = elapsed.saturating_sub(*before).as_millis();
+        began.plus_millis(u64::try_from(passed).unwrap_or(u64::MAX))
     }
 
     fn bits(&self) -> u128 {

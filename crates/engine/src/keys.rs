@@ -25,6 +25,9 @@ pub(crate) use self::{
 };
 use crate::{Done, Engine, EngineError, Keyed, executors::require};
 
+/// More keys than an operator has.
+const MOST_KEYS_READ: u32 = 1_000;
+
 /// A key that was made a moment ago, with its clear text, which nobody will see again.
 #[derive(Debug, Clone)]
 pub struct Issued {
@@ -199,6 +202,14 @@ impl Engine {
         );
         let issued = Issued::in_place_of(succession, clear);
         Ok(Done::Now(issued))
+    }
+
+    /// Whether the installation's operator has a live key.
+    pub async fn key_has_admin(&self) -> Result<bool, EngineError> {
+        let (account, now) = (AccountId::admin(), self.inner.clock.now());
+        let page = Page { after: None, limit: MOST_KEYS_READ };
+        let keys = self.inner.store.key_list(Some(&account), &page).await?;
+        Ok(keys.iter().any(|it| it.key.is_live(now) && it.key.scopes.contains(&Scope::Admin)))
     }
 
     /// Makes sure that the key of the installation's operator is known.

@@ -122,7 +122,9 @@ impl Engine {
     pub async fn expire_orphans(&self, orphans: Orphans) -> Result<usize, EngineError> {
         let mut ended = 0;
         loop {
-            let now = self.inner.clock.now();
+            // A clock that is set forward must not end rounds that go on, and one that is set back
+            // must not end those that are opened afterwards.
+            let now = self.inner.clock.now().min(self.inner.clock.steady());
             let claim = Claim {
                 node: self.inner.node.clone(),
                 lease_token: crate::round::seed(self.inner.clock.bits()),

@@ -31,10 +31,6 @@ use serde_json::Value;
 
 pub use jurat_store::{TaskKey, TaskTake, TaskTaken};
 
-pub(crate) use self::{
-    followers::{Followers, News, Patience},
-    operations::may_order,
-};
 pub use self::{
     asks::voices,
     change::{Change, Changed, Note, change},
@@ -44,6 +40,10 @@ pub use self::{
     hands::{Failure, Hands, Made, ProposeOrder, Verdict, VerifyOrder},
     panel::Panel,
     schedule::{Drives, Schedule, UnderWay},
+};
+pub(crate) use self::{
+    followers::{Followers, News, Patience},
+    operations::may_order,
 };
 
 /// A task as the desk keeps it.

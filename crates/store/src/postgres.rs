@@ -489,15 +489,31 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_acknowledged_is_on_disk_whatever_the_default_of_the_server() {
+    async fn a_connection_keeps_its_promises_whatever_the_defaults_of_the_server() {
         let schema = Schema::served().await;
-        let url = format!("{}&options[synchronous_commit]=off", schema.serving_url());
+        let url = format!(
+            "{}&options[synchronous_commit]=off&options[lock_timeout]=0\
+             &options[idle_in_transaction_session_timeout]=0&options[statement_timeout]=0",
+            schema.serving_url()
+        );
         let store = Postgres::connect(&url).await.unwrap();
-        let setting: String = sqlx::query_scalar("select current_setting('synchronous_commit')")
-            .fetch_one(&mut *store.sight().await.unwrap())
-            .await
-            .unwrap();
-        assert_eq!(setting, "on");
+        let mut connection = store.sight().await.unwrap();
+        for (name, expected) in [
+            // What is acknowledged is on disk.
+            ("synchronous_commit", "on"),
+            // A node that stalls holds neither a connection nor a lock for long.
+            ("statement_timeout", "10s"),
+            ("lock_timeout", "5s"),
+            ("idle_in_transaction_session_timeout", "10s"),
+        ] {
+            let setting: String = sqlx::query_scalar("select current_setting($1)")
+                .bind(name)
+                .fetch_one(&mut *connection)
+                .await
+                .unwrap();
+            assert_eq!(setting, expected, "{name}");
+        }
+        drop(connection);
         store.close().await;
         schema.drop().await;
     }

@@ -36,6 +36,8 @@ use crate::{
 #[derive(Debug)]
 pub struct ManualClock {
     micros: AtomicI64,
+    /// How far somebody has set the clock ahead.
+    ahead: AtomicI64,
     draws: AtomicU64,
 }
 
@@ -47,6 +49,7 @@ impl ManualClock {
         let draws = CLOCKS.fetch_add(1, Ordering::SeqCst) * 1_000_000;
         Arc::new(Self {
             micros: AtomicI64::new(1_790_000_000_000_000),
+            ahead: AtomicI64::new(0),
             draws: AtomicU64::new(draws),
         })
     }
@@ -54,10 +57,21 @@ impl ManualClock {
     pub fn advance_ms(&self, millis: i64) {
         self.micros.fetch_add(millis * 1_000, Ordering::SeqCst);
     }
+
+    /// Sets the clock, back where it is negative, while no time passes.
+    pub fn set_by_ms(&self, millis: i64) {
+        self.ahead.fetch_add(millis * 1_000, Ordering::SeqCst);
+    }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
+        Timestamp::from_micros(
+            self.micros.load(Ordering::SeqCst) + self.ahead.load(Ordering::SeqCst),
+        )
+    }
+
+    fn steady(&self) -> Timestamp {
         Timestamp::from_micros(self.micros.load(Ordering::SeqCst))
     }
 

@@ -13,7 +13,8 @@ Examples:
   jurat --state-dir /var/lib/jurat serve --listen 0.0.0.0:5872 --log-format json
   JURAT_STORE=postgres://app@db/jurat JURAT_MIGRATE_URL=postgres://owner@db/jurat jurat serve
 
-The first start writes `admin.key` into the state folder. SIGTERM and ctrl-c end the server when
+The first start writes `admin.key` into the state folder. A node that joins a PostgreSQL
+database with an operator's key writes none; copy the file, or add `--new-admin-key`. SIGTERM and ctrl-c end the server when
 the rounds under way have ended; a second one ends it at once.";
 
 const RUNTIME_EXAMPLES: &str = "\
@@ -39,6 +40,9 @@ pub(crate) struct Serve {
     /// Form of the log on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     pub(crate) log_format: Option<String>,
+    /// Write a new operator's key to `admin.key`, beside those that the store knows
+    #[arg(long)]
+    pub(crate) new_admin_key: bool,
 }
 
 /// A host or an address, and a port. Names are looked up later.

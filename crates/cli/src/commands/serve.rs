@@ -11,6 +11,7 @@ use tokio::{net::TcpListener, sync::oneshot};
 
 use super::Context;
 use crate::{
+    args::Serve,
     config::{Config, LogFormat, unknown_variables},
     failure::Failure,
     logging, node,
@@ -24,7 +25,7 @@ use crate::{
 /// What a shell calls the end by ctrl-c.
 const INTERRUPTED: u8 = 130;
 
-pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &Context, args: &Serve) -> anyhow::Result<u8> {
     let config = &context.config;
     let telemetry = config.telemetry.as_ref().map(Telemetry::start).transpose()?;
     logging::start_server(config, telemetry.as_ref())?;
@@ -47,6 +48,9 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     let url = url_of(&listener)?;
     let judges = (config.judges.clone(), node::accounts(config)?);
     let engine = Box::pin(node::engine(&state, &store, config.limits, judges)).await?;
+    if args.new_admin_key {
+        node::new_admin(&state, &engine).await?;
+    }
     begin(&engine, &store, config.runs.clone()).await?;
 
     let (stop, stopped) = oneshot::channel::<()>();

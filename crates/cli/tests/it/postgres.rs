@@ -1,6 +1,7 @@
 //! The binary with a store in PostgreSQL.
 
 mod dump;
+mod joins;
 mod run_workers;
 
 use jurat_testkit::postgres::Schema;

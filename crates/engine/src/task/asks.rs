@@ -37,11 +37,7 @@ pub(crate) struct StepHands {
 }
 
 impl Hands for StepHands {
-    async fn objection(
-        &self,
-        task: &TaskKey,
-        filed: &Filed,
-    ) -> Result<Option<String>, DeskError> {
+    async fn objection(&self, task: &TaskKey, filed: &Filed) -> Result<Option<String>, DeskError> {
         match self.engine.key_of(&task.account, filed.ordered_by.as_deref()).await {
             Ok(_) => Ok(None),
             Err(error @ EngineError::KeyEnded) => Ok(Some(error.to_string())),

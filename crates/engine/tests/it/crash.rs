@@ -83,6 +83,33 @@ async fn a_node_that_was_overtaken_cannot_close_its_round_any_more() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_does_not_end_a_round_that_goes_on() {
+    const HOUR_MS: i64 = 3_600_000;
+    let app = TestApp::on(jurat_store::open(&Location::Memory).await.unwrap(), Limits::default());
+    let app = app.await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let (early, late) = (app.admin(), app.admin());
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
+    let set = async {
+        fake.called(1).await;
+        app.clock.set_by_ms(HOUR_MS);
+        assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 0);
+        app.clock.set_by_ms(-2 * HOUR_MS);
+        let asked = late.post("/api/v3/validate", &body);
+        let swept = async {
+            fake.called(2).await;
+            assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 0);
+            fake.release();
+        };
+        tokio::join!(asked, swept).0
+    };
+    let (first, second) = tokio::join!(early.post("/api/v3/validate", &body), set);
+    for reply in [first, second] {
+        assert_eq!(reply.json()["verdict"], "VALID", "{}", reply.text());
+    }
+}
+
+#[tokio::test]
 async fn a_round_whose_opening_was_acknowledged_too_late_is_walked_all_the_same() {
     for fault in [Fault::Refused, Fault::AnswerLost] {
         let store = UnreliableStore::at_open(fault, 1).await;

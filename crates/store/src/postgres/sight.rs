@@ -14,11 +14,13 @@ const CONNECTIONS: u32 = 16;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection that was idle for longer is tried before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-/// No statement of ours takes long; one that does must not hold its connection for ever. And
-/// whatever the server's default, what was acknowledged is on disk.
-/// A connection sees nothing until it is said on whose behalf it is used.
-const SETTINGS: &str =
-    "set statement_timeout = '10s'; set synchronous_commit = on; set jurat.account = ''";
+/// No statement of ours takes long; one that does must not hold its connection for ever. One that
+/// waits for a lock gives up sooner, and a node that stalls within a transaction loses it, so that
+/// its locks do not stall every other node. And whatever the server's default, what was acknowledged
+/// is on disk. A connection sees nothing until it is said on whose behalf it is used.
+const SETTINGS: &str = "set statement_timeout = '10s'; set lock_timeout = '5s'; \
+    set idle_in_transaction_session_timeout = '10s'; set synchronous_commit = on; \
+    set jurat.account = ''";
 /// The policies of the tables compare it with their rows.
 const SIGHT: &str = "select set_config('jurat.account', $1, false)";
 /// No account has this name.

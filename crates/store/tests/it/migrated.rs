@@ -11,8 +11,8 @@ use jurat_core::{
     workflow::{Whose, WorkflowWhich},
 };
 use jurat_store::{
-    Behalf, Claim, Closed, Found, KeyRecord, Orphans, RunFilter, Store, TeamsWanted, WorkflowAsked,
-    WorkflowQuery,
+    AgentEventFilter, Behalf, Claim, Closed, Found, KeyRecord, Orphans, RunFilter, RunKey, Store,
+    TaskEventsAsked, TaskFilter, TaskKey, TaskRunFilter, TeamsWanted, WorkflowAsked, WorkflowQuery,
 };
 
 use crate::samples::{
@@ -92,6 +92,7 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
 
     registry_is_there(fixture, store).await;
     sharing_is_there(fixture, store).await;
+    tasks_are_there(fixture, store).await;
     let rounds = rounds(fixture, store).await;
     let open = rounds.iter().filter(|round| round.closing.is_none()).count();
     assert!(0 < open, "some were under way");
@@ -157,6 +158,50 @@ async fn sharing_is_there(fixture: &Fixture, store: &dyn Store) {
     }
     assert_eq!(workflows, fixture.count("workflows"), "{}", fixture.name);
     assert_eq!(members, fixture.count("team_members"), "{}", fixture.name);
+}
+
+/// Tasks with their events, runs with their steps, and what executors were sent.
+async fn tasks_are_there(fixture: &Fixture, store: &dyn Store) {
+    let (mut tasks, mut task_events, mut runs, mut steps, mut sent) = (0, 0, 0, 0, 0);
+    for account in first_values(fixture, "accounts") {
+        let account = AccountId::parse(&account).unwrap();
+        let (whose, store) = (Behalf::Account(account.clone()), store.tasks());
+        let (before, limit) = (None, 1_000);
+        let filter = TaskFilter {
+            account: account.clone(),
+            phase: None,
+            task_type: None,
+            before: before.clone(),
+            limit,
+        };
+        for task in store.task_page(&whose, &filter).await.unwrap() {
+            let key = TaskKey { account: account.clone(), id: task.id };
+            let found = store.task_get(&whose, &key).await.unwrap().unwrap();
+            assert_eq!(found.seq, task.seq);
+            let asked = TaskEventsAsked { task: key, after: 0, limit };
+            task_events += store.task_events(&whose, &asked).await.unwrap().len();
+            tasks += 1;
+        }
+        let filter =
+            TaskRunFilter { account: account.clone(), status: None, before: before.clone(), limit };
+        for run in store.task_run_page(&whose, &filter).await.unwrap() {
+            let key = RunKey { account: account.clone(), id: run.run_id };
+            steps += store.task_run_get(&whose, &key).await.unwrap().unwrap().steps.len();
+            runs += 1;
+        }
+        let filter = AgentEventFilter {
+            account,
+            state: None,
+            executor: None,
+            needs_review: None,
+            before,
+            limit,
+        };
+        sent += store.agent_event_page(&whose, &filter).await.unwrap().len();
+    }
+    let found = [tasks, task_events, runs, steps, sent];
+    let tables = ["tasks", "task_events", "task_runs", "task_run_steps", "agent_events"];
+    assert_eq!(found, tables.map(|table| fixture.count(table)), "{}", fixture.name);
 }
 
 fn every_run() -> RunFilter {

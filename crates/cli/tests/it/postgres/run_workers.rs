@@ -39,7 +39,8 @@ fn worker_of_two(home: &Home, url: &str, name: &str) -> Process {
 
 /// A server that tells what it does with tasks.
 fn server(home: &Home, url: &str) -> Process {
-    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0", "--store", url]);
+    let args = ["serve", "--listen", "127.0.0.1:0", "--store", url, "--new-admin-key"];
+    let mut command = home.command(&args);
     command.env("JURAT_LIMITS_LAG_MS", "0").env("JURAT_LOG", "info,jurat_engine=debug");
     Process::new(command).listening()
 }

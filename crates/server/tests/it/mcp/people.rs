@@ -76,10 +76,9 @@ async fn workflows_are_designed_and_checked_under_the_names_of_both_eras() {
         let body = &checked["structuredContent"];
         assert!(body["status"] == "error" || body["code"].is_string(), "{checked}");
     }
-    for (arguments, field) in [
-        (json!({}), "skill_id"),
-        (json!({ "skill_id": "a", "workflow_id": "b" }), "workflow_id"),
-    ] {
+    for (arguments, field) in
+        [(json!({}), "skill_id"), (json!({ "skill_id": "a", "workflow_id": "b" }), "workflow_id")]
+    {
         let wrong = call(&ann, MODERN, "teach_workflow", &arguments).await;
         assert_eq!(wrong["structuredContent"]["field"], field, "{wrong}");
     }

@@ -174,6 +174,18 @@ async fn everybody_sees_the_own_and_what_is_shared() {
     schema.drop().await;
 }
 
+/// A connection that nobody has said anything on, such as one of another program.
+#[tokio::test]
+async fn who_never_says_on_whose_behalf_sees_nothing() {
+    let schema = filled().await;
+    let mut db = PgConnection::connect(&schema.serving_url()).await.unwrap();
+    for table in OWN {
+        assert_eq!(seen(&mut db, table, "account_id").await, "", "{table}");
+    }
+    db.close().await.unwrap();
+    schema.drop().await;
+}
+
 #[tokio::test]
 async fn a_stranger_changes_nothing() {
     let schema = filled().await;
