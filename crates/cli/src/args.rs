@@ -101,7 +101,8 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0   done, whatever the verdict
   1   an error; for `executors check` and `doctor` also: something is not well;
-      for `verifiers run` also: the judge gave no verdict
+      for `verifiers run` also: the judge gave no verdict;
+      for `task run-real` also: the task ended without a decision
   2   wrong usage: a flag, a file or a field that must be corrected first
   11  only with --gate: the answer is negative, a task failed, or a measurement misses its
       threshold

@@ -50,7 +50,7 @@ pub(crate) use self::{
     page::{DEFAULT_LIMIT, LARGEST_LIMIT},
     templates::{checked_body, forked, offered_template, published},
     verifier_runs::run_request,
-    verifiers::{cursor_of, listed, listing, measured},
+    verifiers::{listed, listing, measured, place_of},
     workflows::{envelopes, hit_list, lineage_of, offered, saved, single, wanted_hits},
 };
 use crate::{

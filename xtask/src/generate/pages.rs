@@ -47,7 +47,7 @@ pub(super) fn exit_codes() -> String {
         (0, "Done."),
         (
             1,
-            "An error; for `jurat executors check` and `jurat doctor` also: something is not well; for `jurat verifiers run` also: the judge gave no verdict.",
+            "An error; for `jurat executors check` and `jurat doctor` also: something is not well; for `jurat verifiers run` also: the judge gave no verdict; for `jurat task run-real` also: the task ended without a decision.",
         ),
         (2, "Wrong usage: a flag, a file or a field that must be corrected first."),
         (11, "Only with `--gate`: the answer is negative, or a measurement misses its threshold."),

@@ -42,7 +42,7 @@ pub(crate) struct AddExecutor {
     #[arg(long, value_name = "VAR")]
     pub(crate) token_env: Option<String>,
     /// Base address below which `/agent-events` is told of what happens to tasks
-    #[arg(long, value_name = "URL")]
+    #[arg(long, visible_alias = "agent-event-callback-base-url", value_name = "URL")]
     pub(crate) agent_events_url: Option<String>,
     /// Adds no session
     #[arg(long, conflicts_with_all = ["profile", "tier", "label", "task_type", "price_micros", "reliability"])]

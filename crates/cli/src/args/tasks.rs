@@ -31,7 +31,8 @@ Examples:
   jurat task run-real --executor my-runtime --profile default --task-id task-001
   jurat task run-real --executor my-runtime --file contract.json
 
-The same as `jurat task run`.";
+Like `jurat task run`, but the exit code is 1 when the task ends without a decision.
+With --gate it is 11 for a task that failed, and 12 for one that expired or was cancelled.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Tasks {
@@ -40,7 +41,7 @@ pub(crate) enum Tasks {
     /// Submits a task, follows it to its end, and prints the decision
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunTask),
-    /// The same as `run`
+    /// Like `run`, and fails when the task does
     #[command(name = "run-real", after_help = RUN_REAL_EXAMPLES)]
     RunReal(RunTask),
     /// Follows a task until it ends

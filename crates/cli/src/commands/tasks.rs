@@ -27,7 +27,12 @@ const LONGEST: Duration = Duration::from_hours(24);
 pub(super) async fn run(context: &Context, command: Tasks) -> anyhow::Result<u8> {
     match command {
         Tasks::Submit(args) => submit(context, &args).await,
-        Tasks::Run(args) | Tasks::RunReal(args) => run_to_the_end(context, &args).await,
+        Tasks::Run(args) => Ok(gated(args.gate, &run_to_the_end(context, &args).await?)),
+        Tasks::RunReal(args) => {
+            let decision = run_to_the_end(context, &args).await?;
+            let is_decided = decision["state"] == "finalized";
+            Ok(if args.gate { gated(true, &decision) } else { u8::from(!is_decided) })
+        }
         Tasks::Watch(args) => watch(context, &args).await,
         Tasks::Decision(args) => decision(context, &args).await,
         Tasks::List(args) => list(context, args).await,
@@ -75,7 +80,8 @@ async fn submit(context: &Context, args: &SubmitTask) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn run_to_the_end(context: &Context, args: &RunTask) -> anyhow::Result<u8> {
+/// Submits a task, follows it to its end, and returns its decision.
+async fn run_to_the_end(context: &Context, args: &RunTask) -> anyhow::Result<Value> {
     let reply = context
         .with_client(async |client| {
             let call = order::of_run(client, args).await?;
@@ -87,7 +93,7 @@ async fn run_to_the_end(context: &Context, args: &RunTask) -> anyhow::Result<u8>
         })
         .await?;
     context.out.reply(&reply, |out| task::decision(out, &reply.value))?;
-    Ok(gated(args.gate, &reply.value))
+    Ok(reply.value)
 }
 
 async fn watch(context: &Context, args: &NamedTask) -> anyhow::Result<u8> {

@@ -172,3 +172,30 @@ fn what_is_wrong_says_what_to_try_next() {
     assert_eq!(unknown.code, 1);
     assert!(unknown.err.contains("there is no task `task-9`"), "{}", unknown.err);
 }
+
+#[test]
+fn run_real_fails_when_its_task_does() {
+    let home = Home::new();
+    let _server = home.serve();
+    let _broken = home.register("broken", "fail");
+    let real = ["task", "run-real", "--executor", "broken", "--json", "--task-id"];
+    let ran = home.run(&[&real[..], &["task-1"]].concat());
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    assert_eq!(ran.json()["terminal_state"], "failed", "the decision is printed all the same");
+    let gated = home.run(&[&real[..], &["task-2", "--gate"]].concat());
+    assert_eq!(gated.code, 11, "{} {}", gated.out, gated.err);
+    let plain = home.run(&["task", "run", "--executor", "broken", "--task-id", "task-3"]);
+    assert_eq!(plain.code, 0, "{} {}", plain.out, plain.err);
+}
+
+#[test]
+fn the_peers_word_for_the_address_of_events_is_a_flag_too() {
+    let home = Home::new();
+    let _server = home.serve();
+    let runtime = home.start(&["runtime", "--listen", "127.0.0.1:0"]).listening();
+    let url = runtime.url.as_str();
+    let flag = "--agent-event-callback-base-url";
+    home.run(&["executors", "add", "alpha", url, flag, url]).ok();
+    let shown = home.run(&["executors", "show", "alpha", "--json"]).ok().json();
+    assert_eq!(shown["agent_events_url"], url);
+}

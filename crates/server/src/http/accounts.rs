@@ -19,9 +19,9 @@ pub(super) async fn list(
     query: ListQuery,
 ) -> Answer {
     query.only(&[])?;
-    let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
+    let wanted = EnginePage { after: query.place()?, limit: query.with_one_more() };
     let mut found = engine.account_list(&caller, &wanted).await?;
-    let next = query.cut(&mut found, |state| state.account.to_string());
+    let next = query.cut_sealed(&mut found, |state| state.account.to_string());
     Ok(encode::ok(&Page::new(found.iter().map(credits::account), next.as_deref())))
 }
 
@@ -42,9 +42,9 @@ pub(super) async fn transfers(
     query: ListQuery,
 ) -> Answer {
     query.only(&[])?;
-    let (before, limit) = (query.cursor.as_deref(), query.with_one_more());
-    let mut found = engine.account_transfers(&caller, &id, before, limit).await?;
-    let next = query.cut(&mut found, |line| line.id.clone());
+    let (before, limit) = (query.place()?, query.with_one_more());
+    let mut found = engine.account_transfers(&caller, &id, before.as_deref(), limit).await?;
+    let next = query.cut_sealed(&mut found, |line| line.id.clone());
     Ok(encode::ok(&Page::new(found.iter().map(credits::transfer), next.as_deref())))
 }
 

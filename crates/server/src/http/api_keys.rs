@@ -40,9 +40,9 @@ pub(super) async fn list(
 ) -> Answer {
     query.only(&["account"])?;
     let account = query.filters.get("account").map(keys::account).transpose()?;
-    let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
+    let wanted = EnginePage { after: query.place()?, limit: query.with_one_more() };
     let mut found = engine.key_list(&caller, account.as_ref(), &wanted).await?;
-    let next_cursor = query.cut(&mut found, |key| key.id.clone());
+    let next_cursor = query.cut_sealed(&mut found, |key| key.id.clone());
     let items = found.iter().map(ListedKey::from).collect();
     Ok(encode::ok(&json!(KeyPage { items, next_cursor })))
 }

@@ -36,9 +36,9 @@ pub(super) async fn list(
     query: ListQuery,
 ) -> Answer {
     query.only(&[])?;
-    let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
+    let wanted = EnginePage { after: query.place()?, limit: query.with_one_more() };
     let mut views = engine.executor_list(&caller, &wanted).await?;
-    let next = query.cut(&mut views, |view| view.executor.name.clone());
+    let next = query.cut_sealed(&mut views, |view| view.executor.name.clone());
     let items = views.iter().map(|view| executors::body(&view.executor, view.circuit));
     Ok(encode::ok(&Page::new(items, next.as_deref())))
 }

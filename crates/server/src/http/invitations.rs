@@ -31,11 +31,11 @@ pub(super) async fn list(
         is_received,
         is_sent,
         is_pending: invitations::is_pending(query.filters.get("state"))?,
-        before: query.cursor.clone(),
+        before: query.place()?,
         limit: query.with_one_more(),
     };
     let mut found = engine.invitation_list(&caller, wanted).await?;
-    let next = query.cut(&mut found, |invitation| invitation.id.clone());
+    let next = query.cut_sealed(&mut found, |invitation| invitation.id.clone());
     Ok(encode::ok(&Page::new(found.iter().map(invitations::listed), next.as_deref())))
 }
 

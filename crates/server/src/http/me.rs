@@ -45,9 +45,9 @@ pub(super) async fn transfers(
     query: ListQuery,
 ) -> Answer {
     query.only(&[])?;
-    let (before, limit) = (query.cursor.as_deref(), query.with_one_more());
-    let mut found = engine.transfer_list(&caller, before, limit).await?;
-    let next = query.cut(&mut found, |line| line.id.clone());
+    let (before, limit) = (query.place()?, query.with_one_more());
+    let mut found = engine.transfer_list(&caller, before.as_deref(), limit).await?;
+    let next = query.cut_sealed(&mut found, |line| line.id.clone());
     Ok(encode::ok(&Page::new(found.iter().map(credits::transfer), next.as_deref())))
 }
 

@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use jurat_core::code::Code;
-use jurat_wire::problem::Problem;
+use jurat_wire::{api::page, problem::Problem};
 use serde_json::Value;
 
 use crate::encode;
@@ -90,12 +90,26 @@ impl<const MOST: u32> ListQuery<MOST> {
         self.filters.only(known)
     }
 
+    /// The place in the list that a sealed cursor leads to.
+    pub(super) fn place(&self) -> Result<Option<String>, Problem> {
+        self.cursor.as_deref().map(page::place).transpose()
+    }
+
     /// A page of a store, one longer than asked for, which tells whether there is more.
     pub(super) fn with_one_more(&self) -> u32 {
         self.limit + 1
     }
 
-    /// Cuts the list to the limit; the cursor is the last one shown, when there is more.
+    /// Cuts the list to the limit; the sealed cursor leads to the last one shown, when there is more.
+    pub(super) fn cut_sealed<T>(
+        &self,
+        items: &mut Vec<T>,
+        place_of: impl Fn(&T) -> String,
+    ) -> Option<String> {
+        self.cut(items, |item| page::cursor(&place_of(item)))
+    }
+
+    /// The same where the cursor can be checked by itself.
     pub(super) fn cut<T>(
         &self,
         items: &mut Vec<T>,

@@ -32,9 +32,9 @@ pub(super) async fn list(
     query: ListQuery,
 ) -> Answer {
     query.only(&[])?;
-    let wanted = EnginePage { after: query.cursor.clone(), limit: query.with_one_more() };
+    let wanted = EnginePage { after: query.place()?, limit: query.with_one_more() };
     let mut found = engine.session_list(&caller, &wanted).await?;
-    let next = query.cut(&mut found, |session| session.id.clone());
+    let next = query.cut_sealed(&mut found, |session| session.id.clone());
     Ok(encode::ok(&Page::new(found.iter().map(sessions::body), next.as_deref())))
 }
 

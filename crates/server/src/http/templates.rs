@@ -48,12 +48,12 @@ pub(super) async fn list(
         is_mine,
         with_archived: flag(filters, "include_archived")?,
         search: filters.get("search").filter(|text| !text.trim().is_empty()).map(str::to_owned),
-        before: query.cursor.clone(),
+        before: query.place()?,
         limit: query.with_one_more(),
         ..TemplateFilter::default()
     };
     let mut found = engine.template_list(visitor.caller(), filter).await?;
-    let next = query.cut(&mut found, |line| line.template.id.clone());
+    let next = query.cut_sealed(&mut found, |line| line.template.id.clone());
     Ok(encode::ok(&Page::new(found.iter().map(templates::listed), next.as_deref())))
 }
 

@@ -47,22 +47,22 @@ pub(super) async fn list(
     query: ListQuery,
 ) -> Answer {
     query.only(&[])?;
-    let wanted = listing(query.cursor.as_deref(), query.with_one_more());
+    let wanted = listing(query.place()?.as_deref(), query.with_one_more());
     let mut found = engine.verifier_list(&caller, &wanted).await?;
-    let next = query.cut(&mut found, cursor_of);
+    let next = query.cut_sealed(&mut found, place_of);
     Ok(encode::ok(&Page::new(found.iter().map(listed), next.as_deref())))
 }
 
-/// A page that begins behind a cursor: a name, and the id that tells those with one name apart.
-pub(crate) fn listing(cursor: Option<&str>, limit: u32) -> VerifierPage {
-    let after = cursor.map(|cursor| match cursor.split_once(':') {
+/// A page that begins behind a place: a name, and the id that tells those with one name apart.
+pub(crate) fn listing(place: Option<&str>, limit: u32) -> VerifierPage {
+    let after = place.map(|place| match place.split_once(':') {
         Some((name, id)) => (name.to_owned(), id.to_owned()),
-        None => (cursor.to_owned(), String::new()),
+        None => (place.to_owned(), String::new()),
     });
     VerifierPage { after, limit }
 }
 
-pub(crate) fn cursor_of(reached: &ReachedVerifier) -> String {
+pub(crate) fn place_of(reached: &ReachedVerifier) -> String {
     format!("{}:{}", reached.verifier.name, reached.verifier.id)
 }
 

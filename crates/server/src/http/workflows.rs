@@ -69,11 +69,11 @@ pub(super) async fn list(
         with_archived: flag(filters, "include_archived")?,
         tag: filters.get("tag").map(str::to_owned),
         search: filters.get("search").map(str::to_owned),
-        before: query.cursor.clone(),
+        before: query.place()?,
         limit: query.with_one_more(),
     };
     let mut found = engine.workflow_list(&caller, filter).await?;
-    let next = query.cut(&mut found, |reached| reached.workflow.id.clone());
+    let next = query.cut_sealed(&mut found, |reached| reached.workflow.id.clone());
     Ok(encode::ok(&Page::new(found.iter().map(workflows::listed), next.as_deref())))
 }
 

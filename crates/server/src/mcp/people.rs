@@ -9,7 +9,7 @@ use jurat_wire::{
         invitations,
         keys::{self, CreatedKey, KeyPage, ListedKey, RevokedKey},
         mcp::{arguments as tool, people as take},
-        page::Page,
+        page::{Page, cursor},
         people, teams,
     },
     problem::Problem,
@@ -114,7 +114,7 @@ pub(super) fn list_invitations(Call { engine, caller, arguments, .. }: Call<'_>)
         };
         let found = engine.invitation_list(caller, query).await;
         let mut found = found.map_err(|it| engine_problem(&it))?;
-        let next = cut(&mut found, limit, |it| it.id.clone());
+        let next = cut(&mut found, limit, |it| cursor(&it.id));
         Ok(json!(Page::new(found.iter().map(invitations::listed), next.as_deref())))
     }
     .boxed()
@@ -172,7 +172,7 @@ pub(super) fn list_api_keys(Call { engine, caller, arguments, .. }: Call<'_>) ->
         let account = Some(caller.account());
         let found = engine.key_list(caller, account, &page).await;
         let mut found = found.map_err(|it| engine_problem(&it))?;
-        let next_cursor = cut(&mut found, order.limit, |key| key.id.clone());
+        let next_cursor = cut(&mut found, order.limit, |key| cursor(&key.id));
         Ok(json!(KeyPage { items: found.iter().map(ListedKey::from).collect(), next_cursor }))
     }
     .boxed()

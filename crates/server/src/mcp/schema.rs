@@ -1,6 +1,5 @@
 //! The schemas of tools, from the types that describe the same bodies in the OpenAPI document.
 
-use jurat_wire::problem::ProblemBody;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use utoipa::{
@@ -31,20 +30,20 @@ pub(super) fn input<T: ToSchema>() -> JsonObject {
     schema
 }
 
-/// What a tool returns: a reply, or the problem that stands for it.
+/// What a tool returns: a reply, or a problem, which is the same for all tools and so not spelled
+/// out: some clients hold it against the schema as well.
 pub(super) fn output<T: ToSchema>() -> JsonObject {
-    let mut types = Types::new();
-    let mut alternatives = Vec::new();
-    for (name, schema, add) in [parts::<T>(), parts::<ProblemBody<'_>>()] {
-        alternatives.push(json!({ "$ref": format!("{IN_OPENAPI}{name}") }));
-        types.push((name, schema));
-        add(&mut types);
-    }
-    whole(json!({ "type": "object", "anyOf": alternatives }), types)
-}
-
-fn parts<T: ToSchema>() -> (String, RefOr<Schema>, fn(&mut Types)) {
-    (T::name().into_owned(), T::schema(), T::schemas)
+    let mut types: Types = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut types);
+    let reply = json!({ "$ref": format!("{IN_OPENAPI}{}", T::name()) });
+    let problem = json!({ "type": "object", "required": ["code", "detail"] });
+    let choice = json!({ "type": "object", "anyOf": [reply, problem] });
+    let mut schema = Value::Object(whole(choice, types));
+    // A model reads the whole list before it does anything, and a reply says what it is by its names.
+    each(&mut schema, &mut |schema| {
+        schema.remove("description");
+    });
+    members(schema)
 }
 
 /// A schema with all that it refers to within itself.

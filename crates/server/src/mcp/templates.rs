@@ -1,7 +1,7 @@
 //! The tools for templates and for instructions.
 
 use futures::{FutureExt as _, future::BoxFuture};
-use jurat_core::code::Code;
+use jurat_core::{caller::Scope, code::Code};
 use jurat_engine::{
     Change, Done, EngineError, ForkOrder, PackKind, PublishOrder, TemplateFilter, packed,
 };
@@ -16,7 +16,7 @@ use jurat_wire::{
             },
         },
         packs::PackBody,
-        page::Page,
+        page::{self, Page},
         templates::{
             self, ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion,
             FileEnvelope, ForkTemplateRequest, ForkedTemplate, OfferedTemplate,
@@ -51,6 +51,7 @@ macro_rules! entry {
         const RUN: Run = $run;
         Entry {
             name: TOLD.0,
+            scopes: Effect::$effect.of_workflows(),
             title: TOLD.1,
             text: TOLD.2,
             effect: Effect::$effect,
@@ -63,6 +64,11 @@ macro_rules! entry {
     }};
 }
 
+/// A tool that needs other scopes than its effect says.
+const fn with(scopes: &'static [Scope], entry: Entry) -> Entry {
+    Entry { scopes, ..entry }
+}
+
 #[rustfmt::skip]
 const DESIGN: Entry = entry!(("design_skill", "Design a workflow", "Returns instructions for designing a workflow with checks; follow them with the other tools."), Reads, NoArguments => PackBody<'static>, design, instructions);
 #[rustfmt::skip]
@@ -72,7 +78,7 @@ const OPTIMIZE: Entry = entry!(("optimize_skill", "Optimize a workflow", "Return
 #[rustfmt::skip]
 const AUDIT: Entry = entry!(("audit_skill", "Audit a workflow", "Returns instructions for auditing a workflow."), Reads, WorkflowArguments => PackBody<'static>, audit, instructions);
 #[rustfmt::skip]
-const CHECK: Entry = entry!(("check_skill_safety", "Check the safety of a workflow", "Has the judges that screen before publishing look at a workflow, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked);
+const CHECK: Entry = with(&[Scope::WorkflowsRead, Scope::VerifiersRun], entry!(("check_skill_safety", "Check the safety of a workflow", "Has the judges that screen before publishing look at a workflow, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked));
 
 #[rustfmt::skip]
 pub(super) static ALL: &[Entry] = &[
@@ -87,7 +93,7 @@ pub(super) static ALL: &[Entry] = &[
     Entry { name: "audit_workflow", ..AUDIT },
     CHECK,
     Entry { name: "check_workflow_safety", ..CHECK },
-    entry!(("check_template_safety", "Check the safety of a template", "Has the judges that screen before publishing look at a template, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked),
+    with(&[Scope::WorkflowsRead, Scope::VerifiersRun], entry!(("check_template_safety", "Check the safety of a template", "Has the judges that screen before publishing look at a template, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked)),
     entry!(("publish_template_version", "Publish a template", "Publishes the current version of a workflow for everybody, with its verifiers, after judges have screened it."), Asks, PublishTemplateRequest => PublishedTemplate<'static>, publish, done),
     entry!(("unpublish_template_version", "Unpublish a version", "Takes a version of a template back from everybody."), Ends, tool::TemplateVersionArguments => UnpublishedVersion<'static>, unpublish, done),
     entry!(("deprecate_template_version", "Deprecate a version", "Warns those who read or fork a version of a template."), Adds, tool::DeprecateArguments => DeprecatedVersion<'static>, deprecate, done),
@@ -258,7 +264,7 @@ fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
         let limit = usize::try_from(order.limit).unwrap_or(usize::MAX);
         let has_more = limit < found.len();
         found.truncate(limit);
-        let next = found.last().filter(|_| has_more).map(|last| last.template.id.clone());
+        let next = found.last().filter(|_| has_more).map(|last| page::cursor(&last.template.id));
         Ok(json!(Page::new(found.iter().map(templates::listed), next.as_deref())))
     }
     .boxed()

@@ -6,6 +6,7 @@ mod tasks;
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
+use jurat_core::caller::{Caller, Scope};
 use jurat_wire::{
     api::{
         consensus_reply::{DelegateReply, VerdictReply},
@@ -29,6 +30,8 @@ use super::{call::Call, consensus, render, schema, templates, verifiers, workflo
 /// A tool: what clients are told of it, and what it does.
 pub(super) struct Entry {
     pub(super) name: &'static str,
+    /// What a key must have; a tool beyond that is neither listed for it nor called by it.
+    pub(super) scopes: &'static [Scope],
     pub(super) title: &'static str,
     pub(super) text: &'static str,
     pub(super) effect: Effect,
@@ -72,6 +75,7 @@ pub(super) enum Author {
 static ALL: &[Entry] = &[
     Entry {
         name: "delegate",
+        scopes: &[Scope::RoundsCreate],
         title: "Have a job done",
         text: "Runs a job on 1, 3 or 5 independent executors, checks every output under a policy, and returns the output they agree on, with agreement, confidence and what each replica said.",
         effect: Effect::Asks,
@@ -83,6 +87,7 @@ static ALL: &[Entry] = &[
     },
     Entry {
         name: "validate",
+        scopes: &[Scope::RoundsCreate],
         title: "Have a candidate judged",
         text: "Has 1, 3 or 5 independent executors judge a claim or an output under a policy, and returns the verdict they agree on: VALID, INVALID, RETRY or NEEDS_SPEC, or null without agreement.",
         effect: Effect::Asks,
@@ -94,6 +99,7 @@ static ALL: &[Entry] = &[
     },
     Entry {
         name: "factcheck",
+        scopes: &[Scope::RoundsCreate],
         title: "Have a claim checked",
         text: "Has 1, 3 or 5 independent executors say whether a claim is true, and returns the verdict they agree on: TRUE, FALSE or UNSURE, or null without agreement.",
         effect: Effect::Asks,
@@ -105,6 +111,7 @@ static ALL: &[Entry] = &[
     },
     Entry {
         name: "deploy_verifier",
+        scopes: &[Scope::VerifiersWrite],
         title: "Deploy a verifier",
         text: "Stores a version of a verifier: a criterion that a judge decides, with labelled examples. A new name makes a verifier; the next version of a name needs its `version_token` as `expected_version_token`.",
         effect: Effect::Adds,
@@ -116,6 +123,7 @@ static ALL: &[Entry] = &[
     },
     Entry {
         name: "list_verifiers",
+        scopes: &[Scope::VerifiersRead],
         title: "List verifiers",
         text: "Lists the active verifiers that the account owns or reaches through workflows of others, by name, a page at a time.",
         effect: Effect::Reads,
@@ -127,6 +135,7 @@ static ALL: &[Entry] = &[
     },
     Entry {
         name: "get_verifier",
+        scopes: &[Scope::VerifiersRead],
         title: "Show a verifier",
         text: "Returns a version of a verifier in full: criterion, input contract, examples, judge and version token.",
         effect: Effect::Reads,
@@ -138,6 +147,7 @@ static ALL: &[Entry] = &[
     },
     Entry {
         name: "run_verifier",
+        scopes: &[Scope::VerifiersRun],
         title: "Run a verifier",
         text: "Has the judge of a verifier decide whether inputs pass, and returns `passed` with the reasoning. `passed` is null when no judge could decide, which is neither a pass nor a fail.",
         effect: Effect::Asks,
@@ -149,6 +159,7 @@ static ALL: &[Entry] = &[
     },
     Entry {
         name: "revoke_verifier",
+        scopes: &[Scope::VerifiersWrite],
         title: "Revoke a verifier",
         text: "Deactivates a verifier for ever. Its name stays taken, and its runs can still be read.",
         effect: Effect::Ends,
@@ -160,6 +171,7 @@ static ALL: &[Entry] = &[
     },
     Entry {
         name: "delete_verifier",
+        scopes: &[Scope::VerifiersWrite],
         title: "Delete a verifier",
         text: "Erases a verifier with all its versions and runs. Nothing brings it back; prefer `revoke_verifier`.",
         effect: Effect::Ends,
@@ -182,13 +194,27 @@ pub(super) fn find(name: &str) -> Option<&'static Entry> {
     all().find(|entry| entry.name == name)
 }
 
-/// What clients are told, made once.
-pub(super) fn listed() -> &'static [Tool] {
-    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| all().map(Entry::told).collect());
-    &TOOLS
+/// What is told of every tool, made once.
+static TOLD: LazyLock<Vec<(&Entry, Tool)>> =
+    LazyLock::new(|| all().map(|entry| (entry, entry.told())).collect());
+
+/// The tools that a caller may use.
+pub(super) fn listed(caller: &Caller) -> Vec<Tool> {
+    let may = |entry: &Entry| entry.lacks(caller).is_none();
+    TOLD.iter().filter(|(entry, _)| may(entry)).map(|(_, tool)| tool.clone()).collect()
+}
+
+/// A tool as clients are told of it.
+pub(super) fn described(name: &str) -> Option<Tool> {
+    TOLD.iter().find(|(entry, _)| entry.name == name).map(|(_, tool)| tool.clone())
 }
 
 impl Entry {
+    /// A scope that the tool needs and the caller does not have.
+    pub(super) fn lacks(&self, caller: &Caller) -> Option<Scope> {
+        self.scopes.iter().copied().find(|scope| !caller.may(*scope))
+    }
+
     fn told(&self) -> Tool {
         Tool::new(self.name, self.text, (self.input)())
             .with_title(self.title)
@@ -198,6 +224,14 @@ impl Entry {
 }
 
 impl Effect {
+    /// What a tool for workflows or templates needs.
+    pub(super) const fn of_workflows(self) -> &'static [Scope] {
+        match self {
+            Self::Reads => &[Scope::WorkflowsRead],
+            Self::Asks | Self::Adds | Self::Changes | Self::Ends => &[Scope::WorkflowsWrite],
+        }
+    }
+
     fn hints(self) -> ToolAnnotations {
         let hints = ToolAnnotations::new();
         match self {

@@ -5,7 +5,7 @@ use jurat_engine::{Done, EngineError, Watcher};
 use jurat_wire::{
     api::{
         mcp::arguments as tool,
-        page::Page,
+        page::{self, Page},
         verifier_runs::{self, RunBody, RunVerifierRequest},
         verifiers::{self, DeployedVerifier},
     },
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     encode::engine_problem,
-    http::{cursor_of, listed, listing, measured, run_request},
+    http::{listed, listing, measured, place_of, run_request},
 };
 
 type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
@@ -52,7 +52,7 @@ pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'
         let limit = usize::try_from(order.limit).unwrap_or(usize::MAX);
         let has_more = limit < found.len();
         found.truncate(limit);
-        let next = found.last().filter(|_| has_more).map(cursor_of);
+        let next = found.last().filter(|_| has_more).map(|last| page::cursor(&place_of(last)));
         Ok(json!(Page::new(found.iter().map(listed), next.as_deref())))
     }
     .boxed()

@@ -8,7 +8,7 @@ use jurat_engine::{EngineError, NewWorkflowGrant, WorkflowFilter};
 use jurat_wire::{
     api::{
         mcp::workflows as tool,
-        page::Page,
+        page::{self, Page},
         workflows::{self, Inline, Shown, WorkflowGrantList},
     },
     problem::Problem,
@@ -59,7 +59,7 @@ fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
         let limit = usize::try_from(order.limit).unwrap_or(usize::MAX);
         let has_more = limit < found.len();
         found.truncate(limit);
-        let next = found.last().filter(|_| has_more).map(|last| last.workflow.id.clone());
+        let next = found.last().filter(|_| has_more).map(|last| page::cursor(&last.workflow.id));
         Ok(json!(Page::new(found.iter().map(workflows::listed), next.as_deref())))
     }
     .boxed()

@@ -3,6 +3,7 @@
 pub(crate) mod agent_events;
 mod api_keys;
 mod credits;
+mod cursors;
 mod doctor;
 mod executors;
 mod knowledge;

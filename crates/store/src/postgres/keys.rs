@@ -96,7 +96,10 @@ pub(super) async fn revoke(
         return Ok(Revoked::Repeated);
     }
     sqlx::query(TAKE_TURNS).execute(&mut *tx).await?;
-    let keys = find(&mut tx, account, &revocation.id_or_name).await?;
+    let mut keys = find(&mut tx, account, &revocation.id_or_name).await?;
+    if keys.is_empty() {
+        keys = find_by(&mut tx, sql::KEY_REVOKED, account, &revocation.id_or_name).await?;
+    }
     let admins = sqlx::query_scalar(sql::KEY_ADMINS).bind(at).fetch_one(&mut *tx).await?;
     if let Some(refused) = refused(revocation, &keys, admins) {
         tx.rollback().await?;
@@ -164,7 +167,16 @@ pub(super) async fn used(db: &mut PgConnection, uses: &BTreeMap<String, Timestam
 }
 
 async fn find(tx: &mut PgConnection, account: &str, id_or_name: &str) -> Result<Vec<Key>> {
-    let rows = sqlx::query(sql::KEY_MEANT).bind(account).bind(id_or_name).fetch_all(tx).await?;
+    find_by(tx, sql::KEY_MEANT, account, id_or_name).await
+}
+
+async fn find_by(
+    tx: &mut PgConnection,
+    text: &'static str,
+    account: &str,
+    id_or_name: &str,
+) -> Result<Vec<Key>> {
+    let rows = sqlx::query(text).bind(account).bind(id_or_name).fetch_all(tx).await?;
     let found = rows.iter().map(read_key).collect::<Result<_>>()?;
     Ok(meant(found, id_or_name))
 }

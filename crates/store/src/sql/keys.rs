@@ -63,6 +63,11 @@ pub(crate) const KEY_MEANT: &str = concat!(
     "where account_id = $1 and (id = $2 or name = $2) and revoked_at is null \
      order by id = $2 desc, created_at desc, id desc"
 );
+pub(crate) const KEY_REVOKED: &str = concat!(
+    key_select!(),
+    "where account_id = $1 and (id = $2 or name = $2) and revoked_at is not null \
+     order by id = $2 desc, created_at desc, id desc"
+);
 pub(crate) const KEY_NAME_TAKEN: &str = concat!(
     "select count(*) from api_keys where account_id = $1 and name = $2 and ",
     is_live!("$3")

@@ -63,7 +63,10 @@ pub(super) fn revoke(
         return Ok(Revoked::Repeated);
     }
     let (account, at) = (revocation.account.as_str(), revocation.at.micros());
-    let keys = find(tx, account, &revocation.id_or_name)?;
+    let mut keys = find(tx, account, &revocation.id_or_name)?;
+    if keys.is_empty() {
+        keys = find_by(tx, sql::KEY_REVOKED, account, &revocation.id_or_name)?;
+    }
     let admins = count(tx, sql::KEY_ADMINS, params![at])?;
     if let Some(refused) = refused(revocation, &keys, admins) {
         return Ok(refused);
@@ -113,7 +116,11 @@ pub(super) fn used(tx: &Connection, uses: &BTreeMap<String, Timestamp>) -> Resul
 }
 
 fn find(tx: &Connection, account: &str, id_or_name: &str) -> Result<Vec<Key>> {
-    let found = all(tx, sql::KEY_MEANT, params![account, id_or_name], |row| read_key(row))?;
+    find_by(tx, sql::KEY_MEANT, account, id_or_name)
+}
+
+fn find_by(tx: &Connection, text: &str, account: &str, id_or_name: &str) -> Result<Vec<Key>> {
+    let found = all(tx, text, params![account, id_or_name], |row| read_key(row))?;
     Ok(meant(found, id_or_name))
 }
 

@@ -365,6 +365,8 @@ const WORDS: &[&str] = &[
     "a b",
     "a/b",
     ".a",
+    ".",
+    "..",
     "a ",
     "acct_a",
     "acct_",

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
+use jurat_core::{canonical::digest, code::Code};
 use serde::Serialize;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -10,6 +12,34 @@ use utoipa::{
         schema::{ArrayBuilder, ObjectBuilder, Ref, Schema, SchemaType, Type},
     },
 };
+
+use crate::problem::Problem;
+
+/// How many digits of its digest stand before a cursor.
+const SEAL: usize = 8;
+
+/// A cursor for a place in a list. One that no list returned is told from it.
+pub fn cursor(place: &str) -> String {
+    format!("{}{}", seal(place), URL_SAFE_NO_PAD.encode(place))
+}
+
+/// The place of a cursor.
+pub fn place(cursor: &str) -> Result<String, Problem> {
+    let read = || {
+        let (given, place) = cursor.split_at_checked(SEAL)?;
+        let place = String::from_utf8(URL_SAFE_NO_PAD.decode(place).ok()?).ok()?;
+        (given == seal(&place)).then_some(place)
+    };
+    read().ok_or_else(|| {
+        let detail = "`cursor` is not one that a list returned; leave it out to begin at the top";
+        Problem::new(Code::ValidationError, detail).at("cursor")
+    })
+}
+
+fn seal(place: &str) -> String {
+    let digest = digest(format!("cursor {place}").as_bytes());
+    digest.trim_start_matches("sha256:").chars().take(SEAL).collect()
+}
 
 /// Some items, and where to go on.
 #[derive(Debug, Serialize)]
@@ -50,5 +80,20 @@ impl<T: ToSchema> ToSchema for Page<'_, T> {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push((T::name().into_owned(), T::schema()));
         T::schemas(schemas);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_leads_back_to_its_place_and_an_invented_one_nowhere() {
+        for text in ["", "s1", "ä:b", "01a0c450-6c00-7538-a949-42a28a807973"] {
+            assert_eq!(place(&cursor(text)).unwrap(), text);
+        }
+        for invented in ["", "s1", "00000000", "00000000czE", &cursor("s1")[1..], "äääää"] {
+            assert_eq!(place(invented).unwrap_err().field.as_deref(), Some("cursor"), "{invented}");
+        }
     }
 }

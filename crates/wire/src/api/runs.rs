@@ -32,6 +32,11 @@ pub struct RunOrder {
 /// Reads a spec alone, or with the word to begin. The contract of every step is tried.
 pub fn decode_submit(body: &Value, now: Timestamp) -> Result<RunOrder, Problem> {
     let order = read(body)?;
+    if tasks::is_reserved(&order.spec.run_id) {
+        let reason = "must not be `.`, `..` or `sample`";
+        let problem = Problem::new(Code::ValidationError, format!("`run_id` {reason}"));
+        return Err(placed(body, problem.at("run_id")));
+    }
     let fields = Fields::of_body(body, Code::ValidationError)?;
     let inner = fields.object(wrapped(body))?.unwrap_or(fields);
     spec::check_steps(&inner, order.spec.clone(), now)?;

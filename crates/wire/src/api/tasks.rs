@@ -8,7 +8,10 @@ mod feedback;
 mod reply;
 mod request;
 
-pub(super) use self::request::{is_name, names, read_submit};
+pub(super) use self::{
+    contract::is_reserved,
+    request::{is_name, names, read_submit},
+};
 pub use self::{
     contract::checked_id as task_id,
     decision::{DecidedView, DecisionBody, StepRounds, decision},

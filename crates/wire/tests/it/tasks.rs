@@ -104,7 +104,10 @@ fn both_words_for_claimed_work_mean_the_same() {
 /// Where something is changed, to what, and what is said of it.
 const FAULTS: &str = r#"
 /protocol_version | " " | `protocol_version` must not be blank
-/task_id | "a b" | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`
+/task_id | "a b" | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`
+/task_id | "." | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`
+/task_id | ".." | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`
+/task_id | "sample" | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`
 /task_type | null | `task_type` is required
 /task_type | "a\u0000b" | `task_type` must not hold a NUL character
 /acceptance/verifier_policy/policy_id | "a\u0000b" | `acceptance.verifier_policy.policy_id` must not hold a NUL character

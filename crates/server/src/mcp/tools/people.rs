@@ -1,5 +1,6 @@
 //! The entries of the tools for handles, teams, invitations and keys.
 
+use jurat_core::caller::Scope;
 use jurat_wire::api::{
     credits::UsageBody,
     invitations::{InvitationBody, InvitationResolved, InvitationSent},
@@ -20,6 +21,7 @@ use crate::mcp::{people, render, schema};
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "claim_handle",
+        scopes: &[Scope::AccountWrite],
         title: "Claim a handle",
         text: "Gives the account its first handle, by which others know it.",
         effect: Effect::Adds,
@@ -31,6 +33,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "rename_handle",
+        scopes: &[Scope::AccountWrite],
         title: "Change the handle",
         text: "Gives the account another handle; the one before leads to it for 90 days. It changes three times a year at most.",
         effect: Effect::Adds,
@@ -42,6 +45,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "create_team",
+        scopes: &[Scope::AccountWrite],
         title: "Make a team",
         text: "Makes a team, which the account owns. The handle of a team never changes.",
         effect: Effect::Adds,
@@ -53,6 +57,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "list_teams",
+        scopes: &[Scope::AccountWrite],
         title: "List teams",
         text: "Lists the teams that the account owns or joined.",
         effect: Effect::Reads,
@@ -64,6 +69,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "delete_team",
+        scopes: &[Scope::AccountWrite],
         title: "Delete a team",
         text: "Ends a team that the account owns, with its members and all that was granted to it.",
         effect: Effect::Ends,
@@ -75,6 +81,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "list_team_members",
+        scopes: &[Scope::AccountWrite],
         title: "List the members of a team",
         text: "Lists who is in a team of the account.",
         effect: Effect::Reads,
@@ -86,6 +93,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "add_team_member",
+        scopes: &[Scope::AccountWrite],
         title: "Invite somebody to a team",
         text: "Invites somebody to a team that the account owns. Nobody joins without accepting.",
         effect: Effect::Adds,
@@ -97,6 +105,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "remove_team_member",
+        scopes: &[Scope::AccountWrite],
         title: "Remove a member of a team",
         text: "Takes a member out of a team, or lets the account itself leave it.",
         effect: Effect::Ends,
@@ -108,6 +117,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "transfer_team_ownership",
+        scopes: &[Scope::AccountWrite],
         title: "Hand a team over",
         text: "Offers a team that the account owns to somebody, who owns it after accepting.",
         effect: Effect::Adds,
@@ -119,6 +129,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "list_invitations",
+        scopes: &[Scope::AccountWrite],
         title: "List invitations",
         text: "Lists invitations that the account received or sent, newest first.",
         effect: Effect::Reads,
@@ -130,6 +141,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "accept_invitation",
+        scopes: &[Scope::AccountWrite],
         title: "Accept an invitation",
         text: "Takes what an invitation offers. Ask the person whose account it is first.",
         effect: Effect::Adds,
@@ -141,6 +153,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "decline_invitation",
+        scopes: &[Scope::AccountWrite],
         title: "Decline an invitation",
         text: "Turns an invitation down.",
         effect: Effect::Ends,
@@ -152,6 +165,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "cancel_invitation",
+        scopes: &[Scope::AccountWrite],
         title: "Call an invitation back",
         text: "Ends an invitation that the account sent and that nobody answered.",
         effect: Effect::Ends,
@@ -163,6 +177,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "mint_api_key",
+        scopes: &[Scope::KeysWrite],
         title: "Make an API key",
         text: "Makes a key of the account, which may do what the key of this call may. The key is shown this once.",
         effect: Effect::Adds,
@@ -174,6 +189,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "list_api_keys",
+        scopes: &[Scope::KeysWrite],
         title: "List API keys",
         text: "Lists the keys of the account, without their secrets.",
         effect: Effect::Reads,
@@ -185,6 +201,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "revoke_api_key",
+        scopes: &[Scope::KeysWrite],
         title: "Revoke an API key",
         text: "Revokes a key of the account at once and for ever.",
         effect: Effect::Ends,
@@ -196,6 +213,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "get_usage",
+        scopes: &[Scope::UsageRead],
         title: "Show the credit",
         text: "Returns what the account has, and what it used this month.",
         effect: Effect::Reads,

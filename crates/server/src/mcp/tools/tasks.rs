@@ -1,5 +1,6 @@
 //! The entries of the tools for tasks, runs and what is remembered of decisions.
 
+use jurat_core::caller::Scope;
 use jurat_wire::api::{
     knowledge::KnowledgeBody,
     mcp::tasks::{
@@ -19,6 +20,7 @@ use crate::mcp::{render, schema, tasks};
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "submit_task",
+        scopes: &[Scope::TasksWrite, Scope::RoundsCreate],
         title: "Submit a task",
         text: "Has executors work on a job under a contract: they propose, others verify, votes decide, and the decision is made final. The answer comes at once; `get_task` with `wait` follows it. `get_task_sample` makes a contract to begin with.",
         effect: Effect::Asks,
@@ -30,6 +32,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "get_task_sample",
+        scopes: &[Scope::TasksRead],
         title: "Make a contract",
         text: "Returns a contract to begin with: quorum 1, decided by its schema alone, for ten minutes.",
         effect: Effect::Reads,
@@ -41,6 +44,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "get_task",
+        scopes: &[Scope::TasksRead],
         title: "Show a task",
         text: "Returns where a task stands, with its candidates, votes and budget. With `wait` the answer comes when it ends or its epoch is decided, after so many seconds at the latest.",
         effect: Effect::Reads,
@@ -52,6 +56,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "list_tasks",
+        scopes: &[Scope::TasksRead],
         title: "List tasks",
         text: "Lists the tasks of the account, newest first, a page at a time.",
         effect: Effect::Reads,
@@ -63,6 +68,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "get_task_decision",
+        scopes: &[Scope::TasksRead],
         title: "Show a decision",
         text: "Returns what a task decided, with the votes and the confidence. Where there is no decision, or not yet, its members are null.",
         effect: Effect::Reads,
@@ -74,6 +80,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "list_task_events",
+        scopes: &[Scope::TasksRead],
         title: "List what happened to a task",
         text: "Lists the events of a task, the first one first, a page at a time.",
         effect: Effect::Reads,
@@ -85,6 +92,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "cancel_task",
+        scopes: &[Scope::TasksWrite],
         title: "Cancel a task",
         text: "Calls a task off. What is under way for it is stopped.",
         effect: Effect::Ends,
@@ -96,6 +104,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "begin_task_epoch",
+        scopes: &[Scope::TasksWrite],
         title: "Begin the next epoch of a task",
         text: "Has a continuous task whose decision is final decided once more, with a new budget.",
         effect: Effect::Asks,
@@ -107,6 +116,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "complain_of_task",
+        scopes: &[Scope::TasksWrite],
         title: "Complain of a decision",
         text: "Says that a final decision was wrong, once and while it settles. It stays on record as bad and is not reused any more; nothing takes that back.",
         effect: Effect::Ends,
@@ -118,6 +128,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "export_knowledge",
+        scopes: &[Scope::TasksRead],
         title: "List remembered decisions",
         text: "Lists the decisions that the account's tasks made, the newest first, of one `task_type` or of one `task_id`.",
         effect: Effect::Reads,
@@ -132,6 +143,7 @@ pub(super) static ALL: &[Entry] = &[
 pub(super) static RUNS: &[Entry] = &[
     Entry {
         name: "submit_run",
+        scopes: &[Scope::TasksWrite, Scope::RoundsCreate],
         title: "Submit a run",
         text: "Has several agents work on one thing, each with its executor and prompt, and makes one result of what they say. With `kickoff` it begins at once; `get_run` with `wait` follows it.",
         effect: Effect::Asks,
@@ -143,6 +155,7 @@ pub(super) static RUNS: &[Entry] = &[
     },
     Entry {
         name: "kickoff_run",
+        scopes: &[Scope::TasksWrite],
         title: "Begin a run",
         text: "Lets a run begin that waits for it.",
         effect: Effect::Asks,
@@ -154,6 +167,7 @@ pub(super) static RUNS: &[Entry] = &[
     },
     Entry {
         name: "get_run",
+        scopes: &[Scope::TasksRead],
         title: "Show a run",
         text: "Returns how far a run is, with each of its steps. With `wait` the answer comes when it is over, after so many seconds at the latest.",
         effect: Effect::Reads,
@@ -165,6 +179,7 @@ pub(super) static RUNS: &[Entry] = &[
     },
     Entry {
         name: "get_run_result",
+        scopes: &[Scope::TasksRead],
         title: "Show the result of a run",
         text: "Returns what the agents of a run say together; null while it is not over.",
         effect: Effect::Reads,
@@ -176,6 +191,7 @@ pub(super) static RUNS: &[Entry] = &[
     },
     Entry {
         name: "list_runs",
+        scopes: &[Scope::TasksRead],
         title: "List runs",
         text: "Lists the runs of the account, newest first, a page at a time.",
         effect: Effect::Reads,
@@ -187,6 +203,7 @@ pub(super) static RUNS: &[Entry] = &[
     },
     Entry {
         name: "list_run_events",
+        scopes: &[Scope::TasksRead],
         title: "List what happened to a run",
         text: "Lists the events of a run, the newest first, a page at a time.",
         effect: Effect::Reads,
@@ -198,6 +215,7 @@ pub(super) static RUNS: &[Entry] = &[
     },
     Entry {
         name: "cancel_run",
+        scopes: &[Scope::TasksWrite],
         title: "Cancel a run",
         text: "Calls a run off: steps that nobody has end at once, and the tasks of the others are cancelled.",
         effect: Effect::Ends,
@@ -209,6 +227,7 @@ pub(super) static RUNS: &[Entry] = &[
     },
     Entry {
         name: "retry_run",
+        scopes: &[Scope::TasksWrite],
         title: "Try a run again",
         text: "Tries again the steps that did not succeed of a run that is over.",
         effect: Effect::Asks,

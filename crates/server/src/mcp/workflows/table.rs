@@ -42,6 +42,7 @@ macro_rules! entry {
         $run:ident, $summary:ident, $author:ident) => {
         Entry {
             name: $names.$era,
+            scopes: Effect::$effect.of_workflows(),
             title: $title,
             text: $text,
             effect: Effect::$effect,

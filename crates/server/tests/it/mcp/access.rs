@@ -1,16 +1,18 @@
 //! Who may speak: keys, limits, and names that the server answers for.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use http::StatusCode;
 use jurat_core::caller::Scope;
 use jurat_engine::Limits;
 use jurat_testkit::{
-    app::TestApp,
+    app::{TestApp, TestCaller},
     fake_executor::{answers, says_valid},
 };
 use serde_json::{Value, json};
 
-use super::{ERAS, LEGACY, MODERN, ask, call};
+use super::{ERAS, LEGACY, MODERN, ask, call, result};
 use crate::inbound::{Served, patient};
 
 fn ping() -> Value {
@@ -127,4 +129,50 @@ async fn no_executor_ever_sees_the_key_of_the_caller() {
     assert!(seen.contains("execute") && !seen.contains(&key), "{seen}");
     let reply = app.admin().send("POST", "/mcp", Body::from("{}"), &[]).await;
     assert!(!reply.text().contains(&key));
+}
+
+/// The tools that a key is told of, and how many bytes that takes.
+async fn listed(caller: &TestCaller<'_>, era: &str) -> (BTreeSet<String>, usize) {
+    let reply = ask(caller, era, "tools/list", json!({})).await;
+    let tools = result(&reply)["tools"].as_array().unwrap().clone();
+    let names = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+    (names, reply.text().len())
+}
+
+#[tokio::test]
+async fn a_key_is_told_of_the_tools_it_may_use_in_few_bytes() {
+    let app = TestApp::new().await;
+    let scopes = [
+        Scope::RoundsCreate,
+        Scope::RoundsRead,
+        Scope::VerifiersRead,
+        Scope::VerifiersWrite,
+        Scope::VerifiersRun,
+    ];
+    let caller = app.caller("ann", &scopes).await;
+    for era in ERAS {
+        let (names, bytes) = listed(&caller, era).await;
+        for expected in ["delegate", "validate", "factcheck", "run_verifier", "deploy_verifier"] {
+            assert!(names.contains(expected), "{names:?}");
+        }
+        assert!(!names.contains("save_workflow") && !names.contains("submit_task"), "{names:?}");
+        assert!(bytes < 60_000, "{bytes} bytes");
+    }
+    let (all, bytes) = listed(&app.admin(), LEGACY).await;
+    assert!(100 <= all.len() && bytes < 400_000, "{} tools in {bytes} bytes", all.len());
+}
+
+#[tokio::test]
+async fn a_tool_beyond_the_scopes_is_refused_when_it_is_called() {
+    let app = TestApp::new().await;
+    let (all, _) = listed(&app.admin(), LEGACY).await;
+    for scope in Scope::OWN {
+        let caller = app.caller("ann", &[scope]).await;
+        let (known, _) = listed(&caller, LEGACY).await;
+        for tool in &all {
+            let answer = call(&caller, LEGACY, tool, &json!({})).await;
+            let is_forbidden = answer["structuredContent"]["code"] == "forbidden";
+            assert_eq!(is_forbidden, !known.contains(tool), "{tool} with {scope:?}: {answer}");
+        }
+    }
 }

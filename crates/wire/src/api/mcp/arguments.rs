@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::{
-    api::{fields::Fields, known::Request, verifiers::DeployVerifierRequest},
+    api::{fields::Fields, known::Request, page::place, verifiers::DeployVerifierRequest},
     problem::Problem,
 };
 
@@ -73,7 +73,7 @@ pub fn payload(arguments: &Value) -> Result<&Value, Problem> {
 
 pub fn page(arguments: &Value) -> Result<PageOrder, Problem> {
     let fields = given(arguments)?;
-    let (limit, cursor) = page_of(&fields)?;
+    let (limit, cursor) = place_of(&fields)?;
     Ok(PageOrder { limit, cursor })
 }
 
@@ -81,6 +81,12 @@ pub fn page(arguments: &Value) -> Result<PageOrder, Problem> {
 pub fn page_of(fields: &Fields<'_>) -> Result<(u32, Option<String>), Problem> {
     let limit = number(fields, "limit", LARGEST_PAGE)?.unwrap_or(USUAL_PAGE);
     Ok((limit, fields.text("cursor")?.map(str::to_owned)))
+}
+
+/// The same where the cursor is sealed: the place that it leads to.
+pub(super) fn place_of(fields: &Fields<'_>) -> Result<(u32, Option<String>), Problem> {
+    let (limit, cursor) = page_of(fields)?;
+    Ok((limit, cursor.as_deref().map(place).transpose()?))
 }
 
 /// A verifier, and the version that is asked for beside it.
@@ -138,12 +144,13 @@ mod tests {
     #[test]
     fn a_page_has_a_usual_size_and_a_largest_one() {
         assert_eq!(page(&json!({})).unwrap(), PageOrder { limit: 50, cursor: None });
-        let asked = page(&json!({ "limit": 200, "cursor": "c" })).unwrap();
+        let sealed = crate::api::page::cursor("c");
+        let asked = page(&json!({ "limit": 200, "cursor": sealed })).unwrap();
         assert_eq!(asked, PageOrder { limit: 200, cursor: Some("c".to_owned()) });
         // The registry ignores what it does not know.
         assert_eq!(page(&json!({ "limits": 2 })).unwrap().limit, 50);
         for (arguments, field) in
-            [(json!({ "limit": 0 }), "limit"), (json!({ "limit": 201 }), "limit")]
+            [(json!({ "limit": 0 }), "limit"), (json!({ "limit": 201 }), "limit"), (json!({ "cursor": "c" }), "cursor")]
         {
             assert_eq!(page(&arguments).unwrap_err().field.as_deref(), Some(field));
         }

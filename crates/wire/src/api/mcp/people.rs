@@ -4,7 +4,7 @@ use jurat_core::team::TeamRole;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::{given, page_of};
+use super::arguments::{given, place_of};
 use crate::{
     api::{invitations, teams},
     problem::Problem,
@@ -140,6 +140,6 @@ pub fn invitations(arguments: &Value) -> Result<InvitationOrder, Problem> {
     let fields = given(arguments)?;
     let (is_received, is_sent) = invitations::filter(fields.text("filter")?)?;
     let is_pending = invitations::is_pending(fields.text("state")?)?;
-    let (limit, cursor) = page_of(&fields)?;
+    let (limit, cursor) = place_of(&fields)?;
     Ok(InvitationOrder { is_received, is_sent, is_pending, limit, cursor })
 }

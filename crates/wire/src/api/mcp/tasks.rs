@@ -81,7 +81,7 @@ pub struct TaskEventsArguments {
 #[serde(deny_unknown_fields)]
 pub struct TaskSampleArguments {
     /// The name of the task; one is drawn when it is left out.
-    #[schema(pattern = "^[A-Za-z0-9_.:-]{1,128}$")]
+    #[schema(pattern = r"^(?!(\.|\.\.|sample)$)[A-Za-z0-9_.:-]{1,128}$")]
     pub task_id: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use jurat_core::template::TemplateRef;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::{given, number, page_of};
+use super::arguments::{given, number, place_of};
 use crate::{
     api::templates::{is_mine, reference},
     problem::Problem,
@@ -176,7 +176,7 @@ pub fn identifier_and_path(arguments: &Value) -> Result<(TemplateRef, &str), Pro
 
 pub fn list(arguments: &Value) -> Result<TemplateListOrder, Problem> {
     let fields = given(arguments)?;
-    let (limit, cursor) = page_of(&fields)?;
+    let (limit, cursor) = place_of(&fields)?;
     Ok(TemplateListOrder {
         limit,
         cursor,

@@ -4,7 +4,7 @@ use jurat_core::{code::Code, workflow::Whose};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::arguments::{given, number, page_of};
+use super::arguments::{given, number, place_of};
 use crate::{
     api::{choices::Person, fields::Fields, words, workflows},
     problem::Problem,
@@ -147,7 +147,7 @@ pub fn list(arguments: &Value) -> Result<ListOrder, Problem> {
     let text = |name: &str| fields.text(name).map(|text| text.map(str::to_owned));
     let filter = workflows::whose(fields.text("filter")?)
         .map_err(|error| fields.wrong("filter", &error.problem))?;
-    let (limit, cursor) = page_of(&fields)?;
+    let (limit, cursor) = place_of(&fields)?;
     Ok(ListOrder {
         filter,
         tag: text("tag")?,

@@ -55,7 +55,7 @@ pub struct RunOrderBody {
 #[serde(deny_unknown_fields)]
 pub struct RunSpecBody {
     /// The name of the run, which no other run of the account has.
-    #[schema(pattern = "^[A-Za-z0-9_.-]{1,64}$")]
+    #[schema(pattern = r"^(?!(\.|\.\.|sample)$)[A-Za-z0-9_.-]{1,64}$")]
     pub run_id: String,
     /// What the executors must declare; `swarm` when left out.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]

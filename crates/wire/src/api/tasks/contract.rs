@@ -71,7 +71,14 @@ fn task_id(fields: &Fields<'_>) -> Result<String, Problem> {
     if is_id(id) { Ok(id.to_owned()) } else { Err(fields.wrong("task_id", ID_RULE)) }
 }
 
-const ID_RULE: &str = "must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`";
+const ID_RULE: &str = "must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`";
+/// Addresses with these mean something else.
+const RESERVED: [&str; 3] = [".", "..", "sample"];
+
+/// Whether no task and no run can have the name.
+pub(in crate::api) fn is_reserved(id: &str) -> bool {
+    RESERVED.contains(&id)
+}
 
 /// The name of a task that stands in a query.
 pub fn checked_id(id: &str) -> Result<&str, Problem> {
@@ -82,7 +89,7 @@ pub fn checked_id(id: &str) -> Result<&str, Problem> {
 
 fn is_id(id: &str) -> bool {
     let is_name = |symbol: char| symbol.is_ascii_alphanumeric() || "-_.:".contains(symbol);
-    (1..=LONGEST_NAME).contains(&id.len()) && id.chars().all(is_name)
+    (1..=LONGEST_NAME).contains(&id.len()) && id.chars().all(is_name) && !is_reserved(id)
 }
 
 /// A text that must be there, not blank, without a NUL, and not too long.

@@ -65,7 +65,7 @@ pub struct TaskContractBody {
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 64)]
     pub protocol_version: String,
     /// The name of the task, which no other task of the account has.
-    #[schema(pattern = "^[A-Za-z0-9_.:-]{1,128}$")]
+    #[schema(pattern = r"^(?!(\.|\.\.|sample)$)[A-Za-z0-9_.:-]{1,128}$")]
     pub task_id: String,
     /// What executors must declare to work on it.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
