@@ -25,10 +25,12 @@ const MINUTE: i64 = 60 * 1_000_000;
 
 /// How long a code is good.
 pub const CODE_MICROS: i64 = 10 * MINUTE;
-/// How often a code can be tried, right or wrong.
+/// How long a code is not replaced by another, which bounds how many an address is sent.
+pub const CODE_REST_MICROS: i64 = 5 * MINUTE;
+/// How often one network can try the code of an address, right or wrong.
 pub const CODE_TRIES: u32 = 5;
-/// How many codes are sent to an address in an hour.
-pub const CODES_AN_HOUR: u32 = 5;
+/// How often a code can be tried by all of them. It is so long that nobody finds it by then.
+pub const CODE_TRIES_OF_ALL: u32 = 1_000;
 pub const HOUR_MICROS: i64 = 60 * MINUTE;
 /// How long a program waits to be let in, and how often it may ask.
 pub const DEVICE_MICROS: i64 = 15 * MINUTE;
@@ -36,9 +38,9 @@ pub const DEVICE_INTERVAL_S: u32 = 5;
 /// How many programs wait at a time.
 pub const DEVICES_WAITING: u32 = 10_000;
 
-/// Eight digits.
+/// Ten digits.
 pub fn mail_code(bits: u128) -> String {
-    format!("{:08}", bits % 100_000_000)
+    format!("{:010}", bits % 10_000_000_000)
 }
 
 /// A code as somebody typed it, without what people put between digits.

@@ -9,22 +9,24 @@ use jurat_core::{
 };
 use jurat_store::{Behalf, Grant, Written};
 
-use crate::{Admitted, Engine, EngineError};
+use crate::{Admitted, Engine, EngineError, logins::Knock};
 
 /// How many rounds one address may have under way.
 const ROUNDS: usize = 4;
 
 impl Engine {
-    /// Who a caller without a key is. It may run what is published, and nothing else.
-    pub fn anonymous(&self, address: IpAddr) -> Admitted {
+    /// Who a caller without a key is. It may run what is published, and nothing else, and only so
+    /// often.
+    pub fn anonymous(&self, address: IpAddr) -> Result<Admitted, EngineError> {
+        self.at_the_door(Some(address), Knock::Visit)?;
         let account = self.anonymous_account(address);
-        Admitted {
+        Ok(Admitted {
             key: CallerKey { id: account.to_string(), concurrent_rounds: ROUNDS },
             account,
             scopes: BTreeSet::from([Scope::VerifiersRun]),
             credit: Credit::Anonymous,
             allowance: None,
-        }
+        })
     }
 
     /// The account of an address. The address itself is kept nowhere, and nobody without the key

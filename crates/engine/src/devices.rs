@@ -15,7 +15,11 @@ use jurat_store::{
     Written,
 };
 
-use crate::{Engine, EngineError, Issued, Limit, executors::require, logins::date};
+use crate::{
+    Engine, EngineError, Issued, Limit,
+    executors::require,
+    logins::{Knock, date},
+};
 
 /// What a program that waits shows, and to whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +60,7 @@ impl Engine {
 
     /// Lets a program wait for somebody.
     pub async fn device_begin(&self, from: Option<IpAddr>) -> Result<Device, EngineError> {
-        self.at_the_door(from)?;
+        self.at_the_door(from, Knock::Login)?;
         let (clock, at) = (&self.inner.clock, self.inner.clock.now());
         let device_code = format!("{:032x}{:032x}", clock.bits(), clock.bits());
         let new = NewDevice {
@@ -78,7 +82,15 @@ impl Engine {
     }
 
     /// How a program that waits stands.
-    pub async fn device_poll(&self, device_code: &str) -> Result<DeviceWait, EngineError> {
+    pub async fn device_poll(
+        &self,
+        device_code: &str,
+        from: Option<IpAddr>,
+    ) -> Result<DeviceWait, EngineError> {
+        // Programs that ask too often know this answer, and nothing is read for it.
+        if self.at_the_door(from, Knock::Poll).is_err() {
+            return Ok(DeviceWait::SlowDown);
+        }
         let clock = &self.inner.clock;
         let token = format!("{:032x}{:032x}", clock.bits(), clock.bits());
         let poll = DevicePoll {
@@ -103,7 +115,7 @@ impl Engine {
         hostname: Option<&str>,
         from: Option<IpAddr>,
     ) -> Result<Issued, EngineError> {
-        self.at_the_door(from)?;
+        self.at_the_door(from, Knock::Login)?;
         let at = self.inner.clock.now();
         let used = DeviceUse { token_hash: secret_hash(token), at };
         match self.inner.store.sharing().device_use(&Behalf::Platform, &used, None).await? {
@@ -154,7 +166,7 @@ impl Engine {
         let account = match approver {
             Approver::Mail { email, code } => self.entered(email, code, from).await?.account,
             Approver::Key(key) => {
-                self.at_the_door(from)?;
+                self.at_the_door(from, Knock::Login)?;
                 let wrong =
                     || EngineError::refused(Code::InvalidCredentials, "the key is not valid");
                 let admitted = self.key_admit(key).await?.ok_or_else(wrong)?;

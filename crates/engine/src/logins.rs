@@ -16,12 +16,12 @@ use jurat_core::{
     code::Code,
     id::{AccountId, uuid},
     key::{Key, LOGIN_NAME},
-    login::{CODE_MICROS, LoginPurpose, code_hash, mail_code, salt_of, typed},
+    login::{CODE_MICROS, CODE_TRIES, LoginPurpose, code_hash, mail_code, salt_of, typed},
     time::Timestamp,
 };
 use jurat_guard::mail::{Mail, Mailer, Nowhere};
 use jurat_store::{
-    Behalf, CodeRefused, CodeTry, CodeUse, Entered, KeyAdded, KeyRecord, NewCode, Page, Revocation,
+    Behalf, CodePut, CodeRefused, CodeTry, CodeUse, Entered, KeyAdded, KeyRecord, NewCode, Page, Revocation,
     Written,
 };
 use subtle::ConstantTimeEq as _;
@@ -46,38 +46,70 @@ impl Default for Accounts {
     }
 }
 
-/// How many requests without a key one network address sends in that time.
-const MOST_FROM_ADDRESS: u32 = 60;
+/// How long what comes without a key is counted.
 const ADDRESS_TIME: Duration = Duration::from_mins(10);
+/// How much more this machine itself may ask for: all who come through a proxy on it look alike.
+const OF_THIS_MACHINE: u32 = 10;
 /// How many keys of logins an account has; the oldest makes room.
 const MOST_LOGIN_KEYS: usize = 20;
 const KEYS_READ: u32 = 1_000;
 
+/// What somebody without a key asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Knock {
+    /// To log in, to register, or to let a program in.
+    Login,
+    /// Whether a program was let in, which asks every few seconds.
+    Poll,
+    /// What is published.
+    Visit,
+    /// To be let in with a code that was sent to this address.
+    Code(String),
+}
+
+impl Knock {
+    /// How often one network address may in that time.
+    const fn most(&self) -> u32 {
+        match self {
+            Self::Login => 60,
+            Self::Poll | Self::Visit => 600,
+            Self::Code(_) => CODE_TRIES,
+        }
+    }
+}
+
 /// Requests without a key, by the network address that they come from.
-pub(crate) struct Doors(moka::sync::Cache<IpAddr, Arc<AtomicU32>>);
+pub(crate) struct Doors(moka::sync::Cache<(Option<IpAddr>, Knock), Arc<AtomicU32>>);
 
 impl Doors {
     pub(crate) fn new() -> Self {
-        Self(moka::sync::Cache::builder().max_capacity(10_000).time_to_live(ADDRESS_TIME).build())
+        Self(moka::sync::Cache::builder().max_capacity(50_000).time_to_live(ADDRESS_TIME).build())
     }
 
-    /// Counts a request. This machine itself is not counted: what stands before us asks for many.
-    fn count(&self, from: Option<IpAddr>) -> Result<(), EngineError> {
+    /// Counts a request; `false` when there were too many.
+    fn count(&self, from: Option<IpAddr>, knock: Knock) -> bool {
         let from = from.map(|address| address.to_canonical());
-        let Some(address) = from.filter(|address| !address.is_loopback()) else { return Ok(()) };
-        let counted = self.0.get_with(network(address), Arc::default);
-        if counted.fetch_add(1, Ordering::Relaxed) < MOST_FROM_ADDRESS {
-            Ok(())
-        } else {
-            Err(EngineError::Limited(Limit::Address))
-        }
+        let is_here = from.is_none_or(|address| address.is_loopback());
+        let most = match &knock {
+            // Whoever tries codes is not let off for where he sits.
+            Knock::Code(_) => knock.most(),
+            _ if is_here => knock.most().saturating_mul(OF_THIS_MACHINE),
+            _ => knock.most(),
+        };
+        let counted = self.0.get_with((from.map(network), knock), Arc::default);
+        counted.fetch_add(1, Ordering::Relaxed) < most
     }
 }
 
 impl Engine {
     /// Counts a request that came without a key.
-    pub(crate) fn at_the_door(&self, from: Option<IpAddr>) -> Result<(), EngineError> {
-        self.inner.doors.count(from)
+    pub(crate) fn at_the_door(
+        &self,
+        from: Option<IpAddr>,
+        knock: Knock,
+    ) -> Result<(), EngineError> {
+        let is_in_bounds = self.inner.doors.count(from, knock);
+        is_in_bounds.then_some(()).ok_or(EngineError::Limited(Limit::Address))
     }
 
     /// Sends a code to an address. Whether there is an account for it, nobody learns: it takes as
@@ -88,7 +120,7 @@ impl Engine {
         address: &str,
         from: Option<IpAddr>,
     ) -> Result<(), EngineError> {
-        self.at_the_door(from)?;
+        self.at_the_door(from, Knock::Login)?;
         let is_open = self.inner.accounts.is_open;
         if purpose == LoginPurpose::Register && !is_open {
             return Err(EngineError::Denied(
@@ -99,20 +131,22 @@ impl Engine {
         let (clock, at) = (&self.inner.clock, self.inner.clock.now());
         let code = mail_code(clock.bits());
         let new = NewCode {
-            code_hash: code_hash(&format!("{:032x}", clock.bits()), &email, &code),
+            code_hash: code_hash(&format!("{:032x}", clock.bits()), &email, &typed(&code)),
             email,
             purpose,
             at,
             expires_at: Timestamp::from_micros(at.micros().saturating_add(CODE_MICROS)),
         };
         let sharing = self.inner.store.sharing();
-        let known = match sharing.code_put(&Behalf::Platform, &new, None).await? {
-            Written::Done(known) => known,
-            Written::Refused(_) => return Err(EngineError::Limited(Limit::Mail)),
-            Written::Repeated => return Err(EngineError::Bug("a code has no idempotency key")),
-        };
-        if known.is_some() || purpose == LoginPurpose::Register {
-            self.mail(code_mail(uuid(at, clock.bits()), &new.email, &code));
+        match done(sharing.code_put(&Behalf::Platform, &new, None).await?)? {
+            // The one that was sent a moment ago is as good: whoever asks for codes of others can
+            // neither flood them nor end what they have.
+            CodePut::Kept => {}
+            CodePut::Replaced { is_known } => {
+                if is_known || purpose == LoginPurpose::Register {
+                    self.mail(code_mail(uuid(at, clock.bits()), &new.email, &code));
+                }
+            }
         }
         Ok(())
     }
@@ -146,8 +180,12 @@ impl Engine {
         code: &str,
         from: Option<IpAddr>,
     ) -> Result<Profile, EngineError> {
-        self.at_the_door(from)?;
+        self.at_the_door(from, Knock::Login)?;
         let (email, at) = (email(address)?, self.inner.clock.now());
+        // Tries count by where they come from: a stranger uses up his own, and nobody else's.
+        if self.at_the_door(from, Knock::Code(email.clone())).is_err() {
+            return Err(wrong_code());
+        }
         let sharing = self.inner.store.sharing();
         // The try counts before anything is compared, so that many at once are no more than a few.
         let tried = CodeTry { email: email.clone(), at };
@@ -238,7 +276,7 @@ fn wrong_code() -> EngineError {
 fn done<T>(written: Written<T, CodeRefused>) -> Result<T, EngineError> {
     match written {
         Written::Done(value) => Ok(value),
-        Written::Refused(CodeRefused::Gone | CodeRefused::TooMany) => Err(wrong_code()),
+        Written::Refused(CodeRefused::Gone) => Err(wrong_code()),
         Written::Repeated => Err(EngineError::Bug("a code has no idempotency key")),
     }
 }
@@ -263,14 +301,15 @@ mod tests {
     #[test]
     fn one_network_is_counted_as_one_and_others_apart() {
         let doors = Doors::new();
-        let asks = |from: &str| doors.count(Some(from.parse().unwrap())).is_ok();
-        for _ in 0..MOST_FROM_ADDRESS {
+        let asks = |from: &str| doors.count(Some(from.parse().unwrap()), Knock::Login);
+        for _ in 0..Knock::Login.most() {
             assert!(asks("::ffff:192.0.2.1"));
         }
         assert!(!asks("192.0.2.1"), "the same in the words of version 4");
         assert!(asks("::ffff:192.0.2.2"), "a neighbour has a count of his own");
-        for _ in 0..=MOST_FROM_ADDRESS {
-            assert!(asks("::1") && asks("::ffff:127.0.0.1"), "this machine is not counted");
+        for _ in 0..OF_THIS_MACHINE * Knock::Login.most() {
+            assert!(asks("127.0.0.1"));
         }
+        assert!(!asks("::ffff:127.0.0.1"), "a proxy on this machine hides many, but not all");
     }
 }

@@ -102,7 +102,10 @@ pub(crate) async fn know_key(
     }
     let peer = request.extensions().get::<Peer>();
     let address = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |Peer(address)| *address);
-    let admitted = engine.anonymous(address);
+    let admitted = match engine.anonymous(address) {
+        Ok(admitted) => admitted,
+        Err(error) => return refused(&error),
+    };
     #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
     let caller =
         Caller::authenticated(admitted.account, admitted.scopes, admitted.key, admitted.credit);

@@ -73,7 +73,7 @@ pub use self::{
     },
     load::{Connections, Load},
     logins::{
-        CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
+        CodePut, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
         DeviceUse, Entered, Logins, NewCode, NewDevice, Waited,
     },
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},

@@ -4,8 +4,8 @@ use jurat_core::{
     account::{AccountKind, AccountName, Profile},
     id::AccountId,
     login::{
-        CODE_TRIES, CODES_AN_HOUR, DEVICE_INTERVAL_S, DEVICES_WAITING, DeviceState, HOUR_MICROS,
-        LoginPurpose,
+        CODE_REST_MICROS, CODE_TRIES_OF_ALL, DEVICE_INTERVAL_S, DEVICES_WAITING, DeviceState,
+        HOUR_MICROS, LoginPurpose,
     },
     time::Timestamp,
 };
@@ -27,8 +27,8 @@ operations! {
         fn device_get(asked: &DeviceAsked) -> Option<DeviceState> = device_get;
     }
     writes {
-        /// Keeps a code for an address, in place of the one before.
-        fn code_put(new: &NewCode) -> Option<Profile>, or CodeRefused = code_put;
+        /// Keeps a code for an address, in place of the one before, unless that was sent a moment ago.
+        fn code_put(new: &NewCode) -> CodePut, or CodeRefused = code_put;
         /// Counts a try, and says what the code must be like; nothing when there is none to try.
         fn code_try(tried: &CodeTry) -> Option<String>, or CodeRefused = code_try;
         /// Uses up a code that was right, and makes the account if it is for one.
@@ -78,10 +78,19 @@ pub struct Entered {
     pub is_new: bool,
 }
 
+/// What became of a code that was to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodePut {
+    /// The one before is good, and stays.
+    Kept,
+    Replaced {
+        /// Whether there is an account with the address.
+        is_known: bool,
+    },
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CodeRefused {
-    /// The address was sent as many codes as it may be in an hour.
-    TooMany,
     /// The code was used, replaced or is for no account.
     Gone,
 }
@@ -141,7 +150,8 @@ pub enum DeviceRefused {
 }
 
 const CODE_GET: &str = "\
-    select email, purpose, code_hash, tries, sent, sent_since, expires_at from login_codes \
+    select email, purpose, code_hash, tries, sent, sent_since, created_at, expires_at \
+    from login_codes \
     where email = $1";
 const CODE_PUT: &str = "\
     insert into login_codes (email, purpose, code_hash, tries, sent, sent_since, created_at, \
@@ -162,6 +172,7 @@ struct CodeRow {
     tries: u32,
     sent: u32,
     sent_since: Timestamp,
+    created_at: Timestamp,
     expires_at: Timestamp,
 }
 
@@ -173,6 +184,7 @@ fn read_code(cells: &dyn Cells) -> Result<CodeRow> {
         tries: columns.count("tries")?,
         sent: columns.count("sent")?,
         sent_since: columns.time("sent_since")?,
+        created_at: columns.time("created_at")?,
         expires_at: columns.time("expires_at")?,
     })
 }
@@ -186,19 +198,34 @@ async fn user(tx: &mut impl Tx, email: &str, at: &Timestamp) -> Result<Option<Pr
     profile_get(tx, &AccountName::Email(email.to_owned()), at).await
 }
 
-async fn code_put(tx: &mut impl Tx, new: &NewCode) -> Result<Result<Option<Profile>, CodeRefused>> {
+async fn code_put(tx: &mut impl Tx, new: &NewCode) -> Result<Result<CodePut, CodeRefused>> {
     let found = held(tx, &new.email).await?;
+    let is_known = user(tx, &new.email, &new.at).await?.is_some();
+    if found.as_ref().is_some_and(|row| row.is_kept_from(new, is_known)) {
+        return Ok(Ok(CodePut::Kept));
+    }
     let hour_ago = Timestamp::from_micros(new.at.micros().saturating_sub(HOUR_MICROS));
     let window = found.filter(|row| hour_ago < row.sent_since);
     let (sent, since) = window.map_or((0, new.at), |row| (row.sent, row.sent_since));
-    if CODES_AN_HOUR <= sent {
-        return Ok(Err(CodeRefused::TooMany));
-    }
     let (email, purpose) = (&new.email, new.purpose.as_str());
     let args = args![email, purpose, &new.code_hash, sent + 1, since, new.at, new.expires_at];
     tx.run(CODE_PUT, args).await?;
     tx.run(CODES_CLEAR, args![new.at, hour_ago]).await?;
-    Ok(Ok(user(tx, &new.email, &new.at).await?))
+    Ok(Ok(CodePut::Replaced { is_known }))
+}
+
+impl CodeRow {
+    /// Whether a request for another code leaves this one as it is.
+    fn is_kept_from(&self, new: &NewCode, is_known: bool) -> bool {
+        let is_good =
+            !self.code_hash.is_empty() && self.tries < CODE_TRIES_OF_ALL && new.at < self.expires_at;
+        // Who has no account was only sent a code to register with.
+        let was_sent = is_known || self.purpose == LoginPurpose::Register;
+        let age = new.at.micros().saturating_sub(self.created_at.micros());
+        // One that makes an account does not give way to one that can not.
+        let makes_more = !is_known && new.purpose == LoginPurpose::Login;
+        is_good && was_sent && (age < CODE_REST_MICROS || makes_more)
+    }
 }
 
 async fn code_try(
@@ -206,7 +233,7 @@ async fn code_try(
     tried: &CodeTry,
 ) -> Result<Result<Option<String>, CodeRefused>> {
     let row = held(tx, &tried.email).await?;
-    let Some(row) = row.filter(|row| row.tries < CODE_TRIES && tried.at < row.expires_at) else {
+    let Some(row) = row.filter(|row| row.tries < CODE_TRIES_OF_ALL && tried.at < row.expires_at) else {
         return Ok(Ok(None));
     };
     tx.run(CODE_TRY, args![&tried.email]).await?;
@@ -217,7 +244,7 @@ async fn code_use(tx: &mut impl Tx, used: &CodeUse) -> Result<Result<Entered, Co
     let row = held(tx, &used.email).await?;
     let is_it = |row: &CodeRow| row.code_hash == used.code_hash && used.at < row.expires_at;
     let Some(row) = row.filter(is_it) else { return Ok(Err(CodeRefused::Gone)) };
-    tx.run(CODE_END, args![CODE_TRIES, &used.email]).await?;
+    tx.run(CODE_END, args![CODE_TRIES_OF_ALL, &used.email]).await?;
     if let Some(profile) = user(tx, &used.email, &used.at).await? {
         return Ok(Ok(Entered { profile, is_new: false }));
     }

@@ -58,10 +58,10 @@ impl Outbox {
     }
 }
 
-/// The first eight digits in a row.
+/// The first ten digits in a row.
 #[track_caller]
 pub fn code_in(text: &str) -> String {
-    let is_code = |word: &&str| word.len() == 8 && word.bytes().all(|b| b.is_ascii_digit());
+    let is_code = |word: &&str| word.len() == 10 && word.bytes().all(|b| b.is_ascii_digit());
     text.split_whitespace().find(is_code).unwrap().to_owned()
 }
 

@@ -79,7 +79,7 @@ async fn mail_goes_to_the_server_that_is_named() {
     {
         assert!(mail.contains(text), "{text}: {mail}");
     }
-    assert_eq!(code_in(&mail).len(), 8);
+    assert_eq!(code_in(&mail).len(), 10);
     let half = home.command(&["whoami"]).env("JURAT_MAIL_SMTP_URL", smtp.url()).output();
     let half = Ran::from(half.unwrap());
     assert!(half.code == 2 && half.err.contains("mail.from"), "{} {}", half.code, half.err);

@@ -46,8 +46,6 @@ pub enum Limit {
     Rounds(usize),
     #[error("as many requests came without a key as may for now")]
     Address,
-    #[error("the address was sent as many codes as it may be in an hour")]
-    Mail,
     #[error(
         "as many events wait for the executor to be told as may be, which is {0}; send more when it has taken some"
     )]

@@ -63,19 +63,32 @@ impl Connector {
         connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
+    /// The addresses of a name. Whether it is unknown or its resolver does not answer looks alike
+    /// from outside.
+    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        let unknown = |why: String| io::Error::new(io::ErrorKind::NotFound, why);
+        match tokio::time::timeout(self.timeout / 2, self.resolver.resolve(host.to_owned())).await {
+            Ok(Ok(addresses)) => Ok(addresses),
+            Ok(Err(error)) => Err(unknown(format!("`{host}` was not resolved: {error}"))),
+            Err(_) => Err(unknown(format!("`{host}` was not resolved in time"))),
+        }
+    }
+
     async fn dial(&self, uri: &Uri) -> io::Result<TokioIo<TcpStream>> {
         let is_plain = uri.scheme() != Some(&Scheme::HTTPS);
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let addresses = match host.parse::<IpAddr>() {
             Ok(address) => vec![address],
-            Err(_) => self.resolver.resolve(host.to_owned()).await?,
+            Err(_) => self.resolve(host).await?,
         };
         // One address that is not public makes the others suspect: no public host has such.
         if let Some(refused) =
             addresses.iter().find(|address| !self.permitted.allows(**address, is_plain))
         {
+            // The kind is that of a name without an address: callers must not learn which names
+            // there are inside. The text is for the log.
             let text = format!("`{host}` has the address {refused}, which is not allowed");
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+            return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }
         let port = uri.port_u16().unwrap_or(if is_plain { 80 } else { 443 });
         let mut failed =

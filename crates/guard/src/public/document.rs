@@ -112,8 +112,6 @@ fn failed(error: &CallError) -> Looked {
     let found = match error {
         CallError::Timeout => Found::Timeout,
         CallError::Unreachable(cause) => match io_cause(cause) {
-            // The connector resolved the name and refused an address of it.
-            Some(io::ErrorKind::PermissionDenied) => Found::Denied,
             Some(io::ErrorKind::TimedOut) => Found::Timeout,
             Some(_) | None => Found::Unreachable,
         },

@@ -206,11 +206,39 @@ async fn no_spelling_of_an_address_inside_reaches_anything() {
         let looked = client.look_at(&reference(url), PATIENCE).await;
         assert!(matches!(looked.found, Found::Denied | Found::Unreachable), "{url}");
     }
-    for url in ["https://127.0.0.1/", "http://10.0.0.1/", "https://inside/", "https://mixed/"] {
+    for url in ["https://127.0.0.1/", "http://10.0.0.1/"] {
         let looked = client.look_at(&reference(url), PATIENCE).await;
         assert_eq!(looked.found, Found::Denied, "{url}");
     }
     assert_eq!(canary.hits(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_inside_cannot_be_told_from_one_that_nobody_has() {
+    let names = Names::new(&[
+        ("inside", &[&["10.0.0.7"]]),
+        ("mixed", &[&["8.8.8.8", "127.0.0.1"]]),
+        ("metadata", &[&["169.254.169.254"]]),
+    ]);
+    let client = PublicClient::with_resolver(&[], names).unwrap();
+    for url in ["https://inside/", "https://mixed/", "https://metadata/", "https://nobody/"] {
+        let looked = client.look_at(&reference(url), PATIENCE).await;
+        assert_eq!(looked.found, Found::Unreachable, "{url}");
+    }
+    // A resolver that does not answer says nothing of the name either.
+    let client = PublicClient::with_resolver(&[], Arc::new(Silent)).unwrap();
+    let looked = client.look_at(&reference("https://inside/"), PATIENCE).await;
+    assert_eq!(looked.found, Found::Unreachable);
+}
+
+/// A resolver that never answers.
+#[derive(Debug)]
+struct Silent;
+
+impl Resolve for Silent {
+    fn resolve(&self, _host: String) -> Resolving {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// Evidence that is said to be at this address.

@@ -91,12 +91,16 @@ pub(super) async fn authorize(
     Ok(unkept(encode::ok(&body)))
 }
 
-pub(super) async fn token(State(engine): State<Engine>, form: Form) -> Answer {
+pub(super) async fn token(
+    State(engine): State<Engine>,
+    From(from): From,
+    form: Form,
+) -> Answer {
     if form.get("grant_type") != GRANT {
         let text = "The grant type must be that of device codes.";
         return Ok(not_yet("unsupported_grant_type", text));
     }
-    Ok(match engine.device_poll(form.get("device_code")).await? {
+    Ok(match engine.device_poll(form.get("device_code"), from).await? {
         DeviceWait::Token(token) => unkept(encode::ok(&logins::token(&token))),
         DeviceWait::Pending => not_yet("authorization_pending", "Nobody has answered yet."),
         DeviceWait::SlowDown => not_yet("slow_down", "Ask less often."),

@@ -62,8 +62,8 @@ fn code(summary: &'static str, text: &'static str) -> Description {
 }
 
 fn verify(summary: &'static str) -> Description {
-    let text = "Gives a key to whoever has the code that was sent to the address. A code is good for ten minutes, one key and five tries.";
-    let request = json!({ "email": "ann@example.com", "code": "12345678" });
+    let text = "Gives a key to whoever has the code that was sent to the address. A code is good for ten minutes and one key; a network address tries five times in that time.";
+    let request = json!({ "email": "ann@example.com", "code": "1234567890" });
     Description::new(PEOPLE, summary, text)
         .takes::<VerifyCodeRequest>([("plain", request)])
         .answers::<LoginKeyBody>(200, "A key, shown once.", a_key())

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use futures::future::join_all;
 use jurat_core::{
     id::AccountId,
-    login::{CODE_MICROS, CODE_TRIES, CODES_AN_HOUR, DeviceState, HOUR_MICROS, LoginPurpose},
+    login::{CODE_MICROS, CODE_REST_MICROS, CODE_TRIES_OF_ALL, DeviceState, LoginPurpose},
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
+    Behalf, CodePut, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
     DeviceUse, Entered, InvitationFilter, NewCode, NewDevice, Store, Waited, Written,
 };
 
 use crate::{backend::Backend, samples::account};
 
 const EMAIL: &str = "ann@example.com";
+/// A code for an address without an account.
+const NEW: Written<CodePut, CodeRefused> = Written::Done(CodePut::Replaced { is_known: false });
+const KEPT: Written<CodePut, CodeRefused> = Written::Done(CodePut::Kept);
 
 fn on(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros)
@@ -26,7 +29,7 @@ async fn put(
     purpose: LoginPurpose,
     hash: &str,
     micros: i64,
-) -> Written<bool, CodeRefused> {
+) -> Written<CodePut, CodeRefused> {
     let new = NewCode {
         email: EMAIL.to_owned(),
         purpose,
@@ -34,11 +37,7 @@ async fn put(
         at: on(micros),
         expires_at: on(micros + CODE_MICROS),
     };
-    match store.sharing().code_put(&Behalf::Platform, &new, None).await.unwrap() {
-        Written::Done(known) => Written::Done(known.is_some()),
-        Written::Refused(refused) => Written::Refused(refused),
-        Written::Repeated => Written::Repeated,
-    }
+    store.sharing().code_put(&Behalf::Platform, &new, None).await.unwrap()
 }
 
 async fn tried(store: &dyn Store, micros: i64) -> Option<String> {
@@ -62,7 +61,7 @@ async fn used(store: &dyn Store, hash: &str, micros: i64) -> Written<Entered, Co
 
 pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
-    assert_eq!(put(&*one, LoginPurpose::Register, "h", 0).await, Written::Done(false));
+    assert_eq!(put(&*one, LoginPurpose::Register, "h", 0).await, NEW);
     let ends = join_all((0..6).map(|index| {
         let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
         used(store, "h", 1)
@@ -77,13 +76,14 @@ pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(bac
     assert_eq!(state.balance.available, 1_500_000, "the credit comes with the account, once");
     assert_eq!(one.credit_check().await.unwrap(), Vec::<String>::new());
     // The next code lets into the same account.
-    assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, Written::Done(true));
+    let known = Written::Done(CodePut::Replaced { is_known: true });
+    assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, known, "the first was used");
     let Written::Done(again) = used(&*one, "i", 3).await else { panic!() };
     assert_eq!((again.profile.account, again.is_new), (entered.profile.account.clone(), false));
     two.close().await;
 }
 
-pub(crate) async fn a_code_is_tried_a_few_times_and_counted_before(backend: &Backend) {
+pub(crate) async fn a_code_is_tried_by_strangers_and_stays_good(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
     put(&*one, LoginPurpose::Register, "h", 0).await;
     let ends = join_all((0..12).map(|index| {
@@ -91,9 +91,13 @@ pub(crate) async fn a_code_is_tried_a_few_times_and_counted_before(backend: &Bac
         tried(store, 1)
     }))
     .await;
-    let counted = ends.iter().filter(|end| end.is_some()).count();
-    assert_eq!(u32::try_from(counted).unwrap(), CODE_TRIES);
-    put(&*one, LoginPurpose::Register, "i", 2).await;
+    assert!(ends.iter().all(|end| end.as_deref() == Some("h")), "{ends:?}");
+    for _ in 12..CODE_TRIES_OF_ALL {
+        assert!(tried(&*one, 1).await.is_some());
+    }
+    assert_eq!(tried(&*one, 1).await, None, "so many that somebody guesses");
+    // One that can not be used any more is replaced at once.
+    assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, NEW);
     assert_eq!(tried(&*one, 3).await.as_deref(), Some("i"), "a new code has its own tries");
     assert_eq!(tried(&*one, 2 + CODE_MICROS).await, None, "and its own end");
     assert_eq!(used(&*one, "h", 4).await, Written::Refused(CodeRefused::Gone));
@@ -102,23 +106,29 @@ pub(crate) async fn a_code_is_tried_a_few_times_and_counted_before(backend: &Bac
     two.close().await;
 }
 
-pub(crate) async fn an_address_is_sent_a_few_codes_an_hour(backend: &Backend) {
+pub(crate) async fn a_code_is_not_replaced_by_who_asks_for_others(backend: &Backend) {
     let store = &*backend.store;
-    for number in 0..CODES_AN_HOUR {
-        let end = put(store, LoginPurpose::Login, "h", number.into()).await;
-        assert_eq!(end, Written::Done(false));
+    assert_eq!(put(store, LoginPurpose::Register, "h", 0).await, NEW);
+    for number in 1..20 {
+        assert_eq!(put(store, LoginPurpose::Register, "x", number).await, KEPT);
+        assert_eq!(put(store, LoginPurpose::Login, "x", number).await, KEPT);
     }
-    let more = put(store, LoginPurpose::Register, "h", 9).await;
-    assert_eq!(more, Written::Refused(CodeRefused::TooMany));
-    let later = put(store, LoginPurpose::Register, "h", HOUR_MICROS).await;
-    assert_eq!(later, Written::Done(false));
+    // A login makes no account, and so does not take the place of what does, however old.
+    assert_eq!(put(store, LoginPurpose::Login, "x", CODE_REST_MICROS).await, KEPT);
+    assert_eq!(tried(store, CODE_REST_MICROS).await.as_deref(), Some("h"));
+    assert_eq!(put(store, LoginPurpose::Register, "i", CODE_REST_MICROS).await, NEW);
+    // What was sent to nobody keeps nobody from registering.
+    let late = CODE_REST_MICROS + CODE_MICROS;
+    assert_eq!(put(store, LoginPurpose::Login, "j", late).await, NEW);
+    assert_eq!(put(store, LoginPurpose::Register, "k", late + 1).await, NEW);
+    assert!(matches!(used(store, "k", late + 2).await, Written::Done(_)));
 }
 
 pub(crate) async fn a_login_makes_no_account(backend: &Backend) {
     let store = &*backend.store;
     put(store, LoginPurpose::Login, "h", 0).await;
     assert_eq!(used(store, "h", 1).await, Written::Refused(CodeRefused::Gone));
-    assert_eq!(put(store, LoginPurpose::Login, "h", 2).await, Written::Done(false));
+    assert_eq!(put(store, LoginPurpose::Login, "h", 2).await, NEW);
 }
 
 /// An address is invited, and so is another: each invitation finds its own account.
