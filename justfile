@@ -140,6 +140,11 @@ bench-registry *args:
 bench-tasks *args:
     cargo run --release --package jurat-bench-tasks -- {{ args }}
 
+# A hostile tenant against a release build on both databases, attack by attack: minutes.
+attack *args:
+    cargo build --release --package jurat --locked
+    python3 tests/attack/attack.py --program "${CARGO_TARGET_DIR:-target}/release/jurat" --postgres "${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" {{ args }}
+
 # Whether what belongs to another tenant takes as long to refuse as what nobody has.
 tenants-timing *args:
     cargo build --release --package jurat

@@ -58,6 +58,7 @@ async fn copy(store: &Arc<dyn Store>, whole: &Whole, number: u64) -> Result<()> 
         contract: record.contract.clone(),
         contract_digest: record.contract_digest.clone(),
         panel: record.panel.clone(),
+        ordered_by: None,
         state: record.state.clone(),
         events: first.to_vec(),
         due_at: None,

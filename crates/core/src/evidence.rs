@@ -168,8 +168,13 @@ impl Checked {
         if self.reason_codes.iter().any(is_missing) {
             return Vec::new();
         }
+        // What is at one address of two is missing at the other.
+        let is_missed = |digest: &str| {
+            let missed = self.findings.iter().filter(|it| it.found != Found::Seen);
+            missed.into_iter().any(|it| it.digest.eq_ignore_ascii_case(digest))
+        };
         let seen = self.findings.iter().filter(|it| it.found == Found::Seen);
-        seen.map(|it| it.digest.clone()).collect()
+        seen.filter(|it| !is_missed(&it.digest)).map(|it| it.digest.clone()).collect()
     }
 }
 

@@ -58,6 +58,21 @@ impl PolicyBinding {
         }
     }
 
+    /// A binding of WattSwarm's own policy, by its fixed hash; `None` where it has no such policy.
+    pub fn of_wattswarm(policy_id: &str, params: Value) -> Option<Self> {
+        Some(Self {
+            policy_id: policy_id.to_owned(),
+            policy_version: VERSION.to_owned(),
+            policy_hash: wattswarm::fixed_hash(policy_id)?.to_owned(),
+            policy_params: params,
+        })
+    }
+
+    /// Whose reading the hash selects. Ours, unless it is a fixed one.
+    pub fn rules(&self) -> Rules {
+        Rules::by_hash(&self.policy_id, &self.policy_hash)
+    }
+
     /// Whether references of the candidate are to be fetched and checked.
     pub fn fetches_evidence(&self) -> bool {
         self.policy_params.get(params::FETCH_EVIDENCE).and_then(Value::as_bool).unwrap_or(false)
@@ -98,6 +113,15 @@ pub enum Rules {
     Jurat,
     /// Selected by the fixed hash of that system's policy.
     WattSwarm,
+}
+
+impl Rules {
+    /// Whose reading a hash selects: WattSwarm's by a fixed one, ours by any other.
+    pub fn by_hash(policy_id: &str, policy_hash: &str) -> Self {
+        let given = policy_hash.to_ascii_lowercase();
+        let bare = given.strip_prefix("sha256:").unwrap_or(&given);
+        if wattswarm::fixed_hash(policy_id) == Some(bare) { Self::WattSwarm } else { Self::Jurat }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,6 +221,16 @@ impl Policy {
         }
     }
 
+    /// Whose reading of the policy applies, and of the schema with it.
+    pub const fn rules(&self) -> Rules {
+        match self {
+            Self::SchemaOnly { rules }
+            | Self::SchemaThresholds { rules, .. }
+            | Self::Crosscheck { rules, .. } => *rules,
+            Self::Claim | Self::Checks(_) | Self::Semantic(_) => Rules::Jurat,
+        }
+    }
+
     /// Whether only a judge can decide.
     pub const fn needs_judge(&self) -> bool {
         matches!(self, Self::Claim | Self::Semantic(_))
@@ -225,20 +259,18 @@ impl Policy {
         let output = &candidate.output;
         match self {
             Self::SchemaOnly { rules: Rules::Jurat } => schema_only::evaluate(output, schema),
-            Self::SchemaOnly { rules: Rules::WattSwarm } => {
-                wattswarm::schema_only(output, schema.source())
-            }
+            Self::SchemaOnly { rules: Rules::WattSwarm } => wattswarm::schema_only(output, schema),
             Self::SchemaThresholds { rules: Rules::Jurat, limits } => {
                 schema_thresholds::evaluate(limits, output, schema)
             }
             Self::SchemaThresholds { rules: Rules::WattSwarm, limits } => {
-                wattswarm::schema_thresholds(limits, output, schema.source())
+                wattswarm::schema_thresholds(limits, output, schema)
             }
             Self::Crosscheck { rules: Rules::Jurat, against } => {
                 crosscheck::evaluate(against, candidate, schema)
             }
             Self::Crosscheck { rules: Rules::WattSwarm, against } => {
-                wattswarm::crosscheck(against, output, schema.source())
+                wattswarm::crosscheck(against, output, schema)
             }
             Self::Claim => Evaluation::inconclusive(
                 reason::CLAIM_UNDECIDED,
@@ -255,11 +287,11 @@ impl Policy {
 
 /// Whose rules the hash selects.
 fn rules_of(binding: &PolicyBinding) -> Result<Rules, BindError> {
-    let given = binding.policy_hash.to_ascii_lowercase();
-    let bare = given.strip_prefix("sha256:").unwrap_or(&given);
-    if wattswarm::fixed_hash(&binding.policy_id) == Some(bare) {
+    if binding.rules() == Rules::WattSwarm {
         return Ok(Rules::WattSwarm);
     }
+    let given = binding.policy_hash.to_ascii_lowercase();
+    let bare = given.strip_prefix("sha256:").unwrap_or(&given);
     let expected = policy_hash(&binding.policy_id, &binding.policy_params);
     if expected.strip_prefix("sha256:") == Some(bare) {
         return Ok(Rules::Jurat);

@@ -167,7 +167,8 @@ words!(
         Redirect => "redirect",
         /// The answer is not JSON, or has two readings.
         NotJson => "not_json",
-        /// The JSON lacks a required field or has one of a wrong type.
+        /// The JSON lacks a required field, has one of a wrong type, or names another provider or
+        /// model than the capabilities do.
         BadShape => "bad_shape",
         /// The answer exceeds the size limit.
         TooLarge => "too_large",

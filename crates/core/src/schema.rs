@@ -7,6 +7,7 @@ mod keywords;
 mod pattern;
 mod rehearsal;
 mod scan;
+mod wattswarm;
 
 use std::{fmt, sync::Arc};
 
@@ -57,8 +58,15 @@ struct Compiled {
     source: Value,
     digest: String,
     text_bytes: usize,
-    validator: Validator,
-    bound: Bound,
+    reading: Reading,
+}
+
+/// How a schema is read.
+enum Reading {
+    /// Every keyword of its draft.
+    Whole { validator: Box<Validator>, bound: Bound },
+    /// The few keywords that WattSwarm knows.
+    WattSwarm,
 }
 
 /// Whether an instance matches.
@@ -72,11 +80,7 @@ pub enum Matches {
 impl Schema {
     /// Compiles a schema, or says why it is refused. Draft 2020-12 unless `$schema` names another.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        scan::scan(schema)?;
-        let text = canonical::canonical(schema);
-        if text.len() > MAX_TEXT {
-            return Err(SchemaError::TooLarge);
-        }
+        let text = bounded_text(schema)?;
         let graph = Graph::of(schema)?;
         let bound = Bound::of(&graph)?;
         rehearsal::rehearse(&graph)?;
@@ -87,14 +91,24 @@ impl Schema {
             .offline()
             .build(schema)
             .map_err(|error| SchemaError::invalid(&error))?;
+        let reading = Reading::Whole { validator: Box::new(validator), bound };
+        Ok(Self::read(schema, &text, reading))
+    }
+
+    /// Takes a schema as WattSwarm does, which ignores all but a few keywords. Only one that is too
+    /// large or too deep is refused.
+    pub fn for_wattswarm(schema: &Value) -> Result<Self, SchemaError> {
+        Ok(Self::read(schema, &bounded_text(schema)?, Reading::WattSwarm))
+    }
+
+    fn read(schema: &Value, text: &[u8], reading: Reading) -> Self {
         let compiled = Compiled {
             source: schema.clone(),
-            digest: canonical::digest(&text),
+            digest: canonical::digest(text),
             text_bytes: text.len(),
-            validator,
-            bound,
+            reading,
         };
-        Ok(Self { compiled: Arc::new(compiled) })
+        Self { compiled: Arc::new(compiled) }
     }
 
     /// `sha256:` and the digest of the schema's canonical JSON.
@@ -119,13 +133,16 @@ impl Schema {
     /// Roughly how many bytes of memory the compiled schema takes, for caches.
     pub fn footprint(&self) -> u64 {
         let text = u64::try_from(self.compiled.text_bytes).unwrap_or(u64::MAX);
-        let states = self.compiled.bound.states();
+        let states = self.states();
         4096_u64.saturating_add(text.saturating_mul(64)).saturating_add(states.saturating_mul(256))
     }
 
     /// States of all its patterns together.
     pub(crate) fn states(&self) -> u64 {
-        self.compiled.bound.states()
+        match &self.compiled.reading {
+            Reading::Whole { bound, .. } => bound.states(),
+            Reading::WattSwarm => 0,
+        }
     }
 
     /// The length of its canonical text.
@@ -135,31 +152,51 @@ impl Schema {
 
     /// An upper bound on the work to check this instance.
     pub fn estimate(&self, instance: &Value) -> Work {
-        self.compiled.bound.work(&Shape::of(instance))
+        match &self.compiled.reading {
+            Reading::Whole { bound, .. } => bound.work(&Shape::of(instance)),
+            Reading::WattSwarm => wattswarm::work(self.source()),
+        }
+    }
+
+    /// Whether the instance matches as WattSwarm reads the schema, however it was compiled.
+    pub(crate) fn matches_as_wattswarm(&self, instance: &Value) -> bool {
+        wattswarm::matches(instance, self.source())
     }
 
     /// Whether the instance matches, unless finding out could take too much work.
     pub fn check(&self, instance: &Value) -> Result<Matches, WorkRefused> {
+        let Reading::Whole { validator, bound } = &self.compiled.reading else {
+            let mismatch = || vec!["The instance does not match the schema.".to_owned()];
+            let is_match = self.matches_as_wattswarm(instance);
+            return Ok(if is_match { Matches::Yes } else { Matches::No(mismatch()) });
+        };
         let shape = Shape::of(instance);
         if MAX_DEPTH < shape.depth() {
             return Err(WorkRefused::TooDeep);
         }
-        let work = self.compiled.bound.work(&shape);
+        let work = bound.work(&shape);
         if MAX_APPLICATIONS < work.applications {
             return Err(WorkRefused::Applications);
         }
         if MAX_REGEX_STEPS < work.regex_steps {
             return Err(WorkRefused::RegexSteps);
         }
-        if self.compiled.validator.is_valid(instance) {
+        if validator.is_valid(instance) {
             return Ok(Matches::Yes);
         }
         if MAX_LISTED_APPLICATIONS < work.applications {
             return Ok(Matches::No(vec!["The instance does not match the schema.".to_owned()]));
         }
-        let errors = self.compiled.validator.iter_errors(instance);
+        let errors = validator.iter_errors(instance);
         Ok(Matches::No(errors.take(MAX_MESSAGES).map(|error| message(&error)).collect()))
     }
+}
+
+/// The canonical text of a schema that is neither too deep nor too large.
+fn bounded_text(schema: &Value) -> Result<Vec<u8>, SchemaError> {
+    scan::scan(schema)?;
+    let text = canonical::canonical(schema);
+    if MAX_TEXT < text.len() { Err(SchemaError::TooLarge) } else { Ok(text) }
 }
 
 impl fmt::Debug for Schema {

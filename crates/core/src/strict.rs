@@ -69,6 +69,16 @@ impl fmt::Display for StrictError {
 
 /// Reads one JSON document.
 pub fn parse(bytes: &[u8]) -> Result<Value, StrictError> {
+    read(bytes, MAX_INTEGER)
+}
+
+/// Reads one JSON document whose whole numbers may have up to 64 bits, for a peer that reads them
+/// exactly. In all else it is as strict.
+pub fn parse_wide(bytes: &[u8]) -> Result<Value, StrictError> {
+    read(bytes, u64::MAX)
+}
+
+fn read(bytes: &[u8], largest: u64) -> Result<Value, StrictError> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         return Err(StrictError::at(StrictErrorKind::ByteOrderMark, bytes, 0));
     }
@@ -76,7 +86,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, StrictError> {
         .map_err(|error| StrictError::at(StrictErrorKind::NotUtf8, bytes, error.valid_up_to()))?;
     let findings = RefCell::new(Findings::default());
     let mut reader = serde_json::Deserializer::from_str(text);
-    let seed = Node { findings: &findings, place: &Place::Root, depth: 0 };
+    let seed = Node { findings: &findings, place: &Place::Root, depth: 0, largest };
     let read = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     let findings = findings.into_inner();
     let suspect = findings.suspect;
@@ -144,6 +154,8 @@ struct Node<'a> {
     findings: &'a RefCell<Findings>,
     place: &'a Place<'a>,
     depth: usize,
+    /// The largest whole number that is taken.
+    largest: u64,
 }
 
 impl<'a> Node<'a> {
@@ -151,7 +163,7 @@ impl<'a> Node<'a> {
     where
         'a: 'b,
     {
-        Node { findings: self.findings, place, depth: self.depth + 1 }
+        Node { place, depth: self.depth + 1, ..self }
     }
 
     fn refuse<E: serde::de::Error>(self, kind: StrictErrorKind) -> E {
@@ -199,7 +211,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
-        if value <= MAX_INTEGER {
+        if value <= self.largest {
             Ok(value.into())
         } else {
             Err(self.refuse(StrictErrorKind::IntegerOutOfRange))
@@ -207,7 +219,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
-        if value.unsigned_abs() <= MAX_INTEGER {
+        if value.unsigned_abs() <= self.largest {
             Ok(value.into())
         } else {
             Err(self.refuse(StrictErrorKind::IntegerOutOfRange))
@@ -362,6 +374,19 @@ mod tests {
             assert_eq!(error.kind, StrictErrorKind::IntegerOutOfRange, "for {text}");
         }
         assert!(parse(b"1e999").is_err());
+    }
+
+    #[test]
+    fn a_peer_that_reads_whole_numbers_exactly_may_send_sixty_four_bits() {
+        for text in ["9007199254740993", "18446744073709551615", "-9223372036854775808"] {
+            assert_eq!(parse_wide(text.as_bytes()).unwrap().to_string(), text);
+        }
+        for text in ["18446744073709551616", "-9223372036854775809"] {
+            let error = parse_wide(text.as_bytes()).unwrap_err();
+            assert_eq!(error.kind, StrictErrorKind::IntegerOutOfRange, "for {text}");
+        }
+        let twice = br#"{"a": 9007199254740993, "a": 1}"#;
+        assert!(matches!(parse_wide(twice).unwrap_err().kind, StrictErrorKind::DuplicateKey(_)));
     }
 
     #[test]

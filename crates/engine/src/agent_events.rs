@@ -10,7 +10,7 @@ use std::time::Duration;
 use jurat_core::{
     agent_event::{Delivery, Direction, EventType, Patience},
     caller::{Caller, Scope},
-    id::uuid,
+    id::{AccountId, uuid},
     time::Timestamp,
 };
 use jurat_store::{
@@ -64,7 +64,7 @@ pub(crate) struct AgentNotice {
     pub(crate) direction: Direction,
     pub(crate) event_type: EventType,
     pub(crate) executor: String,
-    /// Who says so; this node where nobody else does.
+    /// Who says so, as the sender names it; what a task causes comes from this node.
     pub(crate) source_node_id: Option<String>,
     pub(crate) target_agent_id: Option<String>,
     pub(crate) agent_envelope: Option<Value>,
@@ -83,9 +83,10 @@ impl Engine {
         keyed: Option<Keyed<AgentEventAdded>>,
     ) -> Result<Done<AgentEventAdded>, EngineError> {
         require(caller, Scope::TasksWrite)?;
+        self.check_source(&order)?;
         self.check_listens(&order.target_executor).await?;
         let at = self.inner.clock.now();
-        let event = self.agent_event_made(sent(order), at);
+        let event = self.agent_event_made(caller.account(), sent(order), at);
         let most_pending = self.inner.limits.agent_events.pending;
         let add = AgentEventAdd { account: caller.account().clone(), event, at, most_pending };
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
@@ -132,6 +133,25 @@ impl Engine {
         Ok(self.inner.store.tasks().agent_event_page(&behalf(caller), &filter).await?)
     }
 
+    /// This node signs what it hands on, so nobody else may claim to be the node.
+    fn check_source(&self, order: &SendAgentEvent) -> Result<(), EngineError> {
+        let own = self.inner.node_key.id();
+        let is_own =
+            |claimed: Option<&str>| claimed.is_some_and(|it| it.trim().eq_ignore_ascii_case(own));
+        let letter = order.agent_envelope.as_ref();
+        let named = |path: &str| letter.and_then(|it| it.pointer(path)).and_then(Value::as_str);
+        let field = if is_own(order.source_node_id.as_deref()) {
+            "source_node_id"
+        } else if is_own(named("/source_node_id")) || is_own(named("/source_agent_card/node_id")) {
+            "agent_envelope"
+        } else {
+            return Ok(());
+        };
+        let reason = "names this node, which sends only what tasks cause; name the node that the \
+                      event comes from, or leave it out";
+        Err(EngineError::Invalid { field, reason: reason.to_owned() })
+    }
+
     /// Nobody is told who did not ask to be.
     async fn check_listens(&self, name: &str) -> Result<(), EngineError> {
         let found = self.executor_known(name).await?;
@@ -147,8 +167,14 @@ impl Engine {
     }
 
     /// An event as it is stored and sent.
-    pub(crate) fn agent_event_made(&self, notice: AgentNotice, at: Timestamp) -> NewAgentEvent {
+    pub(crate) fn agent_event_made(
+        &self,
+        account: &AccountId,
+        notice: AgentNotice,
+        at: Timestamp,
+    ) -> NewAgentEvent {
         let event_type = notice.event_type;
+        let wire_key = self.wire_key(account, &notice);
         let actions = event_type.actions().iter().map(|it| it.as_str().to_owned());
         let body = AgentEventBody {
             event_id: uuid(at, self.inner.clock.bits()),
@@ -165,7 +191,7 @@ impl Engine {
             requires_commit: notice.requires_commit,
             allowed_actions: actions.collect(),
             correlation_id: notice.correlation_id,
-            dedupe_key: notice.dedupe_key.clone(),
+            dedupe_key: wire_key,
             created_at: u64::try_from(at.millis()).unwrap_or_default(),
         };
         NewAgentEvent {
@@ -178,6 +204,15 @@ impl Engine {
             body: json!(body),
             next_at: Some(at),
         }
+    }
+
+    /// The key by which the executor knows an event. An executor serves several accounts, and one
+    /// that could write the key of another's event would have it taken for heard. It is stored with
+    /// the event, so that a later attempt has the same key, whichever node makes it.
+    fn wire_key(&self, account: &AccountId, notice: &AgentNotice) -> Option<String> {
+        let own = notice.dedupe_key.as_deref()?;
+        let parts = [account.as_str(), notice.direction.as_str(), &notice.executor, own];
+        Some(self.inner.node_key.keyed_digest("jurat: keys of agent events", &parts))
     }
 }
 

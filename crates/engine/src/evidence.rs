@@ -78,8 +78,9 @@ impl Engine {
         looked.found
     }
 
-    /// Whether it was seen lately, for the same account: what one account may read is not known to
-    /// be open to another. A store that does not answer costs a fetch, not the verdict.
+    /// Whether it was seen lately, at the same address and for the same account: what one account
+    /// may read is not known to be open to another, and what is at one address is not known to be
+    /// at another. A store that does not answer costs a fetch, not the verdict.
     async fn is_evidence_known(
         &self,
         account: &AccountId,
@@ -93,7 +94,8 @@ impl Engine {
             Ok(Ok(known)) => known.is_some_and(|blob| {
                 let age_ms = self.inner.clock.now().millis() - blob.fetched_at.millis();
                 let is_fresh = age_ms < EVIDENCE_FOR_MS;
-                is_fresh && u64::try_from(blob.bytes.len()) == Ok(reference.size_bytes)
+                let is_there = blob.uri == reference.uri;
+                is_fresh && is_there && u64::try_from(blob.bytes.len()) == Ok(reference.size_bytes)
             }),
             Ok(Err(error)) => {
                 tracing::warn!(error = %error, "could not look for known evidence");
@@ -107,6 +109,7 @@ impl Engine {
         let behalf = Behalf::Account(account.clone());
         let blob = EvidenceBlob {
             digest: lower(&reference.digest),
+            uri: reference.uri.clone(),
             mime: reference.mime.chars().take(MOST_MIME).collect(),
             bytes,
             fetched_at: self.inner.clock.now(),

@@ -177,7 +177,7 @@ impl Default for Limits {
         Self {
             rounds: 1_024,
             calls_per_executor: 256,
-            probe_fresh_ms: 60_000,
+            probe_fresh_ms: 15_000,
             requests_per_minute_per_key: None,
             rounds_per_key: 256,
             lag: Some(Duration::from_millis(2)),

@@ -21,8 +21,8 @@ use jurat_core::{
 };
 use jurat_guard::mail::{Mail, Mailer, Nowhere};
 use jurat_store::{
-    Behalf, CodePut, CodeRefused, CodeTry, CodeUse, Entered, KeyAdded, KeyRecord, NewCode, Page, Revocation,
-    Written,
+    Behalf, CodePut, CodeRefused, CodeTry, CodeUse, Entered, KeyAdded, KeyRecord, NewCode, Page,
+    Revocation, Written,
 };
 use subtle::ConstantTimeEq as _;
 
@@ -90,12 +90,9 @@ impl Doors {
     fn count(&self, from: Option<IpAddr>, knock: Knock) -> bool {
         let from = from.map(|address| address.to_canonical());
         let is_here = from.is_none_or(|address| address.is_loopback());
-        let most = match &knock {
-            // Whoever tries codes is not let off for where he sits.
-            Knock::Code(_) => knock.most(),
-            _ if is_here => knock.most().saturating_mul(OF_THIS_MACHINE),
-            _ => knock.most(),
-        };
+        // Whoever tries codes is not let off for where he sits.
+        let is_hidden = is_here && !matches!(knock, Knock::Code(_));
+        let most = knock.most().saturating_mul(if is_hidden { OF_THIS_MACHINE } else { 1 });
         let counted = self.0.get_with((from.map(network), knock), Arc::default);
         counted.fetch_add(1, Ordering::Relaxed) < most
     }

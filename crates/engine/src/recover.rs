@@ -12,7 +12,8 @@ use jurat_store::{Claim, Closed, Orphans};
 use crate::{Engine, EngineError, close::undecided};
 
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
-const PROBE_EVERY: Duration = Duration::from_secs(15);
+/// Sooner than a probe is too old to be believed, so that callers seldom wait for one.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 const CALLED_OFF_EVERY: Duration = Duration::from_secs(1);
 const KEY_USES_EVERY: Duration = Duration::from_secs(15);

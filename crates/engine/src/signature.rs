@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use aws_lc_rs::{
+    hmac,
+    signature::{Ed25519KeyPair, KeyPair as _},
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::HeaderName;
 use jurat_core::time::Timestamp;
@@ -60,6 +63,18 @@ impl NodeKey {
     pub(crate) fn secret(&self, purpose: &str) -> [u8; 32] {
         // Signatures of this kind are the same every time, and nobody else can make them.
         Sha256::digest(self.key.sign(purpose.as_bytes())).into()
+    }
+
+    /// A digest of these texts, in hex, that only this node can compute.
+    pub(crate) fn keyed_digest(&self, purpose: &str, texts: &[&str]) -> String {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.secret(purpose));
+        let mut context = hmac::Context::with_key(&key);
+        for text in texts {
+            // With its length before it, no text can pass for a part of its neighbour.
+            context.update(&text.len().to_be_bytes());
+            context.update(text.as_bytes());
+        }
+        hex::encode(context.sign())
     }
 
     pub(crate) fn sign(&self, covered: &Covered<'_>) -> Signed {

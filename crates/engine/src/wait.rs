@@ -35,6 +35,14 @@ impl Engine {
         require(caller, Scope::RoundsCreate)?;
         let account = caller.account();
         let round = self.round_in_full(account, id).await?;
+        if let Some(step) = &round.open.step {
+            // Whoever could stop single votes would choose who votes.
+            let task = &step.task_id;
+            return Err(EngineError::Conflict(format!(
+                "the round `{id}` is a step of the task `{task}`, and ends with it; cancel the \
+                 task instead, with `jurat task cancel {task}` or `POST /v1/tasks/{task}/cancel`"
+            )));
+        }
         if let Some(closing) = &round.closing {
             not_ended_before(id, closing.ending)?;
         } else if let Some(running) = self.inner.under_way.find(account, id) {

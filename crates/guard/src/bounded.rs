@@ -12,7 +12,7 @@ use std::{
 use jurat_core::{
     candidate::Candidate,
     canonical,
-    policy::{BindError, Evaluation, Policy, PolicyBinding},
+    policy::{BindError, Evaluation, Policy, PolicyBinding, Rules},
     reason,
     schema::{self, Schema, SchemaError},
 };
@@ -127,6 +127,18 @@ impl Bounded {
             })
             .build();
         Self { queue, schemas, counts: Arc::default() }
+    }
+
+    /// The schema as the rules read it. WattSwarm's reading has nothing to compile.
+    pub async fn schema_under(
+        &self,
+        rules: Rules,
+        schema: &Value,
+    ) -> Result<Schema, RefusedSchema> {
+        match rules {
+            Rules::Jurat => self.schema(schema).await,
+            Rules::WattSwarm => Ok(Schema::for_wattswarm(schema)?),
+        }
     }
 
     /// The compiled schema, from the cache or from one of the threads.

@@ -7,26 +7,46 @@ use std::time::SystemTime;
 use moka::sync::Cache;
 use serde_json::Value;
 
-use jurat_wire::executor::{AgentEventCallbackResponse, decode_agent_event};
+use jurat_wire::executor::{AgentEvent, AgentEventCallbackResponse, decode_agent_event};
 
 use crate::executor::ExecutorError;
 use crate::http::Shared;
 use crate::options::Limits;
 use crate::refusal::Refusal;
+use crate::signed::NodeKey;
 
-/// The events that were heard, and those that are being heard, by their keys.
+/// The events that were heard, and those that are being heard.
 pub(crate) struct Heard {
-    now: Mutex<BTreeSet<String>>,
-    before: Cache<String, AgentEventCallbackResponse>,
+    now: Mutex<BTreeSet<Known>>,
+    before: Cache<Known, AgentEventCallbackResponse>,
+}
+
+/// By what an event is known. A key counts for who signed the event, so that nobody has another's
+/// event taken for heard by using its key first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Known {
+    signer: Option<NodeKey>,
+    key: String,
+}
+
+impl Known {
+    fn of(signer: Option<NodeKey>, event: &AgentEvent) -> Self {
+        // Without a key of its own an event is known by its name.
+        let key = match &event.dedupe_key {
+            Some(key) => format!("key:{key}"),
+            None => format!("event:{}", event.event_id),
+        };
+        Self { signer, key }
+    }
 }
 
 impl Heard {
     pub(crate) fn new(limits: Limits) -> Self {
         let before = Cache::builder()
-            .weigher(|key: &String, answer: &AgentEventCallbackResponse| {
+            .weigher(|known: &Known, answer: &AgentEventCallbackResponse| {
                 let decision = answer.decision.as_ref().and_then(|it| it.payload.as_ref());
                 let length = decision.map_or(0, |it| it.to_string().len());
-                u32::try_from(key.len() + length + 512).unwrap_or(u32::MAX)
+                u32::try_from(known.key.len() + length + 512).unwrap_or(u32::MAX)
             })
             .max_capacity(limits.remembered_bytes / 8)
             .time_to_live(limits.remembered)
@@ -34,39 +54,36 @@ impl Heard {
         Self { now: Mutex::default(), before }
     }
 
-    /// Holds a key until it is dropped; nothing when somebody else holds it.
-    fn hold(&self, key: &str) -> Option<Held<'_>> {
+    /// Holds an event until it is dropped; nothing when somebody else holds it.
+    fn hold(&self, known: &Known) -> Option<Held<'_>> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        now.insert(key.to_owned()).then(|| Held { heard: self, key: key.to_owned() })
+        now.insert(known.clone()).then(|| Held { heard: self, known: known.clone() })
     }
 }
 
 struct Held<'a> {
     heard: &'a Heard,
-    key: String,
+    known: Known,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         let mut now = self.heard.now.lock().unwrap_or_else(PoisonError::into_inner);
-        now.remove(&self.key);
+        now.remove(&self.known);
     }
 }
 
 /// Hands an event to the executor, unless it has heard of it, and says what it decided.
 pub(crate) async fn answer(
     shared: &Shared,
+    signer: Option<NodeKey>,
     body: Value,
 ) -> Result<AgentEventCallbackResponse, Refusal> {
     let event = decode_agent_event(body)?.event;
-    // Without a key of its own an event is known by its name.
-    let key = match &event.dedupe_key {
-        Some(key) => format!("key:{key}"),
-        None => format!("event:{}", event.event_id),
-    };
+    let known = Known::of(signer, &event);
     // Whoever tells of it twice at once is answered when it tells of it again.
-    let _held = shared.heard.hold(&key).ok_or_else(Refusal::overloaded)?;
-    if let Some(answer) = shared.heard.before.get(&key) {
+    let _held = shared.heard.hold(&known).ok_or_else(Refusal::overloaded)?;
+    if let Some(answer) = shared.heard.before.get(&known) {
         return Ok(answer);
     }
     let hearing = shared.executor.told(&event);
@@ -83,12 +100,13 @@ pub(crate) async fn answer(
         detail: Some(format!("received {}", event.event_type)),
         decision,
     };
-    shared.heard.before.insert(key, answer.clone());
+    shared.heard.before.insert(known, answer.clone());
     Ok(answer)
 }
 
-fn now_ms() -> Option<u64> {
-    #[expect(clippy::disallowed_methods, reason = "the answer says when it was given")]
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> Option<u64> {
+    #[expect(clippy::disallowed_methods, reason = "an answer says when it was given")]
     let now = SystemTime::now();
     let since = now.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     u64::try_from(since.as_millis()).ok()

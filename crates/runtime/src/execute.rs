@@ -84,7 +84,8 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut body: Value) -> Result<Byte
 fn digest(body: &mut Value) -> String {
     const OF_THE_TRY: [&str; 2] = ["attempt_id", "seed_bundle"];
     let taken = OF_THE_TRY.map(|name| body.as_object_mut().and_then(|it| it.remove(name)));
-    let digest = canonical::digest_json(body);
+    // As it is written, because canonical JSON would round whole numbers of 64 bits.
+    let digest = canonical::digest(&serde_json::to_vec(body).unwrap_or_default());
     for (name, value) in OF_THE_TRY.into_iter().zip(taken) {
         if let (Some(value), Some(members)) = (value, body.as_object_mut()) {
             members.insert(name.to_owned(), value);

@@ -18,6 +18,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use jurat_core::policy::Rules;
+use jurat_core::strict::StrictErrorKind;
 use jurat_guard::bounded::Bounded;
 use jurat_guard::public::PublicClient;
 use jurat_wire::executor::{CapabilitiesResponse, HealthResponse};
@@ -27,7 +29,7 @@ use crate::accept::accept;
 use crate::events::Heard;
 use crate::execute::Answers;
 use crate::executor::Executor;
-use crate::options::{Compat, Options};
+use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::signed::{self, Head};
 use crate::tasks::Tasks;
@@ -117,11 +119,9 @@ async fn health() -> Json<HealthResponse> {
 
 async fn capabilities(State(shared): State<Arc<Shared>>) -> Json<CapabilitiesResponse> {
     let mut capabilities = shared.executor.capabilities();
-    if shared.options.compat == Compat::WattSwarm {
-        // That kernel looks for the word itself, and asks for these where nobody says otherwise.
-        spell_out(&mut capabilities.task_types, "swarm");
-        spell_out(&mut capabilities.profiles, "default");
-    }
+    // WattSwarm's kernel looks for the word itself, and asks for these where nobody says otherwise.
+    spell_out(&mut capabilities.task_types, "swarm");
+    spell_out(&mut capabilities.profiles, "default");
     Json(capabilities.into())
 }
 
@@ -135,7 +135,7 @@ async fn execute(
     State(shared): State<Arc<Shared>>,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let body = read(&shared, request).await?;
+    let body = read(&shared, request, "/task_contract/acceptance/verifier_policy").await?;
     Ok(json_bytes(execute::answer(&shared, body).await?))
 }
 
@@ -143,7 +143,7 @@ async fn verify(
     State(shared): State<Arc<Shared>>,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let body = read(&shared, request).await?;
+    let body = read(&shared, request, "/policy").await?;
     let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
     Ok(Json(verify::answer(&shared, body).await?).into_response())
 }
@@ -154,10 +154,10 @@ async fn agent_events(
 ) -> Result<Response, Refusal> {
     let head = Head::of(&request);
     let bytes = read_bytes(&shared, request).await?;
-    signed::check(&shared.options.nodes, &head, &bytes)?;
+    let signer = signed::signer(&shared.options.nodes, &head, &bytes)?;
     let body = strict::parse(&bytes)?;
     let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
-    Ok(Json(events::answer(&shared, body).await?).into_response())
+    Ok(Json(events::answer(&shared, signer, body).await?).into_response())
 }
 
 async fn authorize(
@@ -180,9 +180,21 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Reads a JSON body within the limits on size and time.
-async fn read(shared: &Shared, request: Request<Body>) -> Result<Value, Refusal> {
-    Ok(strict::parse(&read_bytes(shared, request).await?)?)
+/// Reads a JSON body within the limits on size and time. The policy, which stands at the place given,
+/// may be one of WattSwarm's: that system reads whole numbers of 64 bits exactly, and so do we then.
+async fn read(shared: &Shared, request: Request<Body>, policy: &str) -> Result<Value, Refusal> {
+    let bytes = read_bytes(shared, request).await?;
+    strict::parse(&bytes).or_else(|error| {
+        let is_wide = error.kind == StrictErrorKind::IntegerOutOfRange;
+        let wide = is_wide.then(|| strict::parse_wide(&bytes).ok()).flatten();
+        let of_peer = |body: &Value| body.pointer(policy).is_some_and(is_wattswarms);
+        wide.filter(of_peer).ok_or_else(|| error.into())
+    })
+}
+
+fn is_wattswarms(policy: &Value) -> bool {
+    let text = |name: &str| policy.get(name).and_then(Value::as_str).unwrap_or_default();
+    Rules::by_hash(text("policy_id"), text("policy_hash")) == Rules::WattSwarm
 }
 
 async fn read_bytes(shared: &Shared, request: Request<Body>) -> Result<Bytes, Refusal> {

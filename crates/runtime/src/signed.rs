@@ -19,7 +19,7 @@ const COVERED: [&str; 5] = ["@method", "@authority", "@path", "content-digest", 
 const FRESH_S: u64 = 300;
 
 /// The public key of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeKey([u8; 32]);
 
 impl FromStr for NodeKey {
@@ -57,20 +57,31 @@ impl Head {
     }
 }
 
-/// Refuses what none of the nodes signed, and what was signed too long ago. Without nodes nobody is
-/// asked who they are.
-pub(crate) fn check(nodes: &[NodeKey], head: &Head, body: &[u8]) -> Result<(), Refusal> {
+/// Who signed a request. Where nodes are listed, what none of them signed is refused, and so is what
+/// was signed too long ago. Where none are, anybody may sign, and what is unsigned has no signer.
+pub(crate) fn signer(
+    nodes: &[NodeKey],
+    head: &Head,
+    body: &[u8],
+) -> Result<Option<NodeKey>, Refusal> {
+    let is_known = |key: &NodeKey| nodes.is_empty() || nodes.contains(key);
+    let signer = checked(is_known, head, body, now_s());
     if nodes.is_empty() {
-        return Ok(());
+        return Ok(signer.ok());
     }
-    checked(nodes, head, body, now_s()).map_err(|why| {
+    signer.map(Some).map_err(|why| {
         tracing::warn!(why, "An event was refused.");
         let message = format!("only events that a known node signed are taken: {why}");
         Refusal::new(StatusCode::UNAUTHORIZED, "signature_refused", message)
     })
 }
 
-fn checked(nodes: &[NodeKey], head: &Head, body: &[u8], now_s: u64) -> Result<(), String> {
+fn checked(
+    is_known: impl Fn(&NodeKey) -> bool,
+    head: &Head,
+    body: &[u8],
+    now_s: u64,
+) -> Result<NodeKey, String> {
     let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)));
     if head.get("content-digest")? != digest {
         return Err("`Content-Digest` is not that of the body".to_owned());
@@ -82,17 +93,20 @@ fn checked(nodes: &[NodeKey], head: &Head, body: &[u8], now_s: u64) -> Result<()
             input.created
         ));
     }
-    let NodeKey(key) =
-        nodes.iter().find(|it| **it == input.key).ok_or("the node that signed is not known")?;
+    if !is_known(&input.key) {
+        return Err("the node that signed is not known".to_owned());
+    }
     let signature = head.get("signature")?.strip_prefix("sig1=:");
     let signature = signature.and_then(|it| STANDARD.decode(it.strip_suffix(':')?).ok());
     let signature = signature.ok_or("`Signature` cannot be read")?;
     let base = input.base(head)?;
+    let NodeKey(key) = input.key;
     UnparsedPublicKey::new(&ED25519, key).verify(base.as_bytes(), &signature).map_err(|_| {
         let authority = head.authority().unwrap_or_default();
         let path = &head.path;
         format!("the signature does not fit the request as it came, to `{authority}` at `{path}`")
-    })
+    })?;
+    Ok(input.key)
 }
 
 /// What a signature is about.

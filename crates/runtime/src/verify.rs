@@ -73,7 +73,9 @@ fn not_done(error: NotDone) -> ExecutorError {
 
 async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Refusal> {
     let policy = bind(shared, &judgement.policy).await?;
-    let schema = shared.bounded.schema(&judgement.output_schema).await.map_err(schema_refused)?;
+    let rules = policy.as_ref().map_or(Rules::Jurat, Policy::rules);
+    let schema = shared.bounded.schema_under(rules, &judgement.output_schema).await;
+    let schema = schema.map_err(schema_refused)?;
     let computed = match policy {
         Some(policy) if !policy.needs_judge() => {
             let candidate = Arc::clone(&judgement.candidate);
@@ -125,8 +127,9 @@ async fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>
         BindError::Unknown { policy_id } => {
             let own = shared.executor.capabilities().policies;
             if !own.contains(&policy_id) {
-                let policy_id: String = policy_id.chars().take(80).collect();
-                return Err(unsupported(format!("policy `{policy_id}` is not known here")));
+                let policy_id = policy_id.chars().take(80).collect();
+                let refusal = invalid(&BindError::Unknown { policy_id });
+                return Err(refusal.about("policy.policy_id"));
             }
             let expected = policy_hash(&policy_id, &binding.policy_params);
             let given = binding.policy_hash.to_ascii_lowercase();

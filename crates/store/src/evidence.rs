@@ -29,6 +29,8 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceBlob {
     pub digest: String,
+    /// Where it was found.
+    pub uri: String,
     pub mime: String,
     pub bytes: Vec<u8>,
     pub fetched_at: Timestamp,
@@ -50,12 +52,13 @@ pub struct EvidencePruning {
 }
 
 const GET: &str = "\
-    select digest, mime, bytes, fetched_at from evidence_blobs \
+    select digest, uri, mime, bytes, fetched_at from evidence_blobs \
     where account_id = $1 and digest = $2";
 const PUT: &str = "\
-    insert into evidence_blobs (account_id, digest, size, mime, bytes, fetched_at) \
-    values ($1, $2, $3, $4, $5, $6) on conflict (account_id, digest) do update \
-    set fetched_at = excluded.fetched_at where evidence_blobs.fetched_at < excluded.fetched_at";
+    insert into evidence_blobs (account_id, digest, uri, size, mime, bytes, fetched_at) \
+    values ($1, $2, $3, $4, $5, $6, $7) on conflict (account_id, digest) do update \
+    set fetched_at = excluded.fetched_at, uri = excluded.uri \
+    where evidence_blobs.fetched_at < excluded.fetched_at";
 
 const PRUNE_OLD: (&str, &str) = of_found!(
     "delete from evidence_blobs",
@@ -82,8 +85,15 @@ async fn get(tx: &mut impl Tx, account: &AccountId, digest: &str) -> Result<Opti
 async fn put(tx: &mut impl Tx, found: &EvidenceFound) -> Result<Result<(), Infallible>> {
     let blob = &found.blob;
     let size = u64::try_from(blob.bytes.len()).unwrap_or(u64::MAX);
-    let args =
-        args![&found.account, &blob.digest, size, &blob.mime, blob.bytes.clone(), blob.fetched_at];
+    let args = args![
+        &found.account,
+        &blob.digest,
+        &blob.uri,
+        size,
+        &blob.mime,
+        blob.bytes.clone(),
+        blob.fetched_at
+    ];
     tx.run(PUT, args).await?;
     Ok(Ok(()))
 }
@@ -100,6 +110,7 @@ fn read(cells: &dyn Cells) -> Result<EvidenceBlob> {
     let columns = Columns::new(&cells, "evidence_blobs", "digest")?;
     Ok(EvidenceBlob {
         digest: columns.text("digest")?,
+        uri: columns.text("uri")?,
         mime: columns.text("mime")?,
         bytes: columns.bytes("bytes")?,
         fetched_at: columns.time("fetched_at")?,

@@ -73,8 +73,8 @@ pub use self::{
     },
     load::{Connections, Load},
     logins::{
-        CodePut, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
-        DeviceUse, Entered, Logins, NewCode, NewDevice, Waited,
+        CodePut, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll,
+        DeviceRefused, DeviceUse, Entered, Logins, NewCode, NewDevice, Waited,
     },
     once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
     open_work::{OpenCounts, OpenWork, Waiting},

@@ -217,8 +217,9 @@ async fn code_put(tx: &mut impl Tx, new: &NewCode) -> Result<Result<CodePut, Cod
 impl CodeRow {
     /// Whether a request for another code leaves this one as it is.
     fn is_kept_from(&self, new: &NewCode, is_known: bool) -> bool {
-        let is_good =
-            !self.code_hash.is_empty() && self.tries < CODE_TRIES_OF_ALL && new.at < self.expires_at;
+        let is_good = !self.code_hash.is_empty()
+            && self.tries < CODE_TRIES_OF_ALL
+            && new.at < self.expires_at;
         // Who has no account was only sent a code to register with.
         let was_sent = is_known || self.purpose == LoginPurpose::Register;
         let age = new.at.micros().saturating_sub(self.created_at.micros());
@@ -233,7 +234,8 @@ async fn code_try(
     tried: &CodeTry,
 ) -> Result<Result<Option<String>, CodeRefused>> {
     let row = held(tx, &tried.email).await?;
-    let Some(row) = row.filter(|row| row.tries < CODE_TRIES_OF_ALL && tried.at < row.expires_at) else {
+    let Some(row) = row.filter(|row| row.tries < CODE_TRIES_OF_ALL && tried.at < row.expires_at)
+    else {
         return Ok(Ok(None));
     };
     tx.run(CODE_TRY, args![&tried.email]).await?;

@@ -118,9 +118,11 @@ impl FakeExecutor {
         reach(&self.shared.abandoned, n).await;
     }
 
-    /// Behaves so from the next request on; requests under way keep the earlier behaviour.
+    /// Behaves so from the next request on; requests under way keep the earlier behaviour. It stays
+    /// who it is, unless the behaviour names another provider or model.
     pub fn set(&self, behaviour: Behaviour) {
-        self.shared.install(behaviour);
+        let current = self.shared.current();
+        self.shared.install(behaviour.named_like(&current.behaviour));
     }
 
     /// Lets the `gated` answers go, those that wait and those still to come, until the next `set`.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use jurat_core::{candidate, canonical, executor, policy};
+use jurat_core::{candidate, canonical, executor, policy, policy::Rules};
 
 pub use agent_event::{
     AgentDecision, AgentEvent, AgentEventCallbackRequest, AgentEventCallbackResponse,
@@ -61,6 +61,14 @@ pub struct ExecuteRequest<C = TaskContract> {
     /// Earlier decisions on the same and on similar tasks, or null.
     #[serde(default)]
     pub seed_bundle: Option<Value>,
+}
+
+impl ExecuteRequest {
+    /// Whose rules the answer will be verified under.
+    pub fn rules(&self) -> Rules {
+        let policy = &self.task_contract.acceptance.verifier_policy;
+        Rules::by_hash(&policy.policy_id, &policy.policy_hash)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -147,7 +147,7 @@ pub(crate) struct OrderArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  jurat task complain task-001 --reason 'the river is the Rhone'\n  jurat task complain task-001 --epoch 2 --reason wrong --timestamp 1790000600000 --signature 5f0c…\n\nA contract that names the key of an authority wants a signature: Ed25519 over the text\n`TASK|EPOCH|BAD|REASON|TIMESTAMP`. Such a decision is not reused any more, and settles as bad."
+    after_help = "Examples:\n  jurat task complain task-001 --reason 'the river is the Rhone'\n  jurat task complain task-001 --epoch 2 --reason wrong --timestamp 1790000600000 --signature 5f0c…\n\nA contract that names the key of an authority wants a signature: Ed25519 over the text\n`ACCOUNT|TASK|EPOCH|BAD|REASON|TIMESTAMP`; without one the refusal shows it. Such a decision is not reused any more, and settles as bad."
 )]
 pub(crate) struct Complain {
     pub(crate) id: String,

@@ -174,9 +174,9 @@ pub(crate) static PROBE_FRESH_MS: Setting = Setting {
     variable: "JURAT_LIMITS_PROBE_FRESH_MS",
     flag: None,
     kind: Kind::Count { least: 100, most: 86_400_000 },
-    default: Some("60000"),
-    about: "How many milliseconds what a check of an executor found is believed.",
-    example: "15000",
+    default: Some("15000"),
+    about: "How many milliseconds what a check of an executor found is believed; after that, `/health` and `/capabilities` are asked before it is used.",
+    example: "5000",
     privacy: Privacy::Open,
 };
 

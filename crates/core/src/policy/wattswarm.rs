@@ -1,12 +1,12 @@
 //! The rules of WattSwarm's own policies, selected by their fixed hashes.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     Against, CROSSCHECK, Evaluation, Limits, SCHEMA_ONLY, SCHEMA_THRESHOLDS, Status,
     schema_thresholds::compact_len,
 };
-use crate::reason;
+use crate::{reason, schema::Schema};
 
 /// The hash by which that system knows its policy. Parameters are not part of it.
 pub(super) fn fixed_hash(policy_id: &str) -> Option<&'static str> {
@@ -20,15 +20,15 @@ pub(super) fn fixed_hash(policy_id: &str) -> Option<&'static str> {
     }
 }
 
-pub(super) fn schema_only(output: &Value, schema: &Value) -> Evaluation {
-    if matches(output, schema) {
+pub(super) fn schema_only(output: &Value, schema: &Schema) -> Evaluation {
+    if schema.matches_as_wattswarm(output) {
         verdict(Status::Passed, 1.0, vec![reason::SCHEMA_OK])
     } else {
         verdict(Status::Failed, 0.0, vec![reason::SCHEMA_INVALID])
     }
 }
 
-pub(super) fn schema_thresholds(limits: &Limits, output: &Value, schema: &Value) -> Evaluation {
+pub(super) fn schema_thresholds(limits: &Limits, output: &Value, schema: &Schema) -> Evaluation {
     let mut codes = vec![schema_code(output, schema)];
     let confidence = output.get("confidence").and_then(Value::as_f64).unwrap_or(0.0);
     if limits.min_confidence.is_some_and(|least| confidence < least) {
@@ -44,7 +44,7 @@ pub(super) fn schema_thresholds(limits: &Limits, output: &Value, schema: &Value)
     }
 }
 
-pub(super) fn crosscheck(against: &Against, output: &Value, schema: &Value) -> Evaluation {
+pub(super) fn crosscheck(against: &Against, output: &Value, schema: &Schema) -> Evaluation {
     let mut codes = vec![schema_code(output, schema)];
     let summary = output.get("check_summary").and_then(Value::as_str);
     if summary.is_none_or(|summary| summary.trim().is_empty()) {
@@ -62,44 +62,6 @@ fn verdict(status: Status, score: f64, reason_codes: Vec<u16>) -> Evaluation {
     Evaluation { status, score, reason_codes, notes: Vec::new() }
 }
 
-fn schema_code(output: &Value, schema: &Value) -> u16 {
-    if matches(output, schema) { reason::SCHEMA_OK } else { reason::SCHEMA_INVALID }
-}
-
-/// That system's small part of JSON Schema: `type`, `required`, and `type` of each property.
-fn matches(value: &Value, schema: &Value) -> bool {
-    let Value::Object(schema) = schema else { return false };
-    if !has_type(value, schema) {
-        return false;
-    }
-    if let Some(required) = schema.get("required").and_then(Value::as_array) {
-        let Value::Object(members) = value else { return false };
-        let mut names = required.iter().filter_map(Value::as_str);
-        if !names.all(|name| members.contains_key(name)) {
-            return false;
-        }
-    }
-    match (schema.get("properties"), value) {
-        (Some(Value::Object(properties)), Value::Object(members)) => {
-            properties.iter().all(|(name, property)| match (members.get(name), property) {
-                (Some(member), Value::Object(property)) => has_type(member, property),
-                _ => true,
-            })
-        }
-        _ => true,
-    }
-}
-
-fn has_type(value: &Value, schema: &Map<String, Value>) -> bool {
-    match schema.get("type").and_then(Value::as_str) {
-        None => true,
-        Some("object") => value.is_object(),
-        Some("string") => value.is_string(),
-        Some("number") => value.is_number(),
-        Some("integer") => value.is_i64() || value.is_u64(),
-        Some("boolean") => value.is_boolean(),
-        Some("array") => value.is_array(),
-        Some("null") => value.is_null(),
-        Some(_) => false,
-    }
+fn schema_code(output: &Value, schema: &Schema) -> u16 {
+    if schema.matches_as_wattswarm(output) { reason::SCHEMA_OK } else { reason::SCHEMA_INVALID }
 }

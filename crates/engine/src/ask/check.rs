@@ -44,12 +44,13 @@ impl Engine {
         verifier: Option<&Arc<Bound>>,
     ) -> Result<Checks, EngineError> {
         let policy = self.bind(job, view).await?;
-        let schema =
-            self.inner.bounded.schema(&job.output_schema).await.map_err(|error| match error {
-                RefusedSchema::Schema(error) => EngineError::Schema(error),
-                RefusedSchema::Busy => EngineError::ChecksBusy,
-                RefusedSchema::Crashed => EngineError::Bug("a schema could not be compiled"),
-            })?;
+        let rules = policy.as_ref().map_or(Rules::Jurat, |policy| policy.rules());
+        let schema = self.inner.bounded.schema_under(rules, &job.output_schema).await;
+        let schema = schema.map_err(|error| match error {
+            RefusedSchema::Schema(error) => EngineError::Schema(error),
+            RefusedSchema::Busy => EngineError::ChecksBusy,
+            RefusedSchema::Crashed => EngineError::Bug("a schema could not be compiled"),
+        })?;
         let candidate = candidate(round, job).map(Arc::new);
         let (mut judging, mut review) = (None, None);
         match (verifier, &candidate) {

@@ -2,6 +2,7 @@
 
 use http::{StatusCode, header::CONTENT_TYPE};
 use jurat_core::{
+    executor::Independence,
     job::Job,
     policy::{HashCheck, ResultFields, Status, check_result_hash, result_hash},
     replica::{Answer, Failure, FailureCode, Label, Said, Vote},
@@ -69,6 +70,9 @@ fn said(errand: &Errand, place: &Place, response: VerifyResponse) -> Result<Said
         return Err(Failure::new(FailureCode::Internal, "there is no candidate"));
     };
     let declared = &place.declared;
+    if let Some(detail) = impostor(declared, &response) {
+        return Err(Failure::new(FailureCode::BadShape, detail));
+    }
     let fields = ResultFields {
         candidate_id: &candidate.candidate_id,
         execution_id: &candidate.execution_id,
@@ -101,6 +105,19 @@ fn said(errand: &Errand, place: &Place, response: VerifyResponse) -> Result<Said
         result_hash: Some(result_hash),
         notes,
     })
+}
+
+/// What speaks against an answer that names another provider or model than was asked: replicas count
+/// as independent by what their executors declare.
+fn impostor(declared: &Independence, response: &VerifyResponse) -> Option<String> {
+    let named = [
+        ("provider_family", response.provider_family.as_deref(), &declared.provider_family),
+        ("model_id", response.model_id.as_deref(), &declared.model_id),
+    ];
+    let (field, said, declared) =
+        named.into_iter().find(|(_, said, declared)| said.is_some_and(|it| it != *declared))?;
+    let said = beginning(said.unwrap_or_default().as_bytes());
+    Some(format!("the verdict names `{said}` as `{field}`, and the capabilities say `{declared}`"))
 }
 
 fn is_html(reply: &Reply) -> bool {

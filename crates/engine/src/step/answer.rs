@@ -16,6 +16,9 @@ use serde_json::json;
 use super::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork};
 use crate::EngineError;
 
+/// Why a verifier that refuses the policy has no verdict.
+const POLICY_UNSUPPORTED: &str = "policy_unsupported";
+
 pub(super) fn read(order: &StepOrder, round: Round) -> Result<StepDone, EngineError> {
     let Some(closing) = round.closing else {
         return Err(EngineError::Bug("the round of a step has not ended"));
@@ -135,6 +138,12 @@ fn verdict(
     label: Label,
     said: Said,
 ) -> StepOutcome {
+    if label == Label::NeedsSpec {
+        // Whoever cannot decide under the policy is no verifier of it, and somebody else is asked.
+        let said = said.notes.first().map_or("it says no more", String::as_str);
+        let detail = format!("`{executor}` refuses the policy binding: {said}");
+        return StepOutcome::Failed { code: POLICY_UNSUPPORTED, detail };
+    }
     let Some(status) = status_of(label) else {
         let detail = format!("`{label}` is no verdict on a candidate");
         return failed(Failure::new(FailureCode::Internal, detail));
@@ -164,8 +173,9 @@ const fn status_of(label: Label) -> Option<Status> {
     match label {
         Label::Valid => Some(Status::Passed),
         Label::Invalid => Some(Status::Failed),
-        Label::Retry | Label::NeedsSpec => Some(Status::Inconclusive),
-        Label::True
+        Label::Retry => Some(Status::Inconclusive),
+        Label::NeedsSpec
+        | Label::True
         | Label::False
         | Label::Unsure
         | Label::Ok

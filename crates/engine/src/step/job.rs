@@ -6,7 +6,7 @@ use jurat_core::{
     candidate::{Candidate, Evidence, InlineEvidence},
     canonical::{canonical, digest_json},
     job::{Job, PoolEntry, Step, StepCandidate, Terms, Work},
-    policy::{CROSSCHECK, PolicyBinding, SCHEMA_ONLY, SEMANTIC},
+    policy::{CROSSCHECK, PolicyBinding, Rules, SCHEMA_ONLY, SEMANTIC},
     session::BUILTIN_LANE,
 };
 use jurat_wire::executor::read_task_contract;
@@ -26,7 +26,7 @@ pub(super) fn job(order: &StepOrder) -> Result<Job, EngineError> {
                 input: contract.inputs,
                 task_type: contract.task_type,
             },
-            PolicyBinding::new(SCHEMA_ONLY, json!({})),
+            form_policy(&PolicyBinding::from(contract.acceptance.verifier_policy)),
         ),
         StepWork::Verify { candidate, others, .. } => {
             let policy = PolicyBinding::from(contract.acceptance.verifier_policy);
@@ -50,6 +50,15 @@ pub(super) fn job(order: &StepOrder) -> Result<Job, EngineError> {
         timeout_ms: order.timeout_ms,
         max_steps: Some(contract.budget.max_steps),
     })
+}
+
+/// A proposal must have the form that the contract asks for, as whoever verifies it reads that.
+fn form_policy(verifier_policy: &PolicyBinding) -> PolicyBinding {
+    let peers = match verifier_policy.rules() {
+        Rules::WattSwarm => PolicyBinding::of_wattswarm(SCHEMA_ONLY, json!({})),
+        Rules::Jurat => None,
+    };
+    peers.unwrap_or_else(|| PolicyBinding::new(SCHEMA_ONLY, json!({})))
 }
 
 fn step(order: &StepOrder) -> Step {

@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 
 use jurat_core::{
     agent_event::EventType,
-    canonical::digest,
-    id::AccountId,
     task::{Claim, Event, Release, Role, Task},
     time::Timestamp,
 };
@@ -42,13 +40,10 @@ pub(super) struct Announcement {
 }
 
 impl Announcement {
-    /// The same for the same cause, whoever announces it. Tasks of two accounts may have one name,
-    /// and an executor that serves both is to tell them apart.
-    pub(super) fn dedupe_key(&self, account: &AccountId, task: &str) -> String {
+    /// The same for the same cause, whoever announces it.
+    pub(super) fn dedupe_key(&self, task: &str) -> String {
         let (epoch, seq) = self.cause;
-        let whose = digest(account.as_str().as_bytes());
-        let whose = whose.trim_start_matches("sha256:").get(..12).unwrap_or_default();
-        format!("task:{whose}:{task}:{epoch}:{seq}:{}", self.executor)
+        format!("task:{task}:{epoch}:{seq}:{}", self.executor)
     }
 }
 
@@ -431,14 +426,9 @@ mod tests {
     }
 
     #[test]
-    fn the_same_cause_has_the_same_key_and_other_accounts_have_others() {
+    fn the_same_cause_has_the_same_key() {
         let mut story = Story::new();
         let claimed = story.claim(1, Role::Propose, "a");
-        let account = |name: &str| AccountId::parse(name).unwrap();
-        let key = claimed[0].dedupe_key(&account("acct_one"), "t");
-        assert_eq!(key, claimed[0].dedupe_key(&account("acct_one"), "t"));
-        assert_ne!(key, claimed[0].dedupe_key(&account("acct_two"), "t"));
-        assert!(key.ends_with(":t:1:2:a"), "{key}");
-        assert!(!key.contains("acct_"));
+        assert_eq!(claimed[0].dedupe_key("t"), "task:t:1:2:a");
     }
 }

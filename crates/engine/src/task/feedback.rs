@@ -180,10 +180,10 @@ impl Engine {
             }
             (_, None, Some(_)) => Err(wrong("timestamp", "belongs to a `signature`")),
             (Some(_), None, None) => {
+                let about = about(record, epoch);
                 let problem = format!(
                     "is required: the contract lets only the holder of `{named}` complain, who signs \
-                     `{}|{epoch}|{OUTCOME}|<reason>|<timestamp>`",
-                    record.key.id
+                     `{about}|<reason>|<timestamp>`"
                 );
                 Err(wrong("signature", &problem))
             }
@@ -192,8 +192,7 @@ impl Engine {
             }
             (Some(key), Some(signature), Some(timestamp)) => {
                 self.in_time(record, epoch, timestamp)?;
-                let text =
-                    format!("{}|{epoch}|{OUTCOME}|{}|{timestamp}", record.key.id, feedback.reason);
+                let text = format!("{}|{}|{timestamp}", about(record, epoch), feedback.reason);
                 let bytes = hex::decode(signature).unwrap_or_default();
                 let verified =
                     UnparsedPublicKey::new(&ED25519, key).verify(text.as_bytes(), &bytes);
@@ -221,6 +220,13 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The beginning of the text that is signed. Tasks of two accounts may have one name and one
+/// authority, so that the account is a part of it: otherwise anybody could repeat a complaint of one
+/// task about the other.
+fn about(record: &TaskRecord, epoch: u64) -> String {
+    format!("{}|{}|{epoch}|{OUTCOME}", record.key.account, record.key.id)
 }
 
 /// The task as it is when what is to be written is.

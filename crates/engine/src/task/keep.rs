@@ -199,7 +199,7 @@ impl StoreDesk {
             output,
         };
         let announced = announce::announce(&told, listening).into_iter().map(|it| {
-            let dedupe_key = it.dedupe_key(&append.key.account, &append.key.id);
+            let dedupe_key = it.dedupe_key(&append.key.id);
             let notice = AgentNotice {
                 direction: Direction::Out,
                 event_type: it.event_type,
@@ -212,7 +212,7 @@ impl StoreDesk {
                 correlation_id: Some(append.key.id.clone()),
                 dedupe_key: Some(dedupe_key),
             };
-            self.engine.agent_event_made(notice, append.at)
+            self.engine.agent_event_made(&append.key.account, notice, append.at)
         });
         announced.collect()
     }

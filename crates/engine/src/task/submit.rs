@@ -77,7 +77,9 @@ impl Engine {
     }
 
     pub(crate) async fn task_schema(&self, contract: &TaskContract) -> Result<(), EngineError> {
-        let compiled = self.inner.bounded.schema(&contract.output_schema).await;
+        let binding: PolicyBinding = contract.acceptance.verifier_policy.clone().into();
+        let schema = &contract.output_schema;
+        let compiled = self.inner.bounded.schema_under(binding.rules(), schema).await;
         compiled.map(drop).map_err(|error| match error {
             RefusedSchema::Schema(error) => EngineError::Schema(error),
             RefusedSchema::Busy => EngineError::ChecksBusy,

@@ -24,6 +24,19 @@ async fn an_executor_that_came_up_later_is_asked_again_before_it_is_used() {
 }
 
 #[tokio::test]
+async fn an_executor_is_asked_how_it_is_after_fifteen_seconds_of_silence() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([says_valid()]).await;
+    fake.set(says_valid().health(Health::Status(503)));
+    let body = json!({ "claim": "x" });
+    app.clock.advance_ms(15_000);
+    assert_eq!(app.admin().post("/api/v3/validate", &body).await.json()["verdict"], "VALID");
+    app.clock.advance_ms(1);
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["code"], "sessions_unavailable", "{reply}");
+}
+
+#[tokio::test]
 async fn a_fresh_probe_is_believed_and_not_repeated() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;

@@ -236,7 +236,11 @@ async fn each_kind_of_verdict_is_told_from_the_others() {
     assert_eq!(of("s2").await, (Status::Failed, 0.8, vec![101]));
     let (status, _, codes) = of("s3").await;
     assert_eq!((status, codes), (Status::Inconclusive, vec![200]));
-    assert_eq!(of("s4").await, (Status::Inconclusive, 0.0, vec![]));
+    // Whoever refuses the policy says nothing about the candidate.
+    let done = run(&app, verify(contract(), by("s4"), candidate(json!({ "answer": "x" })))).await;
+    let StepOutcome::Failed { code, detail } = &done.outcome else { panic!("{done:?}") };
+    assert_eq!(*code, "policy_unsupported");
+    assert!(detail.contains("`s4`") && detail.contains("policy_unsupported"), "{detail}");
 }
 
 #[tokio::test]

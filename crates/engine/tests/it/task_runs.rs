@@ -483,6 +483,6 @@ async fn a_run_is_cancelled_with_the_key_that_submitted_it() {
     assert_eq!(view.run.status, RunStatus::Cancelled, "{:?}", view.run);
     let events = app.admin().get("/v1/runs/one/events").await.text();
     assert!(events.contains("the key that submitted it was revoked or has expired"), "{events}");
-    let asked = fake.calls().into_iter().filter(|call| call.endpoint() == "/execute").count();
+    let asked = fake.calls().into_iter().filter(|call| call.endpoint() == "execute").count();
     assert_eq!(asked, 1);
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 
 use jurat_core::executor::Capabilities;
-use jurat_core::policy::Evaluation;
+use jurat_core::policy::{Evaluation, Rules};
 use jurat_wire::executor::{
     AgentDecision, AgentEvent, Candidate, PolicyBinding, VerifyRequest,
     decode_agent_event_response, decode_execute_response, decode_verify_response,
@@ -57,12 +57,21 @@ impl CommandExecutor {
         }
     }
 
-    async fn ask(&self, endpoint: &str, request: Value) -> Result<Value, ExecutorError> {
+    async fn ask(
+        &self,
+        endpoint: &str,
+        request: Value,
+        rules: Rules,
+    ) -> Result<Value, ExecutorError> {
         let body = json!({"endpoint": endpoint, "request": request}).to_string();
         let output = tokio::time::timeout(self.timeout, self.run(body.into_bytes()))
             .await
             .map_err(|_| ExecutorError::Timeout)??;
-        strict::parse(&output).map_err(|error| {
+        let parsed = match rules {
+            Rules::Jurat => strict::parse(&output),
+            Rules::WattSwarm => strict::parse_wide(&output),
+        };
+        parsed.map_err(|error| {
             ExecutorError::Upstream(format!("the program's answer is not usable: {error}"))
         })
     }
@@ -130,8 +139,9 @@ impl Executor for CommandExecutor {
     }
 
     async fn execute(&self, request: &Execute) -> Result<Execution, ExecutorError> {
+        let rules = request.rules();
         let request = serde_json::to_value(request).map_err(|error| unwritable(&error))?;
-        let answer = decode_execute_response(self.ask("execute", request).await?)
+        let answer = decode_execute_response(self.ask("execute", request, rules).await?)
             .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))?;
         let (output, evidence) = answer.into_parts();
         Ok(Execution { output, evidence })
@@ -145,7 +155,7 @@ impl Executor for CommandExecutor {
             policy: PolicyBinding::from(request.policy.clone()),
         };
         let outer = serde_json::to_value(outer).map_err(|error| unwritable(&error))?;
-        decode_verify_response(self.ask("judge", outer).await?)
+        decode_verify_response(self.ask("judge", outer, request.policy.rules()).await?)
             .and_then(|answer| evaluation(&answer))
             .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))
     }
@@ -154,7 +164,7 @@ impl Executor for CommandExecutor {
         if !self.hears_events {
             return Ok(None);
         }
-        let answer = self.ask("agent_event", json!({ "event": event })).await?;
+        let answer = self.ask("agent_event", json!({ "event": event }), Rules::Jurat).await?;
         let answer = decode_agent_event_response(answer)
             .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))?;
         if answer.ok {

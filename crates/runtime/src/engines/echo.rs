@@ -5,13 +5,15 @@ use std::str::FromStr;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use jurat_core::candidate::{Evidence, InlineEvidence};
+use jurat_core::candidate::{ArtifactRef, Evidence, InlineEvidence};
+use jurat_core::canonical;
 use jurat_core::executor::Capabilities;
-use jurat_core::policy::{CLAIM, CROSSCHECK, Evaluation, Status};
+use jurat_core::policy::{CLAIM, CROSSCHECK, Evaluation, Rules, Status};
 use jurat_core::reason;
 
 use super::arithmetic;
 use super::shaped::shaped;
+use crate::events::now_ms;
 use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
 
 /// Answers with the prompt, and knows whole-number arithmetic.
@@ -63,6 +65,24 @@ impl EchoExecutor {
         Self { capabilities, mode }
     }
 
+    /// A reference to the answer. WattSwarm's kernel counts what a run brings by such references, and
+    /// fetches none; nothing is kept at the address.
+    fn reference(&self, request: &Execute, output: &Value) -> ArtifactRef {
+        let Execute { task_id, execution_id, .. } = request;
+        let record = format!("{task_id}|{execution_id}|{output}");
+        ArtifactRef {
+            uri: format!("https://runtime.invalid/{task_id}/{execution_id}"),
+            digest: canonical::digest(record.as_bytes()),
+            size_bytes: u64::try_from(record.len()).unwrap_or(u64::MAX),
+            mime: "text/plain".to_owned(),
+            created_at: now_ms().unwrap_or_default(),
+            producer: format!(
+                "{}/{}",
+                self.capabilities.provider_family, self.capabilities.model_id
+            ),
+        }
+    }
+
     async fn misbehave(&self) -> Result<(), ExecutorError> {
         match self.mode {
             EchoMode::Honest | EchoMode::Lie => Ok(()),
@@ -85,12 +105,17 @@ impl Executor for EchoExecutor {
         } else {
             shaped(&prompt(&request.inputs), &request.task_contract.output_schema)
         };
-        let output = if self.mode == EchoMode::Lie { opposite(honest) } else { honest };
+        let mut output = if self.mode == EchoMode::Lie { opposite(honest) } else { honest };
         let trace = InlineEvidence {
             mime: "text/plain".to_owned(),
             content: format!("trace:{}", request.attempt_id),
         };
-        Ok(Execution { output, evidence: Evidence { inline: vec![trace], refs: Vec::new() } })
+        let mut refs = Vec::new();
+        if request.rules() == Rules::WattSwarm {
+            summarize(&mut output, &request.task_contract.output_schema);
+            refs.push(self.reference(request, &output));
+        }
+        Ok(Execution { output, evidence: Evidence { inline: vec![trace], refs } })
     }
 
     async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
@@ -112,6 +137,15 @@ impl Executor for EchoExecutor {
     ) -> Result<Evaluation, ExecutorError> {
         self.misbehave().await?;
         Ok(if self.mode == EchoMode::Lie { turned(request, evaluation) } else { evaluation })
+    }
+}
+
+/// Says how the answer was checked, without which WattSwarm's `vp.crosscheck.v1` passes nothing. It
+/// is the same for every executor, so that honest ones go on agreeing.
+fn summarize(output: &mut Value, schema: &Value) {
+    let kind = schema.pointer("/properties/check_summary/type").and_then(Value::as_str);
+    if let (Value::Object(members), None | Some("string")) = (output, kind) {
+        members.insert("check_summary".to_owned(), json!("the answer repeats the prompt"));
     }
 }
 

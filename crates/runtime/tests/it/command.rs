@@ -116,3 +116,25 @@ async fn an_answer_without_output_is_no_answer() {
     let reply = execute(missing).await;
     assert_eq!((reply.status, &reply.json["message"]), (500, &json!("the program did not start")));
 }
+
+#[tokio::test]
+async fn whole_numbers_of_64_bits_go_through_unchanged_under_a_fixed_hash() {
+    let script = r#"sed -n 's/.*"inputs":{"id":\([0-9]*\)}.*/{"candidate_output":{"id":\1}}/p'"#;
+    let server = Server::start(shell(script), Options::default()).await;
+    let mut request: serde_json::Value =
+        serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
+    for (number, id) in [("1", 9_007_199_254_740_993_u64), ("2", u64::MAX)] {
+        request["execution_id"] = json!(format!("e{number}"));
+        request["inputs"] = json!({ "id": id });
+        request["task_contract"]["inputs"] = json!({});
+        let reply = server.post("/execute", &request).await;
+        assert_eq!(reply.json["candidate_output"], json!({ "id": id }), "{reply:?}");
+    }
+    // Another number under the same id is another request.
+    request["inputs"] = json!({ "id": u64::MAX - 1 });
+    assert_eq!(server.post("/execute", &request).await.status, 409);
+    request["execution_id"] = json!("e3");
+    request["task_contract"]["acceptance"]["verifier_policy"]["policy_hash"] = json!("sha256:0");
+    let reply = server.post("/execute", &request).await;
+    assert_eq!((reply.status, &reply.json["error"]), (400, &json!("invalid_json")), "{reply:?}");
+}

@@ -8,8 +8,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
+use jurat_core::policy::policy_hash;
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
-use jurat_runtime::{Compat, Limits, Options, Secret, serve};
+use jurat_runtime::{Limits, Options, Secret, serve};
 
 use crate::server::{Server, background, execute_request};
 
@@ -31,7 +32,8 @@ async fn health_and_capabilities_answer() {
     assert_eq!(
         server.get("/capabilities").await.json,
         json!({
-            "task_types": ["*"], "profiles": ["*"], "provider_family": "echo-family",
+            "task_types": ["*", "swarm"], "profiles": ["*", "default"],
+            "provider_family": "echo-family",
             "model_id": "echo-1", "policies": ["vp.claim.v1"],
         })
     );
@@ -40,8 +42,7 @@ async fn health_and_capabilities_answer() {
 #[tokio::test]
 async fn the_other_kernel_finds_the_words_that_it_looks_for() {
     let echo = EchoExecutor::new("echo", "echo-1", EchoMode::Honest);
-    let options = Options { compat: Compat::WattSwarm, ..Options::default() };
-    let server = Server::start(echo, options).await;
+    let server = Server::start(echo, Options::default()).await;
     let declared = server.get("/capabilities").await.json;
     assert_eq!(declared["profiles"], json!(["*", "default"]));
     assert_eq!(declared["task_types"], json!(["*", "swarm"]));
@@ -54,8 +55,28 @@ async fn execute_answers_a_request_of_the_real_kernel() {
         serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
     let reply = server.post("/execute", &request).await;
     assert_eq!(reply.status, 200, "{reply:?}");
-    assert_eq!(reply.json["candidate_output"], json!({"answer": "hello", "confidence": 0.9}));
+    let output = &reply.json["candidate_output"];
+    assert_eq!((&output["answer"], &output["confidence"]), (&json!("hello"), &json!(0.9)));
     assert_eq!(reply.json["evidence_inline"][0]["mime"], "text/plain");
+    // Without these that kernel finalizes no cross-check, and counts no agent of a run.
+    assert!(!output["check_summary"].as_str().unwrap().trim().is_empty(), "{output}");
+    let reference = &reply.json["evidence_refs"][0];
+    assert!(reference["digest"].as_str().unwrap().starts_with("sha256:"), "{reference}");
+    for name in ["uri", "mime", "producer"] {
+        assert!(!reference[name].as_str().unwrap().is_empty(), "{reference}");
+    }
+    assert!(reference["size_bytes"].is_u64() && reference["created_at"].is_u64(), "{reference}");
+}
+
+#[tokio::test]
+async fn what_another_policy_asks_for_has_nothing_of_that_kernel() {
+    let server = Server::start(picky(), Options::default()).await;
+    let mut request: Value =
+        serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
+    let own = policy_hash("vp.schema_only.v1", &json!({}));
+    request["task_contract"]["acceptance"]["verifier_policy"]["policy_hash"] = json!(own);
+    let reply = server.post("/execute", &request).await;
+    assert_eq!(reply.json["candidate_output"], json!({"answer": "hello", "confidence": 0.9}));
     assert_eq!(reply.json["evidence_refs"], json!([]));
 }
 

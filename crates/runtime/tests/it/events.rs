@@ -218,3 +218,29 @@ async fn only_what_a_known_node_signed_is_taken() {
     // The others do not ask.
     assert_eq!(server.get("/capabilities").await.status, 200);
 }
+
+#[tokio::test]
+async fn a_key_counts_for_who_signed_it() {
+    let server = Server::start(Declines::default(), Options::default()).await;
+    let told = async |id: &str, seed: Option<[u8; 32]>| {
+        let letter = Letter {
+            body: event(id, Some("k")).to_string(),
+            host: server.host(),
+            path: "/agent-events",
+            age_s: 0,
+            covers: ALL,
+        };
+        let headers = seed.map(|seed| letter.signed(seed)).unwrap_or_default();
+        let reply = server.post_with("/agent-events", &letter.body, &headers).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.json["decision"]["decision_id"].as_str().unwrap().to_owned()
+    };
+    // Whoever signs nothing, or with a key of his own, answers for no node by using its key first.
+    assert_eq!(told("e1", None).await, "d0");
+    assert_eq!(told("e2", Some([8; 32])).await, "d1");
+    assert_eq!(told("e3", Some([7; 32])).await, "d2");
+    // The same signer and key are the same event.
+    assert_eq!(told("e4", Some([7; 32])).await, "d2");
+    assert_eq!(told("e5", Some([8; 32])).await, "d1");
+    assert_eq!(told("e6", None).await, "d0");
+}

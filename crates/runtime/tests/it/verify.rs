@@ -74,12 +74,72 @@ async fn a_binding_with_a_wrong_hash_is_a_400() {
 }
 
 #[tokio::test]
-async fn a_policy_that_nobody_declared_is_unsupported() {
+async fn a_policy_that_nobody_declared_is_no_binding() {
     let server = echo(EchoMode::Honest).await;
     let request = verify_request(&json!(1), &json!({}), "vp.unheard_of.v1", &json!({}));
     let reply = server.post("/verify", &request).await;
-    assert_eq!((reply.status, &reply.json["error"]), (422, &json!("policy_unsupported")));
+    assert_eq!((reply.status, &reply.json["error"]), (400, &json!("policy_invalid")), "{reply:?}");
     assert_eq!(reply.json["field"], "policy.policy_id");
+    let message = reply.json["message"].as_str().unwrap();
+    assert!(message.starts_with("policy binding invalid: "), "{message}");
+    assert!(message.contains("vp.unheard_of.v1"), "{message}");
+}
+
+/// The hash by which WattSwarm knows its policy of schemas.
+const FIXED: &str = "a52d250d216f425973eb5a13c392d4dbc172357181b683e86caa4a5c64db94a7";
+
+#[tokio::test]
+async fn under_a_fixed_hash_a_schema_is_read_as_its_system_reads_it() {
+    let server = echo(EchoMode::Honest).await;
+    let typed = |schema: Value| {
+        let mut schema = schema;
+        schema["type"] = json!("object");
+        schema["properties"]["answer"]["type"] = json!("string");
+        schema
+    };
+    for schema in [
+        typed(json!({"properties": {"answer": {"pattern": "^(?=4)"}}})),
+        typed(json!({"properties": {"answer": {"required": true}}})),
+        typed(json!({"required": true})),
+        typed(json!({"$ref": "#/definitions/nowhere"})),
+        typed(json!({"$ref": "https://example.com/schema.json"})),
+        typed(json!({"$schema": "http://json-schema.org/draft-03/schema#", "extends": {}})),
+        typed(json!({"minProperties": "many", "enum": "none"})),
+    ] {
+        for (output, passed) in [(json!({"answer": "42"}), true), (json!({"answer": 42}), false)] {
+            let own = verify_request(&output, &schema, "vp.schema_only.v1", &json!({}));
+            let mut request = own.clone();
+            request["policy"]["policy_hash"] = json!(FIXED);
+            let reply = server.post("/verify", &request).await;
+            assert_eq!(reply.json["passed"], passed, "{schema} {reply:?}");
+            // Under our own rules such a schema stays what it is: none.
+            let reply = server.post("/verify", &own).await;
+            let is_read = schema["$schema"].is_string() || reply.status == 422;
+            assert!(is_read, "{schema} {reply:?}");
+        }
+    }
+    let mut deep = json!({});
+    for _ in 0..70 {
+        deep = json!({ "not": deep });
+    }
+    let mut request = verify_request(&json!({}), &deep, "vp.schema_only.v1", &json!({}));
+    request["policy"]["policy_hash"] = json!(FIXED);
+    assert_ne!(server.post("/verify", &request).await.status, 200);
+}
+
+#[tokio::test]
+async fn under_a_fixed_hash_whole_numbers_of_64_bits_are_taken() {
+    let server = echo(EchoMode::Honest).await;
+    let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}});
+    for id in [9_007_199_254_740_993_u64, u64::MAX] {
+        let own = verify_request(&json!({ "id": id }), &schema, "vp.schema_only.v1", &json!({}));
+        let mut request = own.clone();
+        request["policy"]["policy_hash"] = json!(FIXED);
+        let reply = server.post("/verify", &request).await;
+        assert_eq!((reply.status, &reply.json["passed"]), (200, &json!(true)), "{reply:?}");
+        let reply = server.post("/verify", &own).await;
+        assert_eq!((reply.status, &reply.json["error"]), (400, &json!("invalid_json")));
+    }
 }
 
 #[tokio::test]

@@ -91,11 +91,7 @@ pub(super) async fn authorize(
     Ok(unkept(encode::ok(&body)))
 }
 
-pub(super) async fn token(
-    State(engine): State<Engine>,
-    From(from): From,
-    form: Form,
-) -> Answer {
+pub(super) async fn token(State(engine): State<Engine>, From(from): From, form: Form) -> Answer {
     if form.get("grant_type") != GRANT {
         let text = "The grant type must be that of device codes.";
         return Ok(not_yet("unsupported_grant_type", text));

@@ -41,6 +41,9 @@ pub(super) async fn capabilities() -> Response {
 /// Those who call executors know one status for a binding that is refused, which is 400.
 fn refused(error: &EngineError) -> Problem {
     let mut problem = encode::engine_problem(error);
+    if problem.code == Code::PolicyInvalid {
+        problem.detail.insert_str(0, "policy binding invalid: ");
+    }
     if matches!(problem.code, Code::PolicyInvalid | Code::NotSupported | Code::SchemaRefused) {
         problem.code = Code::ValidationError;
     }

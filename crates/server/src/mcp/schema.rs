@@ -15,6 +15,9 @@ const ONLY_OPENAPI: &[&str] = &["discriminator", "example", "externalDocs", "xml
 /// Formats of numbers, which only OpenAPI knows.
 const NUMBERS: &[&str] = &["double", "float", "int32", "int64", "uint32", "uint64"];
 
+/// What says more of a reply than a client has to know.
+const WORDY: &[&str] = &["description", "format", "maximum", "minimum", "pattern"];
+
 type Types = Vec<(String, RefOr<Schema>)>;
 
 /// What a tool takes: the body that the type describes.
@@ -39,10 +42,8 @@ pub(super) fn output<T: ToSchema>() -> JsonObject {
     let problem = json!({ "type": "object", "required": ["code", "detail"] });
     let choice = json!({ "type": "object", "anyOf": [reply, problem] });
     let mut schema = Value::Object(whole(choice, types));
-    // A model reads the whole list before it does anything, and a reply says what it is by its names.
-    each(&mut schema, &mut |schema| {
-        schema.remove("description");
-    });
+    // A model reads the whole list before it does anything, and the names of a reply say what it is.
+    each(&mut schema, &mut |schema| schema.retain(|name, _| !WORDY.contains(&name.as_str())));
     members(schema)
 }
 

@@ -64,10 +64,8 @@ macro_rules! entry {
     }};
 }
 
-/// A tool that needs other scopes than its effect says.
-const fn with(scopes: &'static [Scope], entry: Entry) -> Entry {
-    Entry { scopes, ..entry }
-}
+/// Whoever has something screened looks at it, and pays the judges.
+const CHECKS: &[Scope] = &[Scope::WorkflowsRead, Scope::VerifiersRun];
 
 #[rustfmt::skip]
 const DESIGN: Entry = entry!(("design_skill", "Design a workflow", "Returns instructions for designing a workflow with checks; follow them with the other tools."), Reads, NoArguments => PackBody<'static>, design, instructions);
@@ -78,7 +76,7 @@ const OPTIMIZE: Entry = entry!(("optimize_skill", "Optimize a workflow", "Return
 #[rustfmt::skip]
 const AUDIT: Entry = entry!(("audit_skill", "Audit a workflow", "Returns instructions for auditing a workflow."), Reads, WorkflowArguments => PackBody<'static>, audit, instructions);
 #[rustfmt::skip]
-const CHECK: Entry = with(&[Scope::WorkflowsRead, Scope::VerifiersRun], entry!(("check_skill_safety", "Check the safety of a workflow", "Has the judges that screen before publishing look at a workflow, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked));
+const CHECK: Entry = Entry { scopes: CHECKS, ..entry!(("check_skill_safety", "Check the safety of a workflow", "Has the judges that screen before publishing look at a workflow, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked) };
 
 #[rustfmt::skip]
 pub(super) static ALL: &[Entry] = &[
@@ -93,7 +91,7 @@ pub(super) static ALL: &[Entry] = &[
     Entry { name: "audit_workflow", ..AUDIT },
     CHECK,
     Entry { name: "check_workflow_safety", ..CHECK },
-    with(&[Scope::WorkflowsRead, Scope::VerifiersRun], entry!(("check_template_safety", "Check the safety of a template", "Has the judges that screen before publishing look at a template, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked)),
+    Entry { scopes: CHECKS, ..entry!(("check_template_safety", "Check the safety of a template", "Has the judges that screen before publishing look at a template, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked) },
     entry!(("publish_template_version", "Publish a template", "Publishes the current version of a workflow for everybody, with its verifiers, after judges have screened it."), Asks, PublishTemplateRequest => PublishedTemplate<'static>, publish, done),
     entry!(("unpublish_template_version", "Unpublish a version", "Takes a version of a template back from everybody."), Ends, tool::TemplateVersionArguments => UnpublishedVersion<'static>, unpublish, done),
     entry!(("deprecate_template_version", "Deprecate a version", "Warns those who read or fork a version of a template."), Adds, tool::DeprecateArguments => DeprecatedVersion<'static>, deprecate, done),

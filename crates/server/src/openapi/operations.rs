@@ -246,7 +246,7 @@ fn round_show() -> Description {
 }
 
 fn round_cancel() -> Description {
-    let text = "Calls a round off. Replicas that have not answered are cancelled, what others said stays on record, and the round ends as `cancelled` without a verdict. Calling off again is the same; a round that ended otherwise is a conflict.";
+    let text = "Calls a round off. Replicas that have not answered are cancelled, what others said stays on record, and the round ends as `cancelled` without a verdict. Calling off again is the same; a round that ended otherwise is a conflict, and so is a step of a task, which ends with the task.";
     Description::new(ROUNDS, "Call a round off", text)
         .scope(Scope::RoundsCreate)
         .answers::<RoundBody<'_>>(200, "It has ended.", examples::of("round_cancelled"))

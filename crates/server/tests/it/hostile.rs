@@ -314,3 +314,23 @@ async fn many_endless_answers_at_once_take_little_memory() {
     let grown = peak_kib() - before;
     assert!(grown < 64 * 1024, "grew by {grown} KiB");
 }
+
+#[tokio::test]
+async fn a_verdict_in_the_name_of_another_model_is_no_vote() {
+    let app = TestApp::new().await;
+    let fakes = app.executors([says_valid(), says_valid(), says_valid()]).await;
+    fakes[0].set(says_valid().model_id("somebody-else"));
+    fakes[1].set(says_valid().provider_family("somebody-else"));
+    let body = json!({
+        "claim": "x", "consensus": { "replicas": 3, "session_pool": ["s1", "s2", "s3"] },
+    });
+    let reply = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["verdict"], Value::Null, "{reply}");
+    for (index, field) in [(0, "model_id"), (1, "provider_family")] {
+        let replica = &reply["replicas"][index];
+        assert_eq!(replica["error"]["code"], "bad_shape", "{replica}");
+        let message = replica["error"]["detail"].as_str().unwrap();
+        assert!(message.contains(field) && message.contains("somebody-else"), "{message}");
+    }
+    assert_eq!(reply["replicas"][2]["verdict"], "VALID");
+}

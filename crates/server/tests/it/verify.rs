@@ -130,6 +130,10 @@ async fn what_is_wrong_or_cannot_be_decided_here_is_refused_with_its_field() {
         let problem = reply.json();
         let found = (&problem["code"], &problem["field"]);
         assert_eq!(found, (&json!("validation_error"), &json!(field)), "{problem}");
+        if field == "policy" {
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(detail.starts_with("policy binding invalid: "), "{detail}");
+        }
     }
     assert!(fake.calls().iter().all(|call| call.endpoint() != "/verify"));
     assert_eq!(app.anonymous().post("/verify", &good).await.status, StatusCode::UNAUTHORIZED);

@@ -10,6 +10,10 @@ create or replace function jurat_sees(owner text) returns boolean language sql s
         else owner = current_setting('jurat.account', true) end
 $$;
 
+-- Evidence that was seen at one address is not known to be there at another. What was kept before
+-- has no address, and is fetched again.
+alter table evidence_blobs add column uri text not null default '';
+
 -- A task and a run keep the key that submitted them: its scopes and limits hold for their steps,
 -- and they end with it. Null for what was submitted before keys were kept.
 alter table tasks add column ordered_by text;

@@ -1,6 +1,10 @@
 -- What an account uses, is owed and has accepted is counted where nobody else can write it.
 -- The previous binary runs on the result.
 
+-- Evidence that was seen at one address is not known to be there at another. What was kept before
+-- has no address, and is fetched again.
+alter table evidence_blobs add column uri text not null default '';
+
 -- A task and a run keep the key that submitted them: its scopes and limits hold for their steps,
 -- and they end with it. Null for what was submitted before keys were kept.
 alter table tasks add column ordered_by text;

@@ -80,6 +80,18 @@ impl Behaviour {
         self
     }
 
+    /// With the provider and the model of another, as far as it has none of its own.
+    pub(super) fn named_like(mut self, other: &Self) -> Self {
+        let (usual, own) = (Self::default().capabilities, &mut self.capabilities);
+        if own.provider_family == usual.provider_family {
+            own.provider_family.clone_from(&other.capabilities.provider_family);
+        }
+        if own.model_id == usual.model_id {
+            own.model_id.clone_from(&other.capabilities.model_id);
+        }
+        self
+    }
+
     pub fn task_types(mut self, task_types: &[&str]) -> Self {
         self.capabilities.task_types = owned(task_types);
         self

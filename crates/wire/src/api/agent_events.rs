@@ -42,7 +42,7 @@ pub struct SendAgentEventRequest {
     #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     pub target_executor: String,
     pub payload: EventPayload,
-    /// Which node it comes from, as its sender says.
+    /// Which node it comes from, as its sender says; never this node.
     #[schema(pattern = r"\S", max_length = 256)]
     pub source_node_id: Option<String>,
     #[schema(pattern = r"\S", max_length = 256)]
@@ -53,7 +53,8 @@ pub struct SendAgentEventRequest {
     pub requires_commit: Option<bool>,
     #[schema(pattern = r"\S", max_length = 256)]
     pub correlation_id: Option<String>,
-    /// The same key for the same executor is the same event.
+    /// The same key for the same executor is the same event. The executor gets a key that is
+    /// derived from it.
     #[schema(pattern = r"\S", max_length = 256)]
     pub dedupe_key: Option<String>,
 }
@@ -193,6 +194,7 @@ pub struct AgentEventEntry<'a> {
     target_executor: &'a str,
     event_type: &'a str,
     source_kind: &'a str,
+    /// The key as it was sent.
     #[schema(required = true)]
     dedupe_key: Option<&'a str>,
     state: words::AgentEventState,

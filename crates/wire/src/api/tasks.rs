@@ -8,10 +8,6 @@ mod feedback;
 mod reply;
 mod request;
 
-pub(super) use self::{
-    contract::is_reserved,
-    request::{is_name, names, read_submit},
-};
 pub use self::{
     contract::checked_id as task_id,
     decision::{DecidedView, DecisionBody, StepRounds, decision},
@@ -23,6 +19,10 @@ pub use self::{
         TaskSummaryBody, TaskView, VoteBody, body, summary, whole,
     },
     request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit, placed},
+};
+pub(super) use self::{
+    contract::is_reserved,
+    request::{is_name, names, read_submit},
 };
 
 #[cfg(test)]

@@ -267,3 +267,21 @@ async fn what_was_seen_is_not_fetched_again_for_the_same_account_and_a_day() {
     let later = run(&app, step()).await;
     assert_eq!(found(&later), [Found::Unreachable]);
 }
+
+#[tokio::test]
+async fn what_was_seen_at_one_address_is_not_there_at_another() {
+    let (app, web) = (with_loopback().await, FakeDocuments::start().await);
+    let _fakes = app.executors([says_valid()]).await;
+    let there = web.publish("/a", b"a document");
+    let done = run(&app, looking(by("s1"), std::slice::from_ref(&there))).await;
+    assert_eq!((found(&done), done.available.len()), (vec![Found::Seen], 1));
+    // The same digest, where nothing is.
+    let dead = web.reference("/nothing", b"a document");
+    let done = run(&app, looking(by("s1"), std::slice::from_ref(&dead))).await;
+    assert_eq!(found(&done), [Found::Unreachable]);
+    assert_eq!(verdict(&done).status, Status::Inconclusive);
+    assert!(done.available.is_empty(), "{:?}", done.available);
+    let done = run(&app, looking(by("s1"), &[there, dead])).await;
+    assert_eq!(found(&done), [Found::Seen, Found::Unreachable]);
+    assert!(done.available.is_empty(), "{:?}", done.available);
+}

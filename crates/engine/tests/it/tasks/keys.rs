@@ -42,9 +42,11 @@ async fn revoke(app: &TestApp, id: &str) {
 
 /// The code for which this node could not do a step.
 async fn refusals(app: &TestApp, id: &str) -> Vec<String> {
-    let refusal = |event: Event| match event {
-        Event::Released { reason: Release::NodeFailed { code, .. }, .. } => Some(code),
-        _ => None,
+    let refusal = |event: Event| {
+        let Event::Released { reason: Release::NodeFailed { code, .. }, .. } = event else {
+            return None;
+        };
+        Some(code)
     };
     events(app, id).await.into_iter().filter_map(refusal).collect()
 }
@@ -61,7 +63,7 @@ async fn tasks_have_no_more_rounds_under_way_than_their_key_may() {
     let is_released = |record: &jurat_engine::TaskRecord| 0 < record.state.node_failures;
     wait_until(&app, "two", is_released).await;
     assert_eq!(refusals(&app, "two").await.first().map(String::as_str), Some("rate_limited"));
-    assert_eq!(asked(&fake, "/execute"), 1, "the key may have one round under way");
+    assert_eq!(asked(&fake, "execute"), 1, "the key may have one round under way");
     // What a key asks for itself counts together with its tasks.
     let reply = caller.post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS, "{}", reply.text());
@@ -80,7 +82,7 @@ async fn a_step_counts_as_a_request_of_its_key() {
     submit(&app, &app.with_key(&text), "one").await;
     wait_until(&app, "one", |record| 0 < record.state.node_failures).await;
     assert_eq!(refusals(&app, "one").await.first().map(String::as_str), Some("rate_limited"));
-    assert_eq!(asked(&fake, "/execute"), 1, "the submission and one step are two requests");
+    assert_eq!(asked(&fake, "execute"), 1, "the submission and one step are two requests");
 }
 
 #[tokio::test]
@@ -93,8 +95,8 @@ async fn a_task_is_cancelled_with_the_key_that_submitted_it() {
     revoke(&app, &id).await;
     let record = ended(&app, "one").await;
     assert_eq!(record.state.end, Some(End::Cancelled { reason: ENDED.to_owned() }));
-    assert_eq!(asked(&fake, "/execute"), 1);
-    assert_eq!(asked(&fake, "/verify"), 0);
+    assert_eq!(asked(&fake, "execute"), 1);
+    assert_eq!(asked(&fake, "verify"), 0);
     // The others of the account go on.
     fake.set(able());
     submit(&app, &app.admin(), "two").await;
@@ -114,7 +116,7 @@ async fn ends_after_a_restart(location: &Location) {
     after.start(Alone::Yes).await;
     let record = ended(&after, "one").await;
     assert_eq!(record.state.end, Some(End::Cancelled { reason: ENDED.to_owned() }));
-    assert_eq!(asked(&fake, "/execute"), 0);
+    assert_eq!(asked(&fake, "execute"), 0);
     after.store.close().await;
 }
 
@@ -140,7 +142,7 @@ async fn an_expired_key_does_nothing_more() {
     app.start(Alone::Yes).await;
     let record = ended(&app, "one").await;
     assert_eq!(record.state.end, Some(End::Cancelled { reason: ENDED.to_owned() }));
-    assert_eq!(asked(&fake, "/execute"), 0);
+    assert_eq!(asked(&fake, "execute"), 0);
 }
 
 #[tokio::test]

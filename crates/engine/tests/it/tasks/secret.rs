@@ -70,6 +70,17 @@ async fn a_verdict_cannot_be_read_from_its_round_before_the_votes_are_revealed()
     let refused = app.admin().post(&format!("{path}/cancel"), &json!({})).await;
     assert_eq!(refused.status, 409);
     assert!(!refused.text().contains("INVALID"));
+    // Nor can the vote that is yet to come be called off, so that another is asked instead.
+    let page = app.admin().get("/v1/rounds?kind=validate&state=open").await.json();
+    let votes = page["items"].as_array().unwrap();
+    assert_eq!(votes.len(), 2, "{page}");
+    for vote in votes {
+        let cancel = format!("/v1/rounds/{}/cancel", vote["round_id"].as_str().unwrap());
+        let refused = app.admin().post(&cancel, &json!({})).await;
+        assert_eq!(refused.status, 409, "{}", refused.text());
+        let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains("jurat task cancel t1"), "{detail}");
+    }
     let task = app.admin().get("/v1/tasks/t1").await.text();
     assert!(!task.contains("INVALID") && !task.contains("\"failed\""), "{task}");
 

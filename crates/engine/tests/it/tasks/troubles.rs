@@ -5,11 +5,14 @@ use std::{
     time::Duration,
 };
 
-use jurat_core::task::{Event, Phase, Release, Role};
-use jurat_engine::{Alone, Limits, Points};
+use jurat_core::{
+    policy::PolicyBinding,
+    task::{Event, Phase, Release, Role},
+};
+use jurat_engine::{Alone, EngineError, Limits, Points};
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{Health, gated, hangs, says_inconclusive},
+    fake_executor::{Behaviour, Health, Verdict, gated, hangs, says_inconclusive, says_valid},
     unreliable_store::{Fault, UnreliableStore},
 };
 use serde_json::json;
@@ -151,5 +154,73 @@ async fn a_contract_that_expires_while_votes_are_given_ends_the_task() {
     assert_eq!(record.state.phase, Phase::Expired);
     assert!(record.state.claims.values().all(|it| it.role != Role::Verify));
     slow.abandoned(1).await;
+    app.engine.shutdown().await;
+}
+
+/// What a runtime of WattSwarm says to a policy that is bound by our hash.
+fn refuses_the_binding() -> Behaviour {
+    let body = json!({ "message": "policy binding invalid: policy hash mismatch" });
+    able().verdict(Verdict { refusal: Some((400, body)), ..Verdict::invalid() })
+}
+
+#[tokio::test]
+async fn who_refuses_the_binding_is_no_verifier_and_the_node_votes() {
+    let app = node().await;
+    let fakes = app.executors([refuses_the_binding(), refuses_the_binding()]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1", "s2"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    let story = events(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{story:?}");
+    let why = story.iter().find_map(|it| {
+        let Event::Released { reason: Release::Failed { code, detail }, .. } = it else {
+            return None;
+        };
+        Some((code, detail))
+    });
+    let (code, detail) = why.unwrap();
+    assert_eq!(code, "policy_unsupported");
+    assert!(detail.contains("refuses the policy binding"), "{detail}");
+    assert!(detail.contains("policy hash mismatch"), "{detail}");
+    let asked: usize = fakes.iter().map(|it| asked(it, "verify")).sum();
+    assert_eq!(asked, 1, "one proposed, and the other was asked once");
+    let decision = app.admin().get("/v1/tasks/t1/decision").await.json();
+    assert_eq!(decision["votes"][0]["voter"], "builtin:policies", "{decision}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn who_refuses_the_binding_is_replaced_by_another_verifier() {
+    let app = node().await;
+    let able_to_verify = says_valid().task_types(&["other"]);
+    let _fakes = app.executors([able(), refuses_the_binding(), able_to_verify]).await;
+    let mut task = order(contract(&app, "t1"), &["s1"]);
+    task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
+    submit(&app, task).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    let decision = app.admin().get("/v1/tasks/t1/decision").await.json();
+    assert_eq!(decision["votes"][0]["voter"], "s3", "{decision}");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_contract_under_a_fixed_hash_may_have_the_schemas_of_its_system() {
+    let app = node().await;
+    let _fakes = app.executors([able(), able()]).await;
+    let schema = json!({
+        "type": "object",
+        "required": true,
+        "$ref": "#/definitions/nowhere",
+        "properties": { "answer": { "type": "string", "pattern": "^(?=4)" } },
+    });
+    let mut task = contract(&app, "t1");
+    task.output_schema = schema;
+    let own = submit(&app, order(task.clone(), &["s1", "s2"])).await.unwrap_err();
+    assert!(matches!(own, EngineError::Schema(_)), "{own:?}");
+    let binding = PolicyBinding::of_wattswarm("vp.schema_only.v1", json!({})).unwrap();
+    task.acceptance.verifier_policy.policy_hash = binding.policy_hash;
+    submit(&app, order(task, &["s1", "s2"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
     app.engine.shutdown().await;
 }

@@ -26,7 +26,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn send() -> Description {
-    let text = "Sends an event about a relationship, a message, a payment, a topic or a result of others to an executor that is registered with `agent_events_url`. It is stored, told to the executor, and tried again where that fails. The same `dedupe_key` for the same executor is the event as it is, answered with 200. Events of tasks are caused by tasks alone. Where too many events of the account wait for the executor, one more is refused with 429.";
+    let text = "Sends an event about a relationship, a message, a payment, a topic or a result of others to an executor that is registered with `agent_events_url`. It is stored, told to the executor, and tried again where that fails. The same `dedupe_key` for the same executor is the event as it is, answered with 200; the executor gets a key that is derived from it and means nothing in other accounts. An event that names this node as its source is refused. Events of tasks are caused by tasks alone. Where too many events of the account wait for the executor, one more is refused with 429.";
     let request = json!({
         "event_type": "topic_message_requires_reply",
         "target_executor": "delta",
@@ -88,7 +88,7 @@ fn entry(is_whole: bool) -> Value {
             "payload": { "topic": "bridges", "content": "Which one is the longest?" },
             "requires_commit": true,
             "allowed_actions": ["reply", "ignore"],
-            "dedupe_key": "bridges-17",
+            "dedupe_key": "3f0a9c4be1d27c5586a10f7cd8be49e1b5d2a6c37f1e48a09b6c2d5e8f714a30",
             "created_at": 1_790_000_000_000_i64,
         });
     }

@@ -79,7 +79,7 @@ async fn a_misplaced_field_is_refused_by_name_with_the_place_where_it_belongs() 
         }
     }
     let since = fake.calls().split_off(asked);
-    assert!(since.iter().all(|call| !matches!(call.endpoint(), "/execute" | "/verify")));
+    assert!(since.iter().all(|call| !matches!(call.endpoint(), "execute" | "verify")));
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ async fn what_was_decided_is_listed_by_type_and_by_task() {
     let app = TestApp::new().await;
     app.start(Alone::Yes).await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;
-    let ann = app.caller("ann", &[Scope::TasksRead, Scope::TasksWrite]).await;
+    let ann = app.caller("ann", &[Scope::TasksRead, Scope::TasksWrite, Scope::RoundsCreate]).await;
     for (id, prompt) in [("t1", "one"), ("t2", "two"), ("t3", "three")] {
         decided(&ann, id, prompt).await;
         app.clock.advance_ms(1_000);
@@ -57,7 +57,7 @@ async fn what_others_decided_is_not_there_and_one_of_the_two_is_asked_for() {
     let app = TestApp::new().await;
     app.start(Alone::Yes).await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;
-    let ann = app.caller("ann", &[Scope::TasksRead, Scope::TasksWrite]).await;
+    let ann = app.caller("ann", &[Scope::TasksRead, Scope::TasksWrite, Scope::RoundsCreate]).await;
     let bob = app.caller("bob", &[Scope::TasksRead]).await;
     let carl = app.caller("carl", &[Scope::TasksWrite]).await;
     decided(&ann, "t1", "one").await;

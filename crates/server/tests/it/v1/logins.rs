@@ -125,7 +125,8 @@ async fn a_stranger_locks_nobody_out() {
     let app = TestApp::new().await;
     let stranger = || app.anonymous().at("192.0.2.7");
     let ann = || app.anonymous().at("192.0.2.8");
-    let (asked, wrong) = (json!({ "email": EMAIL }), json!({ "email": EMAIL, "code": "0000000000" }));
+    let (asked, wrong) =
+        (json!({ "email": EMAIL }), json!({ "email": EMAIL, "code": "0000000000" }));
     assert_eq!(ann().post("/v1/register", &asked).await.status, StatusCode::ACCEPTED);
     let code = app.outbox.code_to(EMAIL).await;
     // Neither requests for codes nor wrong codes end the one that Ann has.

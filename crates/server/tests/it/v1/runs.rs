@@ -170,7 +170,7 @@ async fn a_repeated_change_is_made_once_and_answered_alike() {
 async fn runs_need_scopes_and_are_seen_by_their_account_alone() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says("no"), says("yes")]).await;
-    let ann = app.caller("ann", &[Scope::TasksRead, Scope::TasksWrite]).await;
+    let ann = app.caller("ann", &[Scope::TasksRead, Scope::TasksWrite, Scope::RoundsCreate]).await;
     let bob = app.caller("bob", &[Scope::TasksRead]).await;
     assert_eq!(ann.post("/v1/runs", &spec("r1")).await.status, StatusCode::CREATED);
     for path in ["/v1/runs/r1", "/v1/runs/r1/result", "/v1/runs/r1/events"] {

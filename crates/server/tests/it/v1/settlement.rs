@@ -223,11 +223,15 @@ async fn only_the_authority_that_the_contract_names_can_complain() {
         let signature = hex::encode(key.sign(text.as_bytes()).to_bytes());
         json!({ "reason": "it is wrong", "timestamp": timestamp, "signature": signature })
     };
-    let text = |id: &str, epoch: u64, at: u64| format!("{id}|{epoch}|BAD|it is wrong|{at}");
+    let account = admin_caller().account().to_string();
+    let text =
+        |id: &str, epoch: u64, at: u64| format!("{account}|{id}|{epoch}|BAD|it is wrong|{at}");
+    let without_account = format!("task-1|1|BAD|it is wrong|{now}");
     let day = 86_400_000;
     for (body, field) in [
         (json!({ "reason": "it is wrong" }), "signature"),
         (signed(&other, text("task-1", 1, now), now), "signature"),
+        (signed(&authority, without_account, now), "signature"),
         (signed(&authority, text("task-2", 1, now), now), "signature"),
         (signed(&authority, text("task-1", 2, now), now), "signature"),
         (signed(&authority, text("task-1", 1, now), now + 1), "signature"),
@@ -245,4 +249,35 @@ async fn only_the_authority_that_the_contract_names_can_complain() {
     assert_eq!(told["data"]["signed"]["signature"], right["signature"]);
     let known = app.engine.task_get(&admin_caller(), "task-1").await.unwrap();
     assert_eq!(known.state.windows[0].complaint.as_deref(), Some("it is wrong"));
+}
+
+#[tokio::test]
+async fn a_complaint_counts_in_the_account_for_which_it_was_signed() {
+    let app = started().await;
+    let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;
+    let authority = SigningKey::from_bytes(&[7; 32]);
+    let mut task = contract(&app, "task-1").await;
+    let named = format!("ed25519:{}", hex::encode(authority.verifying_key().as_bytes()));
+    task["acceptance"]["settlement"]["feedback"]["authority_pubkey"] = json!(named);
+    decided(&app, &task).await;
+    // Somebody else has a task of the same name under the same authority.
+    let other =
+        app.caller("other", &[Scope::TasksWrite, Scope::TasksRead, Scope::RoundsCreate]).await;
+    assert_eq!(other.post("/v1/tasks", &task).await.status, StatusCode::CREATED);
+    let decided = other.get("/v1/tasks/task-1?wait=30").await.json();
+    assert_eq!(decided["state"], "finalized", "{decided}");
+    // The refusal says what is to be signed.
+    let reason = "it is wrong";
+    let refused = complain(&app, "task-1", &json!({ "reason": reason })).await.json();
+    let detail = refused["detail"].as_str().unwrap();
+    let text = detail.split('`').find(|it| it.contains("|BAD|")).unwrap();
+    let now = u64::try_from(app.clock.now().millis()).unwrap();
+    let text = text.replace("<reason>", reason).replace("<timestamp>", &now.to_string());
+    let signature = hex::encode(authority.sign(text.as_bytes()).to_bytes());
+    let body = json!({ "reason": reason, "timestamp": now, "signature": signature });
+    let repeated = other.post("/v1/tasks/task-1/feedback", &body).await;
+    assert_eq!(repeated.status, StatusCode::BAD_REQUEST, "{}", repeated.text());
+    assert_eq!(repeated.json()["field"], "signature");
+    let reply = complain(&app, "task-1", &body).await;
+    assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
 }

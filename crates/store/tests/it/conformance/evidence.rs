@@ -13,6 +13,7 @@ fn blob(digest: &str, size: usize, millis: i64) -> EvidenceBlob {
     let bytes = vec![0xff; size];
     EvidenceBlob {
         digest: digest.to_owned(),
+        uri: "https://example.org/a".to_owned(),
         mime: "text/plain".to_owned(),
         bytes,
         fetched_at: at(millis),
@@ -44,6 +45,10 @@ pub(crate) async fn evidence_is_kept_for_its_account_alone(backend: &Backend) {
     put(store, &alice, &blob("sha256:1", 5, 30)).await;
     put(store, &alice, &blob("sha256:1", 5, 20)).await;
     assert_eq!(get(store, &alice, "sha256:1").await, Some(blob("sha256:1", 5, 30)));
+    // It is known at the address where it was found last.
+    let moved = EvidenceBlob { uri: "https://example.org/b".to_owned(), ..blob("sha256:1", 5, 40) };
+    put(store, &alice, &moved).await;
+    assert_eq!(get(store, &alice, "sha256:1").await, Some(moved));
 }
 
 pub(crate) async fn evidence_that_is_too_old_or_too_much_goes(backend: &Backend) {

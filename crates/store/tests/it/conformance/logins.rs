@@ -9,8 +9,9 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, CodePut, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll, DeviceRefused,
-    DeviceUse, Entered, InvitationFilter, NewCode, NewDevice, Store, Waited, Written,
+    Behalf, CodePut, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll,
+    DeviceRefused, DeviceUse, Entered, InvitationFilter, NewCode, NewDevice, Store, Waited,
+    Written,
 };
 
 use crate::{backend::Backend, samples::account};

@@ -149,9 +149,11 @@ mod tests {
         assert_eq!(asked, PageOrder { limit: 200, cursor: Some("c".to_owned()) });
         // The registry ignores what it does not know.
         assert_eq!(page(&json!({ "limits": 2 })).unwrap().limit, 50);
-        for (arguments, field) in
-            [(json!({ "limit": 0 }), "limit"), (json!({ "limit": 201 }), "limit"), (json!({ "cursor": "c" }), "cursor")]
-        {
+        for (arguments, field) in [
+            (json!({ "limit": 0 }), "limit"),
+            (json!({ "limit": 201 }), "limit"),
+            (json!({ "cursor": "c" }), "cursor"),
+        ] {
             assert_eq!(page(&arguments).unwrap_err().field.as_deref(), Some(field));
         }
     }

@@ -28,7 +28,7 @@ pub struct FeedbackRequest {
     /// When it was signed, in milliseconds since 1970.
     #[schema(maximum = 9_223_372_036_854_775_807u64)]
     pub timestamp: Option<u64>,
-    /// Ed25519 over `task_id|epoch|BAD|reason|timestamp` in hex, by the key that the contract names in `acceptance.settlement.feedback.authority_pubkey`. Required where that is a key.
+    /// Ed25519 over `account|task_id|epoch|BAD|reason|timestamp` in hex, by the key that the contract names in `acceptance.settlement.feedback.authority_pubkey`. Required where that is a key.
     #[schema(pattern = "^[0-9A-Fa-f]{128}$")]
     pub signature: Option<String>,
 }

@@ -1,14 +1,15 @@
 //! Events from outside: how they are taken, told, tried again and given up.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
+use ed25519_dalek::SigningKey;
 use http::StatusCode;
 use jurat_core::caller::Scope;
 use jurat_engine::{AgentEventTerms, Alone, Limits};
 use jurat_store::Location;
 use jurat_testkit::{
     app::{Reply, TestApp},
-    fake_executor::{Behaviour, FakeExecutor, Fault, says_valid},
+    fake_executor::{Behaviour, Call, FakeExecutor, Fault, says_valid},
 };
 use serde_json::{Value, json};
 
@@ -81,6 +82,89 @@ async fn the_same_key_is_the_same_event() {
     let twice = app.admin().post_with("/v1/agent-events", &message("two"), &key).await;
     assert_eq!(twice.headers["idempotent-replayed"], "true");
     assert_eq!(twice.json(), once);
+}
+
+/// The keys under which an executor was told of events, by what they say.
+fn wire_keys(fake: &FakeExecutor) -> Vec<String> {
+    let key = |it: &Call| it.body["event"]["dedupe_key"].as_str().unwrap().to_owned();
+    fake.events().iter().map(key).collect()
+}
+
+#[tokio::test]
+async fn the_key_of_an_event_means_nothing_in_another_account() {
+    let app = started().await;
+    let fake = listening(&app, "e", able()).await;
+    task(&app, "task-1", &["e"], &[]).await;
+    assert_eq!(ended(&app, "task-1").await["state"], "finalized");
+    let of_task = settled(&app, "", 3).await;
+    // Everything of these keys can be guessed, and whoever knows them may send them.
+    let guessed: Vec<String> =
+        of_task.iter().map(|it| it["dedupe_key"].as_str().unwrap().to_owned()).collect();
+    assert!(guessed.iter().any(|it| it.starts_with("task:task-1:")), "{guessed:?}");
+    let other = app.caller("other", &[Scope::TasksWrite, Scope::TasksRead]).await;
+    for key in &guessed {
+        let reply = other.post("/v1/agent-events", &message(key)).await;
+        assert_eq!(reply.status, StatusCode::CREATED);
+        // The owner of a key sees it as it was sent.
+        assert_eq!(reply.json()["dedupe_key"], **key);
+        assert_eq!(send(&app, &message(key)).await.status, StatusCode::CREATED);
+    }
+    fake.told(9).await;
+    let told = wire_keys(&fake);
+    let distinct: BTreeSet<&String> = told.iter().collect();
+    assert_eq!((told.len(), distinct.len()), (9, 9), "{told:?}");
+    for key in &told {
+        assert!(key.len() == 64 && !guessed.contains(key), "{key}");
+    }
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_starts_again_keeps_the_keys_of_its_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = Location::File(folder.path().join("jurat.db"));
+    let first = TestApp::with_store(&location).await;
+    first.start(Alone::Yes).await;
+    let fake = listening(&first, "e", says_valid().told("*", 503, json!({}))).await;
+    send(&first, &message("hello")).await;
+    until(&first, "", |it| !it[0]["last_error"].is_null()).await;
+    first.engine.shutdown().await;
+    fake.set(says_valid());
+    let second = TestApp::with_store(&location).await;
+    second.clock.advance_ms(1_000);
+    second.start(Alone::Yes).await;
+    settled(&second, "state=acked", 1).await;
+    let keys = wire_keys(&fake);
+    assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
+    second.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_caller_cannot_speak_as_the_node() {
+    let app = TestApp::new().await;
+    let _fake = listening(&app, "e", says_valid()).await;
+    let node = hex::encode(SigningKey::from_bytes(&[7; 32]).verifying_key().as_bytes());
+    let card = json!({ "agent_id": "a", "node_id": node, "card_hash": "h", "issued_at": 1 });
+    for (body, field) in [
+        (json!({ "source_node_id": node }), "source_node_id"),
+        (json!({ "source_node_id": format!(" {}", node.to_uppercase()) }), "source_node_id"),
+        (
+            json!({ "agent_envelope": { "protocol": "a2a", "source_node_id": node } }),
+            "agent_envelope",
+        ),
+        (
+            json!({ "agent_envelope": { "protocol": "a2a", "source_agent_card": card } }),
+            "agent_envelope",
+        ),
+    ] {
+        let mut event = message("hello");
+        event.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        let reply = send(&app, &event).await;
+        let problem = reply.json();
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{event} {problem}");
+        assert_eq!(problem["field"], field, "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("this node"), "{problem}");
+    }
 }
 
 #[tokio::test]
