@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
-    consensus::{Consensus, Outcome},
+    consensus::{Basis, Consensus, Outcome},
     decision::DecisionEntry,
     executor::Independence,
     id::{AccountId, NodeId, RoundId},
@@ -115,6 +115,7 @@ fn closing(open: &OpenRound, number: u32) -> Closing {
         effective_votes: 2.7,
         disagreed: is_split,
         tie_broken: false,
+        basis: (!is_split).then_some(Basis::Executors),
     };
     let closed_at = open.opened_at.plus_millis(250);
     let sealed = DecisionEntry::new(open, Ending::Closed, &replicas, &consensus, closed_at).seal();
@@ -136,6 +137,8 @@ fn replica(index: usize, label: Label) -> Replica {
     };
     Replica {
         index,
+        seat: index,
+        replaced_by: None,
         session_id: format!("session-{index}"),
         executor: format!("executor-{index}"),
         independence: independence(index),

@@ -19,7 +19,11 @@ pub use self::{
     numeric::Spread,
     tally::{Ballot, agree, is_settled, verdict_confidence},
 };
-use crate::{job::words, replica::Label};
+use crate::{
+    job::words,
+    replica::{Label, Replica},
+    session::{BUILTIN_LANE, JUDGE_LANE},
+};
 
 words!(
     /// What came of a round.
@@ -35,6 +39,36 @@ words!(
     }
 );
 
+words!(
+    /// On what the winning answer rests.
+    Basis {
+        /// On what the node itself computed, by a policy that needs nobody's judgement. That proves
+        /// the form of an answer, and not that it is true.
+        Form => "form",
+        /// On what judges of a verifier said.
+        Judges => "judges",
+        /// On what executors answered.
+        Executors => "executors",
+    }
+);
+
+impl Basis {
+    /// What the words of these rest on, who are named as sessions or as voters of a task. It is form
+    /// alone only where nobody but the node spoke.
+    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let of_one = |name: &str| {
+            if name == BUILTIN_LANE {
+                Self::Form
+            } else if name.starts_with(JUDGE_LANE) {
+                Self::Judges
+            } else {
+                Self::Executors
+            }
+        };
+        names.map(of_one).max()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consensus {
     pub outcome: Outcome,
@@ -42,9 +76,9 @@ pub struct Consensus {
     pub verdict: Option<Label>,
     /// The merged output of the winning group.
     pub output: Option<Value>,
-    /// One label per replica asked, in the order of choice.
+    /// One label per seat, in the order of choice.
     pub verdicts: Vec<Label>,
-    /// The group of each replica; `None` where it has no vote.
+    /// The group of each seat; `None` where it has no vote.
     pub groups: Vec<Option<usize>>,
     pub winner: Option<usize>,
     pub asked: usize,
@@ -67,13 +101,21 @@ pub struct Consensus {
     pub disagreed: bool,
     /// Whether a tie was broken to name a winner.
     pub tie_broken: bool,
+    /// On what the winning answer rests. `None` without a winner, and in rounds of earlier programs.
+    pub basis: Option<Basis>,
 }
 
 impl Consensus {
-    /// Whether an answer won that is more likely wrong than right: many unreliable voices, or few
-    /// of those that were asked, can outvote what the reliable ones say.
+    /// The group of a replica; `None` where it has no vote.
+    pub fn group_of(&self, replica: &Replica) -> Option<usize> {
+        let group = self.groups.get(replica.seat).copied().flatten();
+        group.filter(|_| replica.is_counted())
+    }
+
+    /// Whether an answer won that is no more likely right than wrong: a tie was broken, or many
+    /// unreliable voices, or few of those that were asked, outvoted what the reliable ones say.
     pub fn is_unlikely(&self) -> bool {
-        self.winner.is_some() && self.confidence < 0.5
+        self.winner.is_some() && self.confidence <= 0.5
     }
 }
 

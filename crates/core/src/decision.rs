@@ -19,6 +19,9 @@ pub const FORMAT: &str = "jurat.decision.v1";
 pub struct DecisionEntry {
     pub account_id: String,
     pub agreement: f64,
+    /// Entries of earlier programs do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<String>,
     pub closed_at_us: i64,
     pub confidence: f64,
     pub disagreement_policy: String,
@@ -48,6 +51,10 @@ pub struct DecisionReplica {
     pub group: Option<usize>,
     pub independence: String,
     pub label: String,
+    /// The position of the one that was asked in its place. Entries of rounds in which nobody took
+    /// the place of another do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<usize>,
     pub result_hash: Option<String>,
     pub session_id: String,
 }
@@ -67,9 +74,9 @@ impl DecisionEntry {
         consensus: &Consensus,
         closed_at: Timestamp,
     ) -> Self {
-        let replicas = replicas.iter().map(|replica| {
-            DecisionReplica::new(replica, consensus.groups.get(replica.index).copied().flatten())
-        });
+        let replicas = replicas
+            .iter()
+            .map(|replica| DecisionReplica::new(replica, consensus.group_of(replica)));
         Self {
             format: FORMAT.to_owned(),
             round_id: open.id.to_string(),
@@ -86,6 +93,7 @@ impl DecisionEntry {
             verdict: consensus.verdict.map(|label| label.to_string()),
             output_digest: consensus.output.as_ref().map(digest_json),
             agreement: consensus.agreement,
+            basis: consensus.basis.map(|basis| basis.to_string()),
             confidence: consensus.confidence,
             effective_votes: consensus.effective_votes,
             tie_broken: consensus.tie_broken,
@@ -111,6 +119,7 @@ impl DecisionReplica {
             independence: replica.independence.to_string(),
             label: replica.answer.label().to_string(),
             group,
+            replaced_by: replica.replaced_by,
             answer_digest: said.and_then(|said| said.output.as_ref()).map(digest_json),
             result_hash: said.and_then(|said| said.result_hash.clone()),
             failure: replica.answer.failure().map(|failure| failure.code.to_string()),
@@ -131,12 +140,14 @@ mod tests {
             group: Some(0),
             independence: "f/m@h".to_owned(),
             label: "VALID".to_owned(),
+            replaced_by: Some(3),
             result_hash: None,
             session_id: "s".to_owned(),
         };
         let entry = DecisionEntry {
             account_id: "a".to_owned(),
             agreement: 1.0,
+            basis: Some("executors".to_owned()),
             closed_at_us: 2,
             confidence: 0.75,
             disagreement_policy: "return_all".to_owned(),

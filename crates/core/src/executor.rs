@@ -81,15 +81,13 @@ impl fmt::Display for Independence {
     }
 }
 
-/// Keeps calls away from an executor that fails, and lets one through now and then.
+/// Keeps calls away from an executor that fails, until a look at its health lets them through again.
 ///
 /// Pure: the caller passes the time in and keeps the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Breaker {
     failures_in_a_row: u32,
     open_until: Option<Timestamp>,
-    /// A call was let through, and it decides.
-    on_trial: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +95,7 @@ pub enum BreakerState {
     Closed,
     /// No calls until the given time.
     Open(Timestamp),
-    /// The pause is over: the next call decides.
+    /// The pause is over: the next look at its health decides.
     HalfOpen,
 }
 
@@ -121,30 +119,36 @@ impl Breaker {
         Self::default()
     }
 
-    /// Lets one call through when the pause is over. Others wait for it, or for another pause.
-    #[must_use]
-    pub fn after_dispatch(self, now: Timestamp) -> Self {
-        match self.state(now) {
-            BreakerState::HalfOpen => {
-                let open_until = Some(now.plus_millis(self.pause_ms()));
-                Self { open_until, on_trial: true, ..self }
-            }
-            BreakerState::Closed | BreakerState::Open(_) => self,
-        }
-    }
-
     #[must_use]
     pub fn after_failure(self, now: Timestamp) -> Self {
         // Calls that were under way when it opened say nothing new.
-        if matches!(self.state(now), BreakerState::Open(_)) && !self.on_trial {
+        if matches!(self.state(now), BreakerState::Open(_)) {
             return self;
         }
         let failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        let next = Self { failures_in_a_row, open_until: None, on_trial: false };
+        let next = Self { failures_in_a_row, open_until: None };
         if failures_in_a_row < Self::THRESHOLD {
             return next;
         }
         Self { open_until: Some(now.plus_millis(next.pause_ms())), ..next }
+    }
+
+    /// The last of as many failures as open it, which others have counted.
+    #[must_use]
+    pub fn after_failures(self, now: Timestamp) -> Self {
+        let failures_in_a_row = self.failures_in_a_row.max(Self::THRESHOLD - 1);
+        Self { failures_in_a_row, ..self }.after_failure(now)
+    }
+
+    /// A look at its health that came after the pause. It lets calls through again; since they were
+    /// stopped before, the first that fails stops them for longer.
+    #[must_use]
+    pub fn after_probe(self, is_well: bool, at: Timestamp) -> Self {
+        match (self.state(at), is_well) {
+            (BreakerState::Closed | BreakerState::Open(_), _) => self,
+            (BreakerState::HalfOpen, true) => Self { open_until: None, ..self },
+            (BreakerState::HalfOpen, false) => self.after_failure(at),
+        }
     }
 
     /// Twice as long with every failure.
@@ -181,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn one_call_is_let_through_and_decides() {
-        let trial = failed(5).after_dispatch(at(5));
-        assert_eq!(trial.state(at(6)), BreakerState::Open(at(10)));
-        // It fails: the pause doubles.
-        assert_eq!(trial.after_failure(at(6)).state(at(15)), BreakerState::Open(at(16)));
-        // It never reports: another one is let through.
-        assert_eq!(trial.state(at(10)), BreakerState::HalfOpen);
+    fn a_look_at_its_health_lets_calls_through_until_one_fails() {
+        let tried = failed(5).after_probe(true, at(5));
+        assert_eq!(tried.state(at(5)), BreakerState::Closed);
+        // The pause doubles.
+        assert_eq!(tried.after_failure(at(6)).state(at(15)), BreakerState::Open(at(16)));
+        assert_eq!(failed(5).after_probe(true, at(4)), failed(5));
+        assert_eq!(failed(5).after_probe(false, at(6)).state(at(15)), BreakerState::Open(at(16)));
     }
 
     #[test]
@@ -195,7 +199,7 @@ mod tests {
         let mut breaker = failed(5);
         let mut now = at(5);
         for _ in 0..40 {
-            breaker = breaker.after_dispatch(now).after_failure(now);
+            breaker = breaker.after_probe(true, now).after_failure(now);
             now = now.plus_millis(300_000);
         }
         assert_eq!(breaker.pause_ms(), 300_000);

@@ -158,6 +158,8 @@ words!(Toggle { Off => "off", On => "on" });
 pub struct Terms {
     pub replicas: u8,
     pub pool: Vec<PoolEntry>,
+    /// How many sessions may be asked in the place of others that fail; `None`: as many as replicas.
+    pub spares: Option<u8>,
     pub aggregation: Aggregation,
     pub disagreement: Disagreement,
     pub min_agreement: Option<f64>,
@@ -171,11 +173,12 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of those who set none.
+    /// The terms of those who set none. Nobody takes the place of another.
     pub const fn plain(replicas: u8, pool: Vec<PoolEntry>) -> Self {
         Self {
             replicas,
             pool,
+            spares: Some(0),
             aggregation: Aggregation::Majority,
             disagreement: Disagreement::ReturnAll,
             min_agreement: None,
@@ -193,7 +196,8 @@ pub enum PoolEntry {
     Session(String),
     Label(String),
     Profile(String),
-    /// One executor by its name: its first session with this profile, or a plain lane to it.
+    /// One executor by its name: its first session with this profile, or a plain lane to it where it
+    /// has no session at all and the caller is not metered.
     Executor {
         name: String,
         profile: String,

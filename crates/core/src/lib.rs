@@ -10,6 +10,7 @@ pub mod candidate;
 pub mod canonical;
 pub mod checkup;
 pub mod code;
+pub mod conduct;
 pub mod consensus;
 pub mod decision;
 pub mod evidence;

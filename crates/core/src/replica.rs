@@ -8,8 +8,12 @@ use crate::{candidate::Evidence, executor::Independence, job::words};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replica {
-    /// Position in the order of choice.
+    /// Position in the order in which they were chosen: first one for each seat, then the spares.
     pub index: usize,
+    /// The seat that it was asked for. A spare has the seat of the one that failed.
+    pub seat: usize,
+    /// Who was asked in its place after it failed.
+    pub replaced_by: Option<usize>,
     pub session_id: String,
     pub executor: String,
     pub independence: Independence,
@@ -20,6 +24,13 @@ pub struct Replica {
     pub cost_micros: u64,
     /// What a judge used; executors do not say.
     pub usage: Option<Usage>,
+}
+
+impl Replica {
+    /// Whether what it says, or its failure, counts for its seat.
+    pub const fn is_counted(&self) -> bool {
+        self.replaced_by.is_none()
+    }
 }
 
 /// What a judge used, as its provider counts.
@@ -110,7 +121,8 @@ impl Answer {
             FailureCode::Timeout | FailureCode::Busy => Label::Timeout,
             FailureCode::Cancelled => Label::Cancelled,
             FailureCode::InvalidOutput => Label::InvalidOutput,
-            FailureCode::Unreachable
+            FailureCode::Unavailable
+            | FailureCode::Unreachable
             | FailureCode::Disconnected
             | FailureCode::HttpStatus
             | FailureCode::Redirect
@@ -157,6 +169,8 @@ words!(
         Timeout => "timeout",
         /// The executor had as many calls as it may have, until the deadline.
         Busy => "busy",
+        /// The session could not be asked: its executor is down or rests, or cannot do the work.
+        Unavailable => "unavailable",
         /// No connection, or the address did not resolve.
         Unreachable => "unreachable",
         /// The connection ended before the answer did.
@@ -215,11 +229,43 @@ impl FailureCode {
             | Self::HashMismatch
             | Self::StatusContradicts => true,
             Self::Busy
+            | Self::Unavailable
             | Self::PolicyContradicted
             | Self::InvalidOutput
             | Self::OutputUnchecked
             | Self::JudgeUnavailable
             | Self::JudgeUnreadable
+            | Self::MediaUnavailable
+            | Self::Cancelled
+            | Self::NodeStopped
+            | Self::Internal => false,
+        }
+    }
+}
+
+impl FailureCode {
+    /// Whether another may be asked in the place of one that failed so. A session that answered
+    /// keeps its seat, whatever its answer is worth.
+    pub const fn leaves_the_seat(self) -> bool {
+        match self {
+            Self::Unavailable
+            | Self::Unreachable
+            | Self::Disconnected
+            | Self::HttpStatus
+            | Self::Redirect
+            | Self::NotJson
+            | Self::BadShape
+            | Self::TooLarge
+            | Self::EncodedReply
+            | Self::HashMismatch
+            | Self::StatusContradicts
+            | Self::JudgeUnavailable
+            | Self::JudgeUnreadable => true,
+            Self::Timeout
+            | Self::Busy
+            | Self::PolicyContradicted
+            | Self::InvalidOutput
+            | Self::OutputUnchecked
             | Self::MediaUnavailable
             | Self::Cancelled
             | Self::NodeStopped

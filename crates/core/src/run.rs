@@ -145,12 +145,13 @@ fn reasoning(replica: &Replica) -> Option<String> {
 
 /// Why there is no verdict: what all judges ran into, or that they do not agree.
 fn undecided(closing: &Closing) -> (RunError, String) {
-    let failures: Vec<_> = closing.replicas.iter().filter_map(|it| it.answer.failure()).collect();
-    if let (true, Some(first)) = (failures.len() == closing.replicas.len(), failures.first()) {
+    let counted: Vec<&Replica> = closing.replicas.iter().filter(|it| it.is_counted()).collect();
+    let failures: Vec<_> = counted.iter().filter_map(|it| it.answer.failure()).collect();
+    if let (true, Some(first)) = (failures.len() == counted.len(), failures.first()) {
         return (error_of(first.code), first.detail.clone());
     }
     let labels: Vec<&str> = closing.consensus.verdicts.iter().map(|it| it.as_str()).collect();
-    if let [one] = closing.replicas.as_slice()
+    if let [one] = counted.as_slice()
         && let Some(said) = one.answer.said()
     {
         let why = said.notes.join("; ");
@@ -163,7 +164,8 @@ fn undecided(closing: &Closing) -> (RunError, String) {
 pub fn error_of(code: FailureCode) -> RunError {
     match code {
         FailureCode::Timeout | FailureCode::Busy => RunError::Timeout,
-        FailureCode::Unreachable
+        FailureCode::Unavailable
+        | FailureCode::Unreachable
         | FailureCode::Disconnected
         | FailureCode::HttpStatus
         | FailureCode::Redirect

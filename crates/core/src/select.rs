@@ -43,6 +43,15 @@ pub enum SelectError {
     Unknown(String),
     #[error("there is no executor `{0}`")]
     NoExecutor(String),
+    #[error(
+        "executor `{executor}` is reached through its sessions only, and none of them has the profile `{profile}`; use {}, or let the operator add one: `jurat sessions add ID --executor {executor} --profile {profile}`",
+        quoted(profiles)
+    )]
+    NoSession { executor: String, profile: String, profiles: Vec<String> },
+    #[error(
+        "executor `{executor}` has no session, so that it has no price; let the operator set one: `jurat sessions add ID --executor {executor} --profile {profile} --price-micros N`"
+    )]
+    Unpriced { executor: String, profile: String },
     #[error("the session `{0}` stands in the pool twice")]
     Twice(String),
     #[error("no session carries the label or profile `{0}`")]
@@ -61,6 +70,10 @@ fn replicas_were(count: usize) -> String {
     if count == 1 { "1 replica was".to_owned() } else { format!("{count} replicas were") }
 }
 
+fn quoted(words: &[String]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
+}
+
 /// What is wrong with one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -68,8 +81,28 @@ pub struct Problem {
     pub problem: String,
 }
 
+/// Who is asked, by their place among the lanes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// One for each replica.
+    pub seats: Vec<Chosen>,
+    /// Those who may be asked in the place of one that fails.
+    pub spares: Vec<usize>,
+}
+
+/// Who takes a seat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    pub lane: usize,
+    /// Why it cannot be asked: nobody else was there for the seat, which has failed from the start.
+    pub problem: Option<String>,
+}
+
 /// Chooses the sessions of a job. The same inputs give the same choice on every machine.
-pub fn select(job: &Job, lanes: &[Lane<'_>], seed: u64) -> Result<Vec<usize>, SelectError> {
+///
+/// Sessions that cannot be asked are passed over while there are others. Where the others are too
+/// few, their seats have failed from the start, as long as the rest can still form a majority.
+pub fn select(job: &Job, lanes: &[Lane<'_>], seed: u64) -> Result<Selection, SelectError> {
     let want = usize::from(job.terms.replicas);
     let is_routed = job.terms.pool.is_empty();
     let candidates: Vec<usize> =
@@ -78,26 +111,53 @@ pub fn select(job: &Job, lanes: &[Lane<'_>], seed: u64) -> Result<Vec<usize>, Se
         return Err(SelectError::TooSmall { have: candidates.len(), want });
     }
     let mut able = Vec::new();
+    let mut failed = Vec::new();
     let mut problems = Vec::new();
-    for index in candidates {
-        let lane = &lanes[index];
+    for index in &candidates {
+        let lane = &lanes[*index];
         let misfit = if is_routed { misfit(job, lane.session) } else { None };
-        match misfit.or_else(|| obstacle(job, lane)) {
-            None => able.push(index),
-            Some(problem) => {
-                problems.push(Problem { session_id: lane.session.id.clone(), problem });
-            }
+        let obstacle = obstacle(job, lane);
+        if misfit.is_none() && obstacle.is_none() {
+            able.push(*index);
+            continue;
+        }
+        if misfit.is_none() {
+            failed.push(Chosen { lane: *index, problem: obstacle.clone() });
+        }
+        if let Some(problem) = misfit.or(obstacle) {
+            problems.push(Problem { session_id: lane.session.id.clone(), problem });
         }
     }
-    if able.len() < want {
+    let is_majority = want < 2 * able.len();
+    if !is_majority || able.len() + failed.len() < want {
         return Err(SelectError::Unavailable { have: able.len(), want, problems });
     }
-    let mut chosen = spread(lanes, &able, want, seed);
+    let mut asked = spread(lanes, &able, able.len(), seed);
+    let mut spares = asked.split_off(want.min(asked.len()));
+    spares.truncate(job.terms.spares.map_or(want, usize::from));
+    if is_routed {
+        // Nobody named an order, and that of the installation must not matter.
+        failed.sort_by_key(|seat| &lanes[seat.lane].session.id);
+    }
+    failed.truncate(want - asked.len());
+    let asked = asked.into_iter().map(|lane| Chosen { lane, problem: None });
+    let mut seats: Vec<Chosen> = asked.chain(failed).collect();
     if !is_routed {
         // The caller named an order; the replicas keep it.
-        chosen.sort_by_key(|index| able.iter().position(|other| other == index));
+        seats.sort_by_key(|seat| candidates.iter().position(|other| *other == seat.lane));
     }
-    Ok(chosen)
+    Ok(Selection { seats, spares })
+}
+
+/// Which of the spares is asked next: one of an executor that has not failed, and that shares least
+/// with those whose answers are counted. Of equals the first, since they stand in the order of choice.
+pub fn next_spare(
+    spares: &[&Independence],
+    counted: &[&Independence],
+    failed: &[&Independence],
+) -> Option<usize> {
+    let has_failed = |key: &Independence| failed.iter().any(|it| it.executor == key.executor);
+    (0..spares.len()).min_by_key(|slot| (has_failed(spares[*slot]), shared(spares[*slot], counted)))
 }
 
 /// Why a session that nobody named is not meant for this job.
@@ -193,8 +253,9 @@ fn spread(lanes: &[Lane<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usi
     let mut taken: Vec<usize> = Vec::new();
     while taken.len() < want {
         let next = (0..able.len()).filter(|slot| !taken.contains(slot)).min_by(|left, right| {
-            shared(&keys, &taken, *left)
-                .cmp(&shared(&keys, &taken, *right))
+            let taken: Vec<&Independence> = taken.iter().map(|slot| &keys[*slot]).collect();
+            shared(&keys[*left], &taken)
+                .cmp(&shared(&keys[*right], &taken))
                 .then_with(|| worth(&lanes[able[*right]]).total_cmp(&worth(&lanes[able[*left]])))
                 .then_with(|| draws[*left].cmp(&draws[*right]))
         });
@@ -205,11 +266,9 @@ fn spread(lanes: &[Lane<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usi
 }
 
 /// How often a lane repeats an executor, a provider, a model, a host of those taken.
-fn shared(keys: &[Independence], taken: &[usize], slot: usize) -> [usize; 4] {
-    let key = &keys[slot];
-    let count = |same: &dyn Fn(&Independence) -> bool| {
-        taken.iter().filter(|other| same(&keys[**other])).count()
-    };
+fn shared(key: &Independence, taken: &[&Independence]) -> [usize; 4] {
+    let count =
+        |same: &dyn Fn(&Independence) -> bool| taken.iter().filter(|other| same(other)).count();
     [
         count(&|other| other.executor == key.executor),
         count(&|other| other.provider_family == key.provider_family),

@@ -14,6 +14,10 @@ pub const BUILTIN_LANE: &str = "builtin:policies";
 pub const NODE_FAMILY: &str = "jurat";
 pub const NODE_MODEL: &str = "policies";
 
+/// What the names of the lanes of judges begin with. Sessions that are registered cannot have such a
+/// name.
+pub const JUDGE_LANE: &str = "judge:";
+
 /// What the names of plain lanes begin with. Sessions that are registered cannot have such a name.
 pub const EXECUTOR_LANE: &str = "executor:";
 
@@ -34,7 +38,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A lane to an executor that has no session with this profile: without tier, label and price.
+    /// A lane to an executor that has no session at all: without tier, label and price. Nobody set a
+    /// price for it, so that only callers who are not metered may use it.
     pub fn plain(executor: &str, profile: &str) -> Self {
         Self {
             id: format!("{EXECUTOR_LANE}{executor}"),

@@ -12,11 +12,12 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jurat_core::{
+    conduct::Seen,
     evidence::amend_answer,
     id::{AccountId, RoundId},
     job::{Job, Work},
     replica::{Answer, Failure, FailureCode, Usage},
-    round::OpenRound,
+    round::{OpenRound, Seat},
     time::Timestamp,
 };
 use jurat_guard::client::{CallError, Reply};
@@ -28,7 +29,7 @@ pub(crate) use self::{check::Checks, judge::Judging};
 use crate::{
     Engine,
     evidence::{self, SharedFindings},
-    places::{Place, Places},
+    places::{Choice, Place, Places},
     probe::headers,
     signature::{CONTENT_DIGEST, Covered, SIGNATURE, SIGNATURE_INPUT, content_digest},
     trace,
@@ -45,6 +46,8 @@ pub(crate) struct Errand {
     pub(crate) job: Job,
     pub(crate) checks: Checks,
     pub(crate) places: Places,
+    /// Those who may take the seat of one that fails.
+    pub(crate) spares: Vec<Seat>,
     pub(crate) opened_at: Timestamp,
     pub(crate) deadline: Instant,
     pub(crate) account: AccountId,
@@ -73,9 +76,10 @@ impl Errand {
         open: &OpenRound,
         job: Job,
         checks: Checks,
-        places: Places,
+        choice: Choice,
         deadline: Instant,
     ) -> Self {
+        let Choice { places, spares, .. } = choice;
         let verify = match (&job.work, &places) {
             (Work::Validate { .. }, Places::Executors(_)) => {
                 Some(Letter::new(verify::request(open, &job, &checks)))
@@ -89,6 +93,7 @@ impl Errand {
             job,
             checks,
             places,
+            spares,
             opened_at: open.opened_at,
             deadline,
             verify,
@@ -129,6 +134,9 @@ impl Engine {
             Places::Node => node::answer(&errand.checks).into(),
             Places::Executors(places) => {
                 let place = &places[index];
+                if let Some(problem) = &place.problem {
+                    return Answer::nothing(FailureCode::Unavailable, problem).into();
+                }
                 let mut asked = self.ask_executor(errand, index, place).await;
                 // Who did not answer is not paid.
                 if asked.answer.said().is_some() {
@@ -157,14 +165,35 @@ impl Engine {
             Some(_) => &place.address.verify,
             None => &place.address.execute,
         };
-        let left = errand.deadline.saturating_duration_since(Instant::now());
+        let sent_at = Instant::now();
+        let left = errand.deadline.saturating_duration_since(sent_at);
         let replied = self.inner.client.post_json(url, headers, letter.body, left).await;
+        let took = sent_at.elapsed();
         trace::replied(&place.address, &replied);
-        match replied {
+        let asked: Asked = match replied {
             Ok(reply) if errand.verify.is_some() => verify::read(errand, place, &reply).into(),
             Ok(reply) => execute::read(self, errand, index, &reply).await,
             Err(error) => failed_call(&error, errand.job.timeout_ms).into(),
-        }
+        };
+        self.note_call(errand, &place.declared.executor, &asked.answer, took);
+        asked
+    }
+
+    /// Remembers how a call went, so that an executor that fails is left alone for a while.
+    fn note_call(&self, errand: &Errand, executor: &str, answer: &Answer, took: Duration) {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let seen = match answer.failure().map(|failure| failure.code) {
+            None => Seen::Answered { took_ms },
+            Some(FailureCode::Timeout) => Seen::Silent { given_ms: took_ms },
+            Some(FailureCode::Unreachable) => Seen::Unreachable,
+            Some(code) if code.is_executors_fault() => Seen::Failed,
+            Some(_) if answer.said().is_some() => Seen::Answered { took_ms },
+            Some(_) => return,
+        };
+        let now = self.inner.clock.now();
+        self.inner.pool.update(executor, |standing| {
+            standing.conduct.after_call(&errand.account, seen, now);
+        });
     }
 
     fn letter_heads(

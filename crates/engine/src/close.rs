@@ -35,7 +35,7 @@ impl Engine {
         ended: Ended,
         watcher: &Watcher,
     ) -> Result<Round, EngineError> {
-        let Ended { errand, replicas, stopped } = ended;
+        let Ended { errand, replicas, replaced, stopped } = ended;
         let replicas = Arc::new(replicas);
         let (ending, consensus) = match stopped {
             None => (Ending::Closed, self.decide(&errand, &replicas).await?),
@@ -44,6 +44,8 @@ impl Engine {
             Some(Stop::Node) => (Ending::Expired, undecided(&replicas)),
         };
         let mut replicas = Arc::unwrap_or_clone(replicas);
+        replicas.extend(replaced);
+        replicas.sort_by_key(|replica| replica.index);
         let is_paid = replicas.iter().any(|it| it.cost_micros != 0);
         if is_paid && self.is_overtaken(&open).await {
             for replica in &mut replicas {
@@ -162,5 +164,6 @@ pub(crate) fn undecided(replicas: &[Replica]) -> Consensus {
         effective_votes: 0.0,
         disagreed: true,
         tie_broken: false,
+        basis: None,
     }
 }

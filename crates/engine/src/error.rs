@@ -113,7 +113,11 @@ impl EngineError {
             Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(
-                SelectError::Unknown(_) | SelectError::NoExecutor(_) | SelectError::Empty(_),
+                SelectError::Unknown(_)
+                | SelectError::NoExecutor(_)
+                | SelectError::NoSession { .. }
+                | SelectError::Unpriced { .. }
+                | SelectError::Empty(_),
             ) => Code::SessionUnknown,
             Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
             Self::Select(SelectError::TooSmall { .. }) => Code::SessionPoolTooSmall,
@@ -148,6 +152,8 @@ impl EngineError {
             Self::Select(
                 SelectError::Unknown(_)
                 | SelectError::NoExecutor(_)
+                | SelectError::NoSession { .. }
+                | SelectError::Unpriced { .. }
                 | SelectError::Empty(_)
                 | SelectError::Twice(_)
                 | SelectError::TooSmall { .. },

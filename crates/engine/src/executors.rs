@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jurat_core::{
     caller::{Caller, Scope},
+    conduct::RestsFor,
     executor::{BreakerState, Executor, Probe},
     session::Session,
 };
@@ -34,7 +35,8 @@ impl Engine {
                 format!("names the variable `{name}`, which is not set where the server runs");
             return Err(EngineError::Invalid { field: "token_env", reason });
         }
-        let unprobed = ExecutorView { executor, circuit: BreakerState::Closed };
+        let unprobed =
+            ExecutorView { executor, circuit: BreakerState::Closed, rests_for: RestsFor::All };
         let once = self.note_of(caller, keyed, &unprobed);
         let executor = unprobed.executor;
         match self.inner.store.executor_add(&executor, session.as_ref(), once.as_ref()).await? {

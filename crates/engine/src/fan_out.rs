@@ -5,13 +5,16 @@ use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use jurat_core::{
     consensus::{Ballot, is_settled},
-    executor::{Breaker, BreakerState},
+    executor::Independence,
     job::Toggle,
     replica::{Answer, FailureCode, Replica},
-    round::OpenRound,
+    round::{OpenRound, Seat},
+    select::next_spare,
+    time::Timestamp,
 };
 use jurat_guard::bounded::NotDone;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::{
     Engine, Progress, Watcher,
@@ -23,10 +26,30 @@ use crate::{
 
 /// Outputs of so many values are compared on a thread of their own.
 const MANY_NODES: usize = 5_000;
-/// How long an executor may take at the least before its silence speaks against it.
-const FAIR_TRY_MS: u64 = 5_000;
+
+/// A call that is under way.
+#[derive(Debug, Clone, Copy)]
+struct Attempt {
+    /// Who is asked: a seat, or after them a spare.
+    index: usize,
+    /// For which seat.
+    seat: usize,
+    started_at: Timestamp,
+}
+
+/// The seats of a round while they are filled.
+struct Seats<'a> {
+    open: &'a OpenRound,
+    errand: &'a Errand,
+    watcher: &'a Watcher,
+    /// Those who have not been asked.
+    spares: Vec<usize>,
+    under_way: Vec<Attempt>,
+    ended: Vec<Replica>,
+}
 
 impl Engine {
+    /// Asks all seats, and a spare in the place of one that fails while there is time for it.
     pub(crate) async fn fan_out(
         &self,
         open: &OpenRound,
@@ -34,22 +57,16 @@ impl Engine {
         watcher: &Watcher,
         entered: &Entered,
     ) -> Ended {
-        let started_at = self.inner.clock.now();
-        let mut calls: FuturesUnordered<_> = (0..open.seats.len())
-            .map(|index| {
-                let call = AssertUnwindSafe(trace::asked(open, index, self.ask(&errand, index)));
-                let call = call.catch_unwind();
-                call.map(move |answer| (index, answer))
-            })
-            .collect();
-        for (index, seat) in open.seats.iter().enumerate() {
-            watcher.tell(|| Progress::ReplicaStarted {
-                round: open.id.clone(),
-                index,
-                seat: seat.clone(),
-            });
-        }
-        let mut replicas: Vec<Replica> = Vec::with_capacity(open.seats.len());
+        let now = || self.inner.clock.now();
+        let mut seats = Seats::new(open, &errand, watcher);
+        let call = |attempt: Attempt| {
+            let who = seat_of(open, &errand, attempt.index);
+            let asking = self.ask(&errand, attempt.index);
+            let call = AssertUnwindSafe(trace::asked(open, (attempt.index, who), asking));
+            call.catch_unwind().map(move |answer| (attempt, answer))
+        };
+        let mut calls: FuturesUnordered<_> =
+            (0..open.seats.len()).map(|seat| call(seats.begin(seat, seat, now()))).collect();
         let mut stopping = pin!(entered.stopped());
         let mut stopped = None;
         loop {
@@ -62,38 +79,27 @@ impl Engine {
                     None
                 }
             };
-            let Some((index, answer)) = next else { break };
+            let Some((attempt, answer)) = next else { break };
             let asked = answer.unwrap_or_else(|_| {
                 Answer::nothing(FailureCode::Internal, "the call ended in a panic").into()
             });
-            let latency_ms = self.inner.clock.now().millis_since(started_at);
-            let replica = replica(open, index, asked, latency_ms);
-            self.note_call(&errand, &replica);
-            watcher.tell(|| Progress::ReplicaDone {
-                round: open.id.clone(),
-                kind: open.kind,
-                replica: Box::new(replica.clone()),
-            });
-            replicas.push(replica);
+            if let Some(spare) = seats.end(attempt, asked, now()) {
+                calls.push(call(seats.begin(spare, attempt.seat, now())));
+            }
             let may_stop = errand.job.terms.early_stop == Toggle::On;
-            if may_stop && self.is_decided(open, &errand, &replicas).await {
+            if may_stop && self.is_decided(open, &errand, &seats.ended).await {
                 break;
             }
         }
         // Dropping the calls cancels what is still under way.
         drop(calls);
-        let missing: Vec<usize> = (0..open.seats.len())
-            .filter(|index| replicas.iter().all(|replica| replica.index != *index))
-            .collect();
-        for index in missing {
-            let answer = unasked(stopped);
-            let latency_ms = self.inner.clock.now().millis_since(started_at);
-            replicas.push(replica(open, index, answer.into(), latency_ms));
-        }
-        // The order is that of choice, never of arrival.
-        replicas.sort_by_key(|replica| replica.index);
+        let replicas = seats.leave(stopped, now());
         self.count_calls(&errand, &replicas);
-        Ended { errand, replicas, stopped }
+        // The order is that of choice, never of arrival.
+        let (mut replicas, replaced): (Vec<Replica>, Vec<Replica>) =
+            replicas.into_iter().partition(Replica::is_counted);
+        replicas.sort_by_key(|replica| replica.seat);
+        Ended { errand, replicas, replaced, stopped }
     }
 
     /// Judges are no executors: their names come from callers, and figures have none of those.
@@ -104,8 +110,9 @@ impl Engine {
     }
 
     async fn is_decided(&self, open: &OpenRound, errand: &Arc<Errand>, ended: &[Replica]) -> bool {
-        let mut ended: Vec<Replica> = ended.to_vec();
-        ended.sort_by_key(|replica| replica.index);
+        let counted = ended.iter().filter(|replica| replica.is_counted());
+        let mut ended: Vec<Replica> = counted.cloned().collect();
+        ended.sort_by_key(|replica| replica.seat);
         let asked = open.seats.len();
         let count = move |ballot: &Ballot<'_>| is_settled(ballot, asked);
         // A count that fails stops nothing.
@@ -143,43 +150,6 @@ impl Engine {
             ended => ended,
         }
     }
-
-    /// Lets the circuit breaker see that a call is sent, which it may be waiting for.
-    pub(crate) fn note_dispatch(&self, executor: &str) {
-        let now = self.inner.clock.now();
-        if self.inner.pool.standing(executor).breaker.state(now) == BreakerState::HalfOpen {
-            self.inner.pool.update(executor, |standing| {
-                standing.breaker = standing.breaker.after_dispatch(now);
-            });
-        }
-    }
-
-    /// Lets the circuit breaker of an executor see how the call went.
-    fn note_call(&self, errand: &Errand, replica: &Replica) {
-        if !errand.places.are_executors() {
-            return;
-        }
-        let now = self.inner.clock.now();
-        let is_failure = match replica.answer.failure() {
-            None => false,
-            // A caller who gives no time learns nothing about the executor.
-            Some(failure) if failure.code == FailureCode::Timeout => {
-                FAIR_TRY_MS <= replica.latency_ms
-            }
-            Some(failure) => failure.code.is_executors_fault(),
-        };
-        let has_answered = replica.answer.said().is_some();
-        let is_closed = self.inner.pool.standing(&replica.executor).breaker == Breaker::closed();
-        if is_failure {
-            self.inner.pool.update(&replica.executor, |standing| {
-                standing.breaker = standing.breaker.after_failure(now);
-            });
-        } else if has_answered && !is_closed {
-            self.inner.pool.update(&replica.executor, |standing| {
-                standing.breaker = Breaker::closed();
-            });
-        }
-    }
 }
 
 /// What stands for a replica whose answer was not waited for.
@@ -198,20 +168,98 @@ fn unasked(stopped: Option<Stop>) -> Answer {
     }
 }
 
-fn replica(open: &OpenRound, index: usize, asked: Asked, latency_ms: u64) -> Replica {
-    let Asked { answer, cost_micros, usage } = asked;
-    let seat = &open.seats[index];
-    Replica {
-        index,
-        session_id: seat.session_id.clone(),
-        executor: seat.executor.clone(),
-        independence: seat.independence.clone(),
-        reliability: seat.reliability,
-        answer,
-        latency_ms,
-        cost_micros,
-        usage,
+impl<'a> Seats<'a> {
+    fn new(open: &'a OpenRound, errand: &'a Errand, watcher: &'a Watcher) -> Self {
+        let seats = open.seats.len();
+        let spares = (seats..seats + errand.spares.len()).collect();
+        Self { open, errand, watcher, spares, under_way: Vec::new(), ended: Vec::new() }
     }
+
+    fn begin(&mut self, index: usize, seat: usize, started_at: Timestamp) -> Attempt {
+        let attempt = Attempt { index, seat, started_at };
+        self.under_way.push(attempt);
+        // A seat that has failed from the start is not called.
+        if self.errand.places.problem(index).is_none() {
+            self.watcher.tell(|| Progress::ReplicaStarted {
+                round: self.open.id.clone(),
+                index,
+                seat: seat_of(self.open, self.errand, index).clone(),
+            });
+        }
+        attempt
+    }
+
+    /// Takes in what came of a call, and says which spare is to be asked in its place.
+    fn end(&mut self, attempt: Attempt, asked: Asked, now: Timestamp) -> Option<usize> {
+        self.under_way.retain(|other| other.index != attempt.index);
+        let mut replica = self.replica(attempt, asked, now);
+        replica.replaced_by = self.next_spare(&replica);
+        let spare = replica.replaced_by;
+        self.spares.retain(|other| Some(*other) != spare);
+        self.watcher.tell(|| Progress::ReplicaDone {
+            round: self.open.id.clone(),
+            kind: self.open.kind,
+            replica: Box::new(replica.clone()),
+        });
+        self.ended.push(replica);
+        spare
+    }
+
+    /// All replicas; what is still under way is not waited for.
+    fn leave(mut self, stopped: Option<Stop>, now: Timestamp) -> Vec<Replica> {
+        for attempt in std::mem::take(&mut self.under_way) {
+            let replica = self.replica(attempt, unasked(stopped).into(), now);
+            self.ended.push(replica);
+        }
+        self.ended
+    }
+
+    fn replica(&self, attempt: Attempt, asked: Asked, now: Timestamp) -> Replica {
+        let Asked { answer, cost_micros, usage } = asked;
+        let who = seat_of(self.open, self.errand, attempt.index);
+        Replica {
+            index: attempt.index,
+            seat: attempt.seat,
+            replaced_by: None,
+            session_id: who.session_id.clone(),
+            executor: who.executor.clone(),
+            independence: who.independence.clone(),
+            reliability: who.reliability,
+            answer,
+            latency_ms: now.millis_since(attempt.started_at),
+            cost_micros,
+            usage,
+        }
+    }
+
+    /// Who of the spares that are left is asked in the place of a replica that failed.
+    fn next_spare(&self, failed: &Replica) -> Option<usize> {
+        let failure = failed.answer.failure()?;
+        let has_answered = failed.answer.said().is_some();
+        let is_late = self.errand.deadline <= Instant::now();
+        if has_answered || is_late || !failure.code.leaves_the_seat() {
+            return None;
+        }
+        let key = |index: &usize| &seat_of(self.open, self.errand, *index).independence;
+        let has_failed = |it: &&Replica| it.answer.failure().is_some();
+        let all = self.ended.iter().chain([failed]);
+        let all_failed: Vec<&Independence> =
+            all.filter(has_failed).map(|it| &it.independence).collect();
+        // In each of the other seats sits whoever was asked last for it.
+        let occupant = |seat: usize| {
+            let of_seat = self.ended.iter().filter(|it| it.seat == seat);
+            of_seat.filter_map(|it| it.replaced_by).next_back().unwrap_or(seat)
+        };
+        let others = (0..self.open.seats.len()).filter(|seat| *seat != failed.seat);
+        let counted: Vec<&Independence> = others.map(|seat| key(&occupant(seat))).collect();
+        let keys: Vec<&Independence> = self.spares.iter().map(key).collect();
+        next_spare(&keys, &counted, &all_failed).map(|slot| self.spares[slot])
+    }
+}
+
+/// Who is asked: those with a seat first, then the spares.
+fn seat_of<'a>(open: &'a OpenRound, errand: &'a Errand, index: usize) -> &'a Seat {
+    open.seats.get(index).unwrap_or_else(|| &errand.spares[index - open.seats.len()])
 }
 
 /// How many values an output has; long texts count by their length.

@@ -1,6 +1,7 @@
 //! Who takes the seats of a round: sessions of executors, or the judges of a verifier.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -13,8 +14,8 @@ use jurat_core::{
     ledger::Hold,
     policy::SEMANTIC,
     round::Seat,
-    select::{Lane, select},
-    session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session},
+    select::{Lane, SelectError, Selection, select},
+    session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session, Tier},
     time::Timestamp,
     verifier::{ModelRef, VerifierVersion},
 };
@@ -28,11 +29,11 @@ use crate::{
     semantic::Bound,
 };
 
-/// What the names of judges' lanes begin with.
-pub(crate) const JUDGE_PREFIX: &str = "judge:";
+pub(crate) use jurat_core::session::JUDGE_LANE as JUDGE_PREFIX;
 
-/// What a node decides by itself is computed, not judged.
-pub(crate) const NODE_RELIABILITY: f64 = 0.99;
+/// What a node computes by itself proves the form of a candidate, not that it is true: nobody may be
+/// surer of it than of the word of one executor of the lowest tier.
+pub(crate) const NODE_RELIABILITY: f64 = reliability_prior(Some(Tier::Fast));
 
 /// Where a chosen session is, and how it wants to be asked.
 #[derive(Debug)]
@@ -44,9 +45,21 @@ pub(crate) struct Place {
     pub(crate) price_micros: u64,
     /// Provider and model as declared, for answers that leave them out.
     pub(crate) declared: jurat_core::executor::Independence,
+    /// Why it cannot be asked. Then its seat has failed from the start.
+    pub(crate) problem: Option<String>,
 }
 
-/// Behind each seat, in its order.
+/// Who was chosen for a round.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) seats: Vec<Seat>,
+    /// Those who may take the seat of one that fails.
+    pub(crate) spares: Vec<Seat>,
+    /// Behind all of them.
+    pub(crate) places: Places,
+}
+
+/// Behind each seat in its order, and then behind each spare.
 #[derive(Debug)]
 pub(crate) enum Places {
     Executors(Vec<Place>),
@@ -56,6 +69,14 @@ pub(crate) enum Places {
 }
 
 impl Places {
+    /// Why the one behind this seat is not asked at all.
+    pub(crate) fn problem(&self, index: usize) -> Option<&str> {
+        match self {
+            Self::Executors(places) => places.get(index)?.problem.as_deref(),
+            Self::Judges(_) | Self::Node => None,
+        }
+    }
+
     pub(crate) fn are_executors(&self) -> bool {
         matches!(self, Self::Executors(_))
     }
@@ -98,62 +119,49 @@ impl Engine {
     pub(crate) fn choose(
         &self,
         job: &Job,
-        view: &PoolView,
+        (caller, view): (&Caller, &PoolView),
         verifier: Option<&Bound>,
         seed: u64,
-    ) -> Result<(Vec<Seat>, Places), EngineError> {
+    ) -> Result<Choice, EngineError> {
         match (Takers::of(job), verifier) {
             (Takers::Judges, Some(bound)) => self.choose_judges(job, bound, seed),
             (Takers::Judges, None) => Err(EngineError::Bug("there is no verifier to judge by")),
             (Takers::Node, _) => choose_node(job, seed),
-            (Takers::Executors, _) => self.choose_executors(job, view, seed),
+            (Takers::Executors, _) => self.choose_executors(job, (caller, view), seed),
         }
     }
 
     fn choose_executors(
         &self,
         job: &Job,
-        view: &PoolView,
+        (caller, view): (&Caller, &PoolView),
         seed: u64,
-    ) -> Result<(Vec<Seat>, Places), EngineError> {
-        let standings = self.standings();
-        let plain = plain_lanes(job, view);
+    ) -> Result<Choice, EngineError> {
+        let standings = self.standings_for(caller.account());
+        let plain = plain_lanes(job, view, caller.credit())?;
         let lanes = lanes(view, &plain, &standings);
-        let chosen = select(job, &lanes, seed)?;
-        let mut seats = Vec::with_capacity(chosen.len());
-        let mut places = Vec::with_capacity(chosen.len());
-        for index in chosen {
-            let lane = &lanes[index];
-            let Some(address) = view.addresses.get(&lane.session.executor) else {
-                return Err(EngineError::Bug("a chosen session has no address"));
-            };
-            seats.push(seat(lane));
-            places.push(Place {
-                address: Arc::clone(address),
-                profile: lane.session.profile.clone(),
-                task_type: job
-                    .work
-                    .task_type()
-                    .map(|wanted| lane.session.task_type(wanted).to_owned()),
-                price_micros: lane.session.price_micros,
-                declared: lane.independence(),
-            });
-        }
-        Ok((seats, Places::Executors(places)))
+        let Selection { seats, spares } = select(job, &lanes, seed)?;
+        let spares_after = spares.iter().map(|lane| (*lane, None));
+        let all = seats.iter().map(|seat| (seat.lane, seat.problem.clone())).chain(spares_after);
+        let places = all.map(|(lane, problem)| place(job, view, &lanes[lane], problem));
+        Ok(Choice {
+            places: Places::Executors(places.collect::<Result<_, EngineError>>()?),
+            seats: seats.iter().map(|it| seat(&lanes[it.lane])).collect(),
+            spares: spares.iter().map(|lane| seat(&lanes[*lane])).collect(),
+        })
     }
 
-    fn choose_judges(
-        &self,
-        job: &Job,
-        bound: &Bound,
-        seed: u64,
-    ) -> Result<(Vec<Seat>, Places), EngineError> {
+    fn choose_judges(&self, job: &Job, bound: &Bound, seed: u64) -> Result<Choice, EngineError> {
         let panel = self.panel(job, bound);
         let lanes = panel.lanes();
-        let chosen = select(job, &lanes, seed)?;
-        let seats = chosen.iter().map(|index| seat(&lanes[*index])).collect();
-        let models = chosen.iter().map(|index| panel.models[*index].clone()).collect();
-        Ok((seats, Places::Judges(models)))
+        let Selection { seats, spares } = select(job, &lanes, seed)?;
+        let all = seats.iter().map(|seat| seat.lane).chain(spares.iter().copied());
+        let models = all.map(|lane| panel.models[lane].clone()).collect();
+        Ok(Choice {
+            places: Places::Judges(models),
+            seats: seats.iter().map(|it| seat(&lanes[it.lane])).collect(),
+            spares: spares.iter().map(|lane| seat(&lanes[*lane])).collect(),
+        })
     }
 
     /// The judge that the verifier pins, those that the caller names, and for several replicas
@@ -217,13 +225,18 @@ impl Engine {
     }
 
     /// The credit that a round sets aside: the most that it can cost. Nothing for one that is free.
-    pub(crate) fn hold(&self, caller: &Caller, places: &Places, checks: &Checks) -> Option<Hold> {
-        let micros: i64 = match places {
+    pub(crate) fn hold(&self, caller: &Caller, choice: &Choice, checks: &Checks) -> Option<Hold> {
+        let micros: i64 = match &choice.places {
             Places::Executors(places) => {
                 let judged = checks.review.as_ref().map_or(0, |review| review.most_micros);
                 let price = |place: &Place| i64::try_from(place.price_micros).unwrap_or(i64::MAX);
                 let each = |place: &Place| price(place).saturating_add(judged);
-                places.iter().map(each).fold(0, i64::saturating_add)
+                let able = places.iter().filter(|place| place.problem.is_none());
+                let mut prices: Vec<i64> = able.map(each).collect();
+                // Who leaves a seat to a spare did not answer and is not paid, so that each seat is
+                // paid for once, whoever answers in it.
+                prices.sort_unstable_by(|left, right| right.cmp(left));
+                prices.into_iter().take(choice.seats.len()).fold(0, i64::saturating_add)
             }
             Places::Judges(models) => models
                 .iter()
@@ -259,19 +272,39 @@ fn seat(lane: &Lane<'_>) -> Seat {
     }
 }
 
-/// Lanes to executors that the job names and that have no session with that profile.
-fn plain_lanes(job: &Job, view: &PoolView) -> Vec<Session> {
-    let lane = |entry: &PoolEntry| {
-        let PoolEntry::Executor { name, profile } = entry else { return None };
-        let is_lane = |it: &Session| it.executor == *name && it.profile == *profile;
-        let has_lane = view.pool.sessions.values().any(is_lane);
-        (!has_lane).then(|| Session::plain(name, profile))
-    };
-    job.terms.pool.iter().filter_map(lane).collect()
+/// Lanes to executors that the job names and that have no session.
+fn plain_lanes(job: &Job, view: &PoolView, credit: Credit) -> Result<Vec<Session>, SelectError> {
+    let mut plain = Vec::new();
+    for entry in &job.terms.pool {
+        let PoolEntry::Executor { name, profile } = entry else { continue };
+        if let Cow::Owned(session) = view.lane_to(name, profile, credit)? {
+            plain.push(session);
+        }
+    }
+    Ok(plain)
+}
+
+fn place(
+    job: &Job,
+    view: &PoolView,
+    lane: &Lane<'_>,
+    problem: Option<String>,
+) -> Result<Place, EngineError> {
+    let address = view.addresses.get(&lane.session.executor);
+    let address = address.ok_or(EngineError::Bug("a chosen session has no address"))?;
+    let task_type = job.work.task_type();
+    Ok(Place {
+        address: Arc::clone(address),
+        profile: lane.session.profile.clone(),
+        task_type: task_type.map(|wanted| lane.session.task_type(wanted).to_owned()),
+        price_micros: lane.session.price_micros,
+        declared: lane.independence(),
+        problem,
+    })
 }
 
 /// The node as the one lane of its pool.
-fn choose_node(job: &Job, seed: u64) -> Result<(Vec<Seat>, Places), EngineError> {
+fn choose_node(job: &Job, seed: u64) -> Result<Choice, EngineError> {
     let session = lane_session(BUILTIN_LANE.to_owned(), BUILTIN_LANE.to_owned());
     let capabilities = Capabilities {
         task_types: Vec::new(),
@@ -287,7 +320,8 @@ fn choose_node(job: &Job, seed: u64) -> Result<(Vec<Seat>, Places), EngineError>
         reliability: NODE_RELIABILITY,
     };
     let chosen = select(job, std::slice::from_ref(&lane), seed)?;
-    Ok((chosen.iter().map(|_| seat(&lane)).collect(), Places::Node))
+    let seats = chosen.seats.iter().map(|_| seat(&lane)).collect();
+    Ok(Choice { seats, spares: Vec::new(), places: Places::Node })
 }
 
 fn judge_session(model: &ModelRef, is_configured: bool) -> Session {

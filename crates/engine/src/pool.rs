@@ -1,7 +1,8 @@
 //! The sessions and executors as this node knows them, and how each executor stands.
 
 use std::{
-    collections::BTreeMap,
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -11,8 +12,11 @@ use std::{
 use arc_swap::ArcSwapOption;
 use http::Uri;
 use jurat_core::{
-    executor::{Breaker, BreakerState, Capabilities, Probe},
-    select::Lane,
+    caller::Credit,
+    conduct::Conduct,
+    executor::{BreakerState, Capabilities, Probe},
+    id::AccountId,
+    select::{Lane, SelectError},
     session::{Pool, Session},
     time::Timestamp,
 };
@@ -50,7 +54,7 @@ pub(crate) struct PoolView {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Standing {
     pub(crate) probe: Option<Probe>,
-    pub(crate) breaker: Breaker,
+    pub(crate) conduct: Conduct,
 }
 
 #[derive(Debug, Default)]
@@ -141,19 +145,87 @@ impl Engine {
         Ok(())
     }
 
+    /// How all executors stand for everybody.
     pub(crate) fn standings(&self) -> Standings {
-        Standings(self.inner.pool.standings(), self.inner.clock.now())
+        Standings { of: self.inner.pool.standings(), at: self.inner.clock.now(), account: None }
+    }
+
+    /// How all executors stand for an account.
+    pub(crate) fn standings_for(&self, account: &AccountId) -> Standings {
+        Standings { account: Some(account.clone()), ..self.standings() }
+    }
+}
+
+impl PoolView {
+    /// The lane to an executor that is named with a profile.
+    ///
+    /// The sessions of an executor carry what its operator decided, its price above all, so that
+    /// nothing leads past them. Who pays reaches no executor that nobody put a price on.
+    pub(crate) fn lane_to(
+        &self,
+        executor: &str,
+        profile: &str,
+        credit: Credit,
+    ) -> Result<Cow<'_, Session>, SelectError> {
+        if !self.pool.executors.contains_key(executor) {
+            return Err(SelectError::NoExecutor(executor.to_owned()));
+        }
+        let sessions = || self.pool.sessions.values().filter(|it| it.executor == executor);
+        if let Some(session) = sessions().find(|it| it.profile == profile) {
+            return Ok(Cow::Borrowed(session));
+        }
+        let profiles: BTreeSet<&String> = sessions().map(|it| &it.profile).collect();
+        let (executor, profile) = (executor.to_owned(), profile.to_owned());
+        match credit {
+            _ if !profiles.is_empty() => {
+                let profiles = profiles.into_iter().cloned().collect();
+                Err(SelectError::NoSession { executor, profile, profiles })
+            }
+            Credit::Unmetered => Ok(Cow::Owned(Session::plain(&executor, &profile))),
+            Credit::Metered | Credit::Anonymous | Credit::Suspended => {
+                Err(SelectError::Unpriced { executor, profile })
+            }
+        }
     }
 }
 
 /// How all executors stand at one moment.
 #[derive(Debug)]
-pub(crate) struct Standings(Arc<BTreeMap<String, Arc<Standing>>>, Timestamp);
+pub(crate) struct Standings {
+    of: Arc<BTreeMap<String, Arc<Standing>>>,
+    at: Timestamp,
+    account: Option<AccountId>,
+}
 
 impl Standings {
     /// What an executor declares, or why it cannot be asked now.
     pub(crate) fn of(&self, executor: &str) -> Result<&Capabilities, String> {
-        judge_standing(self.0.get(executor).map(|standing| &**standing), executor, self.1)
+        let unchecked = || format!("executor `{executor}` has not been checked yet");
+        let standing = self.of.get(executor).ok_or_else(unchecked)?;
+        let conduct = &standing.conduct;
+        let state = match &self.account {
+            Some(account) => conduct.state(account, self.at),
+            None => conduct.state_for_all(self.at),
+        };
+        match state {
+            BreakerState::Open(until) => {
+                let seconds = until.millis_since(self.at).div_ceil(1_000);
+                return Err(format!(
+                    "executor `{executor}` failed repeatedly and rests for {seconds} s more"
+                ));
+            }
+            BreakerState::HalfOpen => {
+                return Err(format!(
+                    "executor `{executor}` failed repeatedly, and has not been checked since"
+                ));
+            }
+            BreakerState::Closed => {}
+        }
+        let probe = standing.probe.as_ref().ok_or_else(unchecked)?;
+        if let Some(error) = &probe.health_error {
+            return Err(format!("executor `{executor}` is not healthy: {error}"));
+        }
+        probe.capabilities.as_ref().map_err(|error| format!("executor `{executor}`: {error}"))
     }
 }
 
@@ -165,35 +237,14 @@ pub(crate) fn lanes<'a>(
 ) -> Vec<Lane<'a>> {
     let lane = |session: &'a Session| {
         let address = view.addresses.get(&session.executor)?;
-        let standing = standings.0.get(&session.executor).map(|standing| &**standing);
         Some(Lane {
             session,
             host: &address.host,
-            standing: judge_standing(standing, &session.executor, standings.1),
+            standing: standings.of(&session.executor),
             reliability: session.reliability(),
         })
     };
     view.pool.sessions.values().chain(others).filter_map(lane).collect()
-}
-
-fn judge_standing<'a>(
-    standing: Option<&'a Standing>,
-    executor: &str,
-    now: Timestamp,
-) -> Result<&'a Capabilities, String> {
-    let unchecked = || format!("executor `{executor}` has not been checked yet");
-    let standing = standing.ok_or_else(unchecked)?;
-    if let BreakerState::Open(until) = standing.breaker.state(now) {
-        let seconds = until.millis_since(now).div_ceil(1_000);
-        return Err(format!(
-            "executor `{executor}` failed repeatedly and rests for {seconds} s more"
-        ));
-    }
-    let probe = standing.probe.as_ref().ok_or_else(unchecked)?;
-    if let Some(error) = &probe.health_error {
-        return Err(format!("executor `{executor}` is not healthy: {error}"));
-    }
-    probe.capabilities.as_ref().map_err(|error| format!("executor `{executor}`: {error}"))
 }
 
 fn address(base: &str, token: Option<String>, calls: usize) -> Option<Address> {

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use futures::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jurat_core::{
+    conduct::RestsFor,
     executor::{BreakerState, Capabilities, Executor, Probe},
     job::{Job, PoolEntry},
 };
@@ -24,6 +25,15 @@ const PROBES_AT_ONCE: usize = 16;
 pub struct ExecutorView {
     pub executor: Executor,
     pub circuit: BreakerState,
+    /// Who does without it while the circuit is not closed.
+    pub rests_for: RestsFor,
+}
+
+impl ExecutorView {
+    /// The state of its circuit, and for whom it holds.
+    pub const fn circuit_for(&self) -> (BreakerState, RestsFor) {
+        (self.circuit, self.rests_for)
+    }
 }
 
 /// Whether somebody listens where an executor wants to be told of events.
@@ -60,7 +70,10 @@ impl Engine {
     /// Probes one executor and remembers what was found.
     pub(crate) async fn probe(&self, name: &str, address: &Address) -> Probe {
         let probe = self.ask_how_it_is(address).await;
-        self.inner.pool.update(name, |standing| standing.probe = Some(probe.clone()));
+        self.inner.pool.update(name, |standing| {
+            standing.conduct.after_probe(probe.is_well(), probe.at);
+            standing.probe = Some(probe.clone());
+        });
         if let Err(error) = self.inner.store.executor_probed(name, &probe).await {
             tracing::warn!(executor.name = name, error = %error, "could not keep the result of a probe");
         }
@@ -69,14 +82,6 @@ impl Engine {
 
     /// Probes what the job may need and was not probed lately.
     pub(crate) async fn probe_stale(&self, job: &Job, view: &PoolView) {
-        let now = self.inner.clock.now();
-        let is_stale = |name: &str| {
-            let standing = self.inner.pool.standing(name);
-            standing
-                .probe
-                .as_ref()
-                .is_none_or(|probe| self.inner.limits.probe_fresh_ms < now.millis_since(probe.at))
-        };
         let mut names: Vec<&str> = view
             .pool
             .sessions
@@ -95,7 +100,7 @@ impl Engine {
                 PoolEntry::Executor { name, .. } => Some(name.as_str()),
                 PoolEntry::Session(_) | PoolEntry::Label(_) | PoolEntry::Profile(_) => None,
             }))
-            .filter(|name| is_stale(name))
+            .filter(|name| self.is_stale(name))
             .collect();
         names.sort_unstable();
         names.dedup();
@@ -104,16 +109,20 @@ impl Engine {
 
     /// Probes those of a name that were not probed lately.
     pub(crate) async fn probe_named(&self, view: &PoolView, names: &BTreeSet<&str>) {
-        let now = self.inner.clock.now();
-        let is_stale = |name: &&&str| {
-            let standing = self.inner.pool.standing(name);
-            let fresh_ms = self.inner.limits.probe_fresh_ms;
-            standing.probe.as_ref().is_none_or(|probe| fresh_ms < now.millis_since(probe.at))
-        };
-        let stale: Vec<&str> = names.iter().filter(is_stale).copied().collect();
+        let stale: Vec<&str> = names.iter().filter(|name| self.is_stale(name)).copied().collect();
         if !stale.is_empty() {
             self.probe_all(view, stale).await;
         }
+    }
+
+    /// Whether nobody knows how an executor is now: it was not probed lately, or not since a pause
+    /// of its circuit breaker is over.
+    fn is_stale(&self, name: &str) -> bool {
+        let now = self.inner.clock.now();
+        let standing = self.inner.pool.standing(name);
+        let fresh_ms = self.inner.limits.probe_fresh_ms;
+        let is_old = |probe: &Probe| fresh_ms < now.millis_since(probe.at);
+        standing.probe.as_ref().is_none_or(is_old) || standing.conduct.awaits_probe(now)
     }
 
     /// Probes every executor; called again and again in the background.
@@ -184,8 +193,8 @@ impl Engine {
         if standing.probe.is_some() {
             executor.probe.clone_from(&standing.probe);
         }
-        let circuit = standing.breaker.state(self.inner.clock.now());
-        ExecutorView { executor, circuit }
+        let (circuit, rests_for) = standing.conduct.strictest(self.inner.clock.now());
+        ExecutorView { executor, circuit, rests_for }
     }
 
     pub(crate) async fn address_of(&self, name: &str) -> Result<Option<Arc<Address>>, EngineError> {

@@ -24,7 +24,7 @@ impl Watcher {
         Self(None)
     }
 
-    /// A round has at most eleven events, so the channel needs no bound.
+    /// A round has two events for each seat and each spare, so the channel needs no bound.
     pub fn new() -> (Self, mpsc::UnboundedReceiver<Progress>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(Some(sender)), receiver)

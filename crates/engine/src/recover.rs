@@ -153,6 +153,8 @@ impl Engine {
             .enumerate()
             .map(|(index, seat)| Replica {
                 index,
+                seat: index,
+                replaced_by: None,
                 session_id: seat.session_id.clone(),
                 executor: seat.executor.clone(),
                 independence: seat.independence.clone(),

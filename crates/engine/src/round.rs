@@ -145,11 +145,12 @@ impl Engine {
             checks = self.make_ready(&id, &job, (&view, verifier.as_ref()), deadline) => checks?,
             () = self.inner.under_way.released() => return Err(EngineError::ShuttingDown),
         };
-        let (seats, places) = self.choose(&job, &view, verifier.as_deref(), seed(bits))?;
+        let choice = self.choose(&job, (&caller, &view), verifier.as_deref(), seed(bits))?;
 
+        let seats = choice.seats.clone();
         let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
         open.run = ticket;
-        open.hold = self.hold(&caller, &places, &checks);
+        open.hold = self.hold(&caller, &choice, &checks);
         let once = once.map(|once| self.round_note(&caller, &once));
         // Nobody waits for it any more, and nothing is lost yet.
         if opened.is_closed() {
@@ -173,13 +174,10 @@ impl Engine {
                 return Err(EngineError::NotFound { what: "verifier", id });
             }
         }
-        if places.are_executors() {
-            open.seats.iter().for_each(|seat| self.note_dispatch(&seat.executor));
-        }
         // A caller who went away in this moment gets the round by its key or from the list.
         let _gone = opened.send(open.clone());
 
-        let errand = Errand::new(&open, job, checks, places, deadline);
+        let errand = Errand::new(&open, job, checks, choice, deadline);
         let ended = self.fan_out(&open, Arc::new(errand), &watcher, &entered).await;
         let round = self.close(open, ended, &watcher).await?;
         drop(entered);
@@ -270,7 +268,10 @@ impl Engine {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) errand: Arc<Errand>,
+    /// Whoever is counted for each seat, in their order.
     pub(crate) replicas: Vec<Replica>,
+    /// Those in whose place another was asked.
+    pub(crate) replaced: Vec<Replica>,
     /// What ended it before all replicas had.
     pub(crate) stopped: Option<Stop>,
 }

@@ -44,6 +44,7 @@ pub use self::{
 pub(crate) use self::{
     followers::{Followers, News, Patience},
     operations::may_order,
+    submit::{no_lane, profile_of},
 };
 
 /// A task as the desk keeps it.

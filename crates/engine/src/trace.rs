@@ -10,7 +10,7 @@ use jurat_core::{
     id::RoundId,
     job::Kind,
     policy::{Evaluation, Policy},
-    round::OpenRound,
+    round::{OpenRound, Seat},
 };
 use jurat_guard::client::{CallError, Reply};
 use opentelemetry::{
@@ -59,10 +59,9 @@ pub(crate) fn name_round(id: &RoundId) {
 /// Asks one session within a span of its own, which learns what came of it.
 pub(crate) async fn asked(
     open: &OpenRound,
-    index: usize,
+    (index, seat): (usize, &Seat),
     asking: impl Future<Output = Asked>,
 ) -> Asked {
-    let seat = &open.seats[index];
     let name = match open.kind {
         Kind::Validate if seat.session_id.starts_with(JUDGE_PREFIX) => "judge",
         Kind::Validate => "POST /verify",

@@ -98,6 +98,9 @@ pub(crate) struct RequestArgs {
     /// Session that may be asked, or `label:…`, or `profile:…`; may be given again
     #[arg(long, value_name = "ID")]
     pub(crate) session: Vec<String>,
+    /// How many more sessions may be asked in the place of those that fail; 0 for none
+    #[arg(long, value_name = "N")]
+    pub(crate) spares: Option<u64>,
     /// Tier of the sessions; also sets the replicas when they are not given
     #[arg(long, value_parser = ["fast", "safe", "oracle"])]
     pub(crate) tier: Option<String>,

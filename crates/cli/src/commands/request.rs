@@ -147,6 +147,9 @@ impl Draft {
         if !args.session.is_empty() {
             self.set_in("consensus", "session_pool", json!(args.session))?;
         }
+        if let Some(spares) = args.spares {
+            self.set_in("consensus", "spares", json!(spares))?;
+        }
         if let Some(word) = &args.disagreement_policy {
             self.set_in("consensus", "disagreement_policy", json!(word))?;
         }
@@ -164,6 +167,7 @@ impl Draft {
         let flags = [
             ("--replicas", args.replicas.is_some_and(|replicas| replicas != 1)),
             ("--session", 1 < args.session.len()),
+            ("--spares", args.spares.is_some_and(|spares| spares != 0)),
             ("--disagreement-policy", args.disagreement_policy.is_some()),
             ("--min-agreement", args.min_agreement.is_some()),
             ("--early-stop", args.early_stop),

@@ -30,8 +30,14 @@ pub(crate) fn reply(out: Output, body: &Value) -> String {
 fn replicas_table(out: Output, replicas: &[Value], winner: &Value) -> String {
     let rows = replicas.iter().map(|replica| {
         let is_with_winner = !winner.is_null() && replica["group"] == *winner;
+        let is_replaced = !replica["replaced_by"].is_null();
+        let mark = match (is_with_winner, is_replaced) {
+            (true, _) => "✓",
+            (false, true) => "↷",
+            (false, false) => " ",
+        };
         vec![
-            Cell::new(if is_with_winner { "✓" } else { " " }),
+            Cell::new(mark),
             table::cell(&replica["session_id"]),
             table::cell(&replica["executor"]),
             table::word(label(replica)),
@@ -82,6 +88,9 @@ fn remark(replica: &Value) -> Option<String> {
             Some(detail) => format!("{code}: {detail}"),
             None => code.to_owned(),
         });
+    }
+    if let Some(spare) = replica["replaced_by"].as_u64() {
+        said.push(format!("replica {spare} took its seat"));
     }
     said.extend(notes(replica).into_iter().map(str::to_owned));
     if said.is_empty() {
@@ -138,8 +147,11 @@ pub(crate) fn conclusion(out: Output, body: &Value) -> String {
     if let Some(outcome) = consensus["outcome"].as_str() {
         parts.push(format!("outcome {outcome}"));
     }
+    if consensus["basis"] == "form" {
+        parts.push("form only, not truth".to_owned());
+    }
     if consensus["low_confidence"] == Value::Bool(true) {
-        parts.push("more likely wrong than right".to_owned());
+        parts.push("no more likely right than wrong".to_owned());
     }
     if consensus["tie_broken"] == Value::Bool(true) {
         parts.push("a tie was broken".to_owned());

@@ -138,6 +138,9 @@ fn conclusion(out: Output, body: &Value) -> String {
         parts.push(format!("{approvals} approve, {} reject", body["rejections"]));
         parts.push(format!("quorum {quorum}"));
     }
+    if body["basis"] == "form" {
+        parts.push("form only, not truth".to_owned());
+    }
     if let Some(confidence) = body["confidence"].as_f64() {
         parts.push(format!("confidence {:.1} %", confidence * 100.0));
     }

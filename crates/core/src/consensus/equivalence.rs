@@ -46,6 +46,11 @@ pub(crate) fn same_form(relation: &Equivalence, left: &Value, right: &Value) -> 
 #[derive(Debug)]
 pub(super) enum Relation<'a> {
     Named(&'a Equivalence),
+    /// The caller named none and wants numbers combined: outputs that differ in numbers only belong
+    /// together, beside what belongs together without.
+    Numbers {
+        has_schema: bool,
+    },
     /// The caller named none: canonical, but two strings, or two objects that differ in one string
     /// member only, are compared as text. Decided pair by pair, so that no third output changes it.
     Default,
@@ -56,6 +61,7 @@ impl Relation<'_> {
     pub(super) fn name(&self, outputs: &[&Value]) -> &'static str {
         match self {
             Self::Named(relation) => relation.as_str(),
+            Self::Numbers { .. } => "numbers",
             Self::Default => {
                 let has_text_pair = outputs.iter().enumerate().any(|(index, left)| {
                     outputs
@@ -77,10 +83,17 @@ pub(super) fn group(relation: &Relation<'_>, outputs: &[&Value]) -> Vec<usize> {
                 outputs.iter().map(|output| form(relation, output)).collect();
             connected(outputs.len(), |left, right| same_form(relation, &forms[left], &forms[right]))
         }
-        Relation::Default => {
+        Relation::Numbers { has_schema: true } => {
+            connected(outputs.len(), |left, right| but_for_numbers(outputs[left], outputs[right]))
+        }
+        Relation::Default | Relation::Numbers { has_schema: false } => {
+            let combines = matches!(relation, Relation::Numbers { .. });
             // Long texts are normalised once, however many others they are compared with.
             let mut texts: BTreeMap<(usize, Option<&str>), String> = BTreeMap::new();
             connected(outputs.len(), |left, right| {
+                if combines && but_for_numbers(outputs[left], outputs[right]) {
+                    return true;
+                }
                 match difference(outputs[left], outputs[right]) {
                     Difference::None => true,
                     Difference::More => false,
@@ -179,6 +192,11 @@ pub(crate) fn is_within(tolerance: f64, left: f64, right: f64) -> bool {
 fn bucket(bounds: &[f64], number: f64) -> usize {
     // The bounds ascend.
     bounds.partition_point(|bound| *bound <= number)
+}
+
+/// Whether two outputs differ in nothing but numbers.
+fn but_for_numbers(left: &Value, right: &Value) -> bool {
+    alike(left, right, &|_, _| true)
 }
 
 /// Compares two values member by member, numbers by the given test.

@@ -58,7 +58,7 @@ pub fn output_by(replicas: &[Replica], consensus: &Consensus) -> Option<OutputBy
 
 fn winning_outputs<'a>(replicas: &'a [Replica], consensus: &Consensus) -> Vec<&'a Value> {
     let is_winner = |replica: &&Replica| {
-        let group = consensus.groups.get(replica.index).copied().flatten();
+        let group = consensus.group_of(replica);
         group.is_some() && group == consensus.winner
     };
     replicas

@@ -5,17 +5,17 @@ use std::{cell::OnceCell, cmp::Ordering};
 use serde_json::Value;
 
 use super::{
-    Consensus, Outcome,
+    Basis, Consensus, Outcome,
     confidence::{Weighed, effective_votes, log_odds, posterior},
     equivalence::{Relation, group},
     merge::merged,
     numeric, rounded,
 };
 use crate::{
-    canonical::digest_json,
+    canonical::{digest_json, same_json},
     executor::Independence,
-    job::{Disagreement, Kind, Terms, TimeoutPolicy},
-    replica::{Answer, Label, Replica, Vote},
+    job::{Aggregation, Disagreement, Kind, Terms, TimeoutPolicy},
+    replica::{Answer, FailureCode, Label, Replica, Vote},
 };
 
 /// Answers that are taken to be possible where the set is open.
@@ -30,7 +30,7 @@ pub struct Ballot<'a> {
     /// Whether the caller gave an output schema.
     pub has_schema: bool,
     pub terms: &'a Terms,
-    /// In the order of choice.
+    /// Whoever is counted for each seat, in their order.
     pub replicas: &'a [Replica],
 }
 
@@ -74,14 +74,12 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
 
     let voters: Vec<&Independence> =
         votes.iter().map(|(index, _)| &ballot.replicas[*index].independence).collect();
-    let winning_votes: Vec<&Vote> = winner.map_or_else(Vec::new, |winner| {
-        votes
-            .iter()
-            .filter(|(index, _)| groups[winner].members.contains(index))
-            .map(|(_, vote)| *vote)
-            .collect()
-    });
-    let sure = confidence(ballot, &votes, &groups_of_votes, winner);
+    let has_won = |index: &usize| winner.is_some_and(|it| groups[it].members.contains(index));
+    let winning_votes: Vec<&Vote> =
+        votes.iter().filter(|(index, _)| has_won(index)).map(|(_, vote)| *vote).collect();
+    let won = winner.map(|winner| &groups[winner]);
+    let sure = confidence(ballot, &votes, &groups_of_votes, winner)
+        .min(combined_ceiling(ballot, &relation, won));
     let scores: Vec<f64> = winning_votes.iter().filter_map(|vote| vote.said.score).collect();
     let outputs: Vec<&Value> = votes.iter().filter_map(|(_, v)| v.said.output.as_ref()).collect();
 
@@ -96,8 +94,7 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
         groups: groups_by_replica(asked, &votes, &groups_of_votes),
         winner,
         asked,
-        // All are asked at once.
-        started: asked,
+        started: asked - unavailable(ballot.replicas),
         answered,
         cancelled: count_label(ballot.replicas, Label::Cancelled),
         agreement: rounded(ratio(size, asked)),
@@ -112,7 +109,22 @@ pub fn agree(ballot: &Ballot<'_>) -> Consensus {
         effective_votes: rounded(effective_votes(&voters)),
         disagreed: !is_agreed,
         tie_broken,
+        basis: won.and_then(|won| {
+            Basis::of(won.members.iter().map(|it| ballot.replicas[*it].session_id.as_str()))
+        }),
     }
+}
+
+/// The most that one may be sure of a number that was combined. Answers that differ do not confirm
+/// each other, so that together they are worth no more than the best of them.
+fn combined_ceiling(ballot: &Ballot<'_>, relation: &Relation<'_>, won: Option<&Group>) -> f64 {
+    let (Kind::Delegate, Relation::Numbers { .. }, Some(won)) = (ballot.kind, relation, won) else {
+        return 1.0;
+    };
+    let members = || won.members.iter().map(|index| &ballot.replicas[*index]);
+    let mut outputs = members().filter_map(|it| it.answer.said()?.output.as_ref());
+    let is_same = outputs.next().is_none_or(|first| outputs.all(|it| same_json(first, it)));
+    if is_same { 1.0 } else { members().map(|it| it.reliability).fold(0.0, f64::max) }
 }
 
 /// Whether no outstanding replica can change the winner any more.
@@ -124,7 +136,12 @@ pub fn is_settled(ballot: &Ballot<'_>, asked: usize) -> bool {
         // Not even all of them together would do, so there is nothing to compare.
         return false;
     }
-    let groups = group_votes(ballot, &relation(ballot), &votes);
+    let relation = relation(ballot);
+    if matches!(relation, Relation::Numbers { .. }) && ballot.kind == Kind::Delegate {
+        // Every number that is still to come moves the result.
+        return votes.len() == asked;
+    }
+    let groups = group_votes(ballot, &relation, &votes);
     let size_of = |group: &usize| groups.iter().filter(|other| *other == group).count();
     let size = groups.iter().map(size_of).max().unwrap_or(0);
     // A strict majority of all that were asked outweighs everything else together.
@@ -144,8 +161,10 @@ fn votes(replicas: &[Replica]) -> Vec<(usize, &Vote)> {
 
 fn relation<'a>(ballot: &Ballot<'a>) -> Relation<'a> {
     static CANONICAL: crate::job::Equivalence = crate::job::Equivalence::Canonical;
+    let combines = matches!(ballot.terms.aggregation, Aggregation::Mean | Aggregation::Median);
     match &ballot.terms.equivalence {
         Some(named) => Relation::Named(named),
+        None if combines => Relation::Numbers { has_schema: ballot.has_schema },
         None if ballot.has_schema => Relation::Named(&CANONICAL),
         None => Relation::Default,
     }
@@ -309,6 +328,12 @@ fn groups_by_replica(
         groups[*index] = Some(*group);
     }
     groups
+}
+
+/// How many seats nobody was asked for.
+fn unavailable(replicas: &[Replica]) -> usize {
+    let code = |replica: &Replica| replica.answer.failure().map(|failure| failure.code);
+    replicas.iter().filter(|it| code(it) == Some(FailureCode::Unavailable)).count()
 }
 
 fn count_label(replicas: &[Replica], label: Label) -> usize {

@@ -1,4 +1,4 @@
-//! `vp.crosscheck.v1`: the output is consistent with the majority of other answers.
+//! `vp.crosscheck.v1`: the output belongs to the majority of the answers, itself included.
 
 use std::borrow::Cow;
 
@@ -99,53 +99,78 @@ pub(super) fn evaluate(against: &Against, candidate: &Candidate, schema: &Schema
     {
         return evaluation;
     }
-    let mut others: Vec<Cow<'_, Value>> = against.references.iter().map(Cow::Borrowed).collect();
+    let references = &against.references;
+    let mut candidates: Vec<Value> = Vec::new();
     for item in candidate.evidence.inline.iter().filter(|item| is_json(item)) {
-        others.extend(other_output(item, &candidate.candidate_id).map(Cow::Owned));
-        if MAX_REFERENCES < others.len() {
+        candidates.extend(other_output(item, &candidate.candidate_id));
+        if MAX_REFERENCES < references.len() + candidates.len() {
             let note = format!("There are more than {MAX_REFERENCES} answers to compare with.");
             return Evaluation::inconclusive(reason::EVALUATION_REFUSED, note);
         }
     }
-    let compared = others.iter().map(|other| size(other)).fold(0, u64::saturating_add);
+    let others = references.iter().chain(&candidates);
+    let compared = others.map(size).fold(0, u64::saturating_add);
     let compared = compared.saturating_add(size(&candidate.output));
-    if MAX_COMPARED < compared.saturating_mul(as_u64(others.len())) {
+    let count = as_u64(references.len() + candidates.len());
+    if MAX_COMPARED < compared.saturating_mul(count) {
         let note = "Comparing the output with the others would take too much work.";
         return Evaluation::inconclusive(reason::EVALUATION_REFUSED, note);
     }
-    decide(&against.equivalence, &candidate.output, &others)
+    decide(&against.equivalence, &candidate.output, (references, &candidates))
 }
 
-fn decide(relation: &Equivalence, output: &Value, others: &[Cow<'_, Value>]) -> Evaluation {
-    let all = others.len();
-    let others: Vec<Cow<'_, Value>> = others.iter().map(|other| form(relation, other)).collect();
-    let agreeing =
-        |with: &Value| others.iter().filter(|other| same_form(relation, with, other)).count();
-    let is_majority = |count: usize| all < 2 * count;
-    if all == 0 {
+/// The candidate is one answer among the others. It passes with the majority and fails against it.
+/// Where no answer has the majority, it still fails when most of the references say something else:
+/// they were given to measure it by.
+fn decide(
+    relation: &Equivalence,
+    output: &Value,
+    (references, candidates): (&[Value], &[Value]),
+) -> Evaluation {
+    let count = references.len() + candidates.len();
+    if count == 0 {
         return Evaluation::inconclusive(
             reason::CROSSCHECK_EMPTY,
             "There is no other answer to compare the output with.",
         );
     }
-    let with_output = agreeing(&form(relation, output));
-    if is_majority(with_output) {
+    let (references, candidates) = (forms(relation, references), forms(relation, candidates));
+    let own = form(relation, output);
+    let others = || references.iter().chain(&candidates);
+    let agreeing = |with: &Value, among: &mut dyn Iterator<Item = &Cow<'_, Value>>| {
+        among.filter(|other| same_form(relation, with, other)).count()
+    };
+    let all = count + 1;
+    let with_own = agreeing(&own, &mut others()) + 1;
+    if all < 2 * with_own {
         let code = reason::CROSSCHECK_CONSISTENT;
-        let note = format!("The output agrees with {with_output} of {all} references ({code}).");
+        let note = format!("{with_own} of {all} answers agree, the output included ({code}).");
         return Evaluation::passed(vec![note]);
     }
-    match others.iter().map(|other| agreeing(other)).find(|count| is_majority(*count)) {
-        Some(count) => Evaluation::failed(
-            vec![reason::CROSSCHECK_INCONSISTENT],
-            vec![format!(
-                "{count} of {all} references agree on another answer; {with_output} agree with the output."
-            )],
-        ),
-        None => Evaluation::inconclusive(
-            reason::CROSSCHECK_SPLIT,
-            format!("No majority of the {all} references agrees on an answer."),
-        ),
+    let most = others().map(|other| agreeing(other, &mut others())).max().unwrap_or_default();
+    if all < 2 * most {
+        return inconsistent(format!(
+            "{most} of {all} answers agree on another one, and {with_own} on the output."
+        ));
     }
+    let is_other = |it: &&Cow<'_, Value>| !same_form(relation, &own, it);
+    let against = references.iter().filter(is_other);
+    let most = against.map(|it| agreeing(it, &mut references.iter())).max().unwrap_or_default();
+    if references.len() < 2 * most {
+        let all = references.len();
+        return inconsistent(format!("{most} of {all} references agree on another answer."));
+    }
+    let note = format!("None of the {all} answers, the output included, has a majority.");
+    Evaluation::inconclusive(reason::CROSSCHECK_SPLIT, note)
+}
+
+/// What the relation compares of each of them.
+fn forms<'a>(relation: &Equivalence, values: &'a [Value]) -> Vec<Cow<'a, Value>> {
+    values.iter().map(|value| form(relation, value)).collect()
+}
+
+fn inconsistent(note: String) -> Evaluation {
+    Evaluation::failed(vec![reason::CROSSCHECK_INCONSISTENT], vec![note])
 }
 
 fn is_json(item: &InlineEvidence) -> bool {

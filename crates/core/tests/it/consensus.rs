@@ -23,6 +23,7 @@ pub(crate) fn terms() -> Terms {
     Terms {
         replicas: 3,
         pool: Vec::new(),
+        spares: None,
         aggregation: Aggregation::Majority,
         disagreement: Disagreement::ReturnAll,
         min_agreement: None,
@@ -38,6 +39,8 @@ pub(crate) fn terms() -> Terms {
 pub(crate) fn stranger(index: usize, answer: Answer) -> Replica {
     Replica {
         index,
+        seat: index,
+        replaced_by: None,
         session_id: format!("s{index}"),
         executor: format!("executor-{index}"),
         independence: Independence {
@@ -183,6 +186,9 @@ fn outcome(consensus: &Consensus) -> toml::Table {
     put("equivalence", consensus.equivalence.as_str().into());
     put("disagreement", consensus.disagreed.into());
     put("tie_broken", consensus.tie_broken.into());
+    if consensus.is_unlikely() {
+        put("low_confidence", true.into());
+    }
     let count = |number: usize| toml::Value::Integer(i64::try_from(number).unwrap());
     put("answered", count(consensus.answered));
     put("cancelled", count(consensus.cancelled));

@@ -116,7 +116,7 @@ fn tier(table: &toml::Table) -> Option<Tier> {
 }
 
 fn read_job(given: &toml::Table) -> Job {
-    let known = ["kind", "replicas", "pool", "tier", "labels", "task_type", "seed"];
+    let known = ["kind", "replicas", "pool", "spares", "tier", "labels", "task_type", "seed"];
     cases::refuse_others(given, &known);
     let entry = |text: &String| match text.split_once(':') {
         Some(("label", label)) => PoolEntry::Label(label.to_owned()),
@@ -127,6 +127,9 @@ fn read_job(given: &toml::Table) -> Job {
     let replicas = given["replicas"].as_integer().unwrap();
     let pool = texts(given, "pool").iter().map(entry).collect();
     let mut job = job(work, u8::try_from(replicas).unwrap(), pool);
+    // Most stories are about the seats.
+    let spares = given.get("spares").map_or(0, |spares| spares.as_integer().unwrap());
+    job.terms.spares = u8::try_from(spares).ok();
     job.tier = tier(given);
     job.labels = texts(given, "labels").into_iter().collect();
     job
@@ -190,8 +193,24 @@ fn outcome(job: &Job, places: &[Place], seed: u64) -> toml::Table {
     match select(job, &lanes, seed) {
         Ok(chosen) => {
             let ids: Vec<&str> =
-                chosen.iter().map(|index| lanes[*index].session.id.as_str()).collect();
+                chosen.seats.iter().map(|seat| lanes[seat.lane].session.id.as_str()).collect();
             found.insert("chosen".to_owned(), ids.into());
+            let failed: Vec<String> = chosen
+                .seats
+                .iter()
+                .filter_map(|seat| {
+                    let problem = seat.problem.as_ref()?;
+                    Some(format!("{}: {problem}", lanes[seat.lane].session.id))
+                })
+                .collect();
+            if !failed.is_empty() {
+                found.insert("failed".to_owned(), failed.into());
+            }
+            if job.terms.spares != Some(0) {
+                let ids: Vec<&str> =
+                    chosen.spares.iter().map(|lane| lanes[*lane].session.id.as_str()).collect();
+                found.insert("spares".to_owned(), ids.into());
+            }
         }
         Err(error) => {
             found.insert("error".to_owned(), error.to_string().into());

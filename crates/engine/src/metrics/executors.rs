@@ -90,8 +90,12 @@ impl ExecutorFigures {
         let labels = ByLabel { executor: executor.clone(), label: replica.answer.label().as_str() };
         self.replicas.get_or_create(&labels).inc();
         let labels = ByExecutor { executor: executor.clone() };
-        self.seconds.get_or_create(&labels).observe(seconds(replica.latency_ms));
-        if let Some(failure) = replica.answer.failure() {
+        let failure = replica.answer.failure();
+        // Who was not called took no time.
+        if failure.is_none_or(|failure| failure.code != FailureCode::Unavailable) {
+            self.seconds.get_or_create(&labels).observe(seconds(replica.latency_ms));
+        }
+        if let Some(failure) = failure {
             let labels = ByCode { executor: executor.clone(), code: failure.code.as_str() };
             self.failures.get_or_create(&labels).inc();
         }
@@ -115,7 +119,7 @@ impl ExecutorFigures {
         let now = engine.inner.clock.now();
         for name in view.pool.executors.keys() {
             let standing = engine.inner.pool.standing(name);
-            let state = state(standing.breaker.state(now));
+            let state = state(standing.conduct.strictest(now).0);
             for word in ["closed", "open", "half_open"] {
                 let labels = ByState { executor: name.clone(), state: word };
                 self.circuit.get_or_create(&labels).set(i64::from(word == state));

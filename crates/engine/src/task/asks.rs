@@ -1,20 +1,23 @@
 //! The hands of a node: each call of a task is a step, which is a round with one seat.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use jurat_core::{
+    caller::Credit,
     consensus::reliability_prior,
     executor::Independence,
     id::AccountId,
-    policy::{CROSSCHECK, PRIOR_DECISIONS},
+    policy::{CROSSCHECK, PRIOR_DECISIONS, Policy, Rules},
     replica::FailureCode,
     session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL, Session},
     task::{Ballot, Task, Weigher},
 };
 use jurat_store::{Behalf, TaskCandidate};
+use jurat_wire::executor::read_task_contract;
 use serde_json::Value;
 
 use super::{
@@ -54,7 +57,8 @@ impl Hands for StepHands {
             if name.starts_with(JUDGE_PREFIX) {
                 reliability_prior(None)
             } else {
-                lane(&view, name, &panel.profile).reliability()
+                let lane = lane(&view, name, &panel.profile);
+                lane.map_or_else(|| reliability_prior(None), |lane| lane.reliability())
             }
         };
         let executors = names(panel).into_iter().map(|name| (name.to_owned(), right(name)));
@@ -70,7 +74,10 @@ impl Hands for StepHands {
         let mut workers: Vec<Worker> =
             names.into_iter().map(|name| self.worker(filed, name, (&view, &standings))).collect();
         let spare = panel.has_spare.then_some(WorkerKind::Spare);
-        workers.extend(panel.has_node.then_some(WorkerKind::Node).or(spare).map(node));
+        // Where answers are compared, those who answer are worth more than those who look on: as many
+        // as the contract allows propose, and the node has the vote that is then missing.
+        let votes = panel.has_node || panel.has_spare && compares(&filed.contract);
+        workers.extend(votes.then_some(WorkerKind::Node).or(spare).map(node));
         Ok(workers)
     }
 
@@ -250,7 +257,7 @@ impl StepHands {
             worker.is_ready = self.engine.is_judge_known(&model);
             return worker;
         }
-        let session = lane(view, name, &panel.profile);
+        let Some(session) = lane(view, name, &panel.profile) else { return worker };
         let Some(address) = view.addresses.get(name) else { return worker };
         let Ok(declared) = standings.of(name) else { return worker };
         let task_type = filed.contract["task_type"].as_str().unwrap_or_default();
@@ -272,11 +279,17 @@ fn names(panel: &Panel) -> BTreeSet<&str> {
     panel.executors.iter().chain(&panel.verifiers).map(String::as_str).collect()
 }
 
-/// The session of an executor, or a plain one where it has none.
-fn lane(view: &PoolView, name: &str, profile: &str) -> Session {
-    let is_lane = |it: &&Session| it.executor == name && it.profile == profile;
-    let session = view.pool.sessions.values().find(is_lane).cloned();
-    session.unwrap_or_else(|| Session::plain(name, profile))
+/// How an executor is reached. Whether the account may use a lane without a price is asked when the
+/// task is submitted, and with every step.
+fn lane<'a>(view: &'a PoolView, name: &str, profile: &str) -> Option<Cow<'a, Session>> {
+    view.lane_to(name, profile, Credit::Unmetered).ok()
+}
+
+/// Whether the policy of a contract compares what several executors answer.
+fn compares(contract: &Value) -> bool {
+    let Ok(contract) = read_task_contract(contract) else { return false };
+    let policy = Policy::bind(&contract.acceptance.verifier_policy.into());
+    matches!(policy, Ok(Policy::Crosscheck { rules: Rules::Jurat, .. }))
 }
 
 fn node(kind: WorkerKind) -> Worker {

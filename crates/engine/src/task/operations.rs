@@ -52,7 +52,7 @@ impl Engine {
                 Some(known) if keyed.is_none() => return Ok(Done::Now(known)),
                 Some(known) => known.record.panel,
                 None => {
-                    let checked = self.task_check(caller.account(), &order).await?;
+                    let checked = self.task_check(caller, &order).await?;
                     Panel { attempt, ..checked }.write()
                 }
             };

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{
+    caller::{Caller, Credit},
     code::Code,
     id::AccountId,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC},
-    session::Session,
+    select::SelectError,
     verifier::InputError,
 };
 use jurat_guard::bounded::{RefusedPolicy, RefusedSchema};
@@ -25,7 +26,7 @@ impl Engine {
     /// Who works for a task that can be taken, or the field that is wrong.
     pub(super) async fn task_check(
         &self,
-        account: &AccountId,
+        caller: &Caller,
         order: &TaskSubmission,
     ) -> Result<Panel, EngineError> {
         let contract = &order.contract;
@@ -34,8 +35,8 @@ impl Engine {
         }
         self.task_schema(contract).await?;
         let view = self.pool_view().await?;
-        let panel = self.task_panel(order, &view).await?;
-        self.task_policy(account, contract, &panel).await?;
+        let panel = self.task_panel(order, (caller.credit(), &view)).await?;
+        self.task_policy(caller.account(), contract, &panel).await?;
         let panel = self.task_quorum(contract, panel)?;
         self.task_verifiers(order, &panel)?;
         Ok(panel)
@@ -137,14 +138,19 @@ impl Engine {
     async fn task_panel(
         &self,
         order: &TaskSubmission,
-        view: &PoolView,
+        (credit, view): (Credit, &PoolView),
     ) -> Result<Panel, EngineError> {
-        let profile = order.profile.clone().unwrap_or_else(|| USUAL_PROFILE.to_owned());
+        let profile = profile_of(order);
         for (field, names) in [("executors", &order.executors), ("verifiers", &order.verifiers)] {
             let is_unknown =
                 |name: &&String| !view.pool.executors.contains_key(*name) && !self.is_judge(name);
             if let Some(name) = names.iter().find(is_unknown) {
                 return Err(wrong_field(field, format!("names `{name}`, which is not registered")));
+            }
+            let executors = names.iter().filter(|name| !name.starts_with(JUDGE_PREFIX));
+            let mut lost = executors.filter_map(|it| view.lane_to(it, profile, credit).err());
+            if let Some(error) = lost.next() {
+                return Err(no_lane(field, &error).into());
             }
         }
         let names: BTreeSet<&str> = if order.executors.is_empty() {
@@ -157,10 +163,10 @@ impl Engine {
             view,
             standings: self.standings(),
             task_type: &order.contract.task_type,
-            profile: &profile,
+            profile,
         };
         let asked = if order.executors.is_empty() {
-            view.pool.executors.keys().cloned().collect()
+            reachable(view, profile, credit)?
         } else {
             order.executors.clone()
         };
@@ -173,6 +179,7 @@ impl Engine {
         let verifiers =
             if order.verifiers.is_empty() { executors.clone() } else { order.verifiers.clone() };
         let has_spare = order.verifiers.is_empty();
+        let profile = profile.to_owned();
         Ok(Panel { executors, verifiers, profile, has_node: false, has_spare, attempt: 1 })
     }
 
@@ -180,6 +187,33 @@ impl Engine {
         let model = name.strip_prefix(JUDGE_PREFIX).and_then(|it| it.parse().ok());
         model.is_some_and(|model| self.is_judge_known(&model))
     }
+}
+
+/// The profile in which all executors of a task are asked.
+pub(crate) fn profile_of(order: &TaskSubmission) -> &str {
+    order.profile.as_deref().unwrap_or(USUAL_PROFILE)
+}
+
+/// The executors that an account can reach in a profile, or why it reaches none of them.
+fn reachable(view: &PoolView, profile: &str, credit: Credit) -> Result<Vec<String>, EngineError> {
+    let mut refused = None;
+    let mut names = Vec::new();
+    for name in view.pool.executors.keys() {
+        match view.lane_to(name, profile, credit) {
+            Ok(_) => names.push(name.clone()),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    match refused {
+        Some(error) if names.is_empty() => Err(no_lane("executors", &error).into()),
+        Some(_) | None => Ok(names),
+    }
+}
+
+/// What is wrong with the field that names an executor, or with the profile in which it is asked.
+pub(crate) fn no_lane(field: &str, error: &SelectError) -> InputError {
+    let field = if matches!(error, SelectError::NoSession { .. }) { "profile" } else { field };
+    InputError { field: field.to_owned(), problem: format!("cannot be used: {error}") }
 }
 
 /// Who declares what a task needs.
@@ -192,9 +226,11 @@ struct Declaring<'a> {
 
 impl Declaring<'_> {
     fn task_type(&self, name: &str) -> bool {
-        let is_lane = |it: &&Session| it.executor == name && it.profile == self.profile;
-        let session = self.view.pool.sessions.values().find(is_lane);
-        let wanted = session.map_or(self.task_type, |it| it.task_type(self.task_type));
+        // Whether the account may use it was asked before.
+        let Ok(session) = self.view.lane_to(name, self.profile, Credit::Unmetered) else {
+            return false;
+        };
+        let wanted = session.task_type(self.task_type);
         self.standings.of(name).is_ok_and(|declared| declared.takes_task_type(wanted))
     }
 

@@ -24,7 +24,7 @@ use crate::{
     executors::require,
     people::behalf,
     step::ordered_by,
-    task::{Panel, may_order},
+    task::{Panel, may_order, no_lane, profile_of},
 };
 
 impl Engine {
@@ -123,6 +123,14 @@ impl Engine {
                 let own = if agent.verifiers.is_empty() { String::new() } else { format!("{at}.") };
                 let problem = format!("names `{name}`, which is not registered");
                 return Err(wrong(format!("{own}verifiers"), problem));
+            }
+            let profile = profile_of(&order);
+            let executors = order.executors.iter().chain(&order.verifiers);
+            let mut executors = executors.filter(|name| !self.is_judge(name));
+            let lost = executors.find_map(|it| view.lane_to(it, profile, caller.credit()).err());
+            if let Some(error) = lost {
+                let InputError { field, problem } = no_lane("executor", &error);
+                return Err(wrong(format!("{at}.{field}"), problem));
             }
             let terms = format!("{:?}", (&agent.contract, &agent.verifiers, &agent.executor));
             if seen.insert(terms) {

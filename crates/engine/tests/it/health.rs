@@ -1,9 +1,10 @@
 //! Health is kept current, and an executor is asked before it is used.
 
-use jurat_core::session::Session;
+use futures::future::join_all;
+use jurat_core::{caller::Scope, session::Session};
 use jurat_engine::{Alone, Clock as _, Limits};
 use jurat_testkit::{
-    app::TestApp,
+    app::{TestApp, TestCaller},
     fake_executor::{FakeExecutor, Health, gated, says_valid, status},
 };
 use serde_json::json;
@@ -124,27 +125,89 @@ async fn an_executor_of_the_same_name_starts_anew() {
 }
 
 #[tokio::test]
-async fn after_the_rest_one_call_decides_for_all() {
+async fn after_the_rest_a_look_at_its_health_decides_and_no_call_is_spent() {
     let app = TestApp::new().await;
     let [fake] = app.executors([status(500)]).await;
-    for _ in 0..5 {
-        app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
-    }
-    app.clock.advance_ms(5_000);
-    fake.set(gated(says_valid()));
-    let caller = app.admin();
     let body = json!({ "claim": "x" });
-    let trial = caller.post("/api/v3/validate", &body);
-    let other = async {
-        fake.called(6).await;
-        let other = app.admin().post("/api/v3/validate", &body).await;
-        fake.release();
-        other
-    };
-    let (trial, other) = tokio::join!(trial, other);
-    assert_eq!(other.json()["code"], "sessions_unavailable");
-    assert_eq!(trial.json()["verdict"], "VALID");
+    for _ in 0..5 {
+        app.admin().post("/api/v3/validate", &body).await;
+    }
+    fake.set(status(500).health(Health::Status(503)));
+    app.clock.advance_ms(5_000);
+    let refused = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(refused["code"], "sessions_unavailable", "{refused}");
+    let calls = fake.calls().into_iter().filter(|call| call.endpoint() == "verify").count();
+    assert_eq!(calls, 5, "a call was spent on finding out");
+    // The second rest is twice as long.
+    fake.set(says_valid());
+    app.clock.advance_ms(5_000);
+    let refused = app.admin().post("/api/v3/validate", &body).await.json();
+    assert_eq!(refused["code"], "sessions_unavailable", "{refused}");
+    app.clock.advance_ms(5_000);
     assert_eq!(app.admin().post("/api/v3/validate", &body).await.json()["verdict"], "VALID");
+}
+
+/// Five requests at once, each of which runs into its deadline.
+async fn all_time_out(app: &TestApp, caller: &TestCaller<'_>, fake: &FakeExecutor) {
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 1_200 } });
+    let requests = join_all((0..5).map(|_| caller.post("/api/v3/validate", &body)));
+    let clock = async {
+        fake.called(5).await;
+        // Whatever the clock of the node says: the executor has had a second.
+        app.clock.advance_ms(6_000);
+    };
+    let (replies, ()) = tokio::join!(requests, clock);
+    for reply in replies {
+        let reply = reply.json();
+        assert_eq!(reply["replicas"][0]["error"]["code"], "timeout", "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn an_executor_that_always_hangs_rests_under_short_deadlines_too() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 1_200 } });
+    let caller = app.admin();
+    join_all((0..5).map(|_| caller.post("/api/v3/validate", &body))).await;
+    let shown = app.admin().get("/v1/executors/s1").await.json();
+    assert_eq!((&shown["status"], &shown["circuit"]["state"]), (&json!("resting"), &json!("open")));
+    fake.release();
+}
+
+#[tokio::test]
+async fn one_tenant_does_not_put_an_executor_to_rest_for_others() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let hasty = app.caller("hasty", &[Scope::RoundsCreate]).await;
+    let victim = app.caller("victim", &[Scope::RoundsCreate]).await;
+    all_time_out(&app, &hasty, &fake).await;
+    fake.set(says_valid());
+    fake.release();
+    let body = json!({ "claim": "x" });
+    let reply = victim.post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["verdict"], "VALID", "{reply}");
+    // It rests for the one for whom it failed, and the operator sees that.
+    let shown = app.admin().get("/v1/executors/s1").await.json();
+    assert_eq!(shown["circuit"]["rests_for"], "some", "{shown}");
+    let reply = hasty.post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["code"], "sessions_unavailable", "{reply}");
+}
+
+#[tokio::test]
+async fn what_several_tenants_see_rests_for_all() {
+    let app = TestApp::new().await;
+    let [_fake] = app.executors([status(500)]).await;
+    let body = json!({ "claim": "x" });
+    for name in ["one", "two"] {
+        let caller = app.caller(name, &[Scope::RoundsCreate]).await;
+        for _ in 0..3 {
+            caller.post("/api/v3/validate", &body).await;
+        }
+    }
+    let third = app.caller("three", &[Scope::RoundsCreate]).await;
+    let reply = third.post("/api/v3/validate", &body).await.json();
+    assert_eq!(reply["code"], "sessions_unavailable", "{reply}");
 }
 
 #[tokio::test]

@@ -345,6 +345,11 @@ async fn a_run_that_could_never_end_well_is_refused_with_the_field() {
     let error = submit(&app, &late, true).await.unwrap_err();
     assert_eq!(error.field().as_deref(), Some("contract.expiry_ms"));
     assert!(error.to_string().contains("milliseconds since 1970"), "{error}");
+    // No profile leads around the price of a session.
+    let mut unpriced = spec("r1", &["a"]);
+    unpriced["agents"][0]["profile"] = json!("unheard-of");
+    let error = submit(&app, &unpriced, true).await.unwrap_err();
+    assert_eq!(error.field().as_deref(), Some("agents.0.profile"), "{error}");
     submit(&app, &spec("r1", &["a"]), false).await.unwrap();
     let mut other = spec("r1", &["a"]);
     other["agents"][0]["prompt"] = json!("another");

@@ -23,7 +23,7 @@ pub(super) async fn add(
     let session = add.session.clone();
     let answer = move |view: &ExecutorView| {
         let session = session.as_ref().map(sessions::body);
-        json!(executors::body(&view.executor, view.circuit).with_session(session))
+        json!(executors::body(&view.executor, view.circuit_for()).with_session(session))
     };
     let keyed = repeatable.keyed("executor_add", &body, StatusCode::CREATED, answer.clone());
     let done = engine.executor_add(&caller, add.executor, add.session, keyed).await?;
@@ -39,7 +39,7 @@ pub(super) async fn list(
     let wanted = EnginePage { after: query.place()?, limit: query.with_one_more() };
     let mut views = engine.executor_list(&caller, &wanted).await?;
     let next = query.cut_sealed(&mut views, |view| view.executor.name.clone());
-    let items = views.iter().map(|view| executors::body(&view.executor, view.circuit));
+    let items = views.iter().map(|view| executors::body(&view.executor, view.circuit_for()));
     Ok(encode::ok(&Page::new(items, next.as_deref())))
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn show(
     PathText(name): PathText,
 ) -> Answer {
     let view = engine.executor_show(&caller, &name).await?;
-    Ok(encode::ok(&executors::body(&view.executor, view.circuit)))
+    Ok(encode::ok(&executors::body(&view.executor, view.circuit_for())))
 }
 
 pub(super) async fn check(

@@ -4,6 +4,7 @@ mod checks;
 mod delegate;
 mod factcheck;
 mod semantic;
+mod spares;
 mod terms;
 mod unknown_fields;
 mod v2;

@@ -222,8 +222,8 @@ async fn validate_can_name_the_lane_of_the_node() {
     });
     let reply = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(
-        (&reply["verdict"], &reply["confidence"]),
-        (&json!("INVALID"), &json!(0.99)),
+        (&reply["verdict"], &reply["confidence"], &reply["consensus"]["basis"]),
+        (&json!("INVALID"), &json!(0.7), &json!("form")),
         "{reply:#}"
     );
     body["consensus"]["replicas"] = json!(3);

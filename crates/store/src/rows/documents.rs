@@ -139,6 +139,11 @@ pub(crate) struct ReplicaDocument<'a> {
     /// Documents of earlier programs do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<UsageDocument>,
+    /// The seat of a spare; all others have that of their position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seat: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replaced_by: Option<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -329,6 +334,9 @@ pub(crate) struct ConsensusDocument<'a> {
     pub(crate) effective_votes: f64,
     pub(crate) disagreed: bool,
     pub(crate) tie_broken: bool,
+    /// Documents of earlier programs do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) basis: Option<Text<'a>>,
 }
 
 impl<'a> From<&'a Consensus> for ConsensusDocument<'a> {
@@ -353,6 +361,7 @@ impl<'a> From<&'a Consensus> for ConsensusDocument<'a> {
             effective_votes: consensus.effective_votes,
             disagreed: consensus.disagreed,
             tie_broken: consensus.tie_broken,
+            basis: consensus.basis.map(|basis| Cow::Borrowed(basis.as_str())),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    consensus::{Consensus, Outcome},
+    consensus::{Basis, Consensus, Outcome},
     id::{AccountId, NodeId, RoundId},
     job::Toggle,
     ledger::{Hold, Movement},
@@ -337,6 +337,7 @@ fn consensus_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Consensus> {
         effective_votes: document.effective_votes,
         disagreed: document.disagreed,
         tie_broken: document.tie_broken,
+        basis: document.basis.map(|text| columns.parse::<Basis>("consensus", &text)).transpose()?,
     })
 }
 
@@ -358,6 +359,8 @@ impl ReplicaRow {
             reliability: replica.reliability,
             answer: (&replica.answer).into(),
             usage: replica.usage.map(Into::into),
+            seat: Some(replica.seat).filter(|seat| *seat != replica.index),
+            replaced_by: replica.replaced_by,
         };
         Ok(Self {
             position: i16::try_from(replica.index).unwrap_or(i16::MAX),
@@ -382,8 +385,11 @@ impl ReplicaRow {
 pub(crate) fn read_replica(cells: &impl Cells) -> Result<Replica> {
     let columns = Columns::new(cells, "replicas", "round_id")?;
     let document: ReplicaDocument<'_> = columns.document("document")?;
+    let index = columns.count("position")?;
     Ok(Replica {
-        index: columns.count("position")?,
+        index,
+        seat: document.seat.unwrap_or(index),
+        replaced_by: document.replaced_by,
         session_id: columns.text("session_id")?,
         executor: columns.text("executor")?,
         independence: document.independence.into(),

@@ -239,6 +239,7 @@ fn consensus(outcome: Outcome, replicas: &[Replica]) -> Consensus {
         effective_votes: 1.0,
         disagreed: true,
         tie_broken: false,
+        basis: None,
     }
 }
 
@@ -279,6 +280,8 @@ pub(crate) fn replicas() -> Vec<Replica> {
 fn replica(index: usize, answer: Answer) -> Replica {
     Replica {
         index,
+        seat: index,
+        replaced_by: None,
         session_id: format!("20{index}"),
         executor: format!("e{index}"),
         independence: independence(index),

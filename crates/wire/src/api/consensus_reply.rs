@@ -14,10 +14,10 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::words::{FailureCode, Label, Outcome};
+use super::words::{Basis, FailureCode, Label, Outcome};
 
 /// What is said of a verdict that won against more reliable voices.
-const UNLIKELY: &str = "The confidence is below one half: those who decided are less reliable than those who disagree or were silent.";
+const UNLIKELY: &str = "The confidence is not above one half: those who decided are no more reliable than those who disagree or were silent.";
 
 /// The reply to a request: what it holds depends on what was asked for.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct DelegateReply<'a> {
     #[schema(minimum = 0, maximum = 1)]
     pub(super) confidence: f64,
     pub(super) consensus: ConsensusBlock<'a>,
-    /// One for each replica that was asked, in the order of choice.
+    /// One for each seat, in the order of `verdicts`; then those in whose place another was asked.
     pub(super) replicas: Vec<ReplicaBody<'a>>,
     pub(super) round_id: &'a str,
     /// Digest of the recorded decision.
@@ -67,7 +67,7 @@ pub struct VerdictReply<'a> {
     #[schema(minimum = 0, maximum = 1)]
     pub(super) confidence: f64,
     pub(super) consensus: ConsensusBlock<'a>,
-    /// One for each replica that was asked, in the order of choice.
+    /// One for each seat, in the order of `verdicts`; then those in whose place another was asked.
     pub(super) replicas: Vec<ReplicaBody<'a>>,
     pub(super) round_id: &'a str,
     /// Digest of the recorded decision.
@@ -78,12 +78,12 @@ pub struct VerdictReply<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Consensus)]
 pub struct ConsensusBlock<'a> {
-    /// How many were asked.
+    /// How many seats there are: the number that was asked for.
     replicas: usize,
     /// Size of the largest group, divided by those asked.
     #[schema(minimum = 0, maximum = 1)]
     agreement: f64,
-    /// The label of each replica, in the order of choice.
+    /// The label of each seat, in the order of choice: that of the last session that was asked in it.
     verdicts: Vec<Label>,
     /// The aggregation; `none` for a round that expired or was called off.
     #[schema(example = "majority")]
@@ -95,9 +95,9 @@ pub struct ConsensusBlock<'a> {
     /// Size of the largest group, divided by those that answered.
     #[schema(minimum = 0, maximum = 1)]
     agreement_answered: f64,
-    /// How many were asked.
+    /// The same as `replicas`.
     asked: usize,
-    /// How many were called.
+    /// In how many seats somebody was called; the others had failed from the start.
     started: usize,
     /// How many gave an answer, whatever it is.
     answered: usize,
@@ -106,7 +106,7 @@ pub struct ConsensusBlock<'a> {
     /// By which relation answers were compared; `label` for validate and factcheck.
     #[schema(example = "label")]
     equivalence: &'a str,
-    /// The group of each replica; null for one without a vote.
+    /// The group of each seat; null for one without a vote.
     groups: &'a [Option<usize>],
     /// The group that won.
     #[schema(required = true)]
@@ -115,13 +115,17 @@ pub struct ConsensusBlock<'a> {
     effective_votes: f64,
     /// Whether the agreement that was asked for is missing.
     disagreement: bool,
-    /// True, and otherwise left out, where an answer won whose confidence is below one half: by
-    /// what is known of those who gave it, it is more likely wrong than right.
+    /// True, and otherwise left out, where an answer won whose confidence is one half at the most:
+    /// by what is known of those who gave it, it is no more likely right than wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool)]
     low_confidence: Option<bool>,
     /// Whether `best_effort` chose between equals.
     tie_broken: bool,
+    /// On what the winning answer rests: `executors`, `judges`, or `form` where the server decided
+    /// alone by a policy that needs nobody's judgement. Null without a winner.
+    #[schema(required = true)]
+    basis: Option<Basis>,
     #[schema(required = true)]
     score: Option<ScoreBody<'a>>,
     /// `replica` when one gave the output as it is, `merge` when it was made of several.
@@ -157,7 +161,7 @@ struct ScoreBody<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Replica)]
 pub struct ReplicaBody<'a> {
-    /// Position in the order of choice, from 0.
+    /// Position in the order of choice, from 0. Those of spares follow those of the seats.
     replica_id: usize,
     session_id: &'a str,
     executor: &'a str,
@@ -184,6 +188,11 @@ pub struct ReplicaBody<'a> {
     cost: u64,
     #[schema(required = true)]
     error: Option<ErrorBody<'a>>,
+    /// Only where it failed and a spare was asked in its place: the `replica_id` of the spare. Such a
+    /// replica is neither in `verdicts` nor in any count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = usize)]
+    replaced_by: Option<usize>,
     /// `provider/model@host`.
     independence: String,
     /// How often the session is taken to be right.
@@ -325,6 +334,7 @@ impl<'a> ConsensusBlock<'a> {
             disagreement: consensus.disagreed,
             low_confidence: consensus.is_unlikely().then_some(true),
             tie_broken: consensus.tie_broken,
+            basis: consensus.basis.map(Basis),
             score: consensus.score.as_ref().map(ScoreBody::of),
             output_by: output_by(&closing.replicas, consensus).map(|by| match by {
                 OutputBy::Replica => "replica",
@@ -346,13 +356,16 @@ impl<'a> ScoreBody<'a> {
     }
 }
 
-/// All replicas of a round, each with its group.
+/// All replicas of a round, each with its group: first those whose words count, in the order of
+/// `verdicts`, and then those in whose place another was asked.
 pub fn replicas<'a>(open: &OpenRound, closing: &'a Closing) -> Vec<ReplicaBody<'a>> {
+    let mut ordered: Vec<&Replica> = closing.replicas.iter().collect();
+    ordered.sort_by_key(|replica| (!replica.is_counted(), replica.seat, replica.index));
     let one = |replica: &'a Replica| {
-        let group = closing.consensus.groups.get(replica.index).copied().flatten();
+        let group = closing.consensus.group_of(replica);
         ReplicaBody::of(open.kind, open.traces, replica, group)
     };
-    closing.replicas.iter().map(one).collect()
+    ordered.into_iter().map(one).collect()
 }
 
 impl<'a> ReplicaBody<'a> {
@@ -373,6 +386,7 @@ impl<'a> ReplicaBody<'a> {
             latency_ms: replica.latency_ms,
             cost: replica.cost_micros,
             error: replica.answer.failure().map(ErrorBody::of),
+            replaced_by: replica.replaced_by,
             independence: replica.independence.to_string(),
             reliability: replica.reliability,
             group,
@@ -415,8 +429,7 @@ impl<'a> EvidenceBody<'a> {
 fn reasons(closing: &Closing) -> Vec<String> {
     let consensus = &closing.consensus;
     let winners = closing.replicas.iter().filter(|replica| {
-        consensus.winner.is_some()
-            && consensus.groups.get(replica.index).copied().flatten() == consensus.winner
+        consensus.winner.is_some() && consensus.group_of(replica) == consensus.winner
     });
     let mut reasons: Vec<String> = Vec::new();
     if consensus.is_unlikely() {

@@ -2,6 +2,7 @@
 
 use jurat_core::{
     code::Code,
+    conduct::RestsFor,
     executor::{BreakerState, Capabilities, Executor, Probe},
     session::Session,
     time::Timestamp,
@@ -163,6 +164,19 @@ struct CircuitBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
     until: Option<Time>,
+    /// Unless `closed`: `all`, or `some` where it failed for single accounts, which alone do without
+    /// it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = CircuitScope)]
+    rests_for: Option<CircuitScope>,
+}
+
+/// Who does without an executor while it rests.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum CircuitScope {
+    All,
+    Some,
 }
 
 /// Whether calls are made: `closed` means that they are.
@@ -239,7 +253,10 @@ struct CapabilitiesBody<'a> {
     policies: Option<&'a [String]>,
 }
 
-pub fn body(executor: &Executor, circuit: BreakerState) -> ExecutorBody<'_> {
+pub fn body(
+    executor: &Executor,
+    (circuit, rests_for): (BreakerState, RestsFor),
+) -> ExecutorBody<'_> {
     ExecutorBody {
         name: &executor.name,
         url: &executor.url,
@@ -247,7 +264,7 @@ pub fn body(executor: &Executor, circuit: BreakerState) -> ExecutorBody<'_> {
         agent_events_url: executor.agent_events_url.as_deref(),
         created_at: Time(executor.created_at),
         status: status(executor.probe.as_ref(), circuit),
-        circuit: circuit_body(circuit),
+        circuit: circuit_body(circuit, rests_for),
         probe: executor.probe.as_ref().map(probe_body),
         session: Member::LeftOut,
     }
@@ -271,14 +288,18 @@ fn status(probe: Option<&Probe>, circuit: BreakerState) -> ExecutorStatus {
     }
 }
 
-fn circuit_body(circuit: BreakerState) -> CircuitBody {
-    match circuit {
-        BreakerState::Closed => CircuitBody { state: CircuitState::Closed, until: None },
-        BreakerState::HalfOpen => CircuitBody { state: CircuitState::HalfOpen, until: None },
-        BreakerState::Open(until) => {
-            CircuitBody { state: CircuitState::Open, until: Some(Time(until)) }
-        }
-    }
+fn circuit_body(circuit: BreakerState, rests_for: RestsFor) -> CircuitBody {
+    let (state, until) = match circuit {
+        BreakerState::Closed => (CircuitState::Closed, None),
+        BreakerState::HalfOpen => (CircuitState::HalfOpen, None),
+        BreakerState::Open(until) => (CircuitState::Open, Some(Time(until))),
+    };
+    let rests_for = match rests_for {
+        RestsFor::All => CircuitScope::All,
+        RestsFor::Some => CircuitScope::Some,
+    };
+    let is_closed = circuit == BreakerState::Closed;
+    CircuitBody { state, until, rests_for: (!is_closed).then_some(rests_for) }
 }
 
 /// What a check found: health and capabilities, both reported.

@@ -2,7 +2,7 @@
 
 use jurat_core::{
     code::Code,
-    job::{Aggregation, Disagreement, Merge, PoolEntry, Terms, TimeoutPolicy, Toggle},
+    job::{Aggregation, PoolEntry, Terms, Toggle},
     policy::{EquivalenceError, parse_equivalence},
 };
 use serde_json::Value;
@@ -25,6 +25,10 @@ pub struct ConsensusTerms {
     /// Who may be asked; all sessions when left out.
     #[schema(min_items = 1, max_items = 100)]
     pub session_pool: Option<Vec<SessionRef>>,
+    /// How many more sessions of the pool may be asked in the place of those that fail; as many as
+    /// replicas when left out, none with 0.
+    #[schema(minimum = 0, maximum = 10)]
+    pub spares: Option<u8>,
     pub aggregation: Option<words::Aggregation>,
     /// The same as `aggregation`.
     pub strategy: Option<words::Aggregation>,
@@ -82,21 +86,11 @@ pub struct Pointer(pub String);
 
 const LATER: &[&str] = &["weighted", "median_of_means", "model_ensemble", "ensemble_model"];
 const LARGEST_POOL: usize = 100;
+const MOST_SPARES: u64 = 10;
 
 /// Terms for a request; `tier_replicas` is what the tier asks for when the block does not say.
 pub fn decode(body: &Fields<'_>, tier_replicas: u8) -> Result<Terms, Problem> {
-    let mut terms = Terms {
-        replicas: tier_replicas,
-        pool: Vec::new(),
-        aggregation: Aggregation::Majority,
-        disagreement: Disagreement::ReturnAll,
-        min_agreement: None,
-        timeout_policy: TimeoutPolicy::Count,
-        equivalence: None,
-        merge: Merge::Medoid,
-        early_stop: Toggle::Off,
-        traces: Toggle::Off,
-    };
+    let mut terms = Terms { spares: None, ..Terms::plain(tier_replicas, Vec::new()) };
     let Some(block) = body.object("consensus")? else { return Ok(terms) };
     for name in ["weight_by", "target_confidence"] {
         if block.get(name).is_some() {
@@ -107,6 +101,8 @@ pub fn decode(body: &Fields<'_>, tier_replicas: u8) -> Result<Terms, Problem> {
         terms.replicas = replicas;
     }
     terms.pool = pool(&block)?;
+    let spares = block.whole("spares", 0, MOST_SPARES)?;
+    terms.spares = spares.and_then(|spares| u8::try_from(spares).ok());
     if let Some(aggregation) = aggregation(&block)? {
         terms.aggregation = aggregation;
     }

@@ -46,6 +46,7 @@ described! {
     AgentEventDirection, agent_event::Direction, "Which way an event goes: `out` to an executor, of a task; `in` for one, from whoever sent it.";
     AgentEventState, agent_event::Delivery, "How far the telling of an event has come.";
     Aggregation, job::Aggregation, "How the scores of the winners become one.";
+    Basis, consensus::Basis, "On what a decision rests.";
     CheckState, template::CheckState, "Whether a part of a design holds.";
     DisagreementPolicy, job::Disagreement, "What is answered when the replicas do not agree.";
     ErrorCode, code::Code, "A stable name for what went wrong.";

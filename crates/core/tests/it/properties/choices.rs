@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jurat_core::{
     job::PoolEntry,
-    select::{Lane, select},
+    select::{Lane, Selection, select},
 };
 use proptest::{collection::vec, prelude::*, sample::select as one_of};
 
@@ -61,11 +61,17 @@ proptest! {
         let able = lanes.iter().filter(|lane| can_delegate(lane)).count();
         let chosen = select(&job, &lanes, seed);
         prop_assert_eq!(&chosen, &select(&job, &lanes, seed));
-        prop_assert_eq!(chosen.is_ok(), usize::from(replicas) <= able);
-        let Ok(chosen) = chosen else { return Ok(()) };
-        prop_assert_eq!(chosen.len(), usize::from(replicas));
-        prop_assert_eq!(chosen.iter().collect::<BTreeSet<_>>().len(), chosen.len());
-        prop_assert!(chosen.iter().all(|index| can_delegate(&lanes[*index])));
+        let replicas = usize::from(replicas);
+        prop_assert_eq!(chosen.is_ok(), replicas < 2 * able && replicas <= lanes.len());
+        let Ok(Selection { seats, spares }) = chosen else { return Ok(()) };
+        prop_assert_eq!(seats.len(), replicas);
+        let all: Vec<usize> = seats.iter().map(|seat| seat.lane).chain(spares.clone()).collect();
+        prop_assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+        prop_assert!(seats.iter().all(|it| can_delegate(&lanes[it.lane]) == it.problem.is_none()));
+        prop_assert!(spares.iter().all(|lane| can_delegate(&lanes[*lane])));
+        prop_assert_eq!(spares.len(), able.saturating_sub(replicas).min(replicas));
+        let asked = seats.iter().filter(|seat| seat.problem.is_none());
+        let chosen: Vec<usize> = asked.map(|seat| seat.lane).collect();
         let providers = |indexes: &mut dyn Iterator<Item = usize>| -> usize {
             let families = indexes.map(|index| lanes[index].independence().provider_family);
             families.collect::<BTreeSet<String>>().len()
@@ -87,7 +93,8 @@ proptest! {
         let job = job(work("validate", ""), 3, Vec::new());
         let ids = |lanes: &[Lane<'_>]| -> Option<Vec<String>> {
             let chosen = select(&job, lanes, seed).ok()?;
-            Some(chosen.iter().map(|index| lanes[*index].session.id.clone()).collect())
+            let seats = chosen.seats.iter().map(|seat| seat.lane);
+            Some(seats.chain(chosen.spares).map(|lane| lanes[lane].session.id.clone()).collect())
         };
         prop_assert_eq!(ids(&lanes), ids(&moved));
     }
@@ -107,8 +114,9 @@ proptest! {
         }
         if let Ok(chosen) = select(&job(work("validate", ""), 3, pool), &lanes, seed) {
             let positions: Vec<Option<usize>> = chosen
+                .seats
                 .iter()
-                .map(|index| order.iter().position(|named| named == index))
+                .map(|seat| order.iter().position(|named| *named == seat.lane))
                 .collect();
             prop_assert!(positions.is_sorted() && positions.iter().all(Option::is_some));
         }

@@ -179,6 +179,7 @@ fn any_terms() -> impl Strategy<Value = Terms> {
 fn numbered(mut replicas: Vec<Replica>) -> Vec<Replica> {
     for (index, replica) in replicas.iter_mut().enumerate() {
         replica.index = index;
+        replica.seat = index;
         replica.session_id = format!("s{index}");
     }
     replicas
@@ -335,6 +336,7 @@ proptest! {
         let voter = before.groups.iter().position(|group| *group == before.winner).unwrap();
         let joined_by = |mut newcomer: Replica| {
             newcomer.index = round.replicas.len();
+            newcomer.seat = newcomer.index;
             newcomer.session_id = format!("s{}", newcomer.index);
             newcomer.answer = round.replicas[voter].answer.clone();
             let mut longer = round.clone();
@@ -353,7 +355,8 @@ proptest! {
     fn a_dissent_in_place_of_a_vote_never_raises_the_confidence(round in round()) {
         let round = round.at_best();
         let before = round.agree();
-        if before.winner.is_none() || before.tie_broken {
+        // Numbers that are combined may agree better without one of them.
+        if before.winner.is_none() || before.tie_broken || before.equivalence == "numbers" {
             return Ok(());
         }
         for (index, group) in before.groups.iter().enumerate() {

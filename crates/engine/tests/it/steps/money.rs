@@ -1,7 +1,7 @@
 //! Steps are paid like rounds: once for an answer, not at all for none, and by accounts that may.
 
 use jurat_core::{id::AccountId, ledger::Balance};
-use jurat_engine::{Alone, EngineError, StepOutcome};
+use jurat_engine::{Alone, EngineError, StepBy, StepOutcome};
 use jurat_store::Location;
 use jurat_testkit::{
     app::TestApp,
@@ -46,6 +46,40 @@ async fn the_price_of_a_session_is_taken_once_for_an_answer_and_not_for_none() {
     let failed = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
     assert!(matches!(failed.outcome, StepOutcome::Failed { .. }));
     assert_eq!(balance(&app).await, paid);
+}
+
+/// A step by `s1` in a profile that no session has.
+fn unpriced() -> StepBy {
+    StepBy::Executor { name: "s1".to_owned(), profile: "unheard-of".to_owned() }
+}
+
+#[tokio::test]
+async fn no_profile_leads_around_the_price_of_a_session() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "x" })).profiles(&["*"])]).await;
+    priced(&app, "1.00").await;
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let done = app.engine.step_run(&caller, propose(contract(), unpriced())).await.unwrap();
+    let StepOutcome::Failed { code, detail } = done.outcome else { panic!("it was done for free") };
+    assert_eq!(code, "session_unknown");
+    assert!(detail.contains("reached through its sessions only"), "{detail}");
+    assert!(super::work(&fake).is_empty());
+}
+
+#[tokio::test]
+async fn an_account_that_pays_does_not_reach_an_executor_that_nobody_priced() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "x" })).profiles(&["*"])]).await;
+    priced(&app, "1.00").await;
+    app.admin().delete("/v1/sessions/dear").await;
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let done = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
+    let StepOutcome::Failed { detail, .. } = done.outcome else { panic!("it was done for free") };
+    assert!(detail.contains("--price-micros"), "{detail}");
+    assert!(super::work(&fake).is_empty());
+    // The operator's own account is not metered.
+    let done = super::run(&app, propose(contract(), by("s1"))).await;
+    assert!(matches!(done.outcome, StepOutcome::Candidate(_)), "{:?}", done.outcome);
 }
 
 #[tokio::test]

@@ -37,6 +37,8 @@ async fn an_executor_that_did_not_declare_the_task_type_is_not_asked() {
 async fn an_executor_that_did_not_declare_the_profile_is_not_asked() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
+    let session = json!({ "id": "bold", "executor": "s1", "profile": "reckless" });
+    app.admin().post("/v1/sessions", &session).await;
     let by = StepBy::Executor { name: "s1".to_owned(), profile: "reckless".to_owned() };
     let done = run(&app, propose(contract(), by)).await;
     assert!(failure(&done).1.contains("does not declare the profile `reckless`"));
@@ -44,9 +46,22 @@ async fn an_executor_that_did_not_declare_the_profile_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_profile_without_a_session_has_a_plain_lane() {
+async fn a_profile_without_a_session_is_not_asked_where_the_executor_has_others() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
+    let by = StepBy::Executor { name: "s1".to_owned(), profile: "careful".to_owned() };
+    let done = run(&app, propose(contract(), by)).await;
+    let (code, detail) = failure(&done);
+    assert_eq!(code, "session_unknown");
+    assert!(detail.contains("none of them has the profile `careful`; use `default`"), "{detail}");
+    assert!(work(&fake).is_empty());
+}
+
+#[tokio::test]
+async fn the_operator_reaches_an_executor_without_a_session_by_a_plain_lane() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
+    app.admin().delete("/v1/sessions/s1").await;
     let by = StepBy::Executor { name: "s1".to_owned(), profile: "careful".to_owned() };
     let done = run(&app, propose(contract(), by)).await;
     assert!(matches!(done.outcome, StepOutcome::Candidate(_)));

@@ -96,14 +96,32 @@ async fn the_answer_of_most_holds_against_one_that_contradicts_it() {
 }
 
 #[tokio::test]
-async fn answers_that_contradict_each_other_are_refused_and_one_alone_is_not_confirmed() {
+async fn one_liar_among_three_has_no_veto() {
+    let app = node().await;
+    let fakes = app.executors([says("42"), says("41"), says("42")]).await;
+    let task = comparing(contract(&app, "t1"), 3);
+    submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    let decision = app.engine.task_decision(&admin_caller(), "t1").await.unwrap();
+    assert_eq!(decision.candidate.unwrap().output["answer"], "42");
+    // As many propose as the contract says, though that leaves the vote to the node.
+    for fake in &fakes {
+        assert_eq!(asked(fake, "execute"), 1);
+    }
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn two_answers_that_contradict_each_other_decide_nothing_and_nor_does_one_alone() {
     let app = node().await;
     let dying = || disconnects_before_headers().task_types(&["other"]);
     let _fakes = app.executors([says("41"), says("42"), dying()]).await;
-    let task = comparing(contract(&app, "t1"), 2);
+    let mut task = comparing(contract(&app, "t1"), 2);
+    task.assignment.verify.max_repeats = Some(0);
     submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.reason.as_deref(), Some("the verifiers refused every candidate"));
+    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
     let mut alone = comparing(contract(&app, "t2"), 1);
     alone.assignment.verify.max_repeats = Some(0);
     submit(&app, order(alone, &["s1", "s3"])).await.unwrap();
@@ -134,6 +152,26 @@ async fn a_decision_is_as_sure_as_a_round_with_the_same_verdicts() {
     let round = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(decision["confidence"], round["consensus"]["confidence"], "{decision} {round}");
     assert_eq!((&decision["approvals"], &decision["rejections"]), (&json!(2), &json!(1)));
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_decision_of_the_node_alone_rests_on_form() {
+    let app = node().await;
+    let _fakes = app.executors([able(), says_valid().task_types(&["other"])]).await;
+    submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
+    let record = ended(&app, "t1").await;
+    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    let decision = app.admin().get("/v1/tasks/t1/decision").await.json();
+    assert_eq!(decision["votes"][0]["voter"], "builtin:policies", "{decision}");
+    assert_eq!((&decision["basis"], &decision["confidence"]), (&json!("form"), &json!(0.7)));
+    let mut other = order(contract(&app, "t2"), &["s1"]);
+    other.contract.inputs = json!({ "prompt": "another" });
+    other.verifiers = vec!["s2".to_owned()];
+    submit(&app, other).await.unwrap();
+    ended(&app, "t2").await;
+    let decision = app.admin().get("/v1/tasks/t2/decision").await.json();
+    assert_eq!((&decision["basis"], &decision["confidence"]), (&json!("executors"), &json!(0.75)));
     app.engine.shutdown().await;
 }
 

@@ -1,5 +1,6 @@
 //! What is refused at submission, with the field.
 
+use jurat_core::id::AccountId;
 use jurat_engine::EngineError;
 use jurat_testkit::app::TestApp;
 use jurat_wire::api::tasks::TaskSubmission;
@@ -63,6 +64,33 @@ async fn what_cannot_end_well_is_refused_with_its_field() {
         assert_eq!(found, field, "{detail}");
         assert!(!detail.contains('['), "{detail}");
     }
+    app.store.close().await;
+}
+
+#[tokio::test]
+async fn no_task_of_an_account_that_pays_leads_around_a_price() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([able().profiles(&["*"])]).await;
+    app.caller("team", &[]).await;
+    let team = AccountId::parse("acct_team").unwrap();
+    let caller = app.engine.caller_for(&team).await.unwrap();
+    let profile = "unheard-of".to_owned();
+    for executors in [vec!["s1"], Vec::new()] {
+        let order = TaskSubmission {
+            profile: Some(profile.clone()),
+            ..order(contract(&app, "t1"), &executors)
+        };
+        let error = app.engine.task_submit(&caller, order, None).await.unwrap_err();
+        assert_eq!(error.field().as_deref(), Some("profile"), "{error}");
+        assert!(error.to_string().contains("use `default`"), "{error}");
+    }
+    app.admin().delete("/v1/sessions/s1").await;
+    let unpriced = order(contract(&app, "t1"), &["s1"]);
+    let error = app.engine.task_submit(&caller, unpriced.clone(), None).await.unwrap_err();
+    assert_eq!(error.field().as_deref(), Some("executors"), "{error}");
+    assert!(error.to_string().contains("--price-micros"), "{error}");
+    // The operator's own account is not metered.
+    submit(&app, unpriced).await.unwrap();
     app.store.close().await;
 }
 

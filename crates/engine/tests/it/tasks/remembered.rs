@@ -72,6 +72,8 @@ async fn an_executor_that_decided_nothing_of_it_works_itself() {
 async fn a_decision_under_another_profile_is_not_taken_over() {
     let app = node().await;
     let [fake] = app.executors([able().profiles(&["default", "careful"])]).await;
+    let session = json!({ "id": "careful", "executor": "s1", "profile": "careful" });
+    app.admin().post("/v1/sessions", &session).await;
     decided(&app, contract(&app, "t1"), &["s1"]).await;
     for (id, from) in [("t2", None), ("t3", Some("knowledge:t2#1"))] {
         let mut careful = order(contract(&app, id), &["s1"]);

@@ -29,6 +29,16 @@ fn two_to_one(app: &TestApp, id: &str, aggregation: Aggregation) -> TaskSubmissi
     order
 }
 
+/// A session of an executor in the profile of these tasks.
+async fn lane(app: &TestApp, executor: &str, reliability: f64) {
+    let session = json!({
+        "session_id": format!("{executor}-weighed"), "executor": executor, "profile": PROFILE,
+        "reliability": reliability,
+    });
+    let reply = app.admin().post("/v1/sessions", &session).await;
+    assert!(reply.status.is_success(), "{}", reply.text());
+}
+
 async fn phase(app: &TestApp, order: TaskSubmission) -> Phase {
     let id = order.contract.task_id.clone();
     submit(app, order).await.unwrap();
@@ -41,6 +51,9 @@ async fn the_score_of_a_verifier_is_what_its_vote_weighs() {
     let unsure = || known(says_valid().score(0.2));
     let sure = known(says_invalid().score(0.9));
     let _fakes = app.executors([known(able()), unsure(), sure, unsure()]).await;
+    for executor in ["s1", "s2", "s3", "s4"] {
+        lane(&app, executor, 0.8).await;
+    }
     let heads = two_to_one(&app, "t1", Aggregation::Quorum);
     assert_eq!(phase(&app, heads).await, Phase::Finalized, "{:?}", events(&app, "t1").await);
     let weighed = two_to_one(&app, "t2", Aggregation::ConfidenceWeighted);
@@ -53,13 +66,8 @@ async fn the_reliability_of_a_session_is_what_a_vote_weighs_by_reputation() {
     let app = node().await;
     let fakes = [known(able()), known(says_valid()), known(says_invalid()), known(says_valid())];
     let _fakes = app.executors(fakes).await;
-    for (executor, reliability) in [("s2", 0.2), ("s3", 0.95), ("s4", 0.2)] {
-        let session = json!({
-            "session_id": format!("{executor}-weighed"), "executor": executor, "profile": PROFILE,
-            "reliability": reliability,
-        });
-        let reply = app.admin().post("/v1/sessions", &session).await;
-        assert!(reply.status.is_success(), "{}", reply.text());
+    for (executor, reliability) in [("s1", 0.8), ("s2", 0.2), ("s3", 0.95), ("s4", 0.2)] {
+        lane(&app, executor, reliability).await;
     }
     let heads = two_to_one(&app, "t1", Aggregation::Quorum);
     assert_eq!(phase(&app, heads).await, Phase::Finalized, "{:?}", events(&app, "t1").await);

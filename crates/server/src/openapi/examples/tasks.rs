@@ -218,7 +218,8 @@ pub(in crate::openapi) fn decision() -> Value {
         "committed_candidate_id": CANDIDATE, "finalized_candidate_id": CANDIDATE,
         "output": output, "candidate_output": output, "final_answer": "hello",
         "final_decision": null, "aggregation": "QUORUM", "quorum_threshold": 1, "approvals": 1,
-        "rejections": 0, "agreement": 1.0, "confidence": 0.8, "votes": [vote()],
+        "rejections": 0, "agreement": 1.0, "confidence": 0.8, "basis": "executors",
+        "votes": [vote()],
         "executor": "s1", "provider_family": "family-1", "model_id": "model-1",
         "profile": "default", "source": null, "evidence_digests": [],
         "rounds": {

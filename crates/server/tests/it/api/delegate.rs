@@ -68,8 +68,17 @@ async fn median_stands_for_numbers_that_differ() {
     let mut body = extract(&total());
     body["consensus"]["aggregation"] = json!("median");
     let reply = app.admin().post("/api/v3/delegate", &body).await.json();
-    // Nobody said that these belong together.
-    assert_eq!(reply["consensus"]["outcome"], "split");
+    // All numbers are combined, and nobody is surer of that than of one answer.
+    assert_eq!(reply["consensus"]["outcome"], "agreed", "{reply:#}");
+    assert_eq!(reply["output"], json!({ "total": 13.0 }));
+    assert_eq!(reply["consensus"]["equivalence"], "numbers");
+    assert_eq!(reply["confidence"], 0.75);
+    let spread = &reply["consensus"]["spread"]["/total"];
+    assert_eq!((&spread["min"], &spread["max"]), (&json!(12.0), &json!(500.0)));
+    body["consensus"]["aggregation"] = json!("mean");
+    let reply = app.admin().post("/api/v3/delegate", &body).await.json();
+    assert_eq!(reply["output"], json!({ "total": 175.0 }));
+    body["consensus"]["aggregation"] = json!("median");
     body["consensus"]["equivalence"] = json!({ "numeric": { "tolerance": 500 } });
     let reply = app.admin().post("/api/v3/delegate", &body).await.json();
     assert_eq!(reply["output"], json!({ "total": 13.0 }));

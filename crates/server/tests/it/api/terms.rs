@@ -32,9 +32,11 @@ async fn every_wrong_field_is_named() {
 #[tokio::test]
 async fn what_is_wrong_with_each_session_is_said() {
     let app = TestApp::new().await;
-    let [_well, sick, _well2] = app.executors([says_valid(), says_valid(), says_valid()]).await;
-    sick.set(status(503).health(jurat_testkit::fake_executor::Health::Status(503)));
-    app.admin().post("/v1/executors/s2/check", &json!({})).await;
+    let [_well, sick, other] = app.executors([says_valid(), says_valid(), says_valid()]).await;
+    for (fake, name) in [(sick, "s2"), (other, "s3")] {
+        fake.set(status(503).health(jurat_testkit::fake_executor::Health::Status(503)));
+        app.admin().post(&format!("/v1/executors/{name}/check"), &json!({})).await;
+    }
     let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
     let reply = app.admin().post("/api/v3/validate", &body).await;
     assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -80,7 +82,7 @@ async fn an_executor_that_keeps_failing_rests() {
     assert_eq!(reply.json()["code"], "sessions_unavailable");
     let shown = app.admin().get("/v1/executors/s1").await.json();
     assert_eq!(shown["status"], "resting");
-    // After the pause one call is let through, and it decides.
+    // After the pause its health is looked at, and then calls are made again.
     app.clock.advance_ms(5_000);
     let reply = app.admin().post("/api/v3/validate", &body).await;
     assert_eq!(reply.status, StatusCode::OK);

@@ -2,9 +2,10 @@
 
 use futures::future::join_all;
 use jurat_core::{
-    consensus::Outcome,
+    consensus::{Basis, Outcome},
     id::RoundId,
     job::Kind,
+    replica::Replica,
     round::{Ending, OpenRound, Round, State},
 };
 use jurat_store::{Closed, RoundFilter, StoreErrorKind};
@@ -32,6 +33,16 @@ pub(crate) async fn an_open_round_reads_back(backend: &Backend) {
 pub(crate) async fn a_closed_round_reads_back_with_all_that_was_said(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
+    backend.store.round_open(&open, None).await.unwrap();
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
+
+    // Who took the seat of another, and on what a decision rests, is on record as well.
+    let open = round(&account("alice"), 2);
+    let mut end = closing(&open);
+    end.consensus.basis = Some(Basis::Executors);
+    end.replicas[2].replaced_by = Some(3);
+    end.replicas.push(Replica { index: 3, seat: 2, ..end.replicas[0].clone() });
     backend.store.round_open(&open, None).await.unwrap();
     assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::task::Proposal;
+use jurat_core::{
+    consensus,
+    policy::Status,
+    task::{Proposal, Vote},
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::reply::{TaskView, VoteBody, committed, profile, sides, votes};
-use crate::api::words::{TaskAggregation, TaskState};
+use crate::api::words::{Basis, TaskAggregation, TaskState};
 
 /// What is known of the candidate that was decided on.
 #[derive(Debug, Clone)]
@@ -79,6 +83,10 @@ pub struct DecisionBody<'a> {
     /// How likely the decision is right.
     #[schema(required = true, minimum = 0, maximum = 1)]
     confidence: Option<f64>,
+    /// On what the decision rests: `executors`, `judges`, or `form` where the node alone voted for it,
+    /// by a policy that needs nobody's judgement.
+    #[schema(required = true)]
+    basis: Option<Basis>,
     votes: Vec<VoteBody<'a>>,
     /// Who proposed what was decided on.
     #[schema(required = true)]
@@ -127,6 +135,7 @@ pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedView<'a>>) -> Dec
         rejections,
         agreement: proposal.and_then(|it| agreement(it, approvals)),
         confidence: decided.as_ref().and_then(|it| it.confidence),
+        basis: proposal.and_then(basis).map(Basis),
         votes: proposal.map(votes).unwrap_or_default(),
         executor: decided.as_ref().map(|it| it.executor),
         provider_family: decided.as_ref().and_then(|it| it.provider_family),
@@ -140,6 +149,13 @@ pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedView<'a>>) -> Dec
         final_hash: decided.as_ref().and_then(|it| it.final_hash),
         rounds: decided.map(|it| it.rounds).unwrap_or_default(),
     }
+}
+
+/// Only those who voted for it speak for it.
+fn basis(proposal: &Proposal) -> Option<consensus::Basis> {
+    let is_for = |vote: &Vote| vote.ballot().is_some_and(|it| it.status == Status::Passed);
+    let voters = proposal.votes.iter().filter(|(_, vote)| is_for(vote));
+    consensus::Basis::of(voters.map(|(voter, _)| voter.as_str()))
 }
 
 /// Who was asked and forfeited its vote stays in the denominator.

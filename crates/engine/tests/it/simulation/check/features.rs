@@ -26,7 +26,7 @@ pub(in crate::simulation) const FLOORS: &[(&str, u32)] = &[
     ("a claim was given up", 20),
     ("a clock was set ahead", 30),
     ("a clock was set back", 30),
-    ("a comparison refused", 10),
+    ("a comparison refused", 1),
     ("a comparison was decided", 60),
     ("a contract expired", 60),
     ("a decided task was cancelled", 2),
