@@ -5,7 +5,10 @@ use std::time::Duration;
 use jurat_core::round::{OpenRound, Round};
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::{Engine, EngineError, round::LEASE_GRACE_MS};
+use crate::{
+    Engine, EngineError,
+    round::{LEASE_GRACE_MS, Start, is_left},
+};
 
 /// How long after its lease a round that its node left is surely swept up.
 const SWEEP_MS: u64 = 15_000;
@@ -21,44 +24,70 @@ pub struct Begun {
     pub is_repeated: bool,
     /// `None` when somebody else walks it, or nobody any more.
     walk: Option<Walk>,
+    /// The request, which is run again should the node stop that walks the round.
+    again: Option<Box<Start>>,
     engine: Engine,
 }
 
 impl Begun {
     pub(crate) fn now(engine: &Engine, open: OpenRound, walk: Walk) -> Self {
         let round = Round { open, closing: None };
-        Self { round, is_repeated: false, walk: Some(walk), engine: engine.clone() }
+        let (walk, engine) = (Some(walk), engine.clone());
+        Self { round, is_repeated: false, walk, again: None, engine }
     }
 
-    pub(crate) fn before(engine: &Engine, round: Round) -> Self {
-        Self { round, is_repeated: true, walk: None, engine: engine.clone() }
+    pub(crate) fn before(engine: &Engine, round: Round, again: Option<Start>) -> Self {
+        let (again, engine) = (again.map(Box::new), engine.clone());
+        Self { round, is_repeated: true, walk: None, again, engine }
     }
 
     /// The round when it has ended.
-    pub async fn ended(mut self) -> Result<Round, EngineError> {
-        if let Some(walk) = self.walk.take() {
-            return walked(walk.await);
+    pub async fn ended(self) -> Result<Round, EngineError> {
+        Ok(self.ended_or_again().await?.0)
+    }
+
+    /// The round when it has ended, and whether it is one that an earlier request began.
+    pub async fn ended_or_again(mut self) -> Result<(Round, bool), EngineError> {
+        loop {
+            if let Some(walk) = self.walk.take() {
+                return Ok((walked(walk.await)?, false));
+            }
+            let open = &self.round.open;
+            let now = self.engine.clock().now();
+            let rest = open.deadline_at.millis_since(now) + LEASE_GRACE_MS + SWEEP_MS;
+            let within = Duration::from_millis(rest);
+            let round = self.engine.wait_for(&open.account, &open.id, within).await?;
+            match self.begun_again(&round).await? {
+                Some(again) => self = again,
+                None if round.closing.is_some() => return Ok((round, true)),
+                None => {
+                    let problem = format!("the round `{}` has not ended", round.open.id);
+                    return Err(EngineError::Conflict(problem));
+                }
+            }
         }
-        let open = &self.round.open;
-        let now = self.engine.clock().now();
-        let rest = open.deadline_at.millis_since(now) + LEASE_GRACE_MS + SWEEP_MS;
-        let within = Duration::from_millis(rest);
-        let round = self.engine.wait_for(&open.account, &open.id, within).await?;
-        if round.closing.is_some() {
-            return Ok(round);
-        }
-        Err(EngineError::Conflict(format!("the round `{}` has not ended", open.id)))
     }
 
     /// The round as it is when it ends, or when the time is up.
     pub async fn ended_within(mut self, within: Duration) -> Result<Round, EngineError> {
         let Some(mut walk) = self.walk.take() else {
             let open = &self.round.open;
-            return self.engine.wait_for(&open.account, &open.id, within).await;
+            let round = self.engine.wait_for(&open.account, &open.id, within).await?;
+            // One that is run again has hardly begun when the time is up.
+            return Ok(self.begun_again(&round).await?.map_or(round, |again| again.round));
         };
         match tokio::time::timeout(within, &mut walk).await {
             Ok(result) => walked(result),
             Err(_) => Ok(self.round),
+        }
+    }
+
+    /// Runs the request again where the node stopped that was at it; nothing where it did not.
+    async fn begun_again(&mut self, round: &Round) -> Result<Option<Self>, EngineError> {
+        match self.again.take() {
+            // Boxed: it seldom happens, and would make every wait for a round as large as a round.
+            Some(start) if is_left(round) => Box::pin(self.engine.begin(*start)).await.map(Some),
+            Some(_) | None => Ok(None),
         }
     }
 }

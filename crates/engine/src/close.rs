@@ -46,12 +46,6 @@ impl Engine {
         let mut replicas = Arc::unwrap_or_clone(replicas);
         replicas.extend(replaced);
         replicas.sort_by_key(|replica| replica.index);
-        let is_paid = replicas.iter().any(|it| it.cost_micros != 0);
-        if is_paid && self.is_overtaken(&open).await {
-            for replica in &mut replicas {
-                replica.cost_micros = 0;
-            }
-        }
         let closed_at = self.inner.clock.now();
         let entry = DecisionEntry::new(&open, ending, &replicas, &consensus, closed_at).seal();
         let closing = Closing {
@@ -62,8 +56,11 @@ impl Engine {
             receipt_id: entry.digest,
             entry: entry.text,
         };
+        // A round that its node interrupts costs nothing: it is run again, and paid for then.
+        let closing = if ending == Ending::Expired { closing.unpaid() } else { closing };
         self.inner.points.pass("round_close_before");
-        self.inner.metrics.write("round_close", self.record(&open, &closing)).await?;
+        let recording = self.record(&open, closing);
+        let closing = self.inner.metrics.write("round_close", recording).await?;
         self.inner.points.pass("round_close_after");
         self.inner.metrics.rounds.ended(&open, &closing);
         evaluation::tell(&open, &closing);
@@ -86,25 +83,33 @@ impl Engine {
         Ok(consensus)
     }
 
-    async fn record(&self, open: &OpenRound, closing: &Closing) -> Result<(), EngineError> {
-        let close = || self.inner.store.round_close(open, closing);
+    /// Records the end of a round, and returns it as it is on record. Whether the round is paid for
+    /// is decided in the same transaction, so that each try may be the one that counts.
+    async fn record(&self, open: &OpenRound, closing: Closing) -> Result<Closing, EngineError> {
+        let close = || self.inner.store.round_close(open, &closing);
         let waits = ExponentialBuilder::default().with_min_delay(FIRST_DELAY).with_max_times(TRIES);
         let is_gone = |error: &StoreError| error.kind == StoreErrorKind::Unavailable;
         match close.retry(waits).when(is_gone).await? {
-            Closed::Closed => Ok(()),
-            Closed::Lost if self.is_recorded(open, closing).await? => Ok(()),
-            Closed::Lost => Err(EngineError::Conflict(format!(
-                "the round `{}` took so long that another node ended it",
-                open.id
-            ))),
+            Closed::Closed => Ok(closing),
+            Closed::PaidBefore => Ok(closing.unpaid()),
+            Closed::Lost => self.recorded(open, &closing).await?.ok_or_else(|| {
+                let id = &open.id;
+                EngineError::Conflict(format!(
+                    "the round `{id}` took so long that another node ended it"
+                ))
+            }),
         }
     }
 
-    /// Whether an earlier try, whose answer was lost, closed the round after all.
-    async fn is_recorded(&self, open: &OpenRound, closing: &Closing) -> Result<bool, EngineError> {
+    /// What an earlier try recorded, whose answer was lost.
+    async fn recorded(
+        &self,
+        open: &OpenRound,
+        closing: &Closing,
+    ) -> Result<Option<Closing>, EngineError> {
         let stored = self.inner.store.round_get(&open.account, &open.id).await?;
         let stored = stored.and_then(|round| round.closing);
-        Ok(stored.is_some_and(|stored| stored.receipt_id == closing.receipt_id))
+        Ok(stored.filter(|stored| stored.receipt_id == closing.receipt_id))
     }
 
     /// A merged output is nobody's answer, so the policy must pass it like any other; one that it

@@ -153,7 +153,7 @@ fn ledger_findings(faults: &[String]) -> Vec<Finding> {
     if faults.is_empty() {
         return vec![Finding::ok("ledger", "every balance is the sum of its lines")];
     }
-    let advice = "Find out who changed the database past Jurat, and go back to a backup.";
+    let advice = "Find out who changed the database past Jurat, and go back to a backup. What was captured twice, as earlier versions could, is given back with a grant.";
     faults.iter().map(|fault| Finding::problem("ledger", fault, advice)).collect()
 }
 

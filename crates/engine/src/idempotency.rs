@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use jurat_core::{caller::Caller, round::Round};
+use jurat_core::{caller::Caller, id::RoundId, round::Round};
 use jurat_store::{DoneBefore, Once, OnceAnswer, SavedAnswer, StoreError, Written};
 
 use crate::{Engine, EngineError};
@@ -152,9 +152,15 @@ impl Engine {
         round.map(Some).ok_or(EngineError::Bug("a noted round is not there"))
     }
 
-    /// What the store notes of a round.
-    pub(crate) fn round_note(&self, caller: &Caller, once: &OnceKey) -> Once {
-        self.once(caller, once, OnceAnswer::Round)
+    /// What the store notes of a round, which may take the place of one that its node left.
+    pub(crate) fn round_note(
+        &self,
+        caller: &Caller,
+        once: &OnceKey,
+        instead_of: Option<RoundId>,
+    ) -> Once {
+        let answer = instead_of.map_or(OnceAnswer::Round, OnceAnswer::RoundInsteadOf);
+        self.once(caller, once, answer)
     }
 
     async fn done_before(

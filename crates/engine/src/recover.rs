@@ -181,7 +181,7 @@ impl Engine {
             entry: entry.text,
         };
         // Another node may have been quicker; then the round has ended all the same.
-        if self.inner.store.round_close(open, &closing).await? == Closed::Closed {
+        if self.inner.store.round_close(open, &closing).await? != Closed::Lost {
             self.inner.metrics.rounds.ended(open, &closing);
         }
         Ok(())

@@ -7,7 +7,7 @@ use jurat_core::{
     id::{AccountId, RoundId},
     job::{Job, Step},
     replica::Replica,
-    round::{OpenRound, Round, Seat},
+    round::{Ending, OpenRound, Round, Seat},
     run::RunTicket,
     time::Timestamp,
 };
@@ -42,8 +42,8 @@ pub(crate) struct Start {
 }
 
 enum Turn {
-    /// With a place among the rounds under way.
-    Now(RoundPlace),
+    /// With a place among the rounds under way, and the round of the same request that its node left.
+    Now(RoundPlace, Option<RoundId>),
     /// The same request began it before.
     Before(Box<Round>),
 }
@@ -62,7 +62,8 @@ impl Engine {
     /// Opens a round and lets it run.
     ///
     /// From then on it goes to its end and is recorded even if the caller goes away; before that,
-    /// nothing is begun for a caller who is gone.
+    /// nothing is begun for a caller who is gone. A request that began a round before under the same
+    /// key gets that one; where its node stopped over it, the request is run again.
     pub async fn round_begin(
         &self,
         caller: &Caller,
@@ -80,16 +81,16 @@ impl Engine {
         let scope = if start.run.is_some() { Scope::VerifiersRun } else { Scope::RoundsCreate };
         let admitted = self.place_for(&caller, scope, once.as_ref()).await;
         let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
-        let place = match admitted.inspect_err(failed)? {
-            Turn::Now(place) => place,
-            Turn::Before(round) => return Ok(Begun::before(self, *round)),
+        let (place, instead_of) = match admitted.inspect_err(failed)? {
+            Turn::Now(place, instead_of) => (place, instead_of),
+            Turn::Before(round) => return Ok(Begun::before(self, *round, Some(start))),
         };
         let (opened, opening) = oneshot::channel();
         let engine = self.clone();
         let walk = async move {
             // Held until the round ends, not until its caller leaves.
             let _place = place;
-            let walked = engine.walk(start, opened).await;
+            let walked = engine.walk(start, instead_of, opened).await;
             walked.inspect_err(|error| engine.inner.metrics.rounds.failed(kind, error.code()))
         };
         // The log lines of the round name the request that it belongs to.
@@ -100,7 +101,8 @@ impl Engine {
         // It ended before it opened a round: by an error, or because another was quicker.
         walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))??;
         let round = self.round_before(&caller, once.as_ref()).await?;
-        round.map(|round| Begun::before(self, round)).ok_or(EngineError::Bug("no round was begun"))
+        let round = round.ok_or(EngineError::Bug("no round was begun"))?;
+        Ok(Begun::before(self, round, None))
     }
 
     /// Finds out whether a round is to be walked at all.
@@ -111,9 +113,13 @@ impl Engine {
         once: Option<&OnceKey>,
     ) -> Result<Turn, EngineError> {
         require(caller, scope)?;
-        if let Some(round) = self.round_before(caller, once).await? {
-            return Ok(Turn::Before(Box::new(round)));
-        }
+        let before = self.round_before(caller, once).await?;
+        // One that its node left has no answer, and never will: the request is run again.
+        let instead_of = match before {
+            Some(round) if !is_left(&round) => return Ok(Turn::Before(Box::new(round))),
+            Some(round) => Some(round.open.id),
+            None => None,
+        };
         if caller.credit() == Credit::Suspended {
             return Err(EngineError::Suspended);
         }
@@ -121,7 +127,7 @@ impl Engine {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
-        self.round_place(caller).map(Turn::Now)
+        Ok(Turn::Now(self.round_place(caller)?, instead_of))
     }
 
     /// Returns nothing when no round was opened and that is no error. `opened` is told when the
@@ -129,6 +135,7 @@ impl Engine {
     async fn walk(
         &self,
         start: Start,
+        instead_of: Option<RoundId>,
         opened: oneshot::Sender<OpenRound>,
     ) -> Result<Option<Round>, EngineError> {
         let Start { caller, mut job, watcher, once, run } = start;
@@ -151,7 +158,7 @@ impl Engine {
         let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
         open.run = ticket;
         open.hold = self.hold(&caller, &choice, &checks);
-        let once = once.map(|once| self.round_note(&caller, &once));
+        let once = once.map(|once| self.round_note(&caller, &once, instead_of));
         // Nobody waits for it any more, and nothing is lost yet.
         if opened.is_closed() {
             return Ok(None);
@@ -274,6 +281,11 @@ pub(crate) struct Ended {
     pub(crate) replaced: Vec<Replica>,
     /// What ended it before all replicas had.
     pub(crate) stopped: Option<Stop>,
+}
+
+/// Whether a round ended because its node stopped.
+pub(crate) fn is_left(round: &Round) -> bool {
+    round.closing.as_ref().is_some_and(|closing| closing.ending == Ending::Expired)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the lower bits are as random as all")]

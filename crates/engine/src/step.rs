@@ -12,13 +12,12 @@ use jurat_core::{
     evidence::Finding,
     id::{AccountId, RoundId},
     policy::Status,
-    round::OpenRound,
     time::Timestamp,
 };
 use serde_json::Value;
 
 pub(crate) use self::caller::ordered_by;
-use crate::{Engine, EngineError, OnceKey, Watcher, round::Start, under_way::Stop};
+use crate::{Engine, EngineError, Watcher, round::Start, under_way::Stop};
 
 /// What one executor is asked to do for a task.
 #[derive(Debug, Clone)]
@@ -115,7 +114,8 @@ impl Engine {
     /// counted like any other. Dropping the future calls the round off.
     ///
     /// A step that was answered under the same `execution_id` before, and whose answer is on record,
-    /// is neither asked for nor paid for again.
+    /// is neither asked for nor paid for again. Where several rounds ask for it at once, because
+    /// nobody knew what came of the first, the one that captures first is the one that is paid for.
     ///
     /// What the executor cannot do or does wrong is the outcome. An error is what this node cannot
     /// do: the account is suspended or has no credit, the node is full or about to end.
@@ -128,66 +128,20 @@ impl Engine {
             Ok(job) => job,
             Err(error) => return answer::refused(&order, error),
         };
-        for turn in 1..=TURNS {
-            let start = Start {
-                caller: caller.clone(),
-                job: job.clone(),
-                watcher: Watcher::nobody(),
-                once: (turn < TURNS).then(|| once(&order, turn)),
-                run: None,
-            };
-            let begun = match self.begin(start).await {
-                Ok(begun) => begun,
-                Err(error) => return answer::refused(&order, error),
-            };
-            if !begun.is_repeated {
-                let open = &begun.round.open;
-                let (account, round) = (open.account.clone(), open.id.clone());
-                let _call_off = CallOff { engine: self.clone(), account, round };
-                return answer::read(&order, begun.ended().await?);
-            }
-            if let Some(done) = answer::before(&order, begun.round)? {
-                return Ok(done);
-            }
+        let account = caller.account().clone();
+        let before = self.inner.store.round_of_step(&account, &order.execution_id).await?;
+        if let Some(done) = before.map_or(Ok(None), |round| answer::before(&order, round))? {
+            return Ok(done);
         }
-        Err(EngineError::Bug("a step without a key was repeated"))
+        let (caller, watcher) = (caller.clone(), Watcher::nobody());
+        let begun = match self.begin(Start { caller, job, watcher, once: None, run: None }).await {
+            Ok(begun) => begun,
+            Err(error) => return answer::refused(&order, error),
+        };
+        let round = begun.round.open.id.clone();
+        let _call_off = CallOff { engine: self.clone(), account, round };
+        answer::read(&order, begun.ended().await?)
     }
-
-    /// Whether the same step was asked for once more after this round, because nobody knew what came
-    /// of it. Then the other round is the one that is paid for.
-    pub(crate) async fn is_overtaken(&self, open: &OpenRound) -> bool {
-        let Some(step) = &open.step else { return false };
-        let mut is_behind = false;
-        for turn in 1..TURNS {
-            let key = key(&step.execution_id, turn);
-            match self.inner.store.once_get(&open.account, &key).await {
-                Ok(Some(_)) if is_behind => return true,
-                Ok(Some(found)) => is_behind = found.round.as_ref() == Some(&open.id),
-                Ok(None) => return false,
-                Err(error) => {
-                    tracing::warn!(error = %error, "could not look for other rounds of a step");
-                    return false;
-                }
-            }
-        }
-        false
-    }
-}
-
-/// How often a step is looked for under its execution before it is asked for without a look.
-const TURNS: u32 = 8;
-
-/// Each round of a step has a key of its own, so that one that came to nothing is followed by another.
-fn once(order: &StepOrder, turn: u32) -> OnceKey {
-    OnceKey {
-        key: key(&order.execution_id, turn),
-        operation: "task_step",
-        request_digest: order.execution_id.clone(),
-    }
-}
-
-fn key(execution_id: &str, turn: u32) -> String {
-    format!("step:{execution_id}:{turn}")
 }
 
 /// Calls a round off whose step nobody waits for any more. One that has ended is not on the list.
@@ -200,7 +154,8 @@ struct CallOff {
 impl Drop for CallOff {
     fn drop(&mut self) {
         if let Some(running) = self.engine.inner.under_way.find(&self.account, &self.round) {
-            running.stop(Stop::Caller);
+            // A step that the node gives up is no wish of its account.
+            running.stop(if self.engine.is_stopping() { Stop::Node } else { Stop::Caller });
         }
     }
 }

@@ -174,9 +174,16 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened>;
     /// Ends a round with its replicas, its decision and its entry, if it is open and the lease
     /// token of `round` still holds; otherwise nothing changes. Its run ends with it, and of the
-    /// credit that it holds the cost is captured and the rest released.
+    /// credit that it holds the cost is captured and the rest released. What the execution of a
+    /// step costs is captured once: where another of its rounds captured it, this one costs nothing.
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed>;
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>>;
+    /// The first round of a step's execution in which somebody answered.
+    async fn round_of_step(
+        &self,
+        account: &AccountId,
+        execution_id: &str,
+    ) -> Result<Option<Round>>;
     /// The account's rounds, newest first. Shares are kept to four places here.
     async fn round_list(
         &self,
@@ -380,8 +387,11 @@ pub enum Opened {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::enum_variant_names, reason = "`Closed::Closed` says what happened")]
 pub enum Closed {
     Closed,
+    /// It has ended, and costs nothing: another round of the same execution was paid for.
+    PaidBefore,
     /// Someone else ended the round or took it over.
     Lost,
 }

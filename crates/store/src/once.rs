@@ -34,6 +34,9 @@ type AnsweringAny = Arc<dyn Fn(&dyn Any) -> Option<SavedAnswer> + Send + Sync>;
 pub enum OnceAnswer {
     /// A round is its own answer.
     Round,
+    /// A round that takes the place of the one that was noted, which came to nothing because its
+    /// node stopped. It is repeated where another took that place before.
+    RoundInsteadOf(RoundId),
     Known(SavedAnswer),
     /// Written down when it is known which sessions went along with an executor.
     OfRemoval(Answering<[String]>),
@@ -93,6 +96,7 @@ impl fmt::Debug for OnceAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Round => "Round",
+            Self::RoundInsteadOf(_) => "RoundInsteadOf",
             Self::Known(_) => "Known",
             Self::OfRemoval(_) => "OfRemoval",
             Self::OfRotation(_) => "OfRotation",

@@ -238,6 +238,14 @@ impl Store for Postgres {
         rounds::get(&mut *self.sight_of(account).await?, account, id).await
     }
 
+    async fn round_of_step(
+        &self,
+        account: &AccountId,
+        execution_id: &str,
+    ) -> Result<Option<Round>> {
+        rounds::of_step(&mut *self.sight_of(account).await?, account, execution_id).await
+    }
+
     async fn round_list(
         &self,
         account: &AccountId,

@@ -77,6 +77,9 @@ pub(crate) const ONCE_ADD: &str = "\
     insert into idempotency (\
         account_id, key, operation, request_digest, round_id, status, answer, created_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing";
+/// Lets a round take the place of one that its node left.
+pub(crate) const ONCE_REPLACE: &str = "\
+    update idempotency set round_id = $1 where account_id = $2 and key = $3 and round_id = $4";
 pub(crate) const ONCE_ANSWER: &str =
     "update idempotency set status = $1, answer = $2 where account_id = $3 and key = $4";
 
@@ -102,5 +105,12 @@ pub(crate) const ROUND_REPLICAS: &str = concat!(
     replica_columns!(),
     " from replicas where account_id = $1 and round_id = $2 order by position"
 );
+/// Whether what an execution costs was captured.
+pub(crate) const CAPTURE_GET: &str =
+    "select round_id from execution_captures where account_id = $1 and execution_id = $2";
+/// Whoever writes the row captures; nobody else does.
+pub(crate) const CAPTURE_ADD: &str = "\
+    insert into execution_captures (account_id, execution_id, round_id, captured_at) \
+    values ($1, $2, $3, $4) on conflict do nothing";
 pub(crate) const ENTRY_GET: &str =
     "select entry from entries where account_id = $1 and receipt_id = $2";

@@ -224,6 +224,15 @@ impl Store for Sqlite {
         self.read(move |tx| rounds::get(tx, &account, &id)).await
     }
 
+    async fn round_of_step(
+        &self,
+        account: &AccountId,
+        execution_id: &str,
+    ) -> Result<Option<Round>> {
+        let (account, execution_id) = (account.clone(), execution_id.to_owned());
+        self.read(move |tx| rounds::of_step(tx, &account, &execution_id)).await
+    }
+
     async fn round_list(
         &self,
         account: &AccountId,

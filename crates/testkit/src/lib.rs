@@ -14,4 +14,5 @@ pub mod fake_provider;
 pub mod json_table;
 pub mod mail;
 pub mod postgres;
+pub mod stalling_proxy;
 pub mod unreliable_store;

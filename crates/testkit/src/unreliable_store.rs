@@ -224,6 +224,14 @@ impl Store for UnreliableStore {
         self.inner.round_claim(claim).await
     }
 
+    async fn round_of_step(
+        &self,
+        account: &AccountId,
+        execution_id: &str,
+    ) -> Result<Option<Round>> {
+        self.inner.round_of_step(account, execution_id).await
+    }
+
     async fn round_call_off(
         &self,
         account: &AccountId,

@@ -38,12 +38,27 @@ impl Http {
 
     /// Asks a server that may end before it has answered.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<(u16, Value)> {
+        let reply = self.ask_with(method, path, body, &[])?;
+        Ok((reply.status, reply.body))
+    }
+
+    /// The same with further headers.
+    pub(crate) fn ask_with(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+        headers: &[(&str, &str)],
+    ) -> io::Result<Reply> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let (address, key, length) = (&self.address, &self.key, body.len());
+        let headers: Vec<String> =
+            headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let headers = headers.concat();
         write!(
             stream,
-            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n{headers}\
              content-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
         )?;
         let mut reply = String::new();
@@ -52,6 +67,22 @@ impl Http {
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Ok((status, serde_json::from_str(body).unwrap_or(Value::Null)))
+        let body = serde_json::from_str(body).unwrap_or(Value::Null);
+        Ok(Reply { status, head: head.to_owned(), body })
+    }
+}
+
+/// A reply with its head.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Value,
+}
+
+impl Reply {
+    /// Whether it has a header, in lower case.
+    pub(crate) fn has_header(&self, line: &str) -> bool {
+        self.head.lines().any(|it| it.eq_ignore_ascii_case(line))
     }
 }

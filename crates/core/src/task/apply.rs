@@ -83,7 +83,7 @@ impl Task {
     fn released(&mut self, token: u64, reason: &Release, at: Timestamp) {
         let Some(claim) = self.claims.remove(&token) else { return };
         match (reason, claim.role) {
-            (Release::LeaseRanOut | Release::GivenUp { .. }, _) => self.left(claim),
+            (Release::LeaseRanOut | Release::GivenUp { .. }, _) => self.left(claim, true),
             (Release::NodeFailed { .. }, _) => {
                 let again_at = at.plus_millis(self.terms.backoff(self.node_failures));
                 self.node_failures += 1;
@@ -97,7 +97,8 @@ impl Task {
                     }
                     Role::Finalize => {}
                 }
-                self.left(claim);
+                // What was paid is given back by an event of its own.
+                self.left(claim, false);
             }
             (Release::Failed { .. }, Role::Propose) => {
                 *self.failed_proposers.entry(claim.holder).or_default() += 1;
@@ -113,9 +114,9 @@ impl Task {
     }
 
     /// Nobody knows what came of the work.
-    fn left(&mut self, claim: Claim) {
+    fn left(&mut self, claim: Claim, is_charged: bool) {
         let Claim { role, holder, candidate, execution_id, .. } = claim;
-        self.unfinished.push(Unfinished { role, holder, candidate, execution_id });
+        self.unfinished.push(Unfinished { role, holder, candidate, execution_id, is_charged });
     }
 
     fn finalized(&mut self, epoch: u64, candidate: &str, until: Timestamp) {

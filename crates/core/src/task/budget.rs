@@ -1,8 +1,10 @@
 //! What a task may still spend.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Proposal, Role, Task};
+use super::{Claim, Proposal, Role, Task, Unfinished};
 use crate::time::Timestamp;
 
 /// What was spent of a budget in this epoch.
@@ -88,9 +90,43 @@ impl Task {
         own.min(steps).min(units.saturating_sub(quorum)).min(all.saturating_sub(quorum + 1))
     }
 
-    /// Whether another verdict on a candidate can be paid for.
+    /// Whether another verdict on a candidate can be had: paid for, or paid for before.
     pub(super) fn can_pay_verdict(&self, proposal: &Proposal) -> bool {
-        self.payable(proposal.source.is_some()) > 0
+        self.payable(proposal.source.is_some()) > 0 || !self.begun_verifiers(proposal).is_empty()
+    }
+
+    /// Who was interrupted while proposing, and may go on without being charged again.
+    pub(super) fn begun_proposers(&self) -> Vec<String> {
+        self.begun(Role::Propose, None, &self.cannot_propose())
+    }
+
+    /// Who was interrupted while verifying a candidate, and may go on without being charged again.
+    pub(super) fn begun_verifiers(&self, proposal: &Proposal) -> Vec<String> {
+        self.begun(Role::Verify, Some(&proposal.id), &self.cannot_verify(proposal))
+    }
+
+    fn begun(
+        &self,
+        role: Role,
+        candidate: Option<&str>,
+        without: &BTreeSet<String>,
+    ) -> Vec<String> {
+        let is_such = |it: &&Unfinished| {
+            it.is_charged && it.role == role && it.candidate.as_deref() == candidate
+        };
+        let holders = self.unfinished.iter().filter(is_such).map(|it| &it.holder);
+        holders.filter(|it| !without.contains(*it)).cloned().collect()
+    }
+
+    /// Whether a claim goes on with work that was charged and interrupted.
+    pub(super) fn is_begun(&self, claim: &Claim) -> bool {
+        self.unfinished.iter().any(|it| {
+            it.is_charged
+                && it.role == claim.role
+                && it.holder == claim.holder
+                && it.candidate == claim.candidate
+                && it.execution_id == claim.execution_id
+        })
     }
 
     /// Until when candidates from knowledge are verified.

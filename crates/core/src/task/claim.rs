@@ -61,4 +61,13 @@ pub struct Unfinished {
     pub holder: String,
     pub candidate: Option<String>,
     pub execution_id: String,
+    /// Whether the budget was charged for it and nothing was given back: whoever goes on with it
+    /// under the same execution is not charged again.
+    #[serde(default = "charged")]
+    pub is_charged: bool,
+}
+
+/// What was left before this was noted was charged, unless a node failed at it.
+const fn charged() -> bool {
+    true
 }

@@ -137,12 +137,17 @@ fn of_refusals(task: &Task, view: &View<'_>) -> Event {
         return Event::RetryScheduled { at };
     }
     let is_left = |gap: Gap| task.proposals.iter().any(|it| it.gap == Some(gap));
-    failed(if task.proposals.is_empty() {
+    let has_none = task.proposals.is_empty();
+    failed(if has_none && !task.can_pay(Role::Propose) {
+        "no executor proposed a candidate, and the budget pays for no further proposal"
+    } else if has_none {
         "no executor proposed a candidate"
     } else if is_left(Gap::EvidenceMissing) {
         "evidence was not found by enough verifiers"
     } else if is_left(Gap::Tie) {
         "the verifiers contradict each other"
+    } else if is_left(Gap::TooFewVotes) && !task.can_pay(Role::Verify) {
+        "the verifiers came to no decision, and the budget pays for no further verdict"
     } else if is_left(Gap::TooFewVotes) || is_left(Gap::Dependent) {
         "the verifiers came to no decision"
     } else if task.proposed.is_empty() {
@@ -204,7 +209,7 @@ impl Task {
             Some(Stop::TopK)
         } else if self.terms.no_new_evidence_rounds <= self.barren {
             Some(Stop::NothingNew)
-        } else if !self.can_pay(Role::Propose) {
+        } else if !self.can_pay(Role::Propose) && self.begun_proposers().is_empty() {
             Some(Stop::Budget)
         } else {
             None
@@ -217,7 +222,9 @@ impl Task {
         let strongest = Sides::of(proposal, &self.terms, known).strongest();
         let hidden = proposal.hidden().count();
         let open = self.terms.max_verifiers.saturating_sub(proposal.asked());
-        let more = self.payable(proposal.source.is_some()).min(u64::from(open));
+        let begun = u64::try_from(self.begun_verifiers(proposal).len()).unwrap_or(u64::MAX);
+        let more = self.payable(proposal.source.is_some()).saturating_add(begun);
+        let more = more.min(u64::from(open));
         let all = u64::from(strongest) + u64::try_from(hidden).unwrap_or(u64::MAX) + more;
         u64::from(self.terms.quorum) <= all
     }

@@ -1,16 +1,26 @@
 //! What there is to do for a task at a time.
 
+use std::collections::BTreeSet;
+
 use super::{Proposal, Role, Standing, Task};
 use crate::time::Timestamp;
 
 /// Work that somebody may claim now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
-    /// So many more executors may propose, none of these.
-    Proposals { count: u32, without: Vec<String> },
+    /// So many more executors may propose, none of these. Where the budget pays for nothing new,
+    /// `only` those may who were paid and interrupted.
+    Proposals { count: u32, without: Vec<String>, only: Option<Vec<String>> },
     /// So many more executors may verify the candidate, none of these, and as far as it can be
-    /// had none with these independence keys.
-    Verdicts { candidate: String, count: u32, without: Vec<String>, keys: Vec<String> },
+    /// had none with these independence keys. Where the budget pays for nothing new, `only` those
+    /// may who were paid and interrupted.
+    Verdicts {
+        candidate: String,
+        count: u32,
+        without: Vec<String>,
+        keys: Vec<String>,
+        only: Option<Vec<String>>,
+    },
     /// The votes of these are to be revealed.
     Reveals { candidate: String, voters: Vec<String> },
     /// The candidate is to be made final.
@@ -41,24 +51,30 @@ fn of_candidate(task: &Task, proposal: &Proposal, now: Timestamp) -> Option<Need
         return (!voters.is_empty()).then_some(Need::Reveals { candidate, voters });
     }
     let free = task.terms.verify_at_once.saturating_sub(task.claims_of(Role::Verify));
-    let payable = u32::try_from(task.payable(proposal.source.is_some())).unwrap_or(u32::MAX);
+    let (payable, only) = had(task.payable(proposal.source.is_some()), || {
+        task.begun_verifiers(proposal)
+    });
     let count = task.open_votes(proposal).min(free).min(payable);
     let is_early = proposal.retry_at.is_some_and(|at| now < at);
     if count == 0 || is_early {
         return None;
     }
-    let mut without = proposal.proposers.clone();
-    without.extend(proposal.votes.keys().cloned());
-    without.extend(proposal.failed_verifiers.keys().cloned());
-    without.extend(task.equivocators.iter().cloned());
-    without.extend(task.verifies(&proposal.id).map(|claim| claim.holder.clone()));
     let mut keys: Vec<String> =
         proposal.votes.values().map(|vote| vote.independence.clone()).collect();
     keys.extend(task.verifies(&proposal.id).map(|claim| claim.independence.clone()));
     keys.sort();
     keys.dedup();
-    let without = without.into_iter().collect();
-    Some(Need::Verdicts { candidate: proposal.id.clone(), count, without, keys })
+    let without = task.cannot_verify(proposal).into_iter().collect();
+    Some(Need::Verdicts { candidate: proposal.id.clone(), count, without, keys, only })
+}
+
+/// How many can be had: those that can be paid for, or those that were.
+fn had(payable: u64, begun: impl FnOnce() -> Vec<String>) -> (u32, Option<Vec<String>>) {
+    if 0 < payable {
+        return (u32::try_from(payable).unwrap_or(u32::MAX), None);
+    }
+    let begun = begun();
+    (u32::try_from(begun.len()).unwrap_or(u32::MAX), Some(begun))
 }
 
 fn proposals(task: &Task, now: Timestamp) -> Option<Need> {
@@ -67,12 +83,30 @@ fn proposals(task: &Task, now: Timestamp) -> Option<Need> {
         return None;
     }
     let free = task.terms.propose_at_once.saturating_sub(task.claims_of(Role::Propose));
-    let payable = u32::try_from(task.payable_proposals()).unwrap_or(u32::MAX);
+    let (payable, only) = had(task.payable_proposals(), || task.begun_proposers());
     let count = task.open_proposals().min(free).min(payable);
-    let at_work = task.claims.values().filter(|it| it.role == Role::Propose);
-    let mut without = task.proposed.clone();
-    without.extend(task.failed_proposers.keys().cloned());
-    without.extend(at_work.map(|claim| claim.holder.clone()));
-    let without = without.into_iter().collect();
-    (count != 0).then_some(Need::Proposals { count, without })
+    let without = task.cannot_propose().into_iter().collect();
+    (count != 0).then_some(Need::Proposals { count, without, only })
+}
+
+impl Task {
+    /// Who does not propose now: they did, they failed, or they are at it.
+    pub(super) fn cannot_propose(&self) -> BTreeSet<String> {
+        let at_work = self.claims.values().filter(|it| it.role == Role::Propose);
+        let mut without = self.proposed.clone();
+        without.extend(self.failed_proposers.keys().cloned());
+        without.extend(at_work.map(|claim| claim.holder.clone()));
+        without
+    }
+
+    /// Who does not verify a candidate now: they made it, they voted, failed or are at it, or they
+    /// have no vote any more.
+    pub(super) fn cannot_verify(&self, proposal: &Proposal) -> BTreeSet<String> {
+        let mut without = proposal.proposers.clone();
+        without.extend(proposal.votes.keys().cloned());
+        without.extend(proposal.failed_verifiers.keys().cloned());
+        without.extend(self.equivocators.iter().cloned());
+        without.extend(self.verifies(&proposal.id).map(|claim| claim.holder.clone()));
+        without
+    }
 }

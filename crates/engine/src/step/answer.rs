@@ -56,12 +56,8 @@ pub(super) fn read(order: &StepOrder, round: Round) -> Result<StepDone, EngineEr
     })
 }
 
-/// What an earlier round of the same step came to. Nothing: it failed, or it has not ended, because
-/// its node is gone or has lost the step.
+/// What an earlier round of the same step came to; nothing where its answer cannot be used.
 pub(super) fn before(order: &StepOrder, round: Round) -> Result<Option<StepDone>, EngineError> {
-    if round.closing.is_none() {
-        return Ok(None);
-    }
     let done = read(order, round)?;
     Ok((!matches!(done.outcome, StepOutcome::Failed { .. })).then_some(done))
 }

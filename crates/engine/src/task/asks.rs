@@ -321,9 +321,10 @@ fn ours(code: &str, detail: &str) -> Failure {
     Failure { code: code.to_owned(), detail: detail.to_owned(), is_ours: true }
 }
 
-/// What came of asking somebody. A round may also end in a failure of this node.
+/// What came of asking somebody. A round may also end because this node failed, or stopped.
 fn theirs(code: &'static str, detail: String) -> Failure {
-    let is_ours = code == FailureCode::Internal.as_str();
+    let ours = [FailureCode::Internal, FailureCode::NodeStopped];
+    let is_ours = ours.iter().any(|it| it.as_str() == code);
     Failure { code: code.to_owned(), detail, is_ours }
 }
 

@@ -48,9 +48,9 @@ pub(super) struct Choice<'a> {
 /// last.
 pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Option<Choice<'a>> {
     match need {
-        Need::Proposals { without, .. } => {
+        Need::Proposals { without, only, .. } => {
             let used = keys_of(workers, without.iter());
-            let free = free(workers, without).filter(|it| it.proposes);
+            let free = free(workers, without).filter(|it| it.proposes && is_meant(it, only.as_ref()));
             let free = free.filter(|it| leaves_a_quorum(task, it, workers));
             let worker = free.min_by_key(|it| {
                 let is_begun = task.resumable(Role::Propose, &it.name, None).is_some();
@@ -59,7 +59,7 @@ pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Opt
             let begun = task.resumable(Role::Propose, &worker.name, None).map(str::to_owned);
             Some(Choice { worker, role: Role::Propose, candidate: None, pool_keys: 0, begun })
         }
-        Need::Verdicts { candidate, without, keys, count } => {
+        Need::Verdicts { candidate, without, keys, count, only } => {
             let proposal = task.proposal(candidate)?;
             let has_spare = needs_spare(*count, without, workers);
             let may = |it: &&Worker| it.verifies && (has_spare || it.kind != WorkerKind::Spare);
@@ -67,7 +67,7 @@ pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Opt
             let begun = |it: &Worker| {
                 task.resumable(Role::Verify, &it.name, Some(candidate)).map(str::to_owned)
             };
-            let free = free(workers, without).filter(may);
+            let free = free(workers, without).filter(may).filter(|it| is_meant(it, only.as_ref()));
             let worker = free.min_by_key(|it| {
                 let is_like_others = keys.contains(&it.independence);
                 let is_like_author = authors.contains(it.independence.as_str());
@@ -102,6 +102,11 @@ pub(super) fn exhausted(task: &Task, now: Timestamp, workers: &[Worker]) -> Exha
 
 fn free<'a>(workers: &'a [Worker], without: &[String]) -> impl Iterator<Item = &'a Worker> {
     workers.iter().filter(|it| it.is_ready && !without.contains(&it.name))
+}
+
+/// Whether nobody else alone may do it.
+fn is_meant(worker: &Worker, only: Option<&Vec<String>>) -> bool {
+    only.is_none_or(|only| only.contains(&worker.name))
 }
 
 /// Whether fewer can be asked for a verdict now than are still needed, but for this node.

@@ -80,8 +80,7 @@ impl Engine {
             run: Some((ticket, found.clone())),
         };
         let begun = self.begin(start).await?;
-        let is_repeated = begun.is_repeated;
-        let round = begun.ended().await?;
+        let (round, is_repeated) = begun.ended_or_again().await?;
         view(round, &found, is_repeated)
     }
 

@@ -1,16 +1,27 @@
 //! Two nodes on one PostgreSQL.
 
-use jurat_core::task::{Event, Phase};
+use jurat_core::{
+    ledger::Movement,
+    task::{Event, Phase},
+};
 use jurat_engine::{Alone, Limits};
-use jurat_store::Orphans;
+use jurat_store::{Location, Orphans};
 use jurat_testkit::{
     app::{Reply, TestApp},
-    fake_executor::{gated, says_valid},
+    fake_executor::{answers, gated, says_valid},
     postgres::Schema,
+    stalling_proxy::StallingProxy,
 };
 use serde_json::json;
 
-use crate::tasks::{able, asleep};
+use crate::{
+    steps::{
+        by, contract,
+        money::{PRICE, priced, team},
+        propose,
+    },
+    tasks::{able, asleep},
+};
 
 async fn node(schema: &Schema) -> TestApp {
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -52,6 +63,60 @@ async fn a_node_does_not_take_a_round_whose_lease_still_runs() {
     one.store.close().await;
     two.store.close().await;
     schema.drop().await;
+}
+
+/// Two nodes ask for one execution, because the link of the first to the database stalls when its
+/// executor has answered. `then` says how the stall ends.
+async fn stalled(then: fn(&StallingProxy)) {
+    let schema = Schema::served().await;
+    let proxy = StallingProxy::to(&schema.url()).await;
+    let url = proxy.url(&schema.serving_url());
+    let store = jurat_store::open(&Location::Postgres { url, migrate_url: None }).await.unwrap();
+    let (one, two) = (TestApp::on(store, Limits::default()).await, node(&schema).await);
+    two.clock.advance_ms(1);
+    let [fake] = one.executors([gated(answers(json!({ "answer": "x" })))]).await;
+    priced(&one, "1.00").await;
+    let order = propose(contract(), by("s1"));
+    let caller = one.engine.caller_for(&team()).await.unwrap();
+    let first = one.engine.step_run(&caller, order.clone());
+    let second = async {
+        fake.called(1).await;
+        proxy.stall();
+        fake.release();
+        proxy.holds_something().await;
+        // The lease of the first is over by now, so that the second goes on with the work.
+        let caller = two.engine.caller_for(&team()).await.unwrap();
+        let done = two.engine.step_run(&caller, order.clone()).await.unwrap();
+        then(&proxy);
+        done
+    };
+    let (first, second) = tokio::join!(first, second);
+    let first = first.unwrap();
+    assert_eq!(first.outcome, second.outcome, "the executor answers an execution once");
+    let costs = [first.cost_micros, second.cost_micros];
+    assert_eq!(costs, [0, u64::try_from(PRICE).unwrap()], "each shows what was paid for it");
+    let balance = two.store.account_get(&team()).await.unwrap().unwrap().balance;
+    assert_eq!((balance.held, balance.spent), (0, PRICE));
+    let lines = two.store.credit_transfers(&team(), None, 100).await.unwrap();
+    assert_eq!(lines.iter().filter(|it| it.movement == Movement::Capture).count(), 1);
+    assert_eq!(two.store.credit_check().await.unwrap(), [] as [&str; 0]);
+    // Whoever asks once more gets what is on record, and pays nothing.
+    let caller = one.engine.caller_for(&team()).await.unwrap();
+    one.engine.step_run(&caller, order).await.unwrap();
+    assert_eq!(crate::steps::work(&fake).len(), 2);
+    one.store.close().await;
+    two.store.close().await;
+    schema.drop().await;
+}
+
+#[tokio::test]
+async fn a_step_is_paid_once_when_a_stalled_node_closes_it_late() {
+    stalled(StallingProxy::go_on).await;
+}
+
+#[tokio::test]
+async fn a_step_is_paid_once_when_a_stalled_node_has_to_try_again() {
+    stalled(StallingProxy::cut).await;
 }
 
 async fn post(node: &TestApp, key: &str) -> Reply {

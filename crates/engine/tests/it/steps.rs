@@ -1,7 +1,7 @@
 //! A step of a task is a round with one seat: what its executor receives, and what comes of it.
 
 mod evidence;
-mod money;
+pub(crate) mod money;
 mod refusals;
 
 use std::{cell::Cell, sync::Arc};

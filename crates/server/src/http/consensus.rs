@@ -155,11 +155,17 @@ impl Asked {
             Manner::Whole | Manner::Async(_) => (Watcher::nobody(), None),
         };
         let begun = engine.round_begin(&self.caller, job, watcher, once).await?;
-        let is_repeated = begun.is_repeated;
+        let mut is_repeated = begun.is_repeated;
         let response = match (self.manner, progress) {
             (Manner::Async(wait), _) => later(begun, wait, &shape).await,
             (Manner::Events, Some(progress)) => stream::reply(begun, progress, shape),
-            (Manner::Events | Manner::Whole, _) => whole(begun.ended().await, &shape),
+            (Manner::Events | Manner::Whole, _) => {
+                let ended = begun.ended_or_again().await.map(|(round, is_old)| {
+                    is_repeated = is_old;
+                    round
+                });
+                whole(ended, &shape)
+            }
         };
         Ok(if is_repeated { once::mark_replayed(response) } else { response })
     }

@@ -14,18 +14,21 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::consensus::{Shape, reply as reply_body};
+use crate::encode::engine_problem;
 
 type Running = Pin<Box<dyn Future<Output = Result<Round, EngineError>> + Send>>;
 
 struct Watch {
     progress: UnboundedReceiver<Progress>,
     running: Running,
+    /// How it ended, when that is known before all of its progress is told.
+    ended: Option<Result<Round, EngineError>>,
     shape: Shape,
 }
 
 /// The round is on record; all that happens from now on comes as events.
 pub(super) fn reply(begun: Begun, progress: UnboundedReceiver<Progress>, shape: Shape) -> Response {
-    let watch = Watch { progress, running: Box::pin(begun.ended()), shape };
+    let watch = Watch { progress, running: Box::pin(begun.ended()), ended: None, shape };
     let events = stream::unfold(Some(watch), |watch| async move {
         let mut watch = watch?;
         match next(&mut watch).await {
@@ -45,17 +48,32 @@ enum Next {
 }
 
 async fn next(watch: &mut Watch) -> Next {
-    // The walk has one end of the channel and drops it when it ends, so that all of its progress is
-    // told before the last event, even what comes in the same moment.
-    if let Some(progress) = watch.progress.recv().await {
-        let (name, body) = told(&progress);
-        return Next::Event(event(name, body.to_string()));
+    // A request that is run again begins to tell only while its end is waited for.
+    if watch.ended.is_none() {
+        tokio::select! {
+            biased;
+            Some(progress) = watch.progress.recv() => return Next::Event(shown(&progress)),
+            ended = &mut watch.running => watch.ended = Some(ended),
+        }
     }
-    Next::Last(reply_body((&mut watch.running).await, &watch.shape))
+    // Whoever tells drops its end of the channel when it ends, so that all of its progress is told
+    // before the last event, even what comes in the same moment.
+    if let Some(progress) = watch.progress.recv().await {
+        return Next::Event(shown(&progress));
+    }
+    match watch.ended.take() {
+        Some(ended) => Next::Last(reply_body(ended, &watch.shape)),
+        None => Next::Last(Err(engine_problem(&EngineError::Bug("a stream ended twice")))),
+    }
 }
 
 fn sse(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+fn shown(progress: &Progress) -> Event {
+    let (name, body) = told(progress);
+    event(name, body.to_string())
 }
 
 fn told(progress: &Progress) -> (&'static str, Value) {

@@ -23,8 +23,7 @@ pub(super) async fn verify(
     let once = repeatable.once("verify", &body);
     let begun = engine.round_begin(&caller, job, Watcher::nobody(), once).await;
     let begun = begun.map_err(|error| refused(&error))?;
-    let is_repeated = begun.is_repeated;
-    let round = begun.ended().await?;
+    let (round, is_repeated) = begun.ended_or_again().await?;
     let answer = verify::response(&asked, &round);
     let answer = answer.ok_or(EngineError::Bug("a round returned before its end"))?;
     let mut response = encode::ok(&answer);

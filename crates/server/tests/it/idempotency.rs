@@ -4,10 +4,10 @@ use axum::body::Body;
 use http::StatusCode;
 use jurat_core::caller::Scope;
 use jurat_engine::Alone;
-use jurat_store::Location;
+use jurat_store::{Location, Orphans};
 use jurat_testkit::{
     app::{Reply, TestApp, TestCaller},
-    fake_executor::{gated, says_invalid, says_valid},
+    fake_executor::{FakeExecutor, gated, says_invalid, says_valid},
 };
 use serde_json::{Value, json};
 
@@ -189,33 +189,67 @@ async fn disagreement_under_fail_hard_is_repeated_as_it_was() {
     assert!(is_replayed(&second));
 }
 
+/// A request with the key `k` over whose round its node is killed, and the executor that was asked.
+async fn left(file: &Location, body: &Value) -> FakeExecutor {
+    let app = TestApp::with_store(file).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let caller = app.admin();
+    let mut asked = Box::pin(keyed(&caller, ("POST", "/api/v3/validate"), body, "k"));
+    tokio::select! {
+        _ = &mut asked => {}
+        () = fake.called(1) => {}
+    }
+    // As a kill leaves it: the store is gone under the running round.
+    app.store.close().await;
+    fake
+}
+
 #[tokio::test]
-async fn after_a_crash_the_key_leads_to_the_round_that_was_begun() {
+async fn after_a_crash_the_key_leads_to_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let file = Location::File(folder.path().join("jurat.db"));
     let body = json!({ "claim": "x" });
-    let calls = {
-        let app = TestApp::with_store(&file).await;
-        let [fake] = app.executors([gated(says_valid())]).await;
-        let caller = app.admin();
-        let mut asked = Box::pin(keyed(&caller, ("POST", "/api/v3/validate"), &body, "k"));
-        tokio::select! {
-            _ = &mut asked => {}
-            () = fake.called(1) => {}
-        }
-        // As a kill leaves it: the store is gone under the running round.
-        app.store.close().await;
-        fake.calls().len()
-    };
+    let fake = left(&file, &body).await;
     let app = TestApp::with_store(&file).await;
+    app.clock.advance_ms(1);
     app.start(Alone::Yes).await;
+    fake.release();
     let reply = keyed(&app.admin(), ("POST", "/api/v3/validate"), &body, "k").await;
-    assert!(is_replayed(&reply), "{}", reply.text());
-    assert_eq!(reply.json()["verdict"], json!(null));
-    assert_eq!(reply.json()["replicas"][0]["error"]["code"], "node_stopped");
-    assert!(0 < calls);
+    assert_eq!(reply.json()["verdict"], "VALID", "{}", reply.text());
+    assert!(!is_replayed(&reply), "it was run now");
+    let again = keyed(&app.admin(), ("POST", "/api/v3/validate"), &body, "k").await;
+    assert!(is_replayed(&again) && again.text() == reply.text(), "{}", again.text());
+    let other = json!({ "claim": "y" });
+    let other = keyed(&app.admin(), ("POST", "/api/v3/validate"), &other, "k").await;
+    assert_eq!(other.json()["code"], "idempotency_mismatch");
     let list = app.admin().get("/v1/rounds").await.json();
-    assert_eq!(list["items"].as_array().unwrap().len(), 1, "nothing was begun again");
+    let states: Vec<&Value> =
+        list["items"].as_array().unwrap().iter().map(|it| &it["state"]).collect();
+    assert_eq!(states, ["closed", "expired"], "the round that was left stays as it ended");
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_repeated_request_that_waits_for_a_dead_node_goes_on_to_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Location::File(folder.path().join("jurat.db"));
+    let body = json!({ "claim": "x" });
+    let fake = left(&file, &body).await;
+    fake.release();
+    let app = TestApp::with_store(&file).await;
+    app.clock.advance_ms(1);
+    let admin = app.admin();
+    let streamed = [("accept", "text/event-stream"), ("idempotency-key", "k")];
+    let waiting = admin.send("POST", "/api/v3/validate", Body::from(body.to_string()), &streamed);
+    let swept = async {
+        app.clock.advance_ms(70_001);
+        assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 1);
+    };
+    let (reply, ()) = tokio::join!(waiting, swept);
+    let text = reply.text();
+    assert!(text.starts_with("event: replica_started"), "{text}");
+    let last = text.rsplit("event: ").next().unwrap();
+    assert!(last.starts_with("final") && last.contains("\"verdict\":\"VALID\""), "{text}");
     app.engine.shutdown().await;
 }
 

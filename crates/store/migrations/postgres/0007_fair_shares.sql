@@ -18,3 +18,30 @@ alter table evidence_blobs add column uri text not null default '';
 -- and they end with it. Null for what was submitted before keys were kept.
 alter table tasks add column ordered_by text;
 alter table task_runs add column ordered_by text;
+
+-- What the execution of a task's step costs is captured once, however many rounds ask for it and
+-- whichever node closes one of them late. The row is written with the capture, in the transaction
+-- that closes the round.
+create table execution_captures (
+    account_id text collate "C" not null,
+    execution_id text collate "C" not null,
+    round_id text collate "C" not null,
+    captured_at bigint not null,
+    primary key (account_id, execution_id)
+);
+
+insert into execution_captures (account_id, execution_id, round_id, captured_at)
+select rounds.account_id, rounds.step::json ->> 'execution_id', rounds.id,
+    credit_transfers.created_at
+from credit_transfers join rounds
+on rounds.account_id = credit_transfers.account_id and rounds.id = credit_transfers.round_id
+where credit_transfers.movement = 'capture' and rounds.step is not null
+order by credit_transfers.account_id, credit_transfers.id
+on conflict do nothing;
+
+alter table execution_captures enable row level security;
+create policy of_account on execution_captures using (jurat_sees(account_id));
+
+-- The earlier rounds of a step are found by what is on record of them, which no caller writes.
+create index rounds_by_execution on rounds (account_id, (step::json ->> 'execution_id'))
+where step is not null;

@@ -174,7 +174,7 @@ pub(super) async fn check(db: &mut PgConnection) -> Result<Vec<String>> {
     let mut tx = db.begin().await?;
     sqlx::query(PATIENCE).execute(&mut *tx).await?;
     let mut faults = Vec::new();
-    for (why, text) in sql::RULES {
+    for (why, text) in sql::RULES.into_iter().chain([sql::CAPTURED_TWICE_POSTGRES]) {
         let found: Vec<String> =
             sqlx::query_scalar(text).bind(MOST_FAULTS).fetch_all(&mut *tx).await?;
         faults.extend(found.iter().map(|what| fault(what, why)));

@@ -29,7 +29,8 @@ const SERVED: &str = "\
     task_candidates, task_ballots, evidence_blobs, knowledge, task_runs, task_run_steps, \
     agent_events";
 /// Tables whose rows are never changed once they are written.
-const APPENDED: &str = "entries, credit_transfers, task_events, task_run_events";
+const APPENDED: &str =
+    "entries, credit_transfers, execution_captures, task_events, task_run_events";
 
 pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) -> Result<()> {
     let mut connection = PgConnection::connect_with(options).await?;

@@ -43,6 +43,11 @@ pub(super) async fn note(
     round_id: Option<&str>,
 ) -> Result<bool> {
     let Some(once) = once else { return Ok(true) };
+    if let Some(before) = once.instead_of() {
+        let replace = sqlx::query(sql::ONCE_REPLACE).bind(round_id);
+        let replace = replace.bind(&once.account_id).bind(&once.key).bind(before);
+        return Ok(replace.execute(tx).await?.rows_affected() == 1);
+    }
     let answer = once.known();
     let noted = sqlx::query(sql::ONCE_ADD)
         .bind(&once.account_id)

@@ -15,7 +15,7 @@ use crate::{
         once::OnceRow,
         rounds::{
             AFTER_ALL, BEFORE_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_called_off,
-            read_claimed, read_replica, read_round, read_summary,
+            read_claimed, read_id, read_replica, read_round, read_summary,
         },
     },
     sql::{self, open_columns, replica_columns},
@@ -60,6 +60,12 @@ const CLOSE: &str = concat!(
      select account_id, id, $11, $12, $5 from ended \
      ) select count(*) from ended"
 );
+
+/// The first answer of a step's execution.
+const OF_STEP: &str = "\
+    select id from rounds where account_id = $1 and step is not null \
+    and step::json ->> 'execution_id' = $2 and state = 'closed' and outcome <> 'failed' \
+    order by closed_at, id limit 1";
 
 /// Rounds that another node is just claiming are left to it.
 const CLAIM: &str = concat!(
@@ -149,6 +155,12 @@ pub(super) async fn close(db: &mut PgConnection, mut row: ClosingRow) -> Result<
         return end(&mut *db, &row).await;
     }
     let mut tx = db.begin().await?;
+    let mut closed = Closed::Closed;
+    if let Some(capture) = row.capture.take()
+        && !is_captured_now(&mut tx, &row, &capture.execution_id).await?
+    {
+        (row, closed) = (*capture.unpaid, Closed::PaidBefore);
+    }
     if row.run_end.is_some() && is_erased(&mut tx, &row).await? {
         row.erase()?;
     }
@@ -166,7 +178,24 @@ pub(super) async fn close(db: &mut PgConnection, mut row: ClosingRow) -> Result<
         ledger::post(&mut tx, posting).await?;
     }
     tx.commit().await?;
-    Ok(Closed::Closed)
+    Ok(closed)
+}
+
+/// Whether this round is the one that captures what the execution costs. Another transaction that
+/// captures the same is waited for, and a rollback takes the row back.
+async fn is_captured_now(
+    tx: &mut PgConnection,
+    row: &ClosingRow,
+    execution_id: &str,
+) -> Result<bool> {
+    let added = sqlx::query(sql::CAPTURE_ADD)
+        .bind(&row.account_id)
+        .bind(execution_id)
+        .bind(&row.id)
+        .bind(row.closed_at)
+        .execute(tx)
+        .await?;
+    Ok(added.rows_affected() == 1)
 }
 
 /// Keeps the round from being erased until it has ended.
@@ -221,6 +250,18 @@ pub(super) async fn get(
         closing.replicas = replicas(&mut *db, account, id).await?;
     }
     Ok(Some(round))
+}
+
+pub(super) async fn of_step(
+    db: &mut PgConnection,
+    account: &AccountId,
+    execution_id: &str,
+) -> Result<Option<Round>> {
+    let found = sqlx::query(OF_STEP).bind(account.as_str()).bind(execution_id);
+    match found.fetch_optional(&mut *db).await?.as_ref().map(read_id).transpose()? {
+        Some(id) => get(db, account, &id).await,
+        None => Ok(None),
+    }
 }
 
 pub(super) async fn replicas(

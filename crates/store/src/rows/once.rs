@@ -29,6 +29,11 @@ impl OnceRow {
         }
     }
 
+    /// The round whose place a new one takes.
+    pub(crate) fn instead_of(&self) -> Option<&str> {
+        if let OnceAnswer::RoundInsteadOf(id) = &self.answer { Some(id.as_str()) } else { None }
+    }
+
     /// The answer that is known before the write.
     pub(crate) fn known(&self) -> Option<SavedAnswer> {
         self.answer.known()

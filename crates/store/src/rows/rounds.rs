@@ -145,6 +145,11 @@ pub(crate) fn read_called_off(cells: &impl Cells) -> Result<(AccountId, RoundId)
     Ok((columns.id("account_id", AccountId::parse)?, columns.id("id", RoundId::parse)?))
 }
 
+/// Which round it is.
+pub(crate) fn read_id(cells: &impl Cells) -> Result<RoundId> {
+    Columns::new(cells, "rounds", "id")?.id("id", RoundId::parse)
+}
+
 fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
     let seats: Vec<SeatDocument<'_>> = columns.document("seats")?;
     Ok(OpenRound {
@@ -214,6 +219,15 @@ pub(crate) struct ClosingRow {
     pub(crate) posting: Option<Posting>,
     /// What is given back of the day that the round was opened in.
     pub(crate) returned: Option<Reserved>,
+    /// What the cost of the round is captured for, where that happens once.
+    pub(crate) capture: Option<CaptureRow>,
+}
+
+/// The execution of a step that a round captures the cost of.
+pub(crate) struct CaptureRow {
+    pub(crate) execution_id: String,
+    /// How the round ends where another one captured it.
+    pub(crate) unpaid: Box<ClosingRow>,
 }
 
 impl ClosingRow {
@@ -223,6 +237,13 @@ impl ClosingRow {
             .with(Movement::Capture, captured_micros)
             .with(Movement::Release, released_micros);
         let run_end = round.run.as_ref().zip(run);
+        let capture = match &round.step {
+            Some(step) if 0 < captured_micros => Some(CaptureRow {
+                execution_id: step.execution_id.clone(),
+                unpaid: Box::new(Self::new(round, &closing.unpaid())?),
+            }),
+            Some(_) | None => None,
+        };
         let cap = round.hold.and_then(|hold| hold.day_cap_micros);
         let returned = cap.filter(|_| 0 < released_micros).map(|cap| Reserved {
             day: day_of(round.opened_at.micros()),
@@ -231,6 +252,7 @@ impl ClosingRow {
         });
         Ok(Self {
             returned,
+            capture,
             account_id: round.account.to_string(),
             id: round.id.to_string(),
             lease_token: round.lease_token.cast_signed(),

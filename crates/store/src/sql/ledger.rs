@@ -63,7 +63,7 @@ pub(crate) const ACCOUNT_SUSPEND: &str =
 pub(crate) const ACCOUNT_RESUME: &str = "update accounts set suspended_at = null where id = $1";
 
 /// Each finds what breaks a rule, and says which rule. The first column names it.
-pub(crate) const RULES: [(&str, &str); 4] = [
+pub(crate) const RULES: [(&str, &str); 5] = [
     (
         "the balance is not the sum of its lines",
         "select credit_balances.account_id from credit_balances left join ( \
@@ -107,4 +107,37 @@ pub(crate) const RULES: [(&str, &str); 4] = [
          ) as holds on holds.account_id = rounds.account_id and holds.round_id = rounds.id \
          where rounds.state = 'open' and rounds.held_micros > 0 and holds.round_id is null limit $1",
     ),
+    (
+        "the execution is marked as paid, and its round captured nothing",
+        "select execution_id from execution_captures where not exists ( \
+         select 1 from credit_transfers \
+         where credit_transfers.account_id = execution_captures.account_id \
+         and credit_transfers.round_id = execution_captures.round_id \
+         and credit_transfers.movement = 'capture') limit $1",
+    ),
 ];
+
+/// Executions of steps that were captured more than once; each database reads documents its own way.
+macro_rules! captured_twice {
+    ($execution:expr) => {
+        (
+            "the execution was captured more than once",
+            concat!(
+                "select ",
+                $execution,
+                " from credit_transfers join rounds \
+                 on rounds.account_id = credit_transfers.account_id \
+                 and rounds.id = credit_transfers.round_id \
+                 where credit_transfers.movement = 'capture' and rounds.step is not null \
+                 group by rounds.account_id, ",
+                $execution,
+                " having count(*) > 1 limit $1"
+            ),
+        )
+    };
+}
+
+pub(crate) const CAPTURED_TWICE_SQLITE: (&str, &str) =
+    captured_twice!("json_extract(rounds.step, '$.execution_id')");
+pub(crate) const CAPTURED_TWICE_POSTGRES: (&str, &str) =
+    captured_twice!("rounds.step::json ->> 'execution_id'");

@@ -138,7 +138,7 @@ pub(super) fn transfers(
 
 pub(super) fn check(tx: &Connection) -> Result<Vec<String>> {
     let mut faults = Vec::new();
-    for (why, text) in sql::RULES {
+    for (why, text) in sql::RULES.into_iter().chain([sql::CAPTURED_TWICE_SQLITE]) {
         let found: Vec<String> = all(tx, text, params![MOST_FAULTS], |row| Ok(row.get(0)?))?;
         faults.extend(found.iter().map(|what| fault(what, why)));
     }

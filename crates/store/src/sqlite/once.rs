@@ -28,8 +28,13 @@ pub(super) fn answer(
 /// Whether the write was done before. Only one thread writes, so what is asked first stays true.
 pub(super) fn is_done(tx: &Connection, once: Option<&OnceRow>) -> Result<bool> {
     let Some(once) = once else { return Ok(false) };
-    let found = first(tx, sql::ONCE_GET, params![once.account_id, once.key], |_| Ok(()))?;
-    Ok(found.is_some())
+    let params = params![once.account_id, once.key];
+    let found: Option<Option<String>> =
+        first(tx, sql::ONCE_GET, params, |row| Ok(row.get("round_id")?))?;
+    Ok(match once.instead_of() {
+        Some(before) => found.flatten().as_deref() != Some(before),
+        None => found.is_some(),
+    })
 }
 
 /// Notes that the write is done, with the answer that was known before.
@@ -53,6 +58,10 @@ fn insert(
     answer: Option<&SavedAnswer>,
 ) -> Result<()> {
     let Some(once) = once else { return Ok(()) };
+    if let Some(before) = once.instead_of() {
+        let params = params![round_id, once.account_id, once.key, before];
+        return execute(tx, sql::ONCE_REPLACE, params).map(drop);
+    }
     let params = params![
         once.account_id,
         once.key,

@@ -13,8 +13,8 @@ use crate::{
     rows::{
         once::OnceRow,
         rounds::{
-            AFTER_ALL, BEFORE_ALL, CLAIM_TURNS, ClosingRow, RoundRow, read_called_off,
-            read_claimed, read_replica, read_round, read_summary,
+            AFTER_ALL, BEFORE_ALL, CLAIM_TURNS, CaptureRow, ClosingRow, RoundRow, read_called_off,
+            read_claimed, read_id, read_replica, read_round, read_summary,
         },
     },
     sql::{self, open_columns, replica_columns},
@@ -43,6 +43,12 @@ const REPLICA: &str = concat!(
 const ENTRY: &str = "\
     insert into entries (account_id, round_id, receipt_id, entry, recorded_at) \
     values (?1, ?2, ?3, ?4, ?5)";
+
+/// The first answer of a step's execution.
+const OF_STEP: &str = "\
+    select id from rounds where account_id = ?1 and step is not null \
+    and json_extract(step, '$.execution_id') = ?2 and state = 'closed' and outcome <> 'failed' \
+    order by closed_at, id limit 1";
 
 // One process has the file, so its own clock measures the leases.
 const CLAIM_OVER: &str = concat!(
@@ -116,11 +122,23 @@ pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> R
 }
 
 pub(super) fn close(tx: &Connection, mut row: ClosingRow) -> Result<Closed> {
+    let (mut closed, mut captured) = (Closed::Closed, None);
+    if let Some(CaptureRow { execution_id, unpaid }) = row.capture.take() {
+        if is_captured(tx, &row.account_id, &execution_id)? {
+            (row, closed) = (*unpaid, Closed::PaidBefore);
+        } else {
+            captured = Some(execution_id);
+        }
+    }
     if row.run_end.is_some() && is_erased(tx, &row)? {
         row.erase()?;
     }
     if !end(tx, &row)? {
         return Ok(Closed::Lost);
+    }
+    if let Some(execution_id) = captured {
+        let params = params![row.account_id, execution_id, row.id, row.closed_at];
+        execute(tx, sql::CAPTURE_ADD, params)?;
     }
     if let Some(end) = &row.run_end {
         runs::end(tx, &row.account_id, end)?;
@@ -131,7 +149,14 @@ pub(super) fn close(tx: &Connection, mut row: ClosingRow) -> Result<Closed> {
     if let Some(posting) = &row.posting {
         ledger::post(tx, posting)?;
     }
-    Ok(Closed::Closed)
+    Ok(closed)
+}
+
+/// Whether what an execution costs was captured. Only one thread writes, so what is asked first
+/// stays true.
+fn is_captured(tx: &Connection, account_id: &str, execution_id: &str) -> Result<bool> {
+    let params = params![account_id, execution_id];
+    Ok(first(tx, sql::CAPTURE_GET, params, |_| Ok(()))?.is_some())
 }
 
 fn is_erased(tx: &Connection, row: &ClosingRow) -> Result<bool> {
@@ -188,6 +213,15 @@ pub(super) fn get(tx: &Connection, account: &AccountId, id: &RoundId) -> Result<
     let params = params![account.as_str(), id.as_str()];
     let round = first(tx, sql::ROUND_GET, params, |row| read_round(row))?;
     round.map(|round| with_replicas(tx, round)).transpose()
+}
+
+pub(super) fn of_step(
+    tx: &Connection,
+    account: &AccountId,
+    execution_id: &str,
+) -> Result<Option<Round>> {
+    let id = first(tx, OF_STEP, params![account.as_str(), execution_id], |row| read_id(row))?;
+    id.map_or(Ok(None), |id| get(tx, account, &id))
 }
 
 pub(super) fn list(

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod agent_events;
 pub(crate) mod anonymous;
 pub(crate) mod apart;
+pub(crate) mod captures;
 pub(crate) mod checkup;
 pub(crate) mod evidence;
 pub(crate) mod installation;
@@ -120,6 +121,16 @@ macro_rules! conformance {
         );
         $crate::conformance::stories!(
             $start,
+            captures,
+            of_two_rounds_of_an_execution_the_first_that_ends_is_paid,
+            a_round_that_cost_nothing_leaves_the_capture_to_the_next,
+            of_many_rounds_that_close_at_once_one_captures,
+            executions_and_accounts_are_paid_for_apart,
+            the_first_answer_to_a_step_is_found,
+            an_execution_that_was_captured_twice_is_found,
+        );
+        $crate::conformance::stories!(
+            $start,
             checkup,
             a_sound_store_has_no_faults,
             rounds_that_have_ended_are_walked_in_pages,
@@ -151,6 +162,7 @@ macro_rules! conformance {
             once,
             a_write_under_a_key_happens_once,
             a_write_that_did_not_happen_leaves_its_key_free,
+            a_round_that_its_node_left_gives_its_key_to_another,
             an_answer_can_be_completed,
             an_answer_that_is_known_afterwards_is_kept_with_the_write,
             a_round_under_a_key_is_opened_once,

@@ -5,6 +5,7 @@
 //! of them, on PostgreSQL at the first and the last of each name, and with `just killed` at each of
 //! them there too.
 
+mod interrupted;
 mod kept;
 mod runs;
 mod site;
@@ -138,6 +139,31 @@ async fn evidence_is_fetched_and_events_are_told_again_when_the_server_died_over
 #[tokio::test(flavor = "multi_thread")]
 async fn on_postgresql_evidence_is_fetched_and_events_are_told_again_after_a_death() {
     told::all(Kind::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_that_a_server_left_goes_on_and_is_not_charged_again() {
+    interrupted::work(Kind::File).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_work_that_a_server_left_goes_on_and_is_not_charged_again() {
+    interrupted::work(Kind::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_key_is_answered_after_the_server_died_over_it() {
+    interrupted::request(Kind::File).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_a_request_with_a_key_is_answered_after_the_server_died_over_it() {
+    interrupted::request(Kind::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_a_step_is_paid_once_when_one_of_two_nodes_loses_its_database() {
+    interrupted::stalled().await;
 }
 
 /// A point that nobody comes by would never be tried.

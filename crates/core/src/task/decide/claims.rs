@@ -6,7 +6,7 @@ use super::{
 };
 use crate::time::Timestamp;
 
-/// Work is paid for when it begins.
+/// Work is paid for when it begins. Whoever goes on with what was interrupted is not charged again.
 pub(super) fn claimed(task: &Task, token: u64, claim: &Claim, now: Timestamp) -> Decided {
     if token <= task.last_token {
         return Err(Refusal::OldToken { given: token, last: task.last_token });
@@ -33,7 +33,8 @@ pub(super) fn claimed(task: &Task, token: u64, claim: &Claim, now: Timestamp) ->
     let claim =
         Claim { until: claim.until.min(now.plus_millis(task.terms.lease_ms)), ..claim.clone() };
     let charged = Event::Charged { role: claim.role, reuse: is_reuse };
-    Ok(vec![Event::Claimed { token, claim }, charged])
+    let charged = (!task.is_begun(&claim)).then_some(charged);
+    Ok([Event::Claimed { token, claim }].into_iter().chain(charged).collect())
 }
 
 /// How often in an epoch a node may fail before it counts against whom it asks: a task must not be
@@ -68,7 +69,8 @@ fn may_propose(task: &Task, claim: &Claim, now: Timestamp) -> Result<(), Refusal
     {
         return Err(Refusal::TooMany(Role::Propose));
     }
-    if task.can_pay(Role::Propose) { Ok(()) } else { Err(Refusal::Budget(Role::Propose)) }
+    let is_paid = task.is_begun(claim) || task.can_pay(Role::Propose);
+    if is_paid { Ok(()) } else { Err(Refusal::Budget(Role::Propose)) }
 }
 
 fn may_verify<'a>(task: &'a Task, claim: &Claim, now: Timestamp) -> Result<&'a Proposal, Refusal> {
@@ -96,8 +98,8 @@ fn may_verify<'a>(task: &'a Task, claim: &Claim, now: Timestamp) -> Result<&'a P
     if task.open_votes(proposal) == 0 {
         return Err(Refusal::TooMany(Role::Verify));
     }
-    let can_pay = task.can_pay_verdict(proposal);
-    if can_pay { Ok(proposal) } else { Err(Refusal::Budget(Role::Verify)) }
+    let is_paid = task.is_begun(claim) || task.payable(proposal.source.is_some()) > 0;
+    if is_paid { Ok(proposal) } else { Err(Refusal::Budget(Role::Verify)) }
 }
 
 fn may_finalize(task: &Task, claim: &Claim) -> Result<(), Refusal> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
     policy::Status,
-    task::{Aggregation, Ballot, Claim, Command, Event, Role, Spent, Terms},
+    task::{Aggregation, Ballot, Claim, Command, Event, Release, Role, Spent, Terms},
     time::Timestamp,
 };
 
@@ -23,6 +23,9 @@ struct Seen {
     evidence: BTreeSet<String>,
     /// Which evidence was found, and by whom.
     found: BTreeSet<(String, String)>,
+    /// Whether it was only remembered so far, and was left undecided.
+    is_remembered: bool,
+    is_undecided: bool,
 }
 
 impl Seen {
@@ -31,6 +34,13 @@ impl Seen {
         let evidence = evidence.iter().cloned().collect();
         Self { digest: digest.to_owned(), makers, evidence, ..Self::default() }
     }
+}
+
+/// Who does what, on which candidate.
+type Work = (Role, String, Option<String>);
+
+fn work(claim: &Claim) -> Work {
+    (claim.role, claim.holder.clone(), claim.candidate.clone())
 }
 
 /// Reads events one after the other, and panics at the first that must not be.
@@ -46,6 +56,9 @@ pub(super) struct Oracle {
     refunds: u32,
     began: Option<Timestamp>,
     unpaid: Option<Role>,
+    /// Paid for and interrupted, by who did what on which candidate.
+    left: BTreeMap<Work, String>,
+    resumed: Option<Role>,
     approved: Option<String>,
     finalized: BTreeMap<u64, String>,
     settled: BTreeSet<u64>,
@@ -66,6 +79,8 @@ impl Oracle {
             refunds: 0,
             began: None,
             unpaid: None,
+            left: BTreeMap::new(),
+            resumed: None,
             approved: None,
             finalized: BTreeMap::new(),
             settled: BTreeSet::new(),
@@ -99,9 +114,7 @@ impl Oracle {
     }
 
     pub(super) fn read(&mut self, event: &Event, now: Timestamp) {
-        let is_paid =
-            |role: Role| matches!(event, Event::Charged { role: paid, .. } if *paid == role);
-        assert!(self.unpaid.take().is_none_or(is_paid), "work was begun and not paid for");
+        self.assert_paid_once(event);
         let is_after = matches!(
             event,
             Event::Settled { .. } | Event::Complained { .. } | Event::Equivocated { .. }
@@ -113,7 +126,7 @@ impl Oracle {
                 assert!(*until <= now.plus_millis(self.terms.lease_ms));
                 self.live.get_mut(token).unwrap().until = *until;
             }
-            Event::Released { token, .. } => drop(self.live.remove(token).unwrap()),
+            Event::Released { token, reason } => self.released(*token, reason),
             Event::Charged { role, reuse } => self.charged(*role, *reuse),
             Event::Refunded { role, reuse } => self.refunded(*role, *reuse),
             Event::Proposed { token, candidate, digest, evidence, .. } => {
@@ -122,7 +135,8 @@ impl Oracle {
             }
             Event::Reused { candidate, digest, proposers, evidence, .. } => {
                 self.began.get_or_insert(now);
-                let seen = Seen::new(digest, proposers, evidence);
+                let mut seen = Seen::new(digest, proposers, evidence);
+                seen.is_remembered = true;
                 assert!(self.candidates.insert(candidate.clone(), seen).is_none());
             }
             Event::Finalized { epoch, candidate, .. } => {
@@ -159,6 +173,22 @@ impl Oracle {
         }
     }
 
+    /// Work is paid for when it is claimed, unless it was paid for before and interrupted.
+    fn assert_paid_once(&mut self, event: &Event) {
+        let is_paid =
+            |role: Role| matches!(event, Event::Charged { role: paid, .. } if *paid == role);
+        assert!(self.unpaid.take().is_none_or(is_paid), "work was begun and not paid for");
+        let is_free = |role: Role| !is_paid(role);
+        assert!(self.resumed.take().is_none_or(is_free), "what was interrupted is paid for again");
+    }
+
+    fn released(&mut self, token: u64, reason: &Release) {
+        let claim = self.live.remove(&token).unwrap();
+        if matches!(reason, Release::LeaseRanOut | Release::GivenUp { .. }) {
+            self.left.insert(work(&claim), claim.execution_id);
+        }
+    }
+
     fn claimed(&mut self, token: u64, claim: &Claim, now: Timestamp) {
         assert!(self.last_token < token, "a token was given out twice");
         self.last_token = token;
@@ -166,7 +196,8 @@ impl Oracle {
         assert!(now < began.plus_millis(self.terms.budget.time_ms), "work after the time");
         assert!(now < self.terms.expires_at, "work after the contract expired");
         assert!(claim.until <= now.plus_millis(self.terms.lease_ms), "a lease that is too long");
-        self.unpaid = Some(claim.role);
+        let is_resumed = self.left.remove(&work(claim)).is_some_and(|it| it == claim.execution_id);
+        *(if is_resumed { &mut self.resumed } else { &mut self.unpaid }) = Some(claim.role);
         if claim.role == Role::Verify {
             let candidate = claim.candidate.clone().unwrap();
             let seen = self.candidates.get_mut(&candidate).unwrap();
@@ -232,6 +263,11 @@ impl Oracle {
             assert!(self.candidates.insert(candidate.to_owned(), seen).is_none());
             return;
         };
+        // One from knowledge that is proposed is verified from the beginning.
+        if std::mem::take(&mut same.is_undecided) {
+            same.is_remembered = false;
+            self.left.retain(|(_, _, on), _| on.as_deref() != Some(candidate));
+        }
         // What it said of the output before does not count from now on.
         same.makers.insert(holder.to_owned());
         same.evidence.extend(evidence.iter().cloned());
@@ -280,6 +316,9 @@ impl Oracle {
             seen.is_open = false;
             seen.committed.clear();
             seen.counted.retain(|_, it| it.status != Status::Inconclusive);
+        } else if let Event::Undecided { candidate, .. } = event {
+            let seen = self.candidates.get_mut(candidate).unwrap();
+            seen.is_undecided = seen.is_remembered;
         } else if let Event::Committed { candidate } = event {
             assert_eq!(self.approved.replace(candidate.clone()), None, "two were approved");
             self.assert_approved(candidate);

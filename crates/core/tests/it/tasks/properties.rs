@@ -118,6 +118,12 @@ fn proposal(token: u64, digest: u8) -> Command {
     }
 }
 
+/// All but those who alone may do something.
+fn others_than(only: Option<Vec<String>>) -> Vec<String> {
+    let all = (0..6).map(|it| format!("e{it}"));
+    only.map(|only| all.filter(|it| !only.contains(it)).collect()).unwrap_or_default()
+}
+
 /// A task, and who watches over it.
 struct Walk {
     driven: Driven,
@@ -321,12 +327,14 @@ impl Walk {
 
     fn do_what(&mut self, need: Need, who: u8) {
         match need {
-            Need::Proposals { count, mut without } => {
+            Need::Proposals { count, mut without, only } => {
+                without.extend(others_than(only));
                 for _ in 0..count {
                     without.extend(self.take(Role::Propose, who, (None, &without)));
                 }
             }
-            Need::Verdicts { candidate, count, mut without, .. } => {
+            Need::Verdicts { candidate, count, mut without, only, .. } => {
+                without.extend(others_than(only));
                 for _ in 0..count {
                     without.extend(self.take(Role::Verify, who, (Some(&candidate), &without)));
                 }

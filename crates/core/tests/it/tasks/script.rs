@@ -85,18 +85,22 @@ pub(super) fn perform(driven: &mut Driven, words: &[&str]) -> Done {
 
 fn shown(need: &Need) -> String {
     match need {
-        Need::Proposals { count, without } => {
-            format!("{count} proposals without {}", joined(without))
+        Need::Proposals { count, without, only } => {
+            format!("{count} proposals without {}{}", joined(without), alone(only.as_deref()))
         }
-        Need::Verdicts { candidate, count, without, keys } => {
-            let (without, keys) = (joined(without), joined(keys));
-            format!("{count} verdicts on {candidate} without {without} other than {keys}")
+        Need::Verdicts { candidate, count, without, keys, only } => {
+            let (without, keys, only) = (joined(without), joined(keys), alone(only.as_deref()));
+            format!("{count} verdicts on {candidate} without {without} other than {keys}{only}")
         }
         Need::Reveals { candidate, voters } => {
             format!("reveals on {candidate} by {}", voters.join(","))
         }
         Need::Final { candidate } => format!("{candidate} made final"),
     }
+}
+
+fn alone(only: Option<&[String]>) -> String {
+    only.map(|names| format!(" only by {}", names.join(","))).unwrap_or_default()
 }
 
 fn joined(names: &[String]) -> String {

@@ -1,6 +1,10 @@
 //! Steps are paid like rounds: once for an answer, not at all for none, and by accounts that may.
 
-use jurat_core::{id::AccountId, ledger::Balance};
+use jurat_core::{
+    caller::Scope,
+    id::AccountId,
+    ledger::{Balance, Movement, Transfer},
+};
 use jurat_engine::{Alone, EngineError, StepBy, StepOutcome};
 use jurat_store::Location;
 use jurat_testkit::{
@@ -11,14 +15,14 @@ use serde_json::json;
 
 use super::{by, contract, propose};
 
-const PRICE: i64 = 250_000;
+pub(crate) const PRICE: i64 = 250_000;
 
-fn team() -> AccountId {
+pub(crate) fn team() -> AccountId {
     AccountId::parse("acct_team").unwrap()
 }
 
 /// An account with a credit, and a session of `s1` with a price.
-async fn priced(app: &TestApp, credit_usd: &str) {
+pub(crate) async fn priced(app: &TestApp, credit_usd: &str) {
     app.caller("team", &[]).await;
     let credit = json!({ "amount_usd": credit_usd });
     app.admin().post("/v1/accounts/acct_team/grants", &credit).await;
@@ -167,4 +171,33 @@ async fn a_step_whose_answer_is_on_record_is_neither_asked_for_nor_paid_for_agai
     }
     other.execution_id = order.execution_id;
     assert_eq!(app.engine.step_run(&caller, other).await.unwrap(), first);
+}
+
+#[tokio::test]
+async fn no_key_that_a_caller_chooses_makes_a_step_free() {
+    let app = TestApp::new().await;
+    let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
+    priced(&app, "1.00").await;
+    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let order = propose(contract(), by("s1"));
+    let tenant = app.caller("team", &[Scope::RoundsCreate]).await;
+    let step = app.engine.step_run(&caller, order.clone());
+    let meanwhile = async {
+        fake.called(1).await;
+        // The events of a task show the execution, and keys of this form once were the node's own.
+        let key = format!("step:{}:2", order.execution_id);
+        let headers = [("idempotency-key", key.as_str()), ("prefer", "respond-async")];
+        let reply = tenant.post_with("/api/v3/validate", &json!({ "claim": "x" }), &headers).await;
+        assert_eq!(reply.status, 202, "{}", reply.text());
+        fake.release();
+    };
+    let (done, ()) = tokio::join!(step, meanwhile);
+    let done = done.unwrap();
+    assert_eq!(done.cost_micros, u64::try_from(PRICE).unwrap());
+    let lines = app.store.credit_transfers(&team(), None, 100).await.unwrap();
+    let is_capture = |it: &&Transfer| it.movement == Movement::Capture && it.round == done.round_id;
+    let captured: Vec<i64> = lines.iter().filter(is_capture).map(|it| it.micros).collect();
+    assert_eq!(captured, [PRICE]);
+    assert_eq!(app.store.credit_check().await.unwrap(), [] as [&str; 0]);
+    app.engine.shutdown().await;
 }

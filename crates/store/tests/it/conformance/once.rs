@@ -70,6 +70,24 @@ pub(crate) async fn a_write_that_did_not_happen_leaves_its_key_free(backend: &Ba
     assert!(store.once_get(&alice, "key").await.unwrap().is_some());
 }
 
+pub(crate) async fn a_round_that_its_node_left_gives_its_key_to_another(backend: &Backend) {
+    let (store, alice) = (&backend.store, account("alice"));
+    let (left, next, late) = (round(&alice, 1), round(&alice, 2), round(&alice, 3));
+    let first = once(&alice, "key", None);
+    assert_eq!(store.round_open(&left, Some(&first)).await.unwrap(), Opened::Opened);
+    let instead = Once { answer: OnceAnswer::RoundInsteadOf(left.id.clone()), ..first.clone() };
+    assert_eq!(store.round_open(&next, Some(&instead)).await.unwrap(), Opened::Opened);
+    let noted = async || store.once_get(&alice, "key").await.unwrap().unwrap();
+    assert_eq!(noted().await.round, Some(next.id.clone()));
+    // Whoever wanted the same and came later finds the one that took the place.
+    assert_eq!(store.round_open(&late, Some(&instead)).await.unwrap(), Opened::Repeated);
+    assert_eq!(store.round_open(&late, Some(&first)).await.unwrap(), Opened::Repeated);
+    assert_eq!(noted().await.round, Some(next.id));
+    assert_eq!(store.round_get(&alice, &late.id).await.unwrap(), None);
+    let unknown = Once { key: "other".to_owned(), ..instead };
+    assert_eq!(store.round_open(&late, Some(&unknown)).await.unwrap(), Opened::Repeated);
+}
+
 pub(crate) async fn an_answer_can_be_completed(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let key = once(&alice, "key", Some("not probed yet"));

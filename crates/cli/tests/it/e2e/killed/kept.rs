@@ -78,7 +78,7 @@ impl Kept {
         self.record.state.proposals.iter().map(|it| it.id.as_str()).collect()
     }
 
-    fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
+    pub(super) fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
         self.events.iter().filter(|it| wanted(it)).count()
     }
 
@@ -100,7 +100,8 @@ impl Kept {
         assert_eq!(self.count(|it| matches!(it, Event::Committed { .. })), 1);
         let claims = self.claims();
         let charges = self.count(|it| matches!(it, Event::Charged { .. }));
-        assert_eq!(charges, claims.len(), "work is paid for when it is claimed, and only then");
+        let work: BTreeSet<&str> = claims.values().map(|it| it.execution_id.as_str()).collect();
+        assert_eq!(charges, work.len(), "work is charged once, whoever goes on with it");
         let budget = task.terms.budget;
         assert!(task.spent.steps <= budget.max_steps && task.spent.units() <= budget.cost_units);
         self.assert_each_once(&claims);

@@ -107,6 +107,11 @@ impl Site {
         passed.lines().map(str::to_owned).collect()
     }
 
+    /// The address of its schema in PostgreSQL.
+    pub(super) fn url(&self) -> &str {
+        self.schema.as_ref().map(|(_, url)| url.as_str()).unwrap()
+    }
+
     pub(super) async fn store(&self) -> Arc<dyn Store> {
         jurat_store::open(&self.location).await.unwrap()
     }

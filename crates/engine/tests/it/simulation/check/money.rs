@@ -1,6 +1,8 @@
 //! Whether a task spends what its contract gives, in each stage of each epoch, and no more.
 
-use jurat_core::task::{Event, Role};
+use std::collections::{BTreeMap, BTreeSet};
+
+use jurat_core::task::{Claim, Event, Release, Role};
 
 use super::{Epoch, count, epochs};
 use crate::simulation::shelf::Kept;
@@ -12,7 +14,6 @@ struct Paid {
     finalize: u64,
     /// What of it went to candidates from knowledge.
     reuse: u64,
-    refunds: u64,
 }
 
 impl Paid {
@@ -33,7 +34,6 @@ impl Paid {
             verify: of(&|role, _| role == Role::Verify),
             finalize: of(&|role, _| role == Role::Finalize),
             reuse: of(&|_, reuse| reuse),
-            refunds: count(epoch, |it| matches!(it, Event::Refunded { .. })) as u64,
         }
     }
 
@@ -64,9 +64,30 @@ pub(super) fn is_within(kept: &Kept, epoch: Epoch<'_>) -> Result<(), String> {
     if (budget.reuse_max_attempts as usize) < reuses {
         return Err(format!("reused {reuses} decisions in one epoch"));
     }
-    let claims = count(epoch, |it| matches!(it, Event::Claimed { .. })) as u64;
-    if claims != paid.units() + paid.refunds {
-        return Err(format!("paid {} times for {claims} claims", paid.units()));
+    are_charged_once(epoch)
+}
+
+/// Work is charged when it is claimed, and again only where what was paid was given back. Whoever
+/// goes on with what a node left, under the same execution, is not charged.
+fn are_charged_once(epoch: Epoch<'_>) -> Result<(), String> {
+    let mut live: BTreeMap<u64, &Claim> = BTreeMap::new();
+    let mut left: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut events = epoch.iter().map(|(_, event)| event).peekable();
+    while let Some(event) = events.next() {
+        if let Event::Claimed { token, claim } = event {
+            let is_charged = matches!(events.peek(), Some(Event::Charged { .. }));
+            let is_resumed = left.remove(&(claim.holder.as_str(), claim.execution_id.as_str()));
+            if is_charged == is_resumed {
+                let how = if is_charged { "twice" } else { "not at all" };
+                return Err(format!("{} of {} is paid {how}", claim.role, claim.holder));
+            }
+            live.insert(*token, claim);
+        } else if let Event::Released { token, reason } = event
+            && let Some(claim) = live.remove(token)
+            && matches!(reason, Release::LeaseRanOut | Release::GivenUp { .. })
+        {
+            left.insert((&claim.holder, &claim.execution_id));
+        }
     }
     Ok(())
 }
