@@ -4,6 +4,7 @@ mod clean;
 mod commitment;
 mod digest;
 mod document;
+mod history;
 mod price;
 mod prompt;
 mod read;
@@ -15,6 +16,7 @@ pub use self::{
     clean::{Invisible, Stripped, is_blank},
     commitment::{Commitment, commit_prompt, read_commitment},
     digest::{Asked, digest},
+    history::{History, Sample},
     price::{Price, Tokens},
     prompt::{Materials, PROMPT_VERSION, Prompt, Role, Turn, mark, prompt},
     read::{Misread, answer_schema, read},

@@ -1,7 +1,8 @@
 //! Credits: whole micro-credits, moved between the places of an account, never made or lost.
 //!
 //! One credit is one US dollar. What an account was granted is always the sum of what it has left,
-//! what is held for work under way, and what was spent.
+//! what is held for work under way, and what was spent. What a call costs beyond its hold is taken
+//! from what is left, which one call at a time may bring below zero.
 
 use std::str::FromStr;
 
@@ -31,11 +32,11 @@ words!(
     Movement {
         /// The operator gave credit, or took it back.
         Grant => "grant",
-        /// A round was opened: the most that it can cost is set aside.
+        /// A round was opened: what it probably costs is set aside.
         Hold => "hold",
-        /// A round ended: what it cost.
+        /// A round ended: what it cost. Negative where the provider reported less afterwards.
         Capture => "capture",
-        /// A round ended: what it did not cost goes back.
+        /// A round ended: what it did not cost goes back. Negative where it cost more than it held.
         Release => "release",
     }
 );
@@ -58,7 +59,8 @@ pub struct Transfer {
     /// Grows with time within an account.
     pub id: String,
     pub movement: Movement,
-    /// Negative only where an operator takes a grant back.
+    /// Negative where an operator takes a grant back, and where a round cost more than it held or
+    /// is corrected.
     pub micros: i64,
     pub round: Option<RoundId>,
     pub note: Option<String>,
@@ -69,7 +71,8 @@ pub struct Transfer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Balance {
     pub granted: i64,
-    /// Below zero only for an account that is not metered.
+    /// Below zero for an account that is not metered, and for one whose last call cost more than
+    /// it had: the next grant pays that first.
     pub available: i64,
     pub held: i64,
     pub spent: i64,
@@ -106,21 +109,95 @@ impl Balance {
     }
 }
 
+/// What something may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Estimate {
+    /// What it probably costs, which is set aside.
+    pub micros: i64,
+    /// What it costs at the most.
+    pub most_micros: i64,
+    /// What it costs at the least: whoever has less than that does not begin it.
+    pub least_micros: i64,
+}
+
+impl Estimate {
+    /// A price that is known beforehand.
+    pub const fn firm(micros: i64) -> Self {
+        Self { micros, most_micros: micros, least_micros: micros }
+    }
+
+    #[must_use]
+    pub const fn plus(self, more: Self) -> Self {
+        Self {
+            micros: self.micros.saturating_add(more.micros),
+            most_micros: self.most_micros.saturating_add(more.most_micros),
+            least_micros: self.least_micros.saturating_add(more.least_micros),
+        }
+    }
+}
+
 /// What is set aside when a round opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold {
-    /// The most that the round can cost.
+    /// What the round probably costs; less where the account has less.
     pub micros: i64,
-    /// Whether the account must have as much.
+    /// What it costs at the most: more is never taken.
+    pub most_micros: i64,
+    /// What the account must have for the round to begin.
+    pub least_micros: i64,
+    /// Whether the account pays from its credit and no further.
     pub is_limited: bool,
     /// For a caller without a key: what all of them together may spend in a day.
     pub day_cap_micros: Option<i64>,
 }
 
-/// How a hold ends: what is captured and what goes back. More than was held is never taken.
-pub fn settle(held: i64, cost: i64) -> (i64, i64) {
-    let captured = cost.clamp(0, held.max(0));
-    (captured, held.max(0) - captured)
+impl Hold {
+    /// By how much the round may cost more than it holds.
+    pub const fn at_risk(&self) -> i64 {
+        let beyond = self.most_micros.saturating_sub(self.micros);
+        if beyond < 0 { 0 } else { beyond }
+    }
+}
+
+/// Whether the credit of a limited account lets a round begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It holds so much, and the account may owe so much in the end.
+    Begin { held_micros: i64, may_owe_micros: i64 },
+    /// The credit does not cover the most that all calls together can cost, so that this one waits
+    /// until the one under way has ended.
+    InTurn,
+    /// The credit does not pay for it.
+    Short,
+}
+
+/// Decides whether a round begins. `at_risk` is by how much the rounds under way may cost more than
+/// they hold.
+///
+/// Rounds run side by side while the credit covers the most that all of them can cost. Otherwise
+/// one that may cost more than it holds runs alone, so that an account never owes more than the
+/// difference of one.
+pub fn admit(available: i64, at_risk: i64, hold: &Hold) -> Admission {
+    let most = hold.most_micros.max(hold.micros);
+    if at_risk.saturating_add(most) <= available {
+        return Admission::Begin { held_micros: hold.micros, may_owe_micros: 0 };
+    }
+    if 0 < at_risk {
+        return Admission::InTurn;
+    }
+    if available < hold.least_micros.max(1) {
+        return Admission::Short;
+    }
+    let held_micros = hold.micros.min(available);
+    Admission::Begin { held_micros, may_owe_micros: most.saturating_sub(available).max(0) }
+}
+
+/// How a hold ends: what is captured and what goes back. What is captured beyond the hold is
+/// taken from what is available, so that what goes back is negative.
+pub fn settle(hold: &Hold, cost: i64) -> (i64, i64) {
+    let held = hold.micros.max(0);
+    let captured = cost.clamp(0, hold.most_micros.max(held));
+    (captured, held.saturating_sub(captured))
 }
 
 /// An account as the operator sees it.
@@ -177,11 +254,69 @@ mod tests {
         }
     }
 
+    fn hold(micros: i64, most_micros: i64, least_micros: i64) -> Hold {
+        Hold { micros, most_micros, least_micros, is_limited: true, day_cap_micros: None }
+    }
+
     #[test]
-    fn more_than_was_held_is_never_taken() {
-        assert_eq!(settle(10, 4), (4, 6));
-        assert_eq!(settle(10, 14), (10, 0));
-        assert_eq!(settle(10, -1), (0, 10));
+    fn more_than_the_most_is_never_taken() {
+        assert_eq!(settle(&hold(10, 10, 10), 4), (4, 6));
+        assert_eq!(settle(&hold(10, 10, 10), 14), (10, 0));
+        assert_eq!(settle(&hold(10, 10, 10), -1), (0, 10));
+        assert_eq!(settle(&hold(10, 30, 1), 14), (14, -4));
+        assert_eq!(settle(&hold(10, 30, 1), 31), (30, -20));
+    }
+
+    #[test]
+    fn a_round_begins_when_its_most_is_covered_or_when_it_is_alone() {
+        let begin = |held_micros, may_owe_micros| Admission::Begin { held_micros, may_owe_micros };
+        let judged = hold(10, 100, 4);
+        assert_eq!(admit(100, 0, &judged), begin(10, 0));
+        assert_eq!(admit(190, 90, &judged), begin(10, 0));
+        assert_eq!(admit(189, 90, &judged), Admission::InTurn);
+        assert_eq!(admit(99, 0, &judged), begin(10, 1));
+        assert_eq!(admit(4, 0, &judged), begin(4, 96));
+        assert_eq!(admit(3, 0, &judged), Admission::Short);
+        assert_eq!(admit(0, 90, &judged), Admission::InTurn);
+        let free_prompt = hold(10, 100, 0);
+        assert_eq!(admit(0, 0, &free_prompt), Admission::Short);
+        // A price that is known is paid in full or not at all.
+        assert_eq!(admit(10, 0, &hold(10, 10, 10)), begin(10, 0));
+        assert_eq!(admit(9, 0, &hold(10, 10, 10)), Admission::Short);
+    }
+
+    /// What happens to an account.
+    #[derive(Debug, Clone)]
+    enum Event {
+        Open(Hold),
+        /// One of the rounds under way ends at so many thousandths of the most that it can cost.
+        Close(usize, i64),
+        Grant(i64),
+        /// The operator takes credit back.
+        Take(i64),
+    }
+
+    fn events() -> impl Strategy<Value = Vec<Event>> {
+        let opens = (0_i64..200, 0_i64..500, 0_i64..=100, any::<bool>()).prop_map(
+            |(micros, beyond, least, is_firm)| {
+                let firm = Estimate::firm(micros);
+                let judged = Estimate {
+                    micros,
+                    most_micros: micros + beyond,
+                    least_micros: micros * least / 100,
+                };
+                let Estimate { micros, most_micros, least_micros } =
+                    if is_firm { firm } else { judged };
+                Event::Open(hold(micros, most_micros, least_micros))
+            },
+        );
+        let event = prop_oneof![
+            4 => opens,
+            4 => (any::<usize>(), 0_i64..1_200).prop_map(|(which, part)| Event::Close(which, part)),
+            1 => (0_i64..600).prop_map(Event::Grant),
+            1 => (0_i64..600).prop_map(Event::Take),
+        ];
+        proptest::collection::vec(event, 0..80)
     }
 
     proptest! {
@@ -197,6 +332,51 @@ mod tests {
                 balance = balance.after(Movement::ALL[movement], amount);
                 prop_assert!(balance.is_whole());
             }
+        }
+
+        #[test]
+        fn an_account_never_owes_more_than_the_difference_of_one_call(events in events()) {
+            let mut balance = Balance::default();
+            let mut under_way: Vec<Hold> = Vec::new();
+            let mut widest = 0;
+            for event in events {
+                match event {
+                    Event::Grant(micros) => balance = balance.after(Movement::Grant, micros),
+                    Event::Take(micros) => {
+                        let at_risk: i64 = under_way.iter().map(Hold::at_risk).sum();
+                        if micros + at_risk <= balance.available {
+                            balance = balance.after(Movement::Grant, -micros);
+                        }
+                    }
+                    Event::Open(mut hold) => {
+                        let at_risk = under_way.iter().map(Hold::at_risk).sum();
+                        let Admission::Begin { held_micros, may_owe_micros } =
+                            admit(balance.available, at_risk, &hold) else { continue };
+                        hold.micros = held_micros;
+                        prop_assert!(may_owe_micros <= hold.at_risk());
+                        widest = widest.max(may_owe_micros);
+                        balance = balance.after(Movement::Hold, held_micros);
+                        under_way.push(hold);
+                    }
+                    Event::Close(which, part) if !under_way.is_empty() => {
+                        let hold = under_way.swap_remove(which % under_way.len());
+                        let (captured, released) = settle(&hold, hold.most_micros * part / 1_000);
+                        prop_assert!(captured <= hold.most_micros);
+                        balance = balance.after(Movement::Capture, captured);
+                        balance = balance.after(Movement::Release, released);
+                    }
+                    Event::Close(..) => {}
+                }
+                prop_assert!(balance.is_whole() && 0 <= balance.held && 0 <= balance.spent);
+                prop_assert!(-widest <= balance.available, "{balance:?} owes more than {widest}");
+            }
+        }
+
+        #[test]
+        fn credit_that_pays_for_the_least_is_never_stranded(available in 1_i64..1_000, micros in 1_i64..500, beyond in 0_i64..500, least in 1_i64..500) {
+            let least = least.min(micros);
+            let admitted = admit(available, 0, &hold(micros, micros + beyond, least));
+            prop_assert_eq!(matches!(admitted, Admission::Begin { .. }), least <= available);
         }
     }
 }

@@ -91,7 +91,7 @@ pub struct Run {
 pub const REASONING: &str = "reasoning";
 
 impl RunEnd {
-    /// What the decision of a round means for its run. It costs what is captured of the hold.
+    /// What the decision of a round means for its run. It costs what is captured.
     pub fn of(open: &OpenRound, closing: &Closing) -> Self {
         let consensus = &closing.consensus;
         let verdict = match (consensus.outcome, consensus.verdict) {
@@ -127,9 +127,9 @@ impl Settlement {
     }
 }
 
-/// What is captured of the hold of a round, and what is released.
+/// What is captured for a round, and what is released of its hold.
 fn settled(open: &OpenRound, closing: &Closing) -> (i64, i64) {
-    settle(open.hold.map_or(0, |hold| hold.micros), cost(&closing.replicas))
+    open.hold.map_or((0, 0), |hold| settle(&hold, cost(&closing.replicas)))
 }
 
 /// What the replicas of a round cost together.

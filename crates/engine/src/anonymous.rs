@@ -14,6 +14,10 @@ use crate::{Admitted, Engine, EngineError, logins::Knock};
 /// How many rounds one address may have under way.
 const ROUNDS: usize = 4;
 
+/// A caller without a key gives a judge at least so long: a judge that is not waited for costs its
+/// prompt all the same, and nobody is there who would have to pay for many of them.
+const TIMEOUT_FLOOR_MS: u64 = 10_000;
+
 impl Engine {
     /// Who a caller without a key is. It may run what is published, and nothing else, and only so
     /// often.
@@ -57,6 +61,19 @@ impl Engine {
             Written::Done(()) | Written::Repeated => Ok(()),
         }
     }
+}
+
+/// Whether a caller without a key gives the judge enough time.
+pub(crate) fn check_timeout(caller: &Caller, timeout_ms: u64) -> Result<(), EngineError> {
+    if caller.credit() != Credit::Anonymous || TIMEOUT_FLOOR_MS <= timeout_ms {
+        return Ok(());
+    }
+    Err(EngineError::Invalid {
+        field: "timeout_ms",
+        reason: format!(
+            "must be at least {TIMEOUT_FLOOR_MS} without a key, and is {timeout_ms}; leave it out, or send a key"
+        ),
+    })
 }
 
 /// What counts as one address: whoever has one of version 6 has its whole network.

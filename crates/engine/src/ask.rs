@@ -29,6 +29,7 @@ pub(crate) use self::{check::Checks, judge::Judging};
 use crate::{
     Engine,
     evidence::{self, SharedFindings},
+    judge::{AtHand, Bill, Tab},
     places::{Choice, Place, Places},
     probe::headers,
     signature::{CONTENT_DIGEST, Covered, SIGNATURE, SIGNATURE_INPUT, content_digest},
@@ -53,6 +54,10 @@ pub(crate) struct Errand {
     pub(crate) account: AccountId,
     /// What is found for the candidate, where its references are to be looked at.
     pub(crate) findings: Option<SharedFindings>,
+    /// What was at hand for each seat of a judge before the round opened.
+    at_hand: Vec<AtHand>,
+    /// What judge calls cost.
+    pub(crate) tab: Arc<Tab>,
     /// The body of `/verify`, the same for all replicas.
     verify: Option<Letter>,
 }
@@ -76,7 +81,7 @@ impl Errand {
         open: &OpenRound,
         job: Job,
         checks: Checks,
-        choice: Choice,
+        (choice, at_hand): (Choice, Vec<AtHand>),
         deadline: Instant,
     ) -> Self {
         let Choice { places, spares, .. } = choice;
@@ -97,7 +102,14 @@ impl Errand {
             opened_at: open.opened_at,
             deadline,
             verify,
+            at_hand,
+            tab: Tab::new(open),
         }
+    }
+
+    /// Where the judge calls of a seat are charged.
+    fn bill(&self, seat: usize) -> Bill {
+        Bill { tab: Arc::clone(&self.tab), seat }
     }
 }
 
@@ -107,6 +119,13 @@ pub(crate) struct Asked {
     pub(crate) answer: Answer,
     pub(crate) cost_micros: u64,
     pub(crate) usage: Option<Usage>,
+}
+
+impl Asked {
+    /// An answer that is none, after which only what was sent to judges is paid.
+    pub(crate) fn cut_off(answer: Answer, cost_micros: u64) -> Self {
+        Self { answer, cost_micros, usage: None }
+    }
 }
 
 impl From<Answer> for Asked {
@@ -130,7 +149,7 @@ impl Engine {
 
     async fn ask_seat(&self, errand: &Arc<Errand>, index: usize) -> Asked {
         match &errand.places {
-            Places::Judges(models) => self.ask_judge(errand, &models[index]).await,
+            Places::Judges(models) => self.ask_judge(errand, index, &models[index]).await,
             Places::Node => node::answer(&errand.checks).into(),
             Places::Executors(places) => {
                 let place = &places[index];

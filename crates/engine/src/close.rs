@@ -10,6 +10,7 @@ use jurat_core::{
     policy::Status,
     replica::{Label, Replica},
     round::{Closing, Ending, OpenRound, Round},
+    run::cost,
 };
 use jurat_store::{Closed, StoreError, StoreErrorKind};
 
@@ -46,6 +47,13 @@ impl Engine {
         let mut replicas = Arc::unwrap_or_clone(replicas);
         replicas.extend(replaced);
         replicas.sort_by_key(|replica| replica.index);
+        // A round that its node interrupts is run again, and its executors are paid for then. What
+        // was sent to judges is paid now.
+        if ending == Ending::Expired {
+            for replica in &mut replicas {
+                replica.cost_micros = errand.tab.charge(replica.index);
+            }
+        }
         let closed_at = self.inner.clock.now();
         let entry = DecisionEntry::new(&open, ending, &replicas, &consensus, closed_at).seal();
         let closing = Closing {
@@ -56,12 +64,11 @@ impl Engine {
             receipt_id: entry.digest,
             entry: entry.text,
         };
-        // A round that its node interrupts costs nothing: it is run again, and paid for then.
-        let closing = if ending == Ending::Expired { closing.unpaid() } else { closing };
         self.inner.points.pass("round_close_before");
         let recording = self.record(&open, closing);
         let closing = self.inner.metrics.write("round_close", recording).await?;
         self.inner.points.pass("round_close_after");
+        self.settle_tab(&errand.tab, open.hold, cost(&closing.replicas)).await;
         self.inner.metrics.rounds.ended(&open, &closing);
         evaluation::tell(&open, &closing);
         // Told only now: nobody may act on a decision that is not on record.

@@ -57,10 +57,14 @@ pub enum EngineError {
     #[error("the idempotency key `{0}` was used for another request")]
     KeyReused(String),
     #[error(
-        "the credit of the account does not pay for this: it may cost up to {} USD, and {} USD are available",
+        "the credit of the account does not pay for this: it costs at least {} USD, and {} USD are available",
         usd(*needed_micros), usd(*available_micros)
     )]
     Overdrawn { needed_micros: i64, available_micros: i64 },
+    #[error(
+        "the credit of the account is enough for one call at a time, and others were under way until the deadline"
+    )]
+    CreditInUse,
     #[error("the account is suspended")]
     Suspended,
     /// Said of work that goes on without a request: a request under such a key is not let in.
@@ -125,7 +129,7 @@ impl EngineError {
             Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
             Self::Policy(_) => Code::PolicyInvalid,
             Self::KeyReused(_) => Code::IdempotencyMismatch,
-            Self::Overdrawn { .. } => Code::BudgetExhausted,
+            Self::Overdrawn { .. } | Self::CreditInUse => Code::BudgetExhausted,
             Self::Suspended => Code::AccountSuspended,
             Self::DaySpent { .. } => Code::AnonymousDailyCap,
             Self::Unsafe { .. } => Code::SafetyVerificationFailed,
@@ -174,6 +178,7 @@ impl EngineError {
             | Self::Select(SelectError::Unavailable { .. })
             | Self::KeyReused(_)
             | Self::Overdrawn { .. }
+            | Self::CreditInUse
             | Self::Suspended
             | Self::KeyEnded
             | Self::DaySpent { .. }

@@ -81,7 +81,8 @@ impl Engine {
             };
             let Some((attempt, answer)) = next else { break };
             let asked = answer.unwrap_or_else(|_| {
-                Answer::nothing(FailureCode::Internal, "the call ended in a panic").into()
+                let answer = Answer::nothing(FailureCode::Internal, "the call ended in a panic");
+                Asked::cut_off(answer, errand.tab.charge(attempt.index))
             });
             if let Some(spare) = seats.end(attempt, asked, now()) {
                 calls.push(call(seats.begin(spare, attempt.seat, now())));
@@ -208,7 +209,10 @@ impl<'a> Seats<'a> {
     /// All replicas; what is still under way is not waited for.
     fn leave(mut self, stopped: Option<Stop>, now: Timestamp) -> Vec<Replica> {
         for attempt in std::mem::take(&mut self.under_way) {
-            let replica = self.replica(attempt, unasked(stopped).into(), now);
+            // What was sent to a judge is paid, whoever did not wait for its answer.
+            let sent_micros = self.errand.tab.charge(attempt.index);
+            let asked = Asked::cut_off(unasked(stopped), sent_micros);
+            let replica = self.replica(attempt, asked, now);
             self.ended.push(replica);
         }
         self.ended

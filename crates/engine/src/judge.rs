@@ -3,12 +3,15 @@
 mod ask;
 mod bench;
 mod bound;
+mod calls;
 mod completion;
 mod known;
 mod pictures;
 mod protocol;
 mod send;
 mod settings;
+mod shared;
+mod tab;
 #[cfg(test)]
 mod tests;
 
@@ -16,15 +19,23 @@ use std::sync::Arc;
 
 use jurat_core::{
     id::AccountId,
-    judge::{Judgment, Question, Tokens, check_rules},
+    judge::{History, Judgment, Price, Question, check_rules},
     replica::{Failure, FailureCode, Usage},
     verifier::{Effort, ModelRef},
 };
 use jurat_guard::bounded::NotDone;
+use jurat_store::HistoryOf;
 use tokio::time::Instant;
 
-use self::{ask::Asking, bench::Provider, pictures::Pictures};
-pub(crate) use self::{bench::Bench, pictures::SharedImage};
+use self::{ask::Asking, bench::Provider, pictures::Pictures, tab::Meter};
+pub(crate) use self::{
+    bench::Bench,
+    bound::Reckoned,
+    known::AtHand,
+    pictures::SharedImage,
+    shared::SharedJudgments,
+    tab::{Bill, Tab},
+};
 pub use self::{
     bench::JudgeUnknown,
     settings::{Judges, ProviderKind, ProviderSettings},
@@ -52,6 +63,18 @@ pub(crate) struct JudgeTask {
     /// A verdict that is known from before is not used.
     pub(crate) is_fresh: bool,
     pub(crate) deadline: Instant,
+    /// Where what it costs is charged; nowhere where no round is paid for.
+    pub(crate) bill: Option<Bill>,
+}
+
+impl JudgeTask {
+    fn history_of(&self) -> HistoryOf {
+        HistoryOf {
+            account: self.account.clone(),
+            verifier_id: self.verifier_id.clone(),
+            model: self.model.to_string(),
+        }
+    }
 }
 
 /// What came of a task. It costs what the provider counted, also when the answer was no verdict.
@@ -65,6 +88,12 @@ pub(crate) struct Judged {
 impl Judged {
     fn free(outcome: Result<Judgment, Failure>) -> Self {
         Self { outcome, usage: Usage::default(), cost_micros: 0 }
+    }
+
+    /// What somebody else was told, or what was said before.
+    fn at_hand(outcome: Result<Judgment, Failure>) -> Self {
+        let usage = Usage { is_cached: true, ..Usage::default() };
+        Self { outcome, usage, cost_micros: 0 }
     }
 }
 
@@ -93,8 +122,7 @@ impl Engine {
             self.inner.metrics.judges.lookup(provider.name, lookup);
         }
         if let Some(judgment) = known {
-            let usage = Usage { is_cached: true, ..Usage::default() };
-            return Judged { outcome: Ok(judgment), usage, cost_micros: 0 };
+            return Judged::at_hand(Ok(judgment));
         }
         let judged = self.judge_by_model(task, provider, &pictures).await;
         if let Ok(judgment) = &judged.outcome {
@@ -127,14 +155,21 @@ impl Engine {
         pictures: &Pictures,
     ) -> Judged {
         let (name, price) = (provider.name, provider.settings.price(&task.model.model));
-        let asking = Asking::new(self, task, provider, pictures);
+        let margin_percent = self.inner.bench.judges.margin_percent;
+        let meter = Meter::new(price, margin_percent, task.history_of(), task.bill.as_ref());
+        let history = if price == Price::default() {
+            History::default()
+        } else {
+            let of = task.history_of();
+            tokio::time::timeout_at(task.deadline, self.history(&of)).await.unwrap_or_default()
+        };
+        let asking = Asking::new(self, task, provider, pictures, (Arc::clone(&meter), history));
         let asked = tokio::time::timeout_at(task.deadline, asking.judgment()).await;
         let outcome = asked.unwrap_or_else(|_| Err(out_of_time()));
-        // Counted outside, so that what was used until the deadline is not lost with the future.
-        let usage = asking.usage();
-        let tokens = Tokens { input: usage.input_tokens, output: usage.output_tokens };
-        let cost_micros = price.cost_micros(tokens, self.inner.bench.judges.margin_percent);
+        // Metered outside, so that what was sent until the deadline is not lost with the future.
+        let (usage, cost_micros) = (meter.usage(), meter.charge());
         self.inner.metrics.judges.cost(name, cost_micros);
+        self.learn(&meter).await;
         Judged { outcome, usage, cost_micros }
     }
 

@@ -8,6 +8,7 @@ mod begun;
 mod checked;
 mod clock;
 mod close;
+mod credit_turns;
 mod credits;
 mod devices;
 mod doctor;
@@ -108,7 +109,8 @@ pub use self::{
 };
 use self::{
     background::Background,
-    judge::Bench,
+    credit_turns::CreditTurns,
+    judge::{Bench, SharedJudgments},
     keys::{InUse, KeyCache},
     logins::Doors,
     pool::PoolCache,
@@ -208,6 +210,8 @@ struct Inner {
     secrets: Secrets,
     limits: Limits,
     bench: Bench,
+    shared_judgments: Arc<SharedJudgments>,
+    credit_turns: CreditTurns,
     rounds: Arc<Semaphore>,
     /// Places for fetching documents.
     fetches: Semaphore,
@@ -259,6 +263,8 @@ impl Engine {
             under_way: Arc::default(),
             limits: parts.limits,
             bench: Bench::new(parts.judges),
+            shared_judgments: Arc::default(),
+            credit_turns: CreditTurns::default(),
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             accounts: parts.accounts,

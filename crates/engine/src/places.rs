@@ -11,7 +11,7 @@ use jurat_core::{
     consensus::reliability_prior,
     executor::Capabilities,
     job::{Job, Kind, PoolEntry},
-    ledger::Hold,
+    ledger::{Estimate, Hold},
     policy::SEMANTIC,
     round::Seat,
     select::{Lane, SelectError, Selection, select},
@@ -19,12 +19,13 @@ use jurat_core::{
     time::Timestamp,
     verifier::{ModelRef, VerifierVersion},
 };
+use tokio::time::Instant;
 use url::Url;
 
 use crate::{
     Engine, EngineError,
     ask::Checks,
-    judge::{BUILTIN, ProviderSettings},
+    judge::{AtHand, BUILTIN, ProviderSettings},
     pool::{Address, PoolView, lanes},
     semantic::Bound,
 };
@@ -224,30 +225,69 @@ impl Engine {
         first.map_or(&model.provider, |(name, _)| name).clone()
     }
 
-    /// The credit that a round sets aside: the most that it can cost. Nothing for one that is free.
-    pub(crate) fn hold(&self, caller: &Caller, choice: &Choice, checks: &Checks) -> Option<Hold> {
-        let micros: i64 = match &choice.places {
-            Places::Executors(places) => {
-                let judged = checks.review.as_ref().map_or(0, |review| review.most_micros);
+    /// What is at hand for the judges with a seat before the round opens; nothing where others
+    /// answer.
+    pub(crate) async fn verdicts_at_hand(
+        &self,
+        choice: &Choice,
+        checks: &Checks,
+        deadline: Instant,
+    ) -> Vec<AtHand> {
+        let (Places::Judges(models), Some(judging)) = (&choice.places, &checks.judging) else {
+            return Vec::new();
+        };
+        let seated = models.iter().take(choice.seats.len());
+        let tasks: Vec<_> = seated.map(|model| judging.task(model, deadline, None)).collect();
+        self.at_hand(&tasks).await
+    }
+
+    /// The credit that a round sets aside: what it probably costs. Nothing for one that is free.
+    pub(crate) async fn hold(
+        &self,
+        caller: &Caller,
+        choice: &Choice,
+        checks: &Checks,
+        at_hand: &[AtHand],
+    ) -> Option<Hold> {
+        let mut estimate = Estimate::default();
+        match (&choice.places, &checks.judging) {
+            (Places::Executors(places), _) => {
+                let judged = checks.review.as_ref().map(|review| review.estimate);
                 let price = |place: &Place| i64::try_from(place.price_micros).unwrap_or(i64::MAX);
-                let each = |place: &Place| price(place).saturating_add(judged);
                 let able = places.iter().filter(|place| place.problem.is_none());
-                let mut prices: Vec<i64> = able.map(each).collect();
+                let mut prices: Vec<i64> = able.map(price).collect();
                 // Who leaves a seat to a spare did not answer and is not paid, so that each seat is
                 // paid for once, whoever answers in it.
                 prices.sort_unstable_by(|left, right| right.cmp(left));
-                prices.into_iter().take(choice.seats.len()).fold(0, i64::saturating_add)
+                for price in prices.into_iter().take(choice.seats.len()) {
+                    let price = Estimate::firm(price).plus(judged.unwrap_or_default());
+                    estimate = estimate.plus(price);
+                }
             }
-            Places::Judges(models) => models
-                .iter()
-                .filter_map(|model| Some(self.judge_bound(checks.judging.as_ref()?, model)))
-                .fold(0, i64::saturating_add),
-            Places::Node => 0,
-        };
+            (Places::Judges(models), Some(judging)) => {
+                // A judge that does not answer in time is paid all the same, and so is its spare.
+                // Seats whose verdicts are at hand never fail, and need no spare.
+                let is_free = |index: usize| at_hand.get(index).is_some_and(AtHand::is_free);
+                let all_free = (0..choice.seats.len()).all(is_free);
+                for (index, model) in models.iter().enumerate() {
+                    if !all_free && !is_free(index) {
+                        estimate = estimate.plus(self.judging_estimate(judging, model).await);
+                    }
+                }
+            }
+            (Places::Judges(_), None) | (Places::Node, _) => {}
+        }
+        let Estimate { micros, most_micros, least_micros } = estimate;
         let is_limited = caller.credit() != Credit::Unmetered;
         let day_cap_micros = (caller.credit() == Credit::Anonymous)
             .then_some(self.inner.limits.anonymous_day_micros);
-        (0 < micros).then_some(Hold { micros, is_limited, day_cap_micros })
+        (0 < micros).then_some(Hold {
+            micros,
+            most_micros,
+            least_micros,
+            is_limited,
+            day_cap_micros,
+        })
     }
 }
 

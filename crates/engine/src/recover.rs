@@ -7,7 +7,7 @@ use jurat_core::{
     replica::{Answer, FailureCode, Replica},
     round::{Closing, Ending, OpenRound},
 };
-use jurat_store::{Claim, Closed, Orphans};
+use jurat_store::{Behalf, Claim, Closed, Orphans};
 
 use crate::{Engine, EngineError, close::undecided};
 
@@ -147,6 +147,16 @@ impl Engine {
 
     async fn expire(&self, open: &OpenRound) -> Result<(), EngineError> {
         tracing::warn!(round.id = %open.id, "a round was left open by a node that stopped; it is expired");
+        let behalf = Behalf::Account(open.account.clone());
+        let store = self.inner.store.sharing();
+        // What was sent to judges is paid, although nobody knows any more what they answered.
+        let sent = store.judge_calls_sent(&behalf, &open.account, &open.id).await?;
+        // Who was asked in the place of another has no replica here, but is paid as well.
+        let spares: u64 = sent.iter().skip(open.seats.len()).sum();
+        let paid = |index: usize| {
+            let own = sent.get(index).copied().unwrap_or_default();
+            if index == 0 { own.saturating_add(spares) } else { own }
+        };
         let replicas: Vec<Replica> = open
             .seats
             .iter()
@@ -164,7 +174,7 @@ impl Engine {
                     "the node stopped before the round was closed",
                 ),
                 latency_ms: 0,
-                cost_micros: 0,
+                cost_micros: paid(index),
                 usage: None,
             })
             .collect();

@@ -153,11 +153,15 @@ impl Engine {
             () = self.inner.under_way.released() => return Err(EngineError::ShuttingDown),
         };
         let choice = self.choose(&job, (&caller, &view), verifier.as_deref(), seed(bits))?;
+        let at_hand = tokio::select! {
+            at_hand = self.verdicts_at_hand(&choice, &checks, deadline) => at_hand,
+            () = self.inner.under_way.released() => return Err(EngineError::ShuttingDown),
+        };
 
         let seats = choice.seats.clone();
         let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
         open.run = ticket;
-        open.hold = self.hold(&caller, &choice, &checks);
+        open.hold = self.hold(&caller, &choice, &checks, &at_hand).await;
         let once = once.map(|once| self.round_note(&caller, &once, instead_of));
         // Nobody waits for it any more, and nothing is lost yet.
         if opened.is_closed() {
@@ -166,11 +170,15 @@ impl Engine {
         // Listed before it can be seen, so that nobody fails to call it off.
         let entered = self.inner.under_way.enter(&open);
         self.inner.points.pass("round_open_before");
-        match self.record_open(&open, once.as_ref()).await? {
-            Opened::Opened => self.inner.points.pass("round_open_after"),
+        match self.open_in_turn(&mut open, once.as_ref(), deadline).await? {
+            Opened::Opened | Opened::WithLess { .. } => {
+                entered.opened();
+                self.inner.points.pass("round_open_after");
+            }
             Opened::Repeated => return Ok(None),
+            Opened::InTurn => return Err(EngineError::CreditInUse),
             Opened::Overdrawn { available_micros } => {
-                let needed_micros = open.hold.map_or(0, |hold| hold.micros);
+                let needed_micros = open.hold.map_or(0, |hold| hold.least_micros);
                 return Err(EngineError::Overdrawn { needed_micros, available_micros });
             }
             Opened::DaySpent => {
@@ -184,7 +192,7 @@ impl Engine {
         // A caller who went away in this moment gets the round by its key or from the list.
         let _gone = opened.send(open.clone());
 
-        let errand = Errand::new(&open, job, checks, choice, deadline);
+        let errand = Errand::new(&open, job, checks, (choice, at_hand), deadline);
         let ended = self.fan_out(&open, Arc::new(errand), &watcher, &entered).await;
         let round = self.close(open, ended, &watcher).await?;
         drop(entered);
@@ -211,7 +219,7 @@ impl Engine {
 
     /// Records the round, also when the answer to a first try is lost: a round that is on record
     /// and that nobody walks would keep its caller waiting.
-    async fn record_open(
+    pub(crate) async fn record_open(
         &self,
         open: &OpenRound,
         once: Option<&Once>,
@@ -228,15 +236,16 @@ impl Engine {
         match record().await {
             Ok(
                 opened @ (Opened::Opened
+                | Opened::WithLess { .. }
+                | Opened::InTurn
                 | Opened::Overdrawn { .. }
                 | Opened::DaySpent
                 | Opened::VerifierGone),
             ) => Ok(opened),
             Ok(Opened::Repeated) | Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => {
                 let stored = self.inner.store.round_get(&open.account, &open.id).await?;
-                let is_ours =
-                    stored.is_some_and(|stored| stored.open.lease_token == open.lease_token);
-                Ok(if is_ours { Opened::Opened } else { Opened::Repeated })
+                let ours = stored.filter(|stored| stored.open.lease_token == open.lease_token);
+                Ok(ours.map_or(Opened::Repeated, |ours| Self::opened_as(&ours)))
             }
             Err(error) => Err(error.into()),
         }

@@ -7,13 +7,14 @@ use jurat_core::{
     id::AccountId,
     job::Job,
     judge::Question,
+    ledger::Estimate,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC, Semantic},
     verifier::{InputError, ModelRef, VerifierVersion},
 };
-use jurat_store::Measurement;
+use jurat_store::{HistoryOf, Measurement};
 use serde_json::Value;
 
-use crate::{Engine, EngineError, ask::Judging, executors::require};
+use crate::{Engine, EngineError, ask::Judging, executors::require, judge::Reckoned};
 
 /// How long a text credit is set aside for where nobody says so.
 const USUAL_CHARS: usize = 20_000;
@@ -108,16 +109,26 @@ impl Engine {
         Ok(Judging::new(bound, bound.question(given.inputs), given.media_url))
     }
 
-    /// The most that the judgment of a candidate may cost that is not there yet. One that could
-    /// cost more is not judged.
-    pub(crate) fn judgment_room(&self, bound: &Bound) -> i64 {
+    /// What the judgment of a candidate may cost that is not there yet. One that could cost more is
+    /// not judged.
+    pub(crate) async fn judgment_room(&self, bound: &Bound) -> Estimate {
         let config = &bound.version.config;
         let each =
             bound.policy.max_chars.unwrap_or(USUAL_CHARS).div_ceil(config.fields.len().max(1));
         let inputs = config.fields.iter().map(|field| (field.clone(), "x".repeat(each))).collect();
         let question = bound.question(inputs);
-        let has_image = config.contract.has_image();
-        self.judge_bound_micros(&question, bound.judge(), has_image, bound.commit_first())
+        let judgment = Reckoned {
+            question: &question,
+            model: bound.judge(),
+            has_image: config.contract.has_image(),
+            commit_first: bound.commit_first(),
+        };
+        let of = HistoryOf {
+            account: bound.account().clone(),
+            verifier_id: bound.version.verifier.id.clone(),
+            model: bound.judge().to_string(),
+        };
+        self.judge_estimate(&judgment, &of).await
     }
 }
 

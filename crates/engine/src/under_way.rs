@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use jurat_core::{
@@ -38,6 +41,8 @@ struct Rounds {
 #[derive(Debug)]
 pub(crate) struct Running {
     account: AccountId,
+    /// Whether it is on record, and not only about to be.
+    is_open: AtomicBool,
     stop: watch::Sender<Option<Stop>>,
     ended: CancellationToken,
 }
@@ -64,6 +69,7 @@ impl UnderWay {
         let mut rounds = self.rounds();
         let running = Arc::new(Running {
             account: open.account.clone(),
+            is_open: AtomicBool::new(false),
             stop: watch::Sender::new(rounds.stop),
             ended: CancellationToken::new(),
         });
@@ -74,6 +80,15 @@ impl UnderWay {
     pub(crate) fn find(&self, account: &AccountId, id: &RoundId) -> Option<Arc<Running>> {
         let found = self.rounds().running.get(id).cloned();
         found.filter(|running| running.account == *account)
+    }
+
+    /// A round of the account that is on record.
+    pub(crate) fn open_of(&self, account: &AccountId) -> Option<Arc<Running>> {
+        let rounds = self.rounds();
+        let is_open = |running: &&Arc<Running>| {
+            running.account == *account && running.is_open.load(Ordering::SeqCst)
+        };
+        rounds.running.values().find(is_open).cloned()
     }
 
     /// Stops every round that is under way, and every one that begins from now on.
@@ -106,6 +121,11 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
+    /// The round is on record.
+    pub(crate) fn opened(&self) {
+        self.running.is_open.store(true, Ordering::SeqCst);
+    }
+
     /// Waits until something calls the round off.
     pub(crate) async fn stopped(&self) -> Stop {
         let mut stop = self.running.stop.subscribe();

@@ -66,7 +66,7 @@ pub(crate) async fn give(tx: &mut impl Tx, grant: &Grant) -> Result<()> {
 }
 
 /// Writes lines and changes the balance, which is there.
-async fn post(tx: &mut impl Tx, posting: &Posting) -> Result<()> {
+pub(crate) async fn post(tx: &mut impl Tx, posting: &Posting) -> Result<()> {
     if !posting.moves_something() {
         return Ok(());
     }
@@ -77,6 +77,7 @@ async fn post(tx: &mut impl Tx, posting: &Posting) -> Result<()> {
         change.held,
         change.spent,
         posting.count(),
+        Arg::Number(posting.may_owe),
         &posting.account_id,
         Arg::Number(posting.needed)
     ];

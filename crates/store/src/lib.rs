@@ -8,6 +8,7 @@ mod credit;
 mod error;
 mod evidence;
 mod invitations;
+mod judge_calls;
 mod key;
 mod knowledge;
 mod load;
@@ -65,6 +66,7 @@ pub use self::{
     invitations::{
         AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
     },
+    judge_calls::{Correction, HistoryOf, JudgeCalls, JudgeCallsSent, JudgmentUsed, LeaseLost},
     key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
     knowledge::{
         Alike, Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits,
@@ -263,7 +265,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// went. Two nodes that do it at the same time may remove some more.
     async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64>;
 
-    /// Gives credit to an account, or takes some back.
+    /// Gives credit to an account, or takes some back: no more than is available and not needed for
+    /// what rounds under way may cost beyond their holds.
     async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted>;
     /// Suspends an account, or lifts it.
     async fn account_suspend(
@@ -283,7 +286,8 @@ pub trait Store: fmt::Debug + Send + Sync {
         limit: u32,
     ) -> Result<Vec<Transfer>>;
     /// What is wrong with the ledger: balances that are not the sum of their lines, holds without
-    /// an open round, open rounds without their hold. Empty when nothing is.
+    /// an open round, open rounds without their hold, several calls that the credit does not cover.
+    /// Empty when nothing is.
     async fn credit_check(&self) -> Result<Vec<String>>;
 
     /// The canonical decision entry with this digest.
@@ -310,11 +314,14 @@ pub trait Store: fmt::Debug + Send + Sync {
 
 /// The parts of the store that are written once for both databases.
 pub trait Sharing:
-    People + Teams + Invitations + Logins + Templates + Verifiers + Workflows
+    People + Teams + Invitations + Logins + Templates + Verifiers + Workflows + JudgeCalls
 {
 }
 
-impl<S: People + Teams + Invitations + Logins + Templates + Verifiers + Workflows> Sharing for S {}
+impl<S: People + Teams + Invitations + Logins + Templates + Verifiers + Workflows + JudgeCalls>
+    Sharing for S
+{
+}
 
 /// The parts of the store that keep tasks, runs, and what is remembered of them.
 pub trait TaskStore:
@@ -374,6 +381,13 @@ pub enum Removed {
 )]
 pub enum Opened {
     Opened,
+    /// It was opened, and holds what the account has, which is less than was asked for.
+    WithLess {
+        held_micros: i64,
+    },
+    /// The credit of the account is enough for one call at a time, and another is under way;
+    /// nothing changed.
+    InTurn,
     /// Its key was used before; nothing changed.
     Repeated,
     /// The account does not have what the round would hold; nothing changed.

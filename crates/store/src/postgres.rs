@@ -223,7 +223,7 @@ impl Store for Postgres {
         let row = RoundRow::new(round)?;
         rounds::open(
             &mut *self.sight_of(&round.account).await?,
-            &row,
+            row,
             once.map(OnceRow::new).as_ref(),
         )
         .await

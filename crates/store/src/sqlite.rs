@@ -211,7 +211,7 @@ impl Store for Sqlite {
 
     async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened> {
         let (row, once) = (RoundRow::new(round)?, once.map(OnceRow::new));
-        self.write(move |tx| rounds::open(tx, &row, once.as_ref())).await
+        self.write(move |tx| rounds::open(tx, row, once.as_ref())).await
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {

@@ -58,7 +58,13 @@ fn open() -> OpenRound {
             inputs_digest: String::new(),
         }),
         step: None,
-        hold: Some(Hold { micros: 100, is_limited: true, day_cap_micros: None }),
+        hold: Some(Hold {
+            micros: 100,
+            most_micros: 100,
+            least_micros: 100,
+            is_limited: true,
+            day_cap_micros: None,
+        }),
     }
 }
 

@@ -59,7 +59,8 @@ impl Engine {
                 judging = Some(Arc::new(asked));
             }
             (Some(bound), None) => {
-                review = Some(Review::new(Arc::clone(bound), self.judgment_room(bound)));
+                let estimate = self.judgment_room(bound).await;
+                review = Some(Review::new(Arc::clone(bound), estimate));
             }
             (None, _) => {}
         }

@@ -82,7 +82,7 @@ pub(super) async fn read(engine: &Engine, errand: &Errand, index: usize, reply: 
     let execution_id = execution_id(errand, index);
     let candidate_id = format!("cand-{execution_id}");
     let candidate = Arc::new(Candidate { candidate_id, execution_id, output, evidence });
-    let reviewed = engine.review(errand, &candidate).await;
+    let reviewed = engine.review(errand, index, &candidate).await;
     let reviewed = engine.review_evidence(errand, &candidate, reviewed).await;
     let Candidate { output, mut evidence, .. } = Arc::unwrap_or_clone(candidate);
     evidence.inline.extend(reviewed.judgment);

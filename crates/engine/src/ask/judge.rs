@@ -5,19 +5,21 @@ use std::sync::Arc;
 use jurat_core::{
     id::AccountId,
     judge::{JudgeVerdict, Judgment, Question},
+    ledger::Estimate,
     policy::{Evaluation, Status},
     reason,
     replica::{Answer, Failure, FailureCode, Label, Said, Vote},
     run::REASONING,
     verifier::{Effort, ModelRef},
 };
+use jurat_store::HistoryOf;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Asked, Errand};
 use crate::{
     Engine,
-    judge::{JudgeTask, Judged, SharedImage},
+    judge::{AtHand, Bill, JudgeTask, Judged, Reckoned, SharedImage},
     semantic::Bound,
 };
 
@@ -48,7 +50,12 @@ impl Judging {
     }
 
     /// The same for one judge.
-    pub(super) fn task(&self, model: &ModelRef, deadline: Instant) -> JudgeTask {
+    pub(crate) fn task(
+        &self,
+        model: &ModelRef,
+        deadline: Instant,
+        bill: Option<Bill>,
+    ) -> JudgeTask {
         JudgeTask {
             question: Arc::clone(&self.question),
             model: model.clone(),
@@ -59,20 +66,47 @@ impl Judging {
             verifier_id: self.verifier_id.clone(),
             is_fresh: self.is_fresh,
             deadline,
+            bill,
+        }
+    }
+
+    fn reckoned<'a>(&'a self, model: &'a ModelRef) -> Reckoned<'a> {
+        Reckoned {
+            question: &self.question,
+            model,
+            has_image: self.image.is_some(),
+            commit_first: self.commit_first,
         }
     }
 }
 
 impl Engine {
-    pub(super) async fn ask_judge(&self, errand: &Arc<Errand>, model: &ModelRef) -> Asked {
+    pub(super) async fn ask_judge(
+        &self,
+        errand: &Arc<Errand>,
+        index: usize,
+        model: &ModelRef,
+    ) -> Asked {
         let Some(judging) = &errand.checks.judging else {
             return Answer::nothing(FailureCode::Internal, "there is nothing to judge").into();
         };
         if let Some(own) = errand.checks.own.as_ref().filter(|own| own.status != Status::Passed) {
             return unjudged(own).into();
         }
-        let task = judging.task(model, errand.deadline);
-        let Judged { outcome, usage, cost_micros } = self.judge(&task).await;
+        let Judged { outcome, usage, cost_micros } = match errand.at_hand.get(index) {
+            Some(AtHand::Verdict(judged)) => Judged::clone(judged),
+            Some(AtHand::Nothing(others)) => {
+                let task = judging.task(model, errand.deadline, Some(errand.bill(index)));
+                let judged = self.judge(&task).await;
+                if let Some(others) = others {
+                    others.tell(&judged.outcome);
+                }
+                judged
+            }
+            None => {
+                self.judge(&judging.task(model, errand.deadline, Some(errand.bill(index)))).await
+            }
+        };
         let answer = match outcome {
             Ok(judgment) => answer(&judgment),
             Err(failure) => Answer::failed(failure, None),
@@ -82,8 +116,17 @@ impl Engine {
 
     /// The most that one judge's answer can cost.
     pub(crate) fn judge_bound(&self, judging: &Judging, model: &ModelRef) -> i64 {
-        let has_image = judging.image.is_some();
-        self.judge_bound_micros(&judging.question, model, has_image, judging.commit_first)
+        self.judge_bound_micros(&judging.reckoned(model))
+    }
+
+    /// What one judge's answer may cost.
+    pub(crate) async fn judging_estimate(&self, judging: &Judging, model: &ModelRef) -> Estimate {
+        let of = HistoryOf {
+            account: judging.account.clone(),
+            verifier_id: judging.verifier_id.clone(),
+            model: model.to_string(),
+        };
+        self.judge_estimate(&judging.reckoned(model), &of).await
     }
 }
 

@@ -10,6 +10,7 @@ use jurat_core::{
     canonical::digest_json,
     evidence::amend,
     judge::{JudgeVerdict, Judgment},
+    ledger::Estimate,
     policy::{Evaluation, Status},
     reason,
     replica::{Failure, FailureCode, Usage},
@@ -24,16 +25,16 @@ use crate::{Engine, judge::Judged, semantic::Bound};
 #[derive(Debug)]
 pub(crate) struct Review {
     verifier: Arc<Bound>,
-    /// What is set aside for the judgment of one answer.
-    pub(crate) most_micros: i64,
+    /// What the judgment of one answer may cost.
+    pub(crate) estimate: Estimate,
     /// One lock for each answer that is different, so that the judge is not asked twice at once
     /// about the same and the second one finds the verdict of the first.
     turns: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Review {
-    pub(super) fn new(verifier: Arc<Bound>, most_micros: i64) -> Self {
-        Self { verifier, most_micros, turns: Mutex::default() }
+    pub(super) fn new(verifier: Arc<Bound>, estimate: Estimate) -> Self {
+        Self { verifier, estimate, turns: Mutex::default() }
     }
 
     fn turn(&self, output: &Value) -> Arc<tokio::sync::Mutex<()>> {
@@ -81,7 +82,12 @@ impl From<Evaluation> for Reviewed {
 
 impl Engine {
     /// What needs no judge comes first, so that nobody is paid for an answer that cannot stand.
-    pub(super) async fn review(&self, errand: &Errand, candidate: &Arc<Candidate>) -> Reviewed {
+    pub(super) async fn review(
+        &self,
+        errand: &Errand,
+        index: usize,
+        candidate: &Arc<Candidate>,
+    ) -> Reviewed {
         let checks = &errand.checks;
         let mut reviewed = Reviewed::default();
         if let Some(policy) = &checks.ours {
@@ -95,7 +101,7 @@ impl Engine {
         }
         match &checks.review {
             Some(review) if reviewed.refused.is_none() => {
-                self.judge_answer(errand, review, &candidate.output).await
+                self.judge_answer((errand, index), review, &candidate.output).await
             }
             None if checks.ours.is_none() => {
                 let code = FailureCode::OutputUnchecked;
@@ -125,7 +131,12 @@ impl Engine {
         reviewed
     }
 
-    async fn judge_answer(&self, errand: &Errand, review: &Review, output: &Value) -> Reviewed {
+    async fn judge_answer(
+        &self,
+        (errand, index): (&Errand, usize),
+        review: &Review,
+        output: &Value,
+    ) -> Reviewed {
         let judging = match self.judging(&review.verifier, output) {
             Ok(judging) => judging,
             Err(unfit) => {
@@ -134,16 +145,17 @@ impl Engine {
             }
         };
         let judge = review.verifier.judge();
-        if review.most_micros < self.judge_bound(&judging, judge) {
+        if review.estimate.most_micros < self.judge_bound(&judging, judge) {
             return Reviewed::refused(
                 FailureCode::OutputUnchecked,
                 Some(reason::OUTPUT_TOO_LARGE),
-                "its judgment may cost more than was set aside; `policy_params.max_chars` sets more aside",
+                "its judgment may cost more than the round was opened for; `policy_params.max_chars` allows for more",
             );
         }
         let turn = review.turn(output);
         let _turn = turn.lock().await;
-        let judged = self.judge(&judging.task(judge, errand.deadline)).await;
+        let task = judging.task(judge, errand.deadline, Some(errand.bill(index)));
+        let judged = self.judge(&task).await;
         let Judged { outcome, usage, cost_micros } = judged;
         let said = match outcome {
             Ok(judgment) => decided(&judgment, &judge.to_string()),

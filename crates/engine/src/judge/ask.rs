@@ -1,19 +1,23 @@
 //! One judgment: what the judge expects, then what it finds, each asked once more if it is misread.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use jurat_core::{
     judge::{
-        self, Commitment, Judgment, Materials, Misread, Prompt, Tokens, commit_prompt, prompt,
+        self, Commitment, History, Judgment, Materials, Misread, Prompt, commit_prompt, prompt,
         read_commitment,
     },
-    replica::{Failure, FailureCode, Usage},
+    replica::{Failure, FailureCode},
 };
 
-use super::{JudgeTask, bench::Provider, pictures::Pictures};
+use super::{JudgeTask, bench::Provider, pictures::Pictures, tab::Meter};
 use crate::Engine;
 
-/// A judgment under way. It counts what it uses, so that this is known even if it is broken off.
+/// A judgment under way. It is metered outside, so that what it used is known even if it is broken
+/// off.
 #[derive(Debug)]
 pub(super) struct Asking<'a> {
     pub(super) engine: &'a Engine,
@@ -23,9 +27,9 @@ pub(super) struct Asking<'a> {
     mark: String,
     /// How often an answer that was misread may still be asked for again.
     repairs: AtomicU32,
-    pub(super) calls: AtomicU32,
-    input_tokens: AtomicU64,
-    output_tokens: AtomicU64,
+    pub(super) meter: Arc<Meter>,
+    /// What earlier judgments used.
+    pub(super) history: History,
 }
 
 impl<'a> Asking<'a> {
@@ -34,19 +38,10 @@ impl<'a> Asking<'a> {
         task: &'a JudgeTask,
         provider: Provider<'a>,
         pictures: &'a Pictures,
+        (meter, history): (Arc<Meter>, History),
     ) -> Self {
         let mark = judge::mark(engine.inner.clock.bits(), &task.question);
-        Self {
-            engine,
-            task,
-            provider,
-            pictures,
-            mark,
-            repairs: AtomicU32::new(1),
-            calls: AtomicU32::new(0),
-            input_tokens: AtomicU64::new(0),
-            output_tokens: AtomicU64::new(0),
-        }
+        Self { engine, task, provider, pictures, mark, repairs: AtomicU32::new(1), meter, history }
     }
 
     pub(super) async fn judgment(&self) -> Result<Judgment, Failure> {
@@ -72,21 +67,6 @@ impl<'a> Asking<'a> {
         judgment.commitment = commitment.as_ref().map(Commitment::digest);
         judgment.notes.clone_from(&self.pictures.notes);
         Ok(judgment)
-    }
-
-    pub(super) fn usage(&self) -> Usage {
-        Usage {
-            input_tokens: self.input_tokens.load(Ordering::Relaxed),
-            output_tokens: self.output_tokens.load(Ordering::Relaxed),
-            calls: self.calls.load(Ordering::Relaxed),
-            is_cached: false,
-        }
-    }
-
-    pub(super) fn count(&self, tokens: Tokens) {
-        self.engine.inner.metrics.judges.tokens(self.provider.name, tokens);
-        self.input_tokens.fetch_add(tokens.input, Ordering::Relaxed);
-        self.output_tokens.fetch_add(tokens.output, Ordering::Relaxed);
     }
 
     /// An answer that can be read; the judge gets one more try for the whole judgment.

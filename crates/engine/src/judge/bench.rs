@@ -11,10 +11,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use jurat_core::{judge::Image, verifier::ModelRef};
 use jurat_guard::public::PublicClient;
 use moka::sync::Cache;
-use tokio::sync::Semaphore;
 
 use super::{
     BUILTIN, RULES,
+    calls::Calls,
     protocol::Without,
     settings::{Judges, ProviderKind, ProviderSettings},
 };
@@ -50,7 +50,7 @@ impl fmt::Debug for Bench {
 #[derive(Debug)]
 struct Desk {
     uri: Option<Uri>,
-    calls: Arc<Semaphore>,
+    calls: Arc<Calls>,
 }
 
 /// A provider that can be asked.
@@ -60,7 +60,7 @@ pub(super) struct Provider<'a> {
     pub(super) settings: &'a ProviderSettings,
     pub(super) uri: &'a Uri,
     pub(super) headers: HeaderMap,
-    pub(super) calls: &'a Semaphore,
+    pub(super) calls: &'a Arc<Calls>,
 }
 
 /// Why a judge cannot be asked.
@@ -86,7 +86,7 @@ impl Bench {
     pub(crate) fn new(judges: Judges) -> Self {
         let desk = |settings: &ProviderSettings| Desk {
             uri: address(settings),
-            calls: Arc::new(Semaphore::new(settings.concurrency.clamp(1, Semaphore::MAX_PERMITS))),
+            calls: Arc::new(Calls::new(settings.concurrency)),
         };
         let desks = judges
             .providers

@@ -1,9 +1,13 @@
-//! The most that one judgment can cost, which is set aside before anybody is asked.
+//! What a judgment may cost before anybody is asked: at the most, probably, and at the least.
 
 use jurat_core::{
-    judge::{Commitment, Materials, Prompt, Question, Tokens, commit_prompt, prompt},
+    judge::{
+        Commitment, History, Materials, Price, Prompt, Question, Tokens, commit_prompt, prompt,
+    },
+    ledger::Estimate,
     verifier::{Effort, ModelRef},
 };
+use jurat_store::{Behalf, HistoryOf};
 
 use super::{
     BUILTIN,
@@ -26,19 +30,68 @@ const fn image_tokens(kind: ProviderKind) -> u64 {
     }
 }
 
+/// One judgment that is to be reckoned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reckoned<'a> {
+    pub(crate) question: &'a Question,
+    pub(crate) model: &'a ModelRef,
+    pub(crate) has_image: bool,
+    pub(crate) commit_first: bool,
+}
+
+/// What follows from the length of a prompt.
+struct Lengths {
+    price: Price,
+    /// The most tokens of the request that asks for the judgment.
+    one: Tokens,
+    /// The most tokens of all requests.
+    all: Tokens,
+    /// The tokens that its text has at the usual four bytes each.
+    usual_input: u64,
+}
+
 impl Engine {
     /// The most that a judgment can cost: the judge's first words, its answer, and one more try.
-    pub(crate) fn judge_bound_micros(
-        &self,
-        question: &Question,
-        model: &ModelRef,
-        has_image: bool,
-        commit_first: bool,
-    ) -> i64 {
-        let judges = &self.inner.bench.judges;
-        let Some(settings) = judges.providers.get(&model.provider) else { return 0 };
+    pub(crate) fn judge_bound_micros(&self, judgment: &Reckoned<'_>) -> i64 {
+        let Some(lengths) = self.lengths(judgment) else { return 0 };
+        self.micros(lengths.price, lengths.all)
+    }
+
+    /// What a judgment may cost, by what earlier ones of the verifier cost. Where there are none,
+    /// the most takes the place of what is likely.
+    pub(crate) async fn judge_estimate(&self, judgment: &Reckoned<'_>, of: &HistoryOf) -> Estimate {
+        let Some(lengths) = self.lengths(judgment) else { return Estimate::default() };
+        let most_micros = self.micros(lengths.price, lengths.all);
+        if most_micros == 0 {
+            return Estimate::default();
+        }
+        let history = self.history(of).await;
+        let margin = self.inner.bench.judges.margin_percent;
+        let likely = history.likely_micros(lengths.one.input, lengths.price, margin);
+        let likely = likely.map_or(most_micros, |micros| i64::try_from(micros).unwrap_or(i64::MAX));
+        let prompt = expected(&history, lengths.one, lengths.usual_input).input;
+        let least = self.micros(lengths.price, Tokens { input: prompt, output: 0 });
+        let micros = likely.clamp(1, most_micros);
+        Estimate { micros, most_micros, least_micros: least.clamp(1, micros) }
+    }
+
+    /// What earlier judgments of a verifier used. A store that does not answer knows of none.
+    pub(super) async fn history(&self, of: &HistoryOf) -> History {
+        let behalf = Behalf::Account(of.account.clone());
+        match self.inner.store.sharing().judge_history(&behalf, of).await {
+            Ok(history) => history,
+            Err(error) => {
+                tracing::warn!(error = %error, "could not look for what judgments used");
+                History::default()
+            }
+        }
+    }
+
+    fn lengths(&self, judgment: &Reckoned<'_>) -> Option<Lengths> {
+        let Reckoned { question, model, has_image, commit_first } = *judgment;
+        let settings = self.inner.bench.judges.providers.get(&model.provider)?;
         if model.provider == BUILTIN {
-            return 0;
+            return None;
         }
         let longest = commit_first.then(Commitment::longest);
         let judged = prompt(&Materials {
@@ -52,13 +105,42 @@ impl Engine {
         let images = if has_image { 1 + example_images(question) } else { 0 };
         let one = most(settings, &judged, images);
         // The one repair is dearer for the judgment than for what comes before it.
-        let mut tokens = one.plus(one);
+        let mut all = one.plus(one);
         if commit_first {
-            tokens = tokens.plus(most(settings, &commit_prompt(question, None), 0));
+            all = all.plus(most(settings, &commit_prompt(question, None), 0));
         }
-        let cost = settings.price(&model.model).cost_micros(tokens, judges.margin_percent);
+        let usual_input = usual_tokens(&judged).min(one.input);
+        Some(Lengths { price: settings.price(&model.model), one, all, usual_input })
+    }
+
+    fn micros(&self, price: Price, tokens: Tokens) -> i64 {
+        let cost = price.cost_micros(tokens, self.inner.bench.judges.margin_percent);
         i64::try_from(cost).unwrap_or(i64::MAX)
     }
+}
+
+/// What a call uses of which no reply came: the prompt as it was sent and the median answer. Where
+/// nothing is known of either, the usual tokens of a text and the longest answer.
+fn expected(history: &History, most: Tokens, usual_input: u64) -> Tokens {
+    let input = history.prompt_tokens(most.input).unwrap_or(usual_input);
+    let output = history.median_answer().unwrap_or(most.output);
+    Tokens { input: input.min(most.input), output: output.min(most.output) }
+}
+
+/// What a request with this prompt uses if no reply comes, and the most that it can use.
+pub(super) fn expected_of(
+    settings: &ProviderSettings,
+    prompt: &Prompt,
+    history: &History,
+) -> (Tokens, Tokens) {
+    let most = most_of(settings, prompt);
+    (expected(history, most, usual_tokens(prompt)), most)
+}
+
+/// The tokens of the texts of a prompt: four bytes are about one.
+pub(super) fn usual_tokens(prompt: &Prompt) -> u64 {
+    let turns: usize = prompt.turns.iter().map(|turn| turn.text.len()).sum();
+    u64::try_from((prompt.system.len() + turns).div_ceil(4)).unwrap_or(u64::MAX)
 }
 
 fn example_images(question: &Question) -> u64 {
@@ -67,7 +149,7 @@ fn example_images(question: &Question) -> u64 {
 }
 
 /// The most tokens that a request with this prompt can have, whatever its provider says.
-pub(super) fn most_of(settings: &ProviderSettings, prompt: &Prompt) -> Tokens {
+fn most_of(settings: &ProviderSettings, prompt: &Prompt) -> Tokens {
     let mut texts = prompt.clone();
     let images = texts.turns.iter_mut().filter_map(|turn| turn.image.take()).count();
     most(settings, &texts, u64::try_from(images).unwrap_or(u64::MAX))

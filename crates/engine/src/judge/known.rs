@@ -8,14 +8,34 @@ use jurat_core::{
 };
 use jurat_store::{KnownVerdict, Pruning};
 
-use super::{JudgeTask, pictures::Pictures, settings::ProviderSettings};
-use crate::{Engine, EngineError};
+use super::{
+    BUILTIN, JudgeTask, Judged,
+    pictures::Pictures,
+    settings::ProviderSettings,
+    shared::{Asker, Turn},
+};
+use crate::{Engine, EngineError, metrics::Lookup};
 
-/// How long the store may take to keep a verdict, which waits for nothing else.
-const KEEP_WITHIN: Duration = Duration::from_secs(1);
+/// How long the store may take to keep a verdict or what it used, for which nobody waits longer.
+pub(super) const KEEP_WITHIN: Duration = Duration::from_secs(1);
 
 /// Verdicts that are removed in one transaction.
 const PRUNED_AT_ONCE: u32 = 1_000;
+
+/// What is at hand for a seat before its round opens.
+#[derive(Debug)]
+pub(crate) enum AtHand {
+    /// Nothing, so that a judge is asked. What it says is told to those who wait for the same.
+    Nothing(Option<Asker>),
+    /// What is known from before, or what an equal run was told a moment ago: it is free.
+    Verdict(Box<Judged>),
+}
+
+impl AtHand {
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self, Self::Verdict(_))
+    }
+}
 
 pub(super) fn digest(task: &JudgeTask, provider: &ProviderSettings, pictures: &Pictures) -> String {
     judge::digest(&Asked {
@@ -30,6 +50,58 @@ pub(super) fn digest(task: &JudgeTask, provider: &ProviderSettings, pictures: &P
 }
 
 impl Engine {
+    /// What is at hand for each of these tasks, which are those of one round. Of equal runs of an
+    /// account one asks, and the others wait for what it is told.
+    pub(crate) async fn at_hand(&self, tasks: &[JudgeTask]) -> Vec<AtHand> {
+        let mut digests = Vec::with_capacity(tasks.len());
+        for (index, task) in tasks.iter().enumerate() {
+            digests.push((self.digest_of(task).await, index));
+        }
+        // All rounds wait in the same order, so that no two wait for each other.
+        digests.sort();
+        let mut found: Vec<AtHand> = tasks.iter().map(|_| AtHand::Nothing(None)).collect();
+        for (digest, index) in digests {
+            if let Some(digest) = digest {
+                found[index] = self.first_or_shared(&tasks[index], &digest).await;
+            }
+        }
+        found
+    }
+
+    /// The digest of a question whose answer may be at hand; `None` where it never is.
+    async fn digest_of(&self, task: &JudgeTask) -> Option<String> {
+        if task.is_fresh || task.model.provider == BUILTIN {
+            return None;
+        }
+        let provider = self.inner.bench.provider(&task.model, &self.inner.secrets).ok()?;
+        let pictures = tokio::time::timeout_at(task.deadline, self.pictures(task)).await;
+        Some(digest(task, provider.settings, &pictures.ok()?.ok()?))
+    }
+
+    async fn first_or_shared(&self, task: &JudgeTask, digest: &str) -> AtHand {
+        loop {
+            let mut others = match self.inner.shared_judgments.enter(&task.account, digest) {
+                Turn::Wait(others) => others,
+                Turn::Ask(asker) => {
+                    // Looked up only now: whoever asked before may have left it a moment ago.
+                    let Some(known) = self.known_verdict(task, digest).await else {
+                        return AtHand::Nothing(Some(asker));
+                    };
+                    self.inner.metrics.judges.lookup(&task.model.provider, Lookup::Hit);
+                    asker.tell(&Ok(known.clone()));
+                    return AtHand::Verdict(Box::new(Judged::at_hand(Ok(known))));
+                }
+            };
+            let told = tokio::time::timeout_at(task.deadline, others.wait_for(Option::is_some));
+            match told.await.map(|told| told.ok().and_then(|told| told.clone())) {
+                Ok(Some(outcome)) => return AtHand::Verdict(Box::new(Judged::at_hand(outcome))),
+                // Whoever asked had no time left or was cancelled.
+                Ok(None) => {}
+                Err(_) => return AtHand::Nothing(None),
+            }
+        }
+    }
+
     /// Whether a verdict that is known is used for the task.
     pub(super) fn looks_for_verdicts(&self, task: &JudgeTask) -> bool {
         !task.is_fresh && self.inner.bench.judges.cache_for.is_some()
@@ -77,6 +149,7 @@ impl Engine {
             Err(_) => tracing::warn!("could not keep a verdict in time"),
         }
     }
+
     /// Removes the verdicts that are not used any more, and of the others all but the newest.
     pub(crate) async fn prune_verdicts(&self) -> Result<u64, EngineError> {
         let judges = &self.inner.bench.judges;

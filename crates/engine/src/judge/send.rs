@@ -2,7 +2,8 @@
 
 use std::{
     fmt::Write as _,
-    sync::atomic::Ordering,
+    pin::pin,
+    sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
 
@@ -16,15 +17,21 @@ use jurat_core::{
 };
 use jurat_guard::client::{CallError, Reply};
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::{
+    sync::{OwnedSemaphorePermit, oneshot},
+    time::{Instant, timeout_at},
+};
 
 use super::{
     ask::Asking,
-    bound, completion, out_of_time,
+    bound::{expected_of, usual_tokens},
+    completion, out_of_time,
     protocol::{Request, Without, refused_parts},
+    settings::ProviderKind,
+    tab::{Bill, Meter, NotNoted},
     unavailable,
 };
-use crate::metrics::CallOutcome;
+use crate::{Engine, metrics::CallOutcome};
 
 /// How often one request is tried.
 const TRIES: usize = 3;
@@ -37,6 +44,8 @@ const MOST_ADAPTED: usize = 5;
 enum TryFailed {
     /// As many requests as the provider may have were under way until the deadline.
     Busy,
+    /// It could not be put on record, so that it did not leave.
+    NotNoted(NotNoted),
     Call(CallError),
     Status {
         reply: Reply,
@@ -44,10 +53,18 @@ enum TryFailed {
     },
 }
 
+/// What a request may use.
+#[derive(Debug, Clone, Copy)]
+struct Uses {
+    /// What it is charged for while no reply has come.
+    expected: Tokens,
+    most: Tokens,
+}
+
 impl TryFailed {
     fn is_passing(&self) -> bool {
         match self {
-            Self::Busy => false,
+            Self::Busy | Self::NotNoted(_) => false,
             Self::Call(error) => {
                 matches!(error, CallError::Unreachable(_) | CallError::Disconnected(_))
             }
@@ -69,11 +86,13 @@ impl Asking<'_> {
         let bench = &self.engine.inner.bench;
         let known = bench.without(&self.task.model);
         let mut without = known.clone();
+        let (expected, most) = expected_of(settings, prompt, &self.history);
         for _ in 0..=MOST_ADAPTED {
             let body = self.request(prompt, &without).body(settings.kind);
-            let sent = self.send(Bytes::from(body.to_string())).await;
-            let reply = match sent {
-                Ok(reply) => reply,
+            let uses = Uses { expected, most };
+            let sent = self.send(Bytes::from(body.to_string()), uses).await;
+            let (reply, call) = match sent {
+                Ok(answered) => answered,
                 Err(TryFailed::Status { reply, .. }) if is_about_the_request(reply.status) => {
                     match refused_parts(&body, &reply.body) {
                         Some(parts) => without.extend(parts),
@@ -92,15 +111,17 @@ impl Asking<'_> {
             }
             let read = completion::read(settings.kind, &reply.body);
             let answered = read.text.as_ref().map_or(0, String::len);
-            let most = bound::most_of(settings, prompt);
-            let tokens = read.tokens.filter(|tokens| {
-                let is_possible = tokens.input <= most.input && tokens.output <= most.output;
-                if !is_possible {
-                    tracing::warn!(judge = %self.task.model, input = tokens.input, output = tokens.output, "a provider counts more tokens than there can be; they are estimated");
-                }
-                is_possible
-            });
-            self.count(tokens.unwrap_or_else(|| estimated(prompt, answered, most)));
+            let counted = read.tokens.filter(|tokens| is_possible(*tokens, most));
+            let tokens = counted.unwrap_or_else(|| estimated(prompt, answered, most));
+            if counted.is_some() {
+                self.meter.counted(call, tokens);
+            } else {
+                self.meter.estimated(call, tokens);
+            }
+            if let (None, Some(Tokens { input, output })) = (counted, read.tokens) {
+                tracing::warn!(judge = %self.task.model, input, output, "a provider counts more tokens than there can be; they are estimated");
+            }
+            self.engine.inner.metrics.judges.tokens(self.provider.name, tokens);
             return Ok(read.text);
         }
         Err(unavailable(format!("`{}` refuses every form of the request", self.task.model)))
@@ -117,20 +138,20 @@ impl Asking<'_> {
     }
 
     /// Tries until there is an answer, at most three times.
-    async fn send(&self, body: Bytes) -> Result<Reply, TryFailed> {
+    async fn send(&self, body: Bytes, uses: Uses) -> Result<(Reply, usize), TryFailed> {
         let seed = self.engine.inner.clock.bits();
         let delays = ExponentialBuilder::default()
             .with_min_delay(FIRST_DELAY)
             .with_max_times(TRIES - 1)
             .with_jitter()
             .with_jitter_seed(u64::try_from(seed >> 64).unwrap_or_default());
-        (|| self.try_once(body.clone()))
+        (|| self.try_once(body.clone(), uses))
             .retry(delays)
             .when(TryFailed::is_passing)
             .adjust(|failed, delay| {
                 let asked = match failed {
                     TryFailed::Status { wait, .. } => *wait,
-                    TryFailed::Busy | TryFailed::Call(_) => None,
+                    TryFailed::Busy | TryFailed::NotNoted(_) | TryFailed::Call(_) => None,
                 };
                 let wait = delay?.max(asked.unwrap_or_default());
                 // There is no sense in a wait that ends after the round.
@@ -142,23 +163,75 @@ impl Asking<'_> {
             .await
     }
 
-    async fn try_once(&self, body: Bytes) -> Result<Reply, TryFailed> {
-        let permit = tokio::time::timeout_at(self.task.deadline, self.provider.calls.acquire());
-        let Ok(Ok(_permit)) = permit.await else { return Err(TryFailed::Busy) };
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let left = self.task.deadline.saturating_duration_since(Instant::now());
-        let timeout = left.min(self.provider.settings.timeout);
-        let headers = self.provider.headers.clone();
-        let client = &self.engine.inner.client;
-        let call = self.engine.inner.metrics.judges.call(self.provider.name, self.task.deadline);
-        let reply = client.post_json(self.provider.uri, headers, body, timeout).await;
-        call.end(outcome(&reply));
-        let reply = reply.map_err(TryFailed::Call)?;
-        if reply.status.is_success() {
-            return Ok(reply);
+    /// One try, and its number on the meter. It is charged from the moment in which it leaves.
+    async fn try_once(&self, body: Bytes, uses: Uses) -> Result<(Reply, usize), TryFailed> {
+        let deadline = self.task.deadline;
+        let place = self.provider.calls.place(deadline).await.ok_or(TryFailed::Busy)?;
+        let (engine, bill) = (self.engine, self.task.bill.as_ref());
+        let noted = engine.note_call_sent(bill, &self.meter, uses.expected).await;
+        noted.map_err(TryFailed::NotNoted)?;
+        if deadline <= Instant::now() {
+            return Err(TryFailed::Call(CallError::Timeout));
         }
-        let wait = retry_after(&reply.headers, self.engine.inner.clock.now());
-        Err(TryFailed::Status { reply, wait })
+        let number = self.meter.leaves(uses.expected, uses.most.input);
+        let call = engine.inner.metrics.judges.call(self.provider.name, deadline);
+        let told = self.leave(body, place, Sent::new(self, number, uses.most));
+        let reply = match timeout_at(deadline, told).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(_)) | Err(_) => Err(CallError::Timeout),
+        };
+        call.end(outcome(&reply));
+        match reply {
+            Ok(reply) if reply.status.is_success() => Ok((reply, number)),
+            Ok(reply) => {
+                // Who refuses a request charges nothing for it.
+                self.meter.nothing(number);
+                let wait = retry_after(&reply.headers, engine.inner.clock.now());
+                Err(TryFailed::Status { reply, wait })
+            }
+            Err(error) => {
+                if never_left(&error) {
+                    self.meter.nothing(number);
+                }
+                Err(TryFailed::Call(error))
+            }
+        }
+    }
+
+    /// Sends a request that goes on when nobody waits for its reply any more, because what it used
+    /// is still to be reported: until its provider answers, is wanted by others, or the node ends.
+    fn leave(
+        &self,
+        body: Bytes,
+        place: OwnedSemaphorePermit,
+        sent: Sent,
+    ) -> oneshot::Receiver<Result<Reply, CallError>> {
+        let (mut tell, told) = oneshot::channel();
+        let (uri, headers) = (self.provider.uri.clone(), self.provider.headers.clone());
+        let timeout = self.provider.settings.timeout;
+        let calls = Arc::clone(self.provider.calls);
+        self.engine.inner.background.spawn(async move {
+            let client = sent.engine.inner.client.clone();
+            let mut asking = pin!(client.post_json(&uri, headers, body, timeout));
+            let in_time = tokio::select! {
+                biased;
+                reply = &mut asking => Some(reply),
+                () = tell.closed() => None,
+            };
+            let reply = if let Some(reply) = in_time {
+                let Err(reply) = tell.send(reply) else { return };
+                reply
+            } else {
+                tokio::select! {
+                    reply = &mut asking => reply,
+                    () = calls.wanted() => return,
+                    () = sent.engine.stopping() => return,
+                }
+            };
+            drop(place);
+            sent.report(reply).await;
+        });
+        told
     }
 
     fn failure(&self, failed: TryFailed) -> Failure {
@@ -175,6 +248,13 @@ impl Asking<'_> {
                     "the provider `{provider}` had as many requests as it may have, until the deadline"
                 );
                 Failure::new(FailureCode::Busy, detail)
+            }
+            TryFailed::NotNoted(NotNoted::Lost) => {
+                let detail = "the round was ended elsewhere before the judge was asked";
+                Failure::new(FailureCode::Cancelled, detail)
+            }
+            TryFailed::NotNoted(NotNoted::Store(_)) => {
+                unavailable("the call could not be put on record, so that the judge was not asked")
             }
             TryFailed::Call(CallError::Timeout) if Instant::now() < self.task.deadline => {
                 let seconds = self.provider.settings.timeout.as_secs_f64();
@@ -212,6 +292,60 @@ impl Asking<'_> {
     }
 }
 
+/// A request that has left, for whoever hears of it when nobody waits any more.
+struct Sent {
+    engine: Engine,
+    kind: ProviderKind,
+    meter: Arc<Meter>,
+    bill: Option<Bill>,
+    number: usize,
+    most: Tokens,
+}
+
+impl Sent {
+    fn new(asking: &Asking<'_>, number: usize, most: Tokens) -> Self {
+        Self {
+            engine: asking.engine.clone(),
+            kind: asking.provider.settings.kind,
+            meter: Arc::clone(&asking.meter),
+            bill: asking.task.bill.clone(),
+            number,
+            most,
+        }
+    }
+
+    /// What came after all says what the call used; what says nothing leaves the charge as it is.
+    async fn report(self, reply: Result<Reply, CallError>) {
+        match reply {
+            Ok(reply) if reply.status.is_success() => {
+                let tokens = completion::read(self.kind, &reply.body).tokens;
+                let Some(tokens) = tokens.filter(|it| is_possible(*it, self.most)) else { return };
+                self.meter.counted(self.number, tokens);
+            }
+            Ok(_) => self.meter.nothing(self.number),
+            Err(error) if never_left(&error) => self.meter.nothing(self.number),
+            Err(_) => return,
+        }
+        self.engine.reported_late(self.bill.as_ref(), &self.meter).await;
+    }
+}
+
+/// Whether the provider never had the request. Of one that was cut off nobody knows.
+fn never_left(error: &CallError) -> bool {
+    match error {
+        CallError::Unreachable(_) | CallError::Tls(_) | CallError::Redirect { .. } => true,
+        CallError::Timeout
+        | CallError::Disconnected(_)
+        | CallError::TooLarge { .. }
+        | CallError::Encoded { .. } => false,
+    }
+}
+
+/// Whether there can be so many tokens.
+fn is_possible(tokens: Tokens, most: Tokens) -> bool {
+    tokens.input <= most.input && tokens.output <= most.output
+}
+
 /// In which figure a request is counted.
 fn outcome(reply: &Result<Reply, CallError>) -> CallOutcome {
     match reply {
@@ -242,6 +376,8 @@ impl std::fmt::Debug for Cause<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             TryFailed::Busy => f.write_str("busy"),
+            TryFailed::NotNoted(NotNoted::Lost) => f.write_str("the lease is lost"),
+            TryFailed::NotNoted(NotNoted::Store(error)) => write!(f, "{error}"),
             TryFailed::Call(CallError::Redirect { host }) => {
                 write!(f, "a redirect to `{host}`")
             }
@@ -275,8 +411,6 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
 
 /// What a provider that counts no tokens probably used: four bytes are about one.
 fn estimated(prompt: &Prompt, answer_bytes: usize, most: Tokens) -> Tokens {
-    let turns: usize = prompt.turns.iter().map(|turn| turn.text.len()).sum();
-    let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX);
-    let (input, output) = (tokens(prompt.system.len() + turns), tokens(answer_bytes));
-    Tokens { input: input.min(most.input), output: output.min(most.output) }
+    let output = u64::try_from(answer_bytes.div_ceil(4)).unwrap_or(u64::MAX);
+    Tokens { input: usual_tokens(prompt).min(most.input), output: output.min(most.output) }
 }

@@ -146,6 +146,7 @@ fn task(question: Question) -> JudgeTask {
         verifier_id: "system:test".to_owned(),
         is_fresh: false,
         deadline: Instant::now() + Duration::from_mins(1),
+        bill: None,
     }
 }
 

@@ -18,8 +18,8 @@ use jurat_store::Measurement;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Engine, EngineError, OnceKey, Watcher, executors::require, places::JUDGE_PREFIX, round::Start,
-    semantic::Found,
+    Engine, EngineError, OnceKey, Watcher, anonymous, executors::require, places::JUDGE_PREFIX,
+    round::Start, semantic::Found,
 };
 
 /// What a run is asked for.
@@ -69,6 +69,7 @@ impl Engine {
         let version = self.verifier_resolve(caller, &request.reference).await?;
         request.provenance = self.provenance_checked(caller, &request.provenance).await?;
         self.check_run(&version, &request)?;
+        anonymous::check_timeout(caller, request.timeout_ms)?;
         self.anonymous_admit(caller).await?;
         let found = self.measured(version).await?;
         let ticket = self.ticket(&found.version, &request);

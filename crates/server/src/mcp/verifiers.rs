@@ -84,7 +84,7 @@ async fn judged(mut call: Call<'_>) -> Result<Value, Problem> {
     let watched = Watched { progress, replicas: usize::from(order.replicas), round: None };
     let (engine, caller) = (call.engine, call.caller);
     let running = engine.verifier_run(caller, run_request(reference, order), watcher, None);
-    let view = until_end(&mut call, watched, running).await?.map_err(problem)?;
+    let view = Box::pin(until_end(&mut call, watched, running)).await?.map_err(problem)?;
     let mut body = json!(verifier_runs::whole(&view.run, &view.round, measured(&view.measured)));
     if let Some(members) = body.as_object_mut() {
         members.remove(ANONYMOUS);

@@ -92,7 +92,7 @@ fn example(code: Code) -> Problem {
         Code::Conflict => problem("there is an executor `alpha` already"),
         Code::IdempotencyMismatch => problem("the idempotency key was used for another request"),
         Code::BudgetExhausted => {
-            problem("the credit of the account does not pay for this: it may cost up to 0.12 USD, and 0.05 USD are available")
+            problem("the credit of the account does not pay for this: it costs at least 0.12 USD, and 0.05 USD are available")
         }
         Code::AnonymousDailyCap => {
             problem("what all callers without a key may spend in a day is spent or set aside")

@@ -4,7 +4,7 @@ use jurat_engine::Limits;
 use jurat_testkit::{app::TestApp, postgres::Schema};
 
 use crate::tenants;
-use crate::v1::verifiers::{life, refusals, runs, tokens, unreachable};
+use crate::v1::verifiers::{credit, life, refusals, runs, tokens, unreachable};
 use crate::v1::{agent_events, tasks, templates};
 
 /// Tells a story to an application on a schema of its own.
@@ -15,6 +15,51 @@ async fn told(story: impl AsyncFnOnce(&TestApp)) {
     story(&app).await;
     app.engine.shutdown().await;
     schema.drop().await;
+}
+
+#[tokio::test]
+async fn a_judge_that_does_not_answer_in_time_is_paid() {
+    credit::told_on_postgres(credit::late).await;
+}
+
+#[tokio::test]
+async fn what_a_provider_reports_later_corrects_the_charge() {
+    credit::told_on_postgres(credit::reported_later).await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_pays_for_what_was_sent() {
+    credit::told_on_postgres(credit::cancelled).await;
+}
+
+#[tokio::test]
+async fn calls_of_a_node_that_died_are_paid_when_their_round_expires() {
+    credit::told_on_postgres(credit::died).await;
+}
+
+#[tokio::test]
+async fn the_first_run_without_a_key_works_and_its_time_has_a_floor() {
+    credit::told_on_postgres(credit::first_anonymous).await;
+}
+
+#[tokio::test]
+async fn a_late_judge_is_paid_without_a_key_too_and_counts_for_the_day() {
+    credit::told_on_postgres(credit::late_anonymous).await;
+}
+
+#[tokio::test]
+async fn a_verdict_that_is_known_needs_no_credit() {
+    credit::told_on_postgres(credit::known).await;
+}
+
+#[tokio::test]
+async fn equal_runs_at_once_are_one_call_that_the_first_pays() {
+    credit::told_on_postgres(credit::shared).await;
+}
+
+#[tokio::test]
+async fn little_credit_is_spent_to_its_end_one_call_at_a_time() {
+    credit::told_on_postgres(credit::little).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,33 @@
 -- What an account uses, is owed and has accepted is counted where nobody else can write it.
 -- The previous binary runs on the result.
 
+-- What judge calls cost. The most that a round can cost, where that is more than it holds; null for
+-- one that costs no more than it holds.
+alter table rounds add column most_micros bigint;
+-- What the judge calls cost that have left so far, for each seat: written before each of them leaves,
+-- so that a round whose node stops is charged for what was sent.
+alter table rounds add column sent_micros text;
+-- By how much the rounds of an account that are under way may cost more than they hold.
+create index rounds_at_risk on rounds (account_id) where state = 'open' and most_micros > held_micros;
+-- How much the account may owe: what its one call that the credit does not cover may cost beyond it.
+-- Null for an account that is not limited, and where only an older program wrote.
+alter table credit_balances add column may_owe bigint check (may_owe is null or available >= -may_owe);
+
+-- What the latest judgments of a verifier used, for each account that runs it.
+create table judge_history (
+    account_id text collate "C" not null,
+    verifier_id text collate "C" not null,
+    model text collate "C" not null,
+    samples text not null,
+    updated_at bigint not null,
+    primary key (account_id, verifier_id, model)
+);
+
+create index judge_history_of_all on judge_history (verifier_id);
+
+alter table judge_history enable row level security;
+create policy of_account on judge_history using (jurat_sees(account_id));
+
 -- A connection that has not said on whose behalf it asks sees nothing. It used to see everything, for
 -- the sake of programs that never said so; none of these can run on this schema.
 create or replace function jurat_sees(owner text) returns boolean language sql stable as $$

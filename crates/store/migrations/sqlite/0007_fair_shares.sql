@@ -1,6 +1,30 @@
 -- What an account uses, is owed and has accepted is counted where nobody else can write it.
 -- The previous binary runs on the result.
 
+-- What judge calls cost. The most that a round can cost, where that is more than it holds; null for
+-- one that costs no more than it holds.
+alter table rounds add column most_micros bigint;
+-- What the judge calls cost that have left so far, for each seat: written before each of them leaves,
+-- so that a round whose node stops is charged for what was sent.
+alter table rounds add column sent_micros text;
+-- By how much the rounds of an account that are under way may cost more than they hold.
+create index rounds_at_risk on rounds (account_id) where state = 'open' and most_micros > held_micros;
+-- How much the account may owe: what its one call that the credit does not cover may cost beyond it.
+-- Null for an account that is not limited, and where only an older program wrote.
+alter table credit_balances add column may_owe bigint check (may_owe is null or available >= -may_owe);
+
+-- What the latest judgments of a verifier used, for each account that runs it.
+create table judge_history (
+    account_id text not null,
+    verifier_id text not null,
+    model text not null,
+    samples text not null,
+    updated_at bigint not null,
+    primary key (account_id, verifier_id, model)
+);
+
+create index judge_history_of_all on judge_history (verifier_id);
+
 -- Evidence that was seen at one address is not known to be there at another. What was kept before
 -- has no address, and is fetched again.
 alter table evidence_blobs add column uri text not null default '';

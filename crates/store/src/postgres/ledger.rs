@@ -12,7 +12,9 @@ use crate::{
     Grant, Granted, Page, Result, Spending, Suspended, Suspension,
     checkup::MOST_FAULTS,
     rows::{
-        ledger::{Posting, fault, read_account, read_balance, read_spending, read_transfer},
+        ledger::{
+            Posting, fault, read_account, read_at_risk, read_balance, read_spending, read_transfer,
+        },
         once::OnceRow,
         rounds::{AFTER_ALL, Reserved},
     },
@@ -27,8 +29,8 @@ const POST: &str = concat!(
     "), posted as ( \
      insert into credit_transfers (account_id, id, movement, micros, round_id, note, created_at) \
      select balance.account_id, lpad((balance.lines - $5 + line.number)::text, 16, '0'), \
-     line.movement, line.micros, $10, $11, $12 from balance, \
-     unnest($8::text[], $9::bigint[]) with ordinality as line (movement, micros, number) \
+     line.movement, line.micros, $11, $12, $13 from balance, \
+     unnest($9::text[], $10::bigint[]) with ordinality as line (movement, micros, number) \
      ) select * from balance"
 );
 
@@ -51,6 +53,7 @@ async fn try_post(tx: &mut PgConnection, posting: &Posting) -> Result<Option<Bal
         .bind(change.held)
         .bind(change.spent)
         .bind(posting.count())
+        .bind(posting.may_owe)
         .bind(&posting.account_id)
         .bind(posting.needed)
         .bind(lines.iter().map(|line| line.movement).collect::<Vec<_>>())
@@ -77,6 +80,19 @@ pub(super) async fn give_back(tx: &mut PgConnection, part: &Reserved) -> Result<
     Ok(())
 }
 
+/// What an account has, which stays so until the transaction ends.
+pub(super) async fn locked(tx: &mut PgConnection, account: &str) -> Result<Balance> {
+    let row = sqlx::query(sql::BALANCE_LOCK).bind(account).fetch_optional(tx).await?;
+    let found = row.as_ref().map(read_balance).transpose()?;
+    Ok(found.map(|(balance, _)| balance).unwrap_or_default())
+}
+
+/// By how much the rounds of the account may cost more than they hold, without this one. It is asked
+/// after the balance is locked, so that no round begins in between.
+pub(super) async fn at_risk(tx: &mut PgConnection, account: &str, round: &str) -> Result<i64> {
+    read_at_risk(&sqlx::query(sql::AT_RISK).bind(account).bind(round).fetch_one(tx).await?)
+}
+
 /// What an account has; nothing, when nothing was ever counted for it.
 pub(super) async fn balance(database: impl PgExecutor<'_>, account: &str) -> Result<Balance> {
     let row = sqlx::query(sql::BALANCE_GET).bind(account).fetch_optional(database).await?;
@@ -98,7 +114,12 @@ pub(super) async fn grant(
         tx.rollback().await?;
         return Ok(Granted::UnknownAccount);
     }
-    let Some(granted) = post(&mut tx, &Posting::of_grant(grant)).await? else {
+    let mut posting = Posting::of_grant(grant);
+    if posting.needed.is_some() {
+        locked(&mut tx, grant.account.as_str()).await?;
+        posting = posting.leaving(at_risk(&mut tx, grant.account.as_str(), "").await?);
+    }
+    let Some(granted) = post(&mut tx, &posting).await? else {
         let balance = balance(&mut *tx, grant.account.as_str()).await?;
         tx.rollback().await?;
         return Ok(Granted::TooMuch(balance));

@@ -27,7 +27,7 @@ const SERVED: &str = "\
     workflow_blobs, workflow_bindings, workflow_grants, templates, template_versions, \
     template_moves, template_files, template_pins, anonymous_days, anonymous_grants, tasks, \
     task_candidates, task_ballots, evidence_blobs, knowledge, task_runs, task_run_steps, \
-    agent_events";
+    agent_events, judge_history";
 /// Tables whose rows are never changed once they are written.
 const APPENDED: &str =
     "entries, credit_transfers, execution_captures, task_events, task_run_events";

@@ -2,6 +2,7 @@
 
 use jurat_core::{
     id::{AccountId, NodeId, RoundId},
+    ledger::{Admission, admit},
     replica::Replica,
     round::{OpenRound, Round, RoundSummary},
     time::Timestamp,
@@ -32,10 +33,12 @@ macro_rules! clock {
 const OPEN: &str = concat!(
     "insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
      request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
-     run, held_micros, is_limited, day_cap_micros, step) values ($1, $2, $3, 'open', $4, $5, ",
+     run, held_micros, is_limited, day_cap_micros, step, most_micros) values ($1, $2, $3, 'open', $4, $5, ",
     clock!(),
-    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)"
+    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
+     $20)"
 );
+const HOLD_ONLY: &str = "update rounds set held_micros = $1 where account_id = $2 and id = $3";
 
 /// Whether what is said in an open round is to be erased.
 const ERASED: &str = "\
@@ -81,12 +84,12 @@ const CLAIM: &str = concat!(
 
 pub(super) async fn open(
     db: &mut PgConnection,
-    row: &RoundRow,
+    mut row: RoundRow,
     once: Option<&OnceRow>,
 ) -> Result<Opened> {
     // Most rounds have no key, and one statement needs no transaction.
     if once.is_none() && row.is_alone() {
-        insert(&mut *db, row).await?;
+        insert(&mut *db, &row).await?;
         return Ok(Opened::Opened);
     }
     let mut tx = db.begin().await?;
@@ -94,17 +97,17 @@ pub(super) async fn open(
         tx.rollback().await?;
         return Ok(Opened::Repeated);
     }
-    insert(&mut *tx, row).await?;
-    if let Some(refused) = beside(&mut tx, row).await? {
+    insert(&mut *tx, &row).await?;
+    if let Some(refused) = beside(&mut tx, &mut row).await? {
         tx.rollback().await?;
         return Ok(refused);
     }
     tx.commit().await?;
-    Ok(Opened::Opened)
+    Ok(row.opened())
 }
 
 /// Writes what belongs to the round, or says why it cannot be.
-async fn beside(tx: &mut PgConnection, row: &RoundRow) -> Result<Option<Opened>> {
+async fn beside(tx: &mut PgConnection, row: &mut RoundRow) -> Result<Option<Opened>> {
     if let Some(run) = &row.run_row
         && !runs::add(tx, run).await?
     {
@@ -115,11 +118,30 @@ async fn beside(tx: &mut PgConnection, row: &RoundRow) -> Result<Option<Opened>>
     {
         return Ok(Some(Opened::DaySpent));
     }
-    if let Some(posting) = &row.posting
-        && ledger::post(tx, posting).await?.is_none()
-    {
-        let available_micros = ledger::balance(tx, &row.account_id).await?.available;
-        return Ok(Some(Opened::Overdrawn { available_micros }));
+    if let Some(refused) = pay(tx, row).await? {
+        return Ok(Some(refused));
+    }
+    if let Some(posting) = &row.posting {
+        ledger::post(tx, posting).await?;
+    }
+    Ok(None)
+}
+
+/// Decides how much a limited account holds, or says why it holds nothing.
+async fn pay(tx: &mut PgConnection, row: &mut RoundRow) -> Result<Option<Opened>> {
+    let Some(hold) = row.limited() else { return Ok(None) };
+    let available_micros = ledger::locked(tx, &row.account_id).await?.available;
+    let at_risk = ledger::at_risk(tx, &row.account_id, &row.id).await?;
+    match admit(available_micros, at_risk, &hold) {
+        Admission::Begin { held_micros, may_owe_micros } => {
+            row.hold_only(held_micros, may_owe_micros);
+        }
+        Admission::InTurn => return Ok(Some(Opened::InTurn)),
+        Admission::Short => return Ok(Some(Opened::Overdrawn { available_micros })),
+    }
+    if row.held_micros != Some(hold.micros) {
+        let update = sqlx::query(HOLD_ONLY).bind(row.held_micros).bind(&row.account_id);
+        update.bind(&row.id).execute(tx).await?;
     }
     Ok(None)
 }
@@ -145,6 +167,7 @@ async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
         .bind(row.is_limited)
         .bind(row.day_cap_micros)
         .bind(&row.step)
+        .bind(row.most_micros)
         .execute(database)
         .await?;
     Ok(())

@@ -17,6 +17,9 @@ pub(crate) struct Posting {
     pub(crate) change: Balance,
     /// What must be available for it to happen at all.
     pub(crate) needed: Option<i64>,
+    /// How much the account may owe from then on; below zero for one that is not limited, and
+    /// nothing where that stays as it is.
+    pub(crate) may_owe: Option<i64>,
     pub(crate) round_id: Option<String>,
     pub(crate) note: Option<String>,
     pub(crate) at: i64,
@@ -36,6 +39,7 @@ impl Posting {
             lines: Vec::new(),
             change: Balance::default(),
             needed: None,
+            may_owe: None,
             round_id: Some(round.to_string()),
             note: None,
             at: at.micros(),
@@ -49,6 +53,7 @@ impl Posting {
             lines: Vec::new(),
             change: Balance::default(),
             needed: None,
+            may_owe: None,
             round_id: None,
             note: grant.note.clone(),
             at: grant.at.micros(),
@@ -67,6 +72,20 @@ impl Posting {
     }
 
     pub(crate) fn needing(self, needed: Option<i64>) -> Self {
+        Self { needed, ..self }
+    }
+
+    pub(crate) fn noting(self, note: &str) -> Self {
+        Self { note: Some(note.to_owned()), ..self }
+    }
+
+    pub(crate) fn owing(self, may_owe: i64) -> Self {
+        Self { may_owe: Some(may_owe), ..self }
+    }
+
+    /// Where credit is taken back, what rounds under way may still cost stays.
+    pub(crate) fn leaving(self, at_risk: i64) -> Self {
+        let needed = self.needed.map(|needed| needed.saturating_add(at_risk));
         Self { needed, ..self }
     }
 
@@ -139,6 +158,10 @@ pub(crate) fn read_transfer(cells: &impl Cells) -> Result<Transfer> {
 pub(crate) fn read_spending(cells: &impl Cells) -> Result<Spending> {
     let columns = Columns::new(cells, "credit_transfers", "account_id")?;
     Ok(Spending { micros: columns.number("micros")?, rounds: columns.number("rounds")? })
+}
+
+pub(crate) fn read_at_risk(cells: &impl Cells) -> Result<i64> {
+    Columns::new(cells, "rounds", "account_id")?.number("at_risk")
 }
 
 /// What a check found, in words.

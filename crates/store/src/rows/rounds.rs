@@ -6,7 +6,7 @@ use jurat_core::{
     consensus::{Basis, Consensus, Outcome},
     id::{AccountId, NodeId, RoundId},
     job::Toggle,
-    ledger::{Hold, Movement},
+    ledger::{Balance, Hold, Movement},
     replica::{Answer, Failure, FailureCode, Label, Replica, Vote},
     round::{Closing, ClosingSummary, OpenRound, Round, RoundSummary, StepTicket},
     run::{RunTicket, Settlement},
@@ -23,7 +23,7 @@ use super::{
     runs::{RunEndRow, RunRow},
     to_bigint,
 };
-use crate::{Result, StoreError, StoreErrorKind};
+use crate::{Opened, Result, StoreError, StoreErrorKind};
 
 /// The state of a round that has not ended; every other state is how it ended.
 pub(crate) const OPEN: &str = "open";
@@ -57,10 +57,13 @@ pub(crate) struct RoundRow {
     /// The document of the step.
     pub(crate) step: Option<String>,
     pub(crate) held_micros: Option<i64>,
+    pub(crate) most_micros: Option<i64>,
     pub(crate) is_limited: Option<i16>,
     pub(crate) day_cap_micros: Option<i64>,
     /// What is written beside the round.
     pub(crate) run_row: Option<RunRow>,
+    /// What is asked for; how much of it is held follows from what the account has.
+    hold: Option<Hold>,
     pub(crate) posting: Option<Posting>,
 }
 
@@ -69,9 +72,9 @@ impl RoundRow {
         let seats: Vec<SeatDocument<'_>> = round.seats.iter().map(Into::into).collect();
         let ticket = round.run.as_ref().map(TicketDocument::from);
         let held = round.hold.map(|hold| {
-            Posting::of_round(&round.account, &round.id, round.opened_at)
-                .with(Movement::Hold, hold.micros.max(0))
-                .needing(hold.is_limited.then_some(hold.micros))
+            let posting = Posting::of_round(&round.account, &round.id, round.opened_at)
+                .with(Movement::Hold, hold.micros.max(0));
+            if hold.is_limited { posting } else { posting.owing(NOT_LIMITED) }
         });
         Ok(Self {
             account_id: round.account.to_string(),
@@ -91,6 +94,8 @@ impl RoundRow {
             run: ticket.as_ref().map(json).transpose()?,
             step: round.step.as_ref().map(StepDocument::from).as_ref().map(json).transpose()?,
             held_micros: round.hold.map(|hold| hold.micros),
+            most_micros: round.hold.map(|hold| hold.most_micros),
+            hold: round.hold,
             is_limited: round.hold.map(|hold| i16::from(hold.is_limited)),
             day_cap_micros: round.hold.and_then(|hold| hold.day_cap_micros),
             run_row: RunRow::of(round)?,
@@ -103,11 +108,45 @@ impl RoundRow {
         self.run_row.is_none() && self.posting.is_none()
     }
 
-    /// What is reserved of the day, and how much of it there is.
+    /// What is reserved of the day, and how much of it there is: the most that the round can cost,
+    /// so that the day is never overspent.
     pub(crate) fn reserved(&self) -> Option<Reserved> {
-        let (micros, cap) = (self.held_micros.filter(|micros| 0 < *micros)?, self.day_cap_micros?);
-        Some(Reserved { day: day_of(self.opened_at), micros, cap })
+        let (micros, cap) = (reserve_of(&self.hold?), self.day_cap_micros?);
+        (0 < micros).then(|| Reserved { day: day_of(self.opened_at), micros, cap })
     }
+
+    /// What a limited account must be able to pay.
+    pub(crate) fn limited(&self) -> Option<Hold> {
+        self.hold.filter(|hold| hold.is_limited && 0 < hold.micros)
+    }
+
+    /// Holds what the account has, where that is less than what was asked for. The account may owe
+    /// so much in the end.
+    pub(crate) fn hold_only(&mut self, held_micros: i64, may_owe_micros: i64) {
+        if let Some(posting) = self.posting.take() {
+            let posting = Posting { lines: Vec::new(), change: Balance::default(), ..posting };
+            self.posting = Some(posting.with(Movement::Hold, held_micros).owing(may_owe_micros));
+        }
+        self.held_micros = Some(held_micros);
+    }
+
+    /// How the round was opened.
+    pub(crate) fn opened(&self) -> Opened {
+        match (self.hold, self.held_micros) {
+            (Some(hold), Some(held_micros)) if held_micros < hold.micros => {
+                Opened::WithLess { held_micros }
+            }
+            _ => Opened::Opened,
+        }
+    }
+}
+
+/// What a posting says of an account that may owe anything.
+const NOT_LIMITED: i64 = -1;
+
+/// What a round reserves of a day.
+fn reserve_of(hold: &Hold) -> i64 {
+    hold.micros.max(hold.most_micros)
 }
 
 /// A part of what may be spent in a day without a key.
@@ -194,6 +233,9 @@ fn hold_of<C: Cells>(columns: &Columns<'_, C>) -> Result<Option<Hold>> {
     let Some(micros) = columns.maybe_number("held_micros")? else { return Ok(None) };
     Ok(Some(Hold {
         micros,
+        // A program from before there was a most held it.
+        most_micros: columns.maybe_number("most_micros")?.unwrap_or(micros),
+        least_micros: micros,
         is_limited: columns.number("is_limited")? != 0,
         day_cap_micros: columns.maybe_number("day_cap_micros")?,
     }))
@@ -244,11 +286,10 @@ impl ClosingRow {
             }),
             Some(_) | None => None,
         };
-        let cap = round.hold.and_then(|hold| hold.day_cap_micros);
-        let returned = cap.filter(|_| 0 < released_micros).map(|cap| Reserved {
-            day: day_of(round.opened_at.micros()),
-            micros: released_micros,
-            cap,
+        let returned = round.hold.and_then(|hold| {
+            let (micros, cap) = (reserve_of(&hold) - captured_micros, hold.day_cap_micros?);
+            let day = day_of(round.opened_at.micros());
+            (0 < micros).then_some(Reserved { day, micros, cap })
         });
         Ok(Self {
             returned,

@@ -1,11 +1,14 @@
 //! The SQL of credits and of how accounts stand.
 
-/// Changes a balance, unless there is none or less is available than is needed.
+/// Changes a balance, unless there is none or less is available than is needed. What the account may
+/// owe stays as it is without `$6`, and is not limited where that is below zero.
 macro_rules! balance_change {
     () => {
         "update credit_balances set granted = granted + $1, available = available + $2, \
-         held = held + $3, spent = spent + $4, lines = lines + $5 \
-         where account_id = $6 and available >= coalesce($7, available) \
+         held = held + $3, spent = spent + $4, lines = lines + $5, \
+         may_owe = case when cast($6 as bigint) < 0 then null \
+         else coalesce(cast($6 as bigint), may_owe) end \
+         where account_id = $7 and available >= coalesce($8, available) \
          returning account_id, granted, available, held, spent, lines"
     };
 }
@@ -18,6 +21,16 @@ pub(crate) const BALANCE_MAKE: &str = "\
 pub(crate) const BALANCE_GET: &str = "\
     select account_id, granted, available, held, spent, lines \
     from credit_balances where account_id = $1";
+/// The same; whoever else moves credit of the account waits until this transaction ends.
+pub(crate) const BALANCE_LOCK: &str = "\
+    select account_id, granted, available, held, spent, lines \
+    from credit_balances where account_id = $1 for update";
+/// By how much the rounds of an account that are under way may cost more than they hold, without the
+/// one that is about to begin.
+pub(crate) const AT_RISK: &str = "\
+    select $1 as account_id, \
+    cast(coalesce(sum(most_micros - held_micros), 0) as bigint) as at_risk from rounds \
+    where account_id = $1 and state = 'open' and most_micros > held_micros and id <> $2";
 
 pub(crate) const TRANSFER_ADD: &str = "\
     insert into credit_transfers (account_id, id, movement, micros, round_id, note, created_at) \
@@ -25,10 +38,12 @@ pub(crate) const TRANSFER_ADD: &str = "\
 pub(crate) const TRANSFER_LIST: &str = "\
     select id, movement, micros, round_id, note, created_at from credit_transfers \
     where account_id = $1 and id < $2 order by id desc limit $3";
-/// A round has one line of what it cost, if it cost anything.
+/// A round has one line of what it cost, if it cost anything. What a provider reports afterwards is
+/// a line of its own, which counts for no other round where it gives something back.
 pub(crate) const SPENT: &str = "\
     select $1 as account_id, cast(coalesce(sum(micros), 0) as bigint) as micros, \
-    count(*) as rounds from credit_transfers \
+    cast(coalesce(sum(case when micros > 0 then 1 else 0 end), 0) as bigint) as rounds \
+    from credit_transfers \
     where account_id = $1 and movement = 'capture' and created_at >= $2";
 
 /// What was spent and is reserved in a day without a key.
@@ -99,6 +114,15 @@ pub(crate) const RULES: [(&str, &str); 5] = [
          on rounds.account_id = sums.account_id and rounds.id = sums.round_id \
          where rounds.id is null or sums.held <> coalesce(rounds.held_micros, 0) \
          or sums.settled <> case when rounds.state = 'open' then 0 else sums.held end limit $1",
+    ),
+    (
+        "several rounds are under way, and together they may cost more than the account has",
+        "select rounds.account_id from rounds join credit_balances \
+         on credit_balances.account_id = rounds.account_id \
+         where rounds.state = 'open' and rounds.is_limited = 1 \
+         and rounds.most_micros > rounds.held_micros \
+         group by rounds.account_id, credit_balances.available having count(*) > 1 \
+         and credit_balances.available < sum(rounds.most_micros - rounds.held_micros) limit $1",
     ),
     (
         "the round is open, and what it holds is not in the ledger",

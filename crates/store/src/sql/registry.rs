@@ -260,9 +260,10 @@ macro_rules! nothing_said {
 pub(crate) use nothing_said;
 
 /// What all who ran a verifier have of it, by its id; the rounds of its runs are dealt with before.
-pub(crate) const DELETIONS_OF_ALL: [&str; 2] = [
+pub(crate) const DELETIONS_OF_ALL: [&str; 3] = [
     "delete from verifier_runs where verifier_id = $1",
     "delete from known_verdicts where verifier_id = $1",
+    "delete from judge_history where verifier_id = $1",
 ];
 /// What its owner has of it, in this order.
 pub(crate) const DELETIONS: [&str; 4] = [

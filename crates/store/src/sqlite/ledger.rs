@@ -12,7 +12,9 @@ use crate::{
     Grant, Granted, Page, Result, Spending, Suspended, Suspension,
     checkup::MOST_FAULTS,
     rows::{
-        ledger::{Posting, fault, read_account, read_balance, read_spending, read_transfer},
+        ledger::{
+            Posting, fault, read_account, read_at_risk, read_balance, read_spending, read_transfer,
+        },
         once::OnceRow,
         rounds::{AFTER_ALL, Reserved},
     },
@@ -50,6 +52,7 @@ fn change(tx: &Connection, posting: &Posting) -> Result<Option<(Balance, i64)>> 
         change.held,
         change.spent,
         posting.count(),
+        posting.may_owe,
         posting.account_id,
         posting.needed
     ];
@@ -78,6 +81,12 @@ pub(super) fn balance(tx: &Connection, account: &str) -> Result<Balance> {
     Ok(found.map(|(balance, _)| balance).unwrap_or_default())
 }
 
+/// By how much the rounds of the account may cost more than they hold, without this one.
+pub(super) fn at_risk(tx: &Connection, account: &str, round: &str) -> Result<i64> {
+    let found = first(tx, sql::AT_RISK, params![account, round], |row| read_at_risk(row))?;
+    Ok(found.unwrap_or_default())
+}
+
 pub(super) fn grant(tx: &Connection, grant: &Grant, once: Option<&OnceRow>) -> Result<Granted> {
     if once::is_done(tx, once)? {
         return Ok(Granted::Repeated);
@@ -85,7 +94,8 @@ pub(super) fn grant(tx: &Connection, grant: &Grant, once: Option<&OnceRow>) -> R
     if account(tx, &grant.account)?.is_none() {
         return Ok(Granted::UnknownAccount);
     }
-    let Some(balance) = post(tx, &Posting::of_grant(grant))? else {
+    let at_risk = at_risk(tx, grant.account.as_str(), "")?;
+    let Some(balance) = post(tx, &Posting::of_grant(grant).leaving(at_risk))? else {
         return Ok(Granted::TooMuch(balance(tx, grant.account.as_str())?));
     };
     once::note_answered(tx, once, |answer| answer.of_balance(&balance))?;

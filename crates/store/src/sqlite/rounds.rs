@@ -2,6 +2,7 @@
 
 use jurat_core::{
     id::{AccountId, NodeId, RoundId},
+    ledger::{Admission, admit},
     round::{OpenRound, Round, RoundSummary},
     time::Timestamp,
 };
@@ -23,8 +24,8 @@ use crate::{
 const OPEN: &str = "\
     insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
-    run, held_micros, is_limited, day_cap_micros, step) values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, \
-    ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+    run, held_micros, is_limited, day_cap_micros, step, most_micros) values (?1, ?2, ?3, 'open', \
+    ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
 /// Whether what is said in an open round is to be erased.
 const ERASED: &str = "\
     select erased_at from rounds \
@@ -64,15 +65,20 @@ const CLAIM_ALL: &str = concat!(
     open_columns!()
 );
 
-pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> Result<Opened> {
+pub(super) fn open(tx: &Connection, mut row: RoundRow, once: Option<&OnceRow>) -> Result<Opened> {
     if once::is_done(tx, once)? {
         return Ok(Opened::Repeated);
     }
     // What can be refused comes before what is written, so that nothing has to be undone.
-    if let Some(needed) = row.posting.as_ref().and_then(|posting| posting.needed) {
+    if let Some(hold) = row.limited() {
         let available_micros = ledger::balance(tx, &row.account_id)?.available;
-        if available_micros < needed {
-            return Ok(Opened::Overdrawn { available_micros });
+        let at_risk = ledger::at_risk(tx, &row.account_id, &row.id)?;
+        match admit(available_micros, at_risk, &hold) {
+            Admission::Begin { held_micros, may_owe_micros } => {
+                row.hold_only(held_micros, may_owe_micros);
+            }
+            Admission::InTurn => return Ok(Opened::InTurn),
+            Admission::Short => return Ok(Opened::Overdrawn { available_micros }),
         }
     }
     let reserved = row.reserved();
@@ -114,11 +120,12 @@ pub(super) fn open(tx: &Connection, row: &RoundRow, once: Option<&OnceRow>) -> R
             row.held_micros,
             row.is_limited,
             row.day_cap_micros,
-            row.step
+            row.step,
+            row.most_micros
         ],
     )?;
     once::note(tx, once, Some(&row.id))?;
-    Ok(Opened::Opened)
+    Ok(row.opened())
 }
 
 pub(super) fn close(tx: &Connection, mut row: ClosingRow) -> Result<Closed> {

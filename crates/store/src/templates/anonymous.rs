@@ -25,8 +25,9 @@ pub(super) async fn admit(tx: &mut impl Tx, monthly: &Grant) -> Result<Result<()
     tx.run(ACCOUNT, args![account, *at]).await?;
     let read = |cells: &dyn crate::rows::Cells| read_balance(&cells);
     let balance = tx.first(sql::BALANCE_GET, args![account], read).await?;
-    // What is left of the month before is made up to the whole, and not added to it.
-    let available = balance.map_or(0, |(balance, _)| balance.available);
+    // What is left of the month before is made up to the whole, and not added to it; what is owed
+    // is paid from it.
+    let available = balance.map_or(0, |(balance, _)| balance.available.max(0));
     let grant = Grant {
         account: account.clone(),
         micros: micros.saturating_sub(available).max(0),

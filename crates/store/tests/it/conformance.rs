@@ -272,6 +272,12 @@ macro_rules! conformance {
             a_ledger_that_somebody_changed_is_found,
             many_rounds_at_once_never_hold_more_than_there_is,
             any_sequence_leads_to_what_the_model_says,
+            little_credit_is_spent_to_its_end_and_the_next_grant_pays_the_rest,
+            calls_that_the_credit_does_not_cover_run_one_at_a_time_on_all_nodes,
+            credit_that_calls_may_still_cost_is_not_taken_back,
+            what_a_provider_reports_afterwards_corrects_the_cost,
+            judge_calls_are_on_record_before_they_leave,
+            a_history_is_of_one_account_and_keeps_the_latest,
             another_account_sees_no_credit,
         );
         $crate::conformance::stories!(
@@ -282,6 +288,8 @@ macro_rules! conformance {
             all_without_a_key_share_one_cap_a_day,
             the_next_day_has_a_cap_of_its_own,
             a_round_that_its_node_left_gives_its_part_back,
+            a_day_reserves_the_most_that_a_call_can_cost,
+            what_an_address_owes_is_paid_from_the_credit_of_the_next_month,
             a_day_is_spent_to_its_last_micro_and_no_further,
         );
         $crate::conformance::stories!(

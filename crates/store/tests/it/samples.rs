@@ -354,7 +354,14 @@ pub(crate) fn run(account: &AccountId, verifier_id: &str, number: u32) -> OpenRo
 
 /// The round with credit set aside.
 pub(crate) fn holding(open: OpenRound, micros: i64, is_limited: bool) -> OpenRound {
-    OpenRound { hold: Some(Hold { micros, is_limited, day_cap_micros: None }), ..open }
+    let hold = Hold {
+        micros,
+        most_micros: micros,
+        least_micros: micros,
+        is_limited,
+        day_cap_micros: None,
+    };
+    OpenRound { hold: Some(hold), ..open }
 }
 
 /// How a round ends in which one judge decides, and asks for so much.

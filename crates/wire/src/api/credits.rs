@@ -119,7 +119,7 @@ pub struct UsageBody {
     monthly_refill_at: Time,
     /// What is left of what the operator gave.
     purchased_remaining_usd: String,
-    /// What an account that is not metered spent beyond its credit.
+    /// What the account spent beyond its credit, which the next grant pays first.
     unpaid_balance_usd: String,
     referral_remaining_usd: &'static str,
     /// The beginning of the month, in UTC.
@@ -175,12 +175,12 @@ pub struct TransferBody<'a> {
     movement: words::Movement,
     from: words::Place,
     to: words::Place,
-    /// Negative only where a grant was taken back.
+    /// Negative where a grant was taken back, a round cost more than it held, or its cost was corrected.
     amount_usd: String,
     /// The round that it was for.
     #[schema(required = true)]
     round_id: Option<&'a str>,
-    /// Why the operator gave it or took it back.
+    /// Why the operator gave it or took it back, or why a cost was corrected.
     #[schema(required = true)]
     note: Option<&'a str>,
     at: Time,

@@ -8,7 +8,7 @@ use jurat_testkit::fake_provider::{FakeProvider, Says, verdict};
 use serde_json::json;
 
 use super::{BOTH, Court, JudgeTask, question, task, verdict_of};
-use crate::Alone;
+use crate::{Alone, judge::AtHand};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -206,4 +206,45 @@ async fn a_known_verdict_needs_no_free_provider() {
     let task = Arc::new(task(question("x")));
     court.judge(&task).await;
     assert_eq!(verdict_of(&court.judge(&task).await), JudgeVerdict::Met);
+}
+
+#[tokio::test]
+async fn equal_questions_at_once_are_asked_once_even_where_nothing_is_kept() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let court = Court::new(BOTH[0], &fake).await;
+    let task = task(question("x"));
+    let mut found = court.engine.at_hand(std::slice::from_ref(&task)).await;
+    let Some(AtHand::Nothing(Some(asker))) = found.pop() else { panic!("{found:?}") };
+    let mut second = std::pin::pin!(court.engine.at_hand(std::slice::from_ref(&task)));
+    assert!(futures::poll!(second.as_mut()).is_pending());
+    // Another account, and whoever wants a fresh verdict, waits for nobody.
+    let other = AccountId::parse("acct_other").unwrap();
+    for apart in
+        [JudgeTask { account: other, ..task.clone() }, JudgeTask { is_fresh: true, ..task.clone() }]
+    {
+        let found = court.engine.at_hand(&[apart]).await;
+        assert!(matches!(found.as_slice(), [AtHand::Nothing(_)]), "{found:?}");
+    }
+    let judged = court.judge(&task).await;
+    asker.tell(&judged.outcome);
+    let found = second.await;
+    let [AtHand::Verdict(shared)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&shared.outcome, shared.cost_micros), (&judged.outcome, 0));
+    assert!(shared.usage.is_cached);
+}
+
+#[tokio::test]
+async fn whoever_waits_asks_itself_when_the_first_is_gone_without_an_answer() {
+    let fake = FakeProvider::saying([]).await;
+    let court = Court::new(BOTH[0], &fake).await;
+    let task = task(question("x"));
+    let first = court.engine.at_hand(std::slice::from_ref(&task)).await;
+    let mut second = std::pin::pin!(court.engine.at_hand(std::slice::from_ref(&task)));
+    assert!(futures::poll!(second.as_mut()).is_pending());
+    let [AtHand::Nothing(Some(asker))] = first.as_slice() else { panic!("{first:?}") };
+    // The time of the first is up, which says nothing about that of the second.
+    asker.tell(&Err(super::super::out_of_time()));
+    assert!(futures::poll!(second.as_mut()).is_pending());
+    drop(first);
+    assert!(matches!(second.await.as_slice(), [AtHand::Nothing(Some(_))]));
 }

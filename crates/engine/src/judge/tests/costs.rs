@@ -3,7 +3,20 @@
 use jurat_core::{judge::Price, verifier::ModelRef};
 use jurat_testkit::fake_provider::{FakeProvider, Says, commitment, verdict};
 
-use super::{BOTH, Court, failure_of, question, task, verdict_of};
+use super::{BOTH, Court, JudgeTask, failure_of, question, task, verdict_of};
+use crate::judge::Reckoned;
+
+impl Court {
+    /// The most that the task can cost.
+    fn bound(&self, task: &JudgeTask) -> i64 {
+        self.engine.judge_bound_micros(&Reckoned {
+            question: &task.question,
+            model: &task.model,
+            has_image: false,
+            commit_first: task.commit_first,
+        })
+    }
+}
 
 #[tokio::test]
 async fn a_margin_is_added_and_the_sum_is_rounded_up_once() {
@@ -70,7 +83,7 @@ async fn a_provider_that_counts_what_cannot_be_is_estimated() {
             verdict_of(&judged);
             assert!(judged.usage.input_tokens < 10_000, "{absurd:?}: {:?}", judged.usage);
             assert!(judged.usage.output_tokens < 2_048, "{absurd:?}: {:?}", judged.usage);
-            let bound = court.engine.judge_bound_micros(&task.question, &task.model, false, false);
+            let bound = court.bound(&task);
             assert!(i64::try_from(judged.cost_micros).unwrap() <= bound);
         }
     }
@@ -93,8 +106,7 @@ async fn no_judgment_costs_more_than_was_set_aside() {
             let court = Court::with(kind, &fake, |judges| judges.margin_percent = 7).await;
             let mut task = task(question("\u{e9}\"\\\n\u{1f600} and more"));
             task.commit_first = commits;
-            let bound =
-                court.engine.judge_bound_micros(&task.question, &task.model, false, commits);
+            let bound = court.bound(&task);
             let mut spent = 0;
             verdict_of(&court.judge(&task).await);
             for asked in fake.asked() {
@@ -114,7 +126,7 @@ async fn the_judge_of_rules_and_judges_that_are_not_there_set_nothing_aside() {
     let court = Court::new(BOTH[0], &fake).await;
     for model in ["builtin/rules", "nobody/m"] {
         let model: ModelRef = model.parse().unwrap();
-        let bound = court.engine.judge_bound_micros(&question("x"), &model, false, true);
-        assert_eq!(bound, 0);
+        let commits = JudgeTask { model, commit_first: true, ..task(question("x")) };
+        assert_eq!(court.bound(&commits), 0);
     }
 }

@@ -99,7 +99,12 @@ async fn examples_are_shown_with_their_images() {
         assert_eq!((asked.images().len(), asked.turns().len()), (2, 3));
         let bound = |examples: &[Example]| {
             let question = Question { examples: examples.to_vec(), ..(*task.question).clone() };
-            court.engine.judge_bound_micros(&question, &task.model, true, false)
+            court.engine.judge_bound_micros(&crate::judge::Reckoned {
+                question: &question,
+                model: &task.model,
+                has_image: true,
+                commit_first: false,
+            })
         };
         assert!(bound(&[]) + 5_000 * 3 < bound(&task.question.examples));
     }

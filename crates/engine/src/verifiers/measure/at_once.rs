@@ -104,6 +104,7 @@ fn is_passing(error: &EngineError) -> bool {
     matches!(
         error,
         EngineError::Overdrawn { .. }
+            | EngineError::CreditInUse
             | EngineError::Limited(_)
             | EngineError::Overloaded
             | EngineError::ChecksBusy

@@ -1,5 +1,6 @@
 //! `/v1/verifiers`.
 
+pub(crate) mod credit;
 mod judged;
 pub(crate) mod life;
 mod measured;

@@ -8,11 +8,11 @@ use jurat_core::{
     round::{Ending, OpenRound},
     time::Timestamp,
 };
-use jurat_store::{Behalf, Closed, Grant, Opened, Orphans, Store, Written};
+use jurat_store::{Behalf, Closed, Correction, Grant, Opened, Orphans, Store, Written};
 
 use crate::{
     backend::Backend,
-    samples::{abandoned, account, at, claim, costing, round},
+    samples::{abandoned, account, at, claim, costing, holding, round},
 };
 
 const DAY: i64 = 86_400_000_000;
@@ -32,7 +32,13 @@ async fn balance(store: &dyn Store, account: &AccountId) -> Balance {
 }
 
 fn capped(open: OpenRound, micros: i64) -> OpenRound {
-    let hold = Hold { micros, is_limited: true, day_cap_micros: Some(CAP) };
+    let hold = Hold {
+        micros,
+        most_micros: micros,
+        least_micros: micros,
+        is_limited: true,
+        day_cap_micros: Some(CAP),
+    };
     OpenRound { hold: Some(hold), ..open }
 }
 
@@ -107,8 +113,7 @@ pub(crate) async fn all_without_a_key_share_one_cap_a_day(backend: &Backend) {
     assert_eq!(fit, 4);
     // Whoever has a key is not counted.
     let member = admitted(store, "member", 1_000, at(1)).await;
-    let hold = Hold { micros: 500, is_limited: true, day_cap_micros: None };
-    let keyed = OpenRound { hold: Some(hold), ..round(&member, 200) };
+    let keyed = holding(round(&member, 200), 500, true);
     assert_eq!(store.round_open(&keyed, None).await.unwrap(), Opened::Opened);
 }
 
@@ -153,4 +158,65 @@ pub(crate) async fn a_day_is_spent_to_its_last_micro_and_no_further(backend: &Ba
     assert_eq!(open(3, 6).await, Opened::DaySpent);
     assert_eq!(open(4, 5).await, Opened::Opened);
     assert_eq!(open(5, 1).await, Opened::DaySpent);
+}
+
+/// Of 10 that are likely, the call may cost this.
+fn risky(open: OpenRound, most_micros: i64) -> OpenRound {
+    let open = capped(open, 10);
+    let hold = open.hold.map(|hold| Hold { most_micros, least_micros: 1, ..hold });
+    OpenRound { hold, ..open }
+}
+
+pub(crate) async fn a_day_reserves_the_most_that_a_call_can_cost(backend: &Backend) {
+    let store = &*backend.store;
+    let (one, other) = (
+        admitted(store, "anon1", 1_000, at(1)).await,
+        admitted(store, "anon2", 1_000, at(1)).await,
+    );
+    let open = risky(round(&one, 1), 100);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    let next = risky(round(&other, 2), 6);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::DaySpent);
+    // It cost more than it held, and what it did not cost of the most is there for others.
+    store.round_close(&open, &costing(&open, Ending::Closed, 60)).await.unwrap();
+    let all = risky(round(&other, 3), CAP - 60);
+    assert_eq!(store.round_open(&all, None).await.unwrap(), Opened::Opened);
+    let last = risky(round(&one, 4), 11);
+    assert_eq!(store.round_open(&last, None).await.unwrap(), Opened::DaySpent);
+    // Of what is reported afterwards, the day takes no more than is left of it.
+    let behalf = Behalf::Account(one.clone());
+    let correction = |micros| Correction {
+        account: one.clone(),
+        round: open.id.clone(),
+        run: None,
+        micros,
+        is_limited: true,
+        day_cap_micros: Some(CAP),
+        opened_at: open.opened_at,
+        at: at(9_000),
+    };
+    let corrected = async |micros| {
+        store.sharing().credit_correct(&behalf, &correction(micros), None).await.unwrap()
+    };
+    assert_eq!(corrected(1).await, Written::Done(0));
+    assert_eq!(corrected(-20).await, Written::Done(-20));
+    assert_eq!(store.round_open(&last, None).await.unwrap(), Opened::Opened);
+    assert_eq!(corrected(10).await, Written::Done(0));
+    assert_eq!(corrected(9).await, Written::Done(9));
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+pub(crate) async fn what_an_address_owes_is_paid_from_the_credit_of_the_next_month(
+    backend: &Backend,
+) {
+    let store = &*backend.store;
+    let anon = admitted(store, "anon1", 50, Timestamp::from_micros(130 * DAY)).await;
+    let open = risky(round(&anon, 1), 80);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    store.round_close(&open, &costing(&open, Ending::Closed, 70)).await.unwrap();
+    assert_eq!(balance(store, &anon).await.available, -20);
+    admitted(store, "anon1", 50, Timestamp::from_micros(160 * DAY)).await;
+    let expected = Balance { granted: 100, available: 30, held: 0, spent: 70 };
+    assert_eq!(balance(store, &anon).await, expected);
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }

@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures::future::join_all;
 use jurat_core::{
     id::AccountId,
-    ledger::{Balance, Movement, Transfer, settle},
+    judge::{History, Sample, Tokens},
+    ledger::{Balance, Hold, Movement, Transfer, settle},
     round::{Ending, OpenRound},
 };
 use jurat_store::{
-    Closed, Granted, Once, OnceAnswer, Opened, Orphans, SavedAnswer, Spending, Store, Suspended,
-    Suspension,
+    Behalf, Closed, Correction, Granted, HistoryOf, JudgeCallsSent, JudgmentUsed, LeaseLost, Once,
+    OnceAnswer, Opened, Orphans, SavedAnswer, Spending, Store, Suspended, Suspension, Written,
 };
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
@@ -276,6 +277,8 @@ pub(crate) async fn transfers_cannot_be_changed_or_removed(backend: &Backend) {
         "update credit_balances set available = 90",
         "update credit_balances set held = -1, available = 10",
         "update credit_balances set spent = -1, available = 10",
+        // Nobody owes more than the difference of one call.
+        "update credit_balances set may_owe = 5, available = -6, spent = 15",
     ] {
         let refusal = backend.tamper(sql).await.unwrap_err();
         assert!(refusal.to_lowercase().contains("check constraint"), "{sql}: {refusal}");
@@ -291,6 +294,11 @@ pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
     sound(store).await;
     let id = open.id.to_string();
     for (change, back, what) in [
+        (
+            "update rounds set most_micros = 900, held_micros = 1",
+            "update rounds set most_micros = 40, held_micros = 40",
+            "the lines do not fit the round",
+        ),
         (
             "update credit_balances set granted = granted + 1, available = available + 1",
             "update credit_balances set granted = granted - 1, available = available - 1",
@@ -316,7 +324,7 @@ pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
              lease_until, request_digest, policy_id, policy_hash, disagreement, traces, seats, \
              opened_at, deadline_at, closed_at, outcome, verdict, agreement_bp, confidence_bp, \
              consensus, receipt_id, cancel_requested_at, run, held_micros, is_limited, erased_at, day_cap_micros, \
-             step \
+             step, most_micros, sent_micros \
              from rounds",
             "delete from rounds where account_id = 'acct_carol'",
             "the round is open, and what it holds is not in the ledger",
@@ -445,8 +453,8 @@ async fn walk(
             let closed = store.round_close(open, &end).await.unwrap();
             assert_eq!(closed, if *is_open { Closed::Closed } else { Closed::Lost });
             if std::mem::replace(is_open, false) {
-                let held = open.hold.map_or(0, |hold| hold.micros);
-                let (captured, released) = settle(held, i64::try_from(*cost).unwrap());
+                let (captured, released) =
+                    settle(&open.hold.unwrap(), i64::try_from(*cost).unwrap());
                 let known = model.entry(open.account.clone()).or_default();
                 let after = known.after(Movement::Capture, captured);
                 *known = after.after(Movement::Release, released);
@@ -472,4 +480,220 @@ pub(crate) async fn another_account_sees_no_credit(backend: &Backend) {
     assert_eq!(store.round_close(&stolen, &end).await.unwrap(), Closed::Lost);
     assert_eq!(balance(store, &alice).await.held, 40);
     sound(store).await;
+}
+
+/// The round with an estimate of what it costs.
+fn judged(open: OpenRound, micros: i64, most_micros: i64, least_micros: i64) -> OpenRound {
+    let open = holding(open, micros, true);
+    let hold = open.hold.map(|hold| Hold { most_micros, least_micros, ..hold });
+    OpenRound { hold, ..open }
+}
+
+pub(crate) async fn little_credit_is_spent_to_its_end_and_the_next_grant_pays_the_rest(
+    backend: &Backend,
+) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 25).await;
+    // Nothing is known of the costs, so that all there is is held.
+    let mut open = judged(round(&alice, 1), 90, 90, 4);
+    let opened = store.round_open(&open, None).await.unwrap();
+    assert_eq!(opened, Opened::WithLess { held_micros: 25 });
+    let during = Balance { granted: 25, available: 0, held: 25, spent: 0 };
+    assert_eq!(balance(store, &alice).await, during);
+    open.hold.as_mut().unwrap().micros = 25;
+    let stored = store.round_get(&alice, &open.id).await.unwrap().unwrap().open.hold.unwrap();
+    assert_eq!((stored.micros, stored.most_micros), (25, 90));
+    sound(store).await;
+    store.round_close(&open, &costing(&open, Ending::Closed, 10)).await.unwrap();
+    let open = judged(round(&alice, 2), 10, 90, 4);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    // It costs more than it holds: the rest is taken from what is left, and beyond.
+    store.round_close(&open, &costing(&open, Ending::Closed, 33)).await.unwrap();
+    let owes = Balance { granted: 25, available: -18, held: 0, spent: 43 };
+    assert_eq!(balance(store, &alice).await, owes);
+    let shown: Vec<_> =
+        lines(store, &alice).await.iter().map(|it| (it.movement, it.micros)).collect();
+    assert_eq!(shown[..2], [(Movement::Release, -23), (Movement::Capture, 33)]);
+    sound(store).await;
+    let open = judged(round(&alice, 3), 10, 90, 4);
+    let refused = store.round_open(&open, None).await.unwrap();
+    assert_eq!(refused, Opened::Overdrawn { available_micros: -18 });
+    // The next grant pays what is owed first.
+    store.credit_grant(&grant(&alice, 20), None).await.unwrap();
+    assert_eq!(balance(store, &alice).await.available, 2);
+    let refused = store.round_open(&open, None).await.unwrap();
+    assert_eq!(refused, Opened::Overdrawn { available_micros: 2 });
+    store.credit_grant(&grant(&alice, 2), None).await.unwrap();
+    let opened = store.round_open(&open, None).await.unwrap();
+    assert_eq!(opened, Opened::WithLess { held_micros: 4 });
+    sound(store).await;
+}
+
+pub(crate) async fn calls_that_the_credit_does_not_cover_run_one_at_a_time_on_all_nodes(
+    backend: &Backend,
+) {
+    let second = backend.second().await;
+    let stores = [&backend.store, &second];
+    let alice = member(&*backend.store, "alice", 250).await;
+    let mut number = 0;
+    let mut owed = 0;
+    loop {
+        number += 100;
+        let opens = (0..40).map(async |at| {
+            let open = judged(round(&alice, number + at), 10, 100, 5);
+            let store = stores[usize::try_from(at % 2).unwrap()];
+            (store.round_open(&open, None).await.unwrap(), open)
+        });
+        let opens = join_all(opens).await;
+        sound(&*second).await;
+        let available = balance(&*backend.store, &alice).await.available;
+        let mut under_way: Vec<OpenRound> = Vec::new();
+        for (opened, mut open) in opens {
+            match opened {
+                Opened::Opened => under_way.push(open),
+                Opened::WithLess { held_micros } => {
+                    open.hold.as_mut().unwrap().micros = held_micros;
+                    under_way.push(open);
+                }
+                Opened::InTurn => assert!(!under_way.is_empty() || 0 < available),
+                Opened::Overdrawn { available_micros } => assert!(available_micros < 5),
+                Opened::Repeated | Opened::VerifierGone | Opened::DaySpent => panic!("{opened:?}"),
+            }
+        }
+        if under_way.is_empty() {
+            break;
+        }
+        let at_risk: i64 = under_way.iter().map(|open| open.hold.unwrap().at_risk()).sum();
+        assert!(under_way.len() == 1 || at_risk <= available, "{} {available}", under_way.len());
+        // All of them cost the most that they can.
+        for (at, open) in under_way.iter().enumerate() {
+            let end = costing(open, Ending::Closed, 100);
+            assert_eq!(stores[at % 2].round_close(open, &end).await.unwrap(), Closed::Closed);
+        }
+        owed = balance(&*backend.store, &alice).await.available;
+        sound(&*second).await;
+    }
+    // Two and a half of them are paid for, so that the third is owed in part and no fourth begins.
+    assert_eq!(owed, -50);
+    second.close().await;
+}
+
+pub(crate) async fn credit_that_calls_may_still_cost_is_not_taken_back(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 250).await;
+    for number in 1..3 {
+        let open = judged(round(&alice, number), 10, 100, 5);
+        assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    }
+    let too_much = store.credit_grant(&grant(&alice, -51), None).await.unwrap();
+    assert!(matches!(too_much, Granted::TooMuch(_)), "{too_much:?}");
+    let done = store.credit_grant(&grant(&alice, -50), None).await.unwrap();
+    assert!(matches!(done, Granted::Done(_)), "{done:?}");
+    sound(store).await;
+}
+
+fn correction(open: &OpenRound, micros: i64) -> Correction {
+    Correction {
+        account: open.account.clone(),
+        round: open.id.clone(),
+        run: None,
+        micros,
+        is_limited: true,
+        day_cap_micros: open.hold.and_then(|hold| hold.day_cap_micros),
+        opened_at: open.opened_at,
+        at: at(9_000),
+    }
+}
+
+async fn corrected(store: &dyn Store, open: &OpenRound, micros: i64) -> i64 {
+    let behalf = Behalf::Account(open.account.clone());
+    let done = store.sharing().credit_correct(&behalf, &correction(open, micros), None).await;
+    let Written::Done(moved) = done.unwrap() else { panic!("it was done before") };
+    moved
+}
+
+pub(crate) async fn what_a_provider_reports_afterwards_corrects_the_cost(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 100).await;
+    let open = judged(round(&alice, 1), 10, 90, 4);
+    store.round_open(&open, None).await.unwrap();
+    store.round_close(&open, &costing(&open, Ending::Closed, 30)).await.unwrap();
+    assert_eq!(corrected(store, &open, -12).await, -12);
+    let after = Balance { granted: 100, available: 82, held: 0, spent: 18 };
+    assert_eq!(balance(store, &alice).await, after);
+    let spent = store.credit_spent(&alice, at(0)).await.unwrap();
+    assert_eq!(spent, Spending { micros: 18, rounds: 1 });
+    sound(store).await;
+    assert_eq!(corrected(store, &open, 7).await, 7);
+    assert_eq!(balance(store, &alice).await.spent, 25);
+    // More than is left is not taken, nor what a call under way may still cost.
+    let next = judged(round(&alice, 2), 10, 70, 4);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
+    assert_eq!(balance(store, &alice).await.available, 65);
+    assert_eq!(corrected(store, &open, 50).await, 5);
+    assert_eq!(corrected(store, &open, 50).await, 0);
+    sound(store).await;
+    store.round_close(&next, &costing(&next, Ending::Closed, 70)).await.unwrap();
+    let after = Balance { granted: 100, available: 0, held: 0, spent: 100 };
+    assert_eq!(balance(store, &alice).await, after);
+    let line = &lines(store, &alice).await[3];
+    assert_eq!(line.round.as_ref(), Some(&open.id));
+    assert_eq!(line.note.as_deref(), Some("what the provider reported afterwards"));
+    sound(store).await;
+}
+
+pub(crate) async fn judge_calls_are_on_record_before_they_leave(backend: &Backend) {
+    let store = &*backend.store;
+    let alice = member(store, "alice", 100).await;
+    let open = holding(abandoned(&alice, 1), 40, true);
+    store.round_open(&open, None).await.unwrap();
+    let behalf = Behalf::Account(alice.clone());
+    let sent = |token, micros: &[u64]| JudgeCallsSent {
+        account: alice.clone(),
+        round: open.id.clone(),
+        lease_token: token,
+        micros: micros.to_vec(),
+    };
+    let calls = store.sharing();
+    let noted =
+        async |sent: JudgeCallsSent| calls.judge_calls_note(&behalf, &sent, None).await.unwrap();
+    let read = async || calls.judge_calls_sent(&behalf, &alice, &open.id).await.unwrap();
+    assert_eq!(read().await, [] as [u64; 0]);
+    assert_eq!(noted(sent(open.lease_token, &[5])).await, Written::Done(()));
+    assert_eq!(noted(sent(open.lease_token, &[5, 9])).await, Written::Done(()));
+    // Whoever takes the round over reads it, and its old node sends nothing more.
+    let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
+    assert_eq!(noted(sent(open.lease_token, &[50])).await, Written::Refused(LeaseLost));
+    assert_eq!(read().await, [5, 9]);
+    store.round_close(&taken, &costing(&taken, Ending::Expired, 14)).await.unwrap();
+    assert_eq!(noted(sent(taken.lease_token, &[50])).await, Written::Refused(LeaseLost));
+    assert_eq!(balance(store, &alice).await.spent, 14);
+    let bob = Behalf::Account(account("bob"));
+    let none = calls.judge_calls_sent(&bob, &account("bob"), &open.id).await.unwrap();
+    assert_eq!(none, [] as [u64; 0]);
+}
+
+pub(crate) async fn a_history_is_of_one_account_and_keeps_the_latest(backend: &Backend) {
+    let store = backend.store.sharing();
+    let of = |name: &str| HistoryOf {
+        account: account(name),
+        verifier_id: "system:safety-block".to_owned(),
+        model: "p1/m".to_owned(),
+    };
+    let history = async |name: &str| {
+        let behalf = Behalf::Account(account(name));
+        store.judge_history(&behalf, &of(name)).await.unwrap()
+    };
+    let sample = |output| Sample { size: 100, tokens: Tokens { input: 30, output }, requests: 1 };
+    let learn = async |output| {
+        let used = JudgmentUsed { of: of("alice"), sample: sample(output), at: at(5) };
+        let behalf = Behalf::Account(account("alice"));
+        store.judge_history_add(&behalf, &used, None).await.unwrap();
+    };
+    assert_eq!(history("alice").await, History::default());
+    learn(1).await;
+    assert_eq!(history("alice").await, History::new([sample(1)]));
+    join_all((0..100).map(|_| learn(7))).await;
+    assert_eq!(history("alice").await, History::new(vec![sample(7); 100]));
+    assert_eq!(history("bob").await, History::default());
 }

@@ -10,7 +10,7 @@ use jurat_store::{Closed, Opened, Orphans, RunFilter, Store, StoreErrorKind};
 use super::verifiers::deployed;
 use crate::{
     backend::Backend,
-    samples::{SAID, abandoned, account, at, claim, deploy, expiry, judged, run, ticket},
+    samples::{SAID, abandoned, account, at, claim, deploy, expiry, holding, judged, run, ticket},
 };
 
 const SYSTEM: &str = "system:safety-block";
@@ -40,9 +40,7 @@ pub(crate) async fn a_run_begins_and_ends_with_its_round(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     // A run costs what is taken of its hold.
-    let hold =
-        Some(jurat_core::ledger::Hold { micros: 10, is_limited: false, day_cap_micros: None });
-    let open = OpenRound { hold, ..run(&alice, &id, 1) };
+    let open = holding(run(&alice, &id, 1), 10, false);
     assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
     let begun = Run {
         account: alice.clone(),

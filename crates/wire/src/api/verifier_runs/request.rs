@@ -67,7 +67,7 @@ pub struct RunVerifierRequest {
     /// The judges write their own answer before they see the candidate; as the version says when
     /// left out.
     pub commit_first: Option<bool>,
-    /// The one deadline of the run; two minutes when left out.
+    /// The one deadline of the run; two minutes when left out. Without a key at least 10,000.
     #[schema(minimum = 1, maximum = 300_000)]
     pub timeout_ms: Option<u64>,
 }

@@ -4,7 +4,7 @@ use http::StatusCode;
 use jurat_core::judge::Price;
 use jurat_engine::{Judges, ProviderKind, ProviderSettings};
 use jurat_testkit::{
-    app::{TestApp, TestCaller},
+    app::TestApp,
     fake_provider::{FakeProvider, Says, verdict},
 };
 use serde_json::{Value, json};
@@ -39,26 +39,17 @@ async fn grant(app: &TestApp, micros: u64) {
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
 }
 
-/// What a case may cost, as the refusal of the first one says.
-async fn most_of_a_case(alice: &TestCaller<'_>) -> u64 {
-    let refused = alice.post(TESTS, &cases()).await;
-    assert_problem(&refused, StatusCode::PAYMENT_REQUIRED, "budget_exhausted");
-    let detail = refused.json()["detail"].take();
-    let most = text(&detail).split("up to ").nth(1).unwrap().split(" USD").next().unwrap();
-    let (whole, part) = most.split_once('.').unwrap();
-    whole.parse::<u64>().unwrap() * 1_000_000 + format!("{part:0<6}").parse::<u64>().unwrap()
-}
-
 #[tokio::test]
 async fn credit_for_one_case_at_a_time_is_enough_for_all() {
     let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
     let app = app(&fake).await;
     let alice = owner(&app).await;
     deploy(&alice, &claims_with("model_settings", json!({ "model": "p1/m" }))).await;
-    let most = most_of_a_case(&alice).await;
+    let refused = alice.post(TESTS, &cases()).await;
+    assert_problem(&refused, StatusCode::PAYMENT_REQUIRED, "budget_exhausted");
     assert_eq!(fake.asked().len(), 0);
-    // Each costs 200 millionths in the end, and holds far more until then.
-    grant(&app, most + 5 * 200).await;
+    // A prompt is taken for a few hundred tokens until one is known; each case costs 200 millionths.
+    grant(&app, 5_000).await;
     let report = alice.post(TESTS, &cases()).await;
     assert_eq!(report.status, StatusCode::CREATED, "{}", report.text());
     let report = report.json();
@@ -72,14 +63,20 @@ async fn a_measurement_that_runs_out_of_credit_reports_what_was_paid_for() {
     let app = app(&fake).await;
     let alice = owner(&app).await;
     deploy(&alice, &claims_with("model_settings", json!({ "model": "p1/m" }))).await;
-    let most = most_of_a_case(&alice).await;
-    grant(&app, most + 300).await;
+    // What one costs is known from before, when there was enough.
+    grant(&app, 5_000).await;
+    let inputs = json!({ "response": "It pours.", "source": "Rain." });
+    let runs = "/v1/verifiers/claims-cite-source/runs";
+    assert_eq!(alice.post(runs, &json!({ "inputs": inputs })).await.status, StatusCode::CREATED);
+    let back = json!({ "amount_usd": "-0.00448" });
+    app.admin().post("/v1/accounts/acct_alice/grants", &back).await;
+    // The 320 that are left pay for one case, and for a part of another one.
     let report = alice.post(TESTS, &cases()).await;
     assert_eq!(report.status, StatusCode::CREATED, "{}", report.text());
     let report = report.json();
     let figures = &report["figures"];
     assert_eq!((&figures["judged"], &figures["inconclusive"]), (&json!(2), &json!(4)));
-    assert_eq!((text(&report["cost_usd"]), fake.asked().len()), ("0.0004", 2));
+    assert_eq!((text(&report["cost_usd"]), fake.asked().len()), ("0.0004", 3));
     let last = &report["cases"][5];
     assert_eq!((&last["got"], &last["verifier_run_id"]), (&Value::Null, &Value::Null));
     let why = text(&last["error"]["message"]);

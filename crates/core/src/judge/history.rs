@@ -1,0 +1,134 @@
+//! What the judgments of a verifier used so far, and what that says about the next one.
+
+use super::{Price, Tokens};
+
+/// What one judgment used, as its provider counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// The size of its prompt: the most tokens that it could have. Never 0.
+    pub size: u64,
+    /// All tokens that went in and came out, over all its requests.
+    pub tokens: Tokens,
+    /// Requests that were answered. Never 0.
+    pub requests: u32,
+}
+
+/// The latest judgments of a verifier by one judge.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct History {
+    samples: Vec<Sample>,
+}
+
+impl History {
+    pub fn new(samples: impl IntoIterator<Item = Sample>) -> Self {
+        let is_sound = |it: &Sample| it.size != 0 && it.requests != 0;
+        Self { samples: samples.into_iter().filter(is_sound).collect() }
+    }
+
+    /// What 95 of 100 judgments with a prompt of that size cost at the most; `None` without a
+    /// history. What goes in grows with the prompt, what comes out does not.
+    pub fn likely_micros(&self, size: u64, price: Price, margin_percent: u32) -> Option<u64> {
+        let cost = |it: &Sample| {
+            let input = scaled(it.tokens.input, size, it.size);
+            price.cost_micros(Tokens { input, output: it.tokens.output }, margin_percent)
+        };
+        percentile(self.samples.iter().map(cost).collect(), 95)
+    }
+
+    /// The tokens of one answer that is neither short nor long.
+    pub fn median_answer(&self) -> Option<u64> {
+        let answer = |it: &Sample| it.tokens.output.div_ceil(u64::from(it.requests));
+        percentile(self.samples.iter().map(answer).collect(), 50)
+    }
+
+    /// How many tokens a prompt of that size probably has.
+    pub fn prompt_tokens(&self, size: u64) -> Option<u64> {
+        let tokens =
+            |it: &Sample| scaled(it.tokens.input.div_ceil(u64::from(it.requests)), size, it.size);
+        percentile(self.samples.iter().map(tokens).collect(), 50)
+    }
+}
+
+/// `part` of `whole`, for another whole; rounded up.
+fn scaled(part: u64, to: u64, whole: u64) -> u64 {
+    let scaled = u128::from(part) * u128::from(to);
+    u64::try_from(scaled.div_ceil(u128::from(whole.max(1)))).unwrap_or(u64::MAX)
+}
+
+/// The smallest value that so many of a hundred do not exceed.
+fn percentile(mut values: Vec<u64>, percent: usize) -> Option<u64> {
+    values.sort_unstable();
+    let rank = (values.len() * percent).div_ceil(100);
+    values.get(rank.saturating_sub(1)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PRICE: Price =
+        Price { input_micros_per_million: 3_000_000, output_micros_per_million: 15_000_000 };
+
+    fn sample(size: u64, input: u64, output: u64) -> Sample {
+        Sample { size, tokens: Tokens { input, output }, requests: 1 }
+    }
+
+    #[test]
+    fn nothing_is_known_without_a_history() {
+        let history = History::default();
+        assert_eq!(history.likely_micros(1_000, PRICE, 0), None);
+        assert_eq!(history.median_answer(), None);
+        assert_eq!(history.prompt_tokens(1_000), None);
+        let unsound = [sample(0, 5, 5), Sample { requests: 0, ..sample(5, 5, 5) }];
+        assert_eq!(History::new(unsound), History::default());
+    }
+
+    #[test]
+    fn one_judgment_of_twenty_is_left_out_of_what_is_likely() {
+        let mut samples = vec![sample(1_000, 250, 10); 19];
+        samples.push(sample(1_000, 250, 2_048));
+        let history = History::new(samples.clone());
+        assert_eq!(history.likely_micros(1_000, PRICE, 0), Some(250 * 3 + 10 * 15));
+        // Of a prompt that is twice as large, twice as much goes in.
+        assert_eq!(history.likely_micros(2_000, PRICE, 0), Some(500 * 3 + 10 * 15));
+        samples.push(sample(1_000, 250, 2_048));
+        let history = History::new(samples);
+        assert_eq!(history.likely_micros(1_000, PRICE, 0), Some(250 * 3 + 2_048 * 15));
+        assert_eq!((history.median_answer(), history.prompt_tokens(4)), (Some(10), Some(1)));
+    }
+
+    #[test]
+    fn an_answer_is_that_of_one_request() {
+        let twice = Sample { requests: 2, ..sample(1_000, 500, 41) };
+        let history = History::new([twice]);
+        assert_eq!((history.median_answer(), history.prompt_tokens(1_000)), (Some(21), Some(250)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_likely_is_what_one_of_them_cost(samples in proptest::collection::vec((1_u64..10_000, 0_u64..10_000, 0_u64..4_000), 1..120)) {
+            let samples: Vec<Sample> = samples.into_iter().map(|(size, input, output)| sample(size, input, output)).collect();
+            let history = History::new(samples.clone());
+            let costs: Vec<u64> = samples
+                .iter()
+                .map(|it| {
+                    let input = scaled(it.tokens.input, 5_000, it.size);
+                    PRICE.cost_micros(Tokens { input, output: it.tokens.output }, 0)
+                })
+                .collect();
+            let likely = history.likely_micros(5_000, PRICE, 0).unwrap();
+            prop_assert!(costs.contains(&likely));
+            let below = costs.iter().filter(|cost| **cost <= likely).count();
+            prop_assert!(95 * costs.len() <= 100 * below);
+        }
+
+        #[test]
+        fn a_larger_prompt_is_never_likely_to_cost_less(size in 1_u64..100_000, more in 0_u64..100_000, input in 0_u64..10_000, output in 0_u64..4_000) {
+            let history = History::new([sample(1_000, input, output)]);
+            let likely = |size| history.likely_micros(size, PRICE, 10);
+            prop_assert!(likely(size) <= likely(size + more));
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! What judge calls cost, whatever becomes of them, and how an account with little credit spends it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::join_all;
+use http::StatusCode;
+use jurat_core::{caller::Scope, judge::Price};
+use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
+use jurat_store::{Location, Orphans, Store};
+use jurat_testkit::{
+    app::{Reply, TestApp, TestCaller},
+    fake_executor::Gate,
+    fake_provider::{FakeProvider, Says, verdict},
+    postgres::Schema,
+};
+use serde_json::{Value, json};
+
+use super::{OWNER, assert_problem, claims_with, deploy, text};
+
+const RUNS: &str = "/v1/verifiers/claims-cite-source/runs";
+const SYSTEM_RUNS: &str = "/v1/verifiers/system:safety-block/runs";
+
+/// What an answer costs at these prices: the fake counts 100 tokens in and 20 out.
+const ANSWER: i64 = 100 * 3 + 20 * 15;
+/// The longest answer, which takes the place of the usual one while there is none.
+const LONGEST: i64 = 2_048 * 15;
+
+/// A store, and a provider that says what a story tells it to.
+pub(crate) struct Scene {
+    store: Arc<dyn Store>,
+    limits: Limits,
+    schema: Option<Schema>,
+}
+
+impl Scene {
+    /// A node with judges at ordinary prices: `p1/m`, `p2/m` and `p3/m`.
+    async fn node(&self, fake: &FakeProvider) -> TestApp {
+        let mut judges = Judges::default();
+        for name in ["p1", "p2", "p3"] {
+            let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
+            let price = Price {
+                input_micros_per_million: 3_000_000,
+                output_micros_per_million: 15_000_000,
+            };
+            settings.prices.insert("*".to_owned(), price);
+            settings.timeout = Duration::from_mins(10);
+            judges.providers.insert(name.to_owned(), settings);
+            judges.panel.push(format!("{name}/m").parse().unwrap());
+        }
+        judges.default_model = Some("p1/m".parse().unwrap());
+        judges.cache_for = Some(Duration::from_mins(10));
+        TestApp::made_of(Arc::clone(&self.store), self.limits, judges).await
+    }
+
+    /// Ends as expired what other nodes than this one have open, as if they were gone.
+    async fn expire(&self, node: &TestApp) -> usize {
+        // One database measures leases by its own clock, the other by that of the node.
+        if let Some(schema) = &self.schema {
+            schema.execute("update rounds set lease_until = 0").await.unwrap();
+        }
+        node.clock.advance_ms(200_000);
+        node.engine.expire_orphans(Orphans::LeaseOver).await.unwrap()
+    }
+}
+
+async fn told(story: impl AsyncFnOnce(&Scene)) {
+    let store = jurat_store::open(&Location::Memory).await.unwrap();
+    story(&Scene { store, limits: Limits::default(), schema: None }).await;
+}
+
+pub(crate) async fn told_on_postgres(story: impl AsyncFnOnce(&Scene)) {
+    let schema = Schema::new().await;
+    let store = jurat_store::open(&schema.location()).await.unwrap();
+    let limits = Limits { lag: None, ..Limits::default() };
+    let scene = Scene { store, limits, schema: Some(schema) };
+    story(&scene).await;
+    scene.store.close().await;
+    scene.schema.unwrap().drop().await;
+}
+
+/// Time that stands still until it is moved, whatever sockets do meanwhile.
+struct Still(
+    #[expect(dead_code, reason = "dropping it lets time go on")] std::sync::mpsc::Sender<()>,
+);
+
+impl Still {
+    fn begin() -> Self {
+        tokio::time::pause();
+        let (end, is_over) = std::sync::mpsc::channel::<()>();
+        // As long as a thread works for the runtime, paused time does not move by itself.
+        tokio::task::spawn_blocking(move || is_over.recv());
+        Self(end)
+    }
+
+    fn end(self) {
+        drop(self);
+        tokio::time::resume();
+    }
+}
+
+/// Does something that takes until the deadline, which comes as soon as the provider was asked.
+async fn until_deadline<T>(fake: &FakeProvider, asked: usize, doing: impl Future<Output = T>) -> T {
+    let still = Still::begin();
+    let (done, ()) = tokio::join!(doing, async {
+        fake.was_asked(asked).await;
+        tokio::time::advance(Duration::from_secs(130)).await;
+    });
+    still.end();
+    done
+}
+
+async fn alice(app: &TestApp, micros: i64) -> TestCaller<'_> {
+    let scopes: Vec<Scope> = OWNER
+        .iter()
+        .copied()
+        .chain([Scope::RoundsCreate, Scope::RoundsRead, Scope::UsageRead])
+        .collect();
+    let alice = app.caller("alice", &scopes).await;
+    deploy(&alice, &claims_with("model_settings", json!({ "model": "p1/m" }))).await;
+    grant(app, micros).await;
+    alice
+}
+
+async fn grant(app: &TestApp, micros: i64) {
+    let sign = if micros < 0 { "-" } else { "" };
+    let (whole, part) = (micros.abs() / 1_000_000, micros.abs() % 1_000_000);
+    let body = json!({ "amount_usd": format!("{sign}{whole}.{part:06}") });
+    let reply = app.admin().post("/v1/accounts/acct_alice/grants", &body).await;
+    assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+}
+
+fn inputs(response: &str) -> Value {
+    json!({ "inputs": { "response": response, "source": "Rain all day." } })
+}
+
+async fn run(caller: &TestCaller<'_>, response: &str) -> Reply {
+    caller.post(RUNS, &inputs(response)).await
+}
+
+fn micros(text: &str) -> i64 {
+    jurat_core::ledger::micros(text).unwrap()
+}
+
+/// Of the credit of the caller's account: what is available, held and spent.
+async fn credit(caller: &TestCaller<'_>) -> (i64, i64, i64) {
+    let usage = caller.get("/v1/me/usage").await.json();
+    let part = |name: &str| micros(text(&usage[name]));
+    (part("available_usd"), part("held_usd"), part("spent_usd"))
+}
+
+async fn sound(scene: &Scene) {
+    assert_eq!(scene.store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+pub(crate) async fn late(scene: &Scene) {
+    let fake = FakeProvider::saying([Says::Hangs]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 1_000_000).await;
+    let ran = until_deadline(&fake, 1, run(&alice, "It rains.")).await.json();
+    assert_eq!(text(&ran["error_code"]), "timeout", "{ran}");
+    let (available, held, spent) = credit(&alice).await;
+    assert_eq!((available, held), (1_000_000 - spent, 0));
+    // The prompt as it was sent, and the longest answer, because none is known.
+    let prompt = spent - LONGEST;
+    assert!((1_000..10_000).contains(&prompt), "{spent}");
+    assert_eq!(micros(text(&ran["cost_usd"])), spent);
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_judge_that_does_not_answer_in_time_is_paid() {
+    told(late).await;
+}
+
+#[tokio::test]
+async fn a_late_judge_costs_the_prompt_and_the_median_answer() {
+    told(async |scene: &Scene| {
+        let fake = FakeProvider::saying([Says::Answer(verdict("met")), Says::Hangs]).await;
+        let app = scene.node(&fake).await;
+        let alice = alice(&app, 1_000_000).await;
+        run(&alice, "It rains.").await;
+        assert_eq!(credit(&alice).await.2, ANSWER);
+        until_deadline(&fake, 2, run(&alice, "It pours.")).await;
+        // The prompt has the same length, and the median answer is the only one.
+        assert_eq!(credit(&alice).await.2, 2 * ANSWER);
+    })
+    .await;
+}
+
+pub(crate) async fn reported_later(scene: &Scene) {
+    let gate = Gate::new();
+    let answer = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
+    let fake = FakeProvider::saying([answer]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 1_000_000).await;
+    let ran = until_deadline(&fake, 1, run(&alice, "It rains.")).await.json();
+    assert!(LONGEST < credit(&alice).await.2);
+    gate.release();
+    // The provider answers after all, and what it counts takes the place of the estimate.
+    while credit(&alice).await.2 != ANSWER {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(credit(&alice).await, (1_000_000 - ANSWER, 0, ANSWER));
+    let id = text(&ran["verifier_run_id"]);
+    let read = alice.get(&format!("/v1/verifier-runs/{id}")).await;
+    assert_eq!(micros(text(&read.json()["cost_usd"])), ANSWER, "{}", read.text());
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_provider_reports_later_corrects_the_charge() {
+    told(reported_later).await;
+}
+
+pub(crate) async fn cancelled(scene: &Scene) {
+    let fake = FakeProvider::saying([Says::Hangs]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 1_000_000).await;
+    let cancel = async {
+        fake.was_asked(1).await;
+        let open = alice.get("/v1/rounds?state=open").await.json();
+        let id = text(&open["items"][0]["round_id"]).to_owned();
+        let reply = alice.post(&format!("/v1/rounds/{id}/cancel"), &json!({})).await;
+        assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
+    };
+    let (ran, ()) = tokio::join!(run(&alice, "It rains."), cancel);
+    assert_eq!(ran.json()["passed"], Value::Null, "{}", ran.text());
+    let (available, held, spent) = credit(&alice).await;
+    assert!(LONGEST < spent, "{spent}");
+    assert_eq!((available, held), (1_000_000 - spent, 0));
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_pays_for_what_was_sent() {
+    told(cancelled).await;
+}
+
+#[tokio::test]
+async fn a_judge_that_an_early_stop_does_not_wait_for_is_paid() {
+    told(async |scene: &Scene| {
+        let gate = Gate::new();
+        let fake = {
+            let gate = gate.clone();
+            let count = std::sync::atomic::AtomicUsize::new(0);
+            FakeProvider::start(move |_| {
+                match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                    0 | 1 => Says::After(gate.clone(), Box::new(Says::Answer(verdict("met")))),
+                    _ => Says::Hangs,
+                }
+            })
+            .await
+        };
+        let app = scene.node(&fake).await;
+        let alice = alice(&app, 1_000_000).await;
+        let body = json!({
+            "claim": { "response": "It rains.", "source": "Rain all day." },
+            "policy": { "policy_id": "vp.semantic.v1",
+                "policy_params": { "verifier": "claims-cite-source" } },
+            "consensus": { "replicas": 3, "early_stop": true },
+        });
+        let (asked, ()) = tokio::join!(alice.post("/api/v3/validate", &body), async {
+            fake.was_asked(3).await;
+            gate.release();
+        });
+        let asked = asked.json();
+        assert_eq!(
+            (&asked["verdict"], &asked["consensus"]["cancelled"]),
+            (&json!("VALID"), &json!(1)),
+            "{asked}"
+        );
+        let spent = credit(&alice).await.2;
+        assert!(2 * ANSWER + LONGEST < spent, "{spent}");
+        sound(scene).await;
+    })
+    .await;
+}
+
+pub(crate) async fn died(scene: &Scene) {
+    let fake = FakeProvider::saying([Says::Hangs]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 1_000_000).await;
+    let other = scene.node(&fake).await;
+    let still = Still::begin();
+    let (ran, ()) = tokio::join!(run(&alice, "It rains."), async {
+        fake.was_asked(1).await;
+        // The node of the round is gone for all that others know.
+        assert_eq!(scene.expire(&other).await, 1);
+        tokio::time::advance(Duration::from_secs(130)).await;
+    });
+    still.end();
+    assert_eq!(ran.status, StatusCode::CONFLICT, "{}", ran.text());
+    let rounds = alice.get("/v1/rounds").await.json();
+    assert_eq!(rounds["items"][0]["state"], "expired", "{rounds}");
+    let (available, held, spent) = credit(&alice).await;
+    assert!(LONGEST < spent, "{spent}");
+    assert_eq!((available, held), (1_000_000 - spent, 0));
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn calls_of_a_node_that_died_are_paid_when_their_round_expires() {
+    told(died).await;
+}
+
+pub(crate) async fn first_anonymous(scene: &Scene) {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let app = scene.node(&fake).await;
+    let nobody = app.anonymous().at("192.0.2.7");
+    let mut body = json!({ "inputs": { "content": "List the files." } });
+    let ran = nobody.post(SYSTEM_RUNS, &body).await;
+    assert_eq!(ran.status, StatusCode::CREATED, "{}", ran.text());
+    assert_eq!(
+        (&ran.json()["passed"], micros(text(&ran.json()["cost_usd"]))),
+        (&json!(true), ANSWER)
+    );
+    // A judge is given time to answer, because it is paid either way.
+    body["timeout_ms"] = json!(9_999);
+    let refused = nobody.post(SYSTEM_RUNS, &body).await;
+    assert_problem(&refused, StatusCode::BAD_REQUEST, "validation_error");
+    assert_eq!(refused.json()["field"], "timeout_ms");
+    body["timeout_ms"] = json!(10_000);
+    assert_eq!(nobody.post(SYSTEM_RUNS, &body).await.status, StatusCode::CREATED);
+    // Who has a key pays for what it asks.
+    body["timeout_ms"] = json!(9_999);
+    assert_eq!(app.admin().post(SYSTEM_RUNS, &body).await.status, StatusCode::CREATED);
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_first_run_without_a_key_works_and_its_time_has_a_floor() {
+    told(first_anonymous).await;
+}
+
+pub(crate) async fn late_anonymous(scene: &Scene) {
+    let fake = FakeProvider::saying([Says::Hangs]).await;
+    let app = scene.node(&fake).await;
+    let nobody = app.anonymous().at("192.0.2.7");
+    let ask = async |number: usize| {
+        let body = json!({ "inputs": { "content": format!("Step {number}.") } });
+        nobody.post(SYSTEM_RUNS, &body).await
+    };
+    // The credit of an address ends, however little its judges answer.
+    let mut asked = 0;
+    let refused = loop {
+        asked += 1;
+        assert!(asked < 9, "it is never refused");
+        let still = Still::begin();
+        let mut doing = std::pin::pin!(ask(asked));
+        let reply = tokio::select! {
+            reply = &mut doing => reply,
+            () = fake.was_asked(asked) => {
+                tokio::time::advance(Duration::from_secs(130)).await;
+                doing.await
+            }
+        };
+        still.end();
+        if reply.status != StatusCode::CREATED {
+            break reply;
+        }
+        assert_eq!(text(&reply.json()["error_code"]), "timeout");
+    };
+    assert_problem(&refused, StatusCode::PAYMENT_REQUIRED, "budget_exhausted");
+    assert_eq!(fake.asked().len(), asked - 1);
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_late_judge_is_paid_without_a_key_too_and_counts_for_the_day() {
+    told(late_anonymous).await;
+}
+
+pub(crate) async fn known(scene: &Scene) {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 10_000).await;
+    assert_eq!(run(&alice, "It rains.").await.json()["passed"], true);
+    grant(&app, ANSWER - 10_000).await;
+    assert_eq!(credit(&alice).await, (0, 0, ANSWER));
+    let again = run(&alice, "It rains.").await;
+    assert_eq!(again.status, StatusCode::CREATED, "{}", again.text());
+    let again = again.json();
+    assert_eq!((&again["passed"], &again["judges"][0]["cached"]), (&json!(true), &json!(true)));
+    assert_eq!(text(&again["cost_usd"]), "0.00");
+    let other = run(&alice, "It snows.").await;
+    assert_problem(&other, StatusCode::PAYMENT_REQUIRED, "budget_exhausted");
+    assert_eq!((fake.asked().len(), credit(&alice).await), (1, (0, 0, ANSWER)));
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_verdict_that_is_known_needs_no_credit() {
+    told(known).await;
+}
+
+pub(crate) async fn shared(scene: &Scene) {
+    let gate = Gate::new();
+    let answer = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
+    let fake = FakeProvider::saying([answer]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 1_000_000).await;
+    let runs = join_all((0..10).map(|_| run(&alice, "It rains.")));
+    let (runs, ()) = tokio::join!(runs, async {
+        fake.was_asked(1).await;
+        gate.release();
+    });
+    for ran in &runs {
+        assert_eq!(ran.status, StatusCode::CREATED, "{}", ran.text());
+        assert_eq!(ran.json()["passed"], true, "{}", ran.text());
+    }
+    let paid: Vec<i64> = runs
+        .iter()
+        .map(|ran| micros(text(&ran.json()["cost_usd"])))
+        .filter(|cost| *cost != 0)
+        .collect();
+    assert_eq!((fake.asked().len(), paid), (1, vec![ANSWER]));
+    let lines = alice.get("/v1/me/transfers?limit=100").await.json();
+    let lines = lines["items"].as_array().unwrap();
+    let captures = lines.iter().filter(|line| line["movement"] == "capture").count();
+    assert_eq!((captures, credit(&alice).await.2), (1, ANSWER));
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn equal_runs_at_once_are_one_call_that_the_first_pays() {
+    told(shared).await;
+}
+
+pub(crate) async fn little(scene: &Scene) {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let app = scene.node(&fake).await;
+    // Far less than the most that a judgment can cost, which would be held by itself.
+    let alice = alice(&app, 10_000).await;
+    let first = run(&alice, "It rains.").await;
+    assert_eq!(first.status, StatusCode::CREATED, "{}", first.text());
+    // Enough for one answer and a half.
+    let left = 3 * ANSWER / 2 + 50;
+    grant(&app, left + ANSWER - 10_000).await;
+    let responses: Vec<String> = (0..6).map(|number| format!("Rains n{number}.")).collect();
+    let runs = join_all(responses.iter().map(|response| run(&alice, response))).await;
+    let (done, refused): (Vec<_>, Vec<_>) =
+        runs.iter().partition(|ran| ran.status == StatusCode::CREATED);
+    // The second begins with half of what it costs, and no third begins.
+    assert_eq!((done.len(), refused.len()), (2, 4));
+    for refused in refused {
+        assert_problem(refused, StatusCode::PAYMENT_REQUIRED, "budget_exhausted");
+    }
+    assert_eq!(credit(&alice).await, (left - 2 * ANSWER, 0, 3 * ANSWER));
+    assert_eq!(fake.asked().len(), 3);
+    // The next grant pays what is owed first.
+    grant(&app, ANSWER).await;
+    assert_eq!(credit(&alice).await.0, left - ANSWER);
+    assert_eq!(run(&alice, "It pours.").await.status, StatusCode::CREATED);
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn little_credit_is_spent_to_its_end_one_call_at_a_time() {
+    told(little).await;
+}
