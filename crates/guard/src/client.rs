@@ -2,7 +2,11 @@
 
 mod turns;
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
@@ -49,6 +53,17 @@ pub struct Client<C = HttpConnector> {
     pool: Pool<HttpsConnector<C>, Full<Bytes>>,
     limits: Limits,
     turns: Turns,
+}
+
+/// How long a server asks to be left alone: seconds, or a point in time. The time now is that since
+/// 1970.
+pub fn retry_after(headers: &HeaderMap, now: Duration) -> Option<Duration> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(at.saturating_sub(now))
 }
 
 /// A whole reply within the limits.

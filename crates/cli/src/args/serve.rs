@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use jurat_core::ledger;
 use jurat_runtime::{NodeKey, Range, engines::EchoMode};
 
 use crate::settings::LISTEN;
@@ -50,6 +51,12 @@ fn address(text: &str) -> Result<String, String> {
     LISTEN.parse(text).map_err(|_| format!("write {}", LISTEN.expects()))
 }
 
+/// An amount of US dollars, in millionths.
+fn price(text: &str) -> Result<u64, String> {
+    let micros = ledger::micros(text).and_then(|micros| u64::try_from(micros).ok());
+    micros.ok_or_else(|| "write an amount of US dollars such as 1.25".to_owned())
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = RUNTIME_EXAMPLES)]
 pub(crate) struct Runtime {
@@ -92,6 +99,13 @@ pub(crate) struct Runtime {
     /// Environment variable with the key of the model's API, for `--engine openai`
     #[arg(long, value_name = "VAR")]
     pub(crate) key_env: Option<String>,
+    /// What a million tokens that the model reads cost in US dollars, such as 1.25, for
+    /// `--engine openai`; with it the trace of an answer says what it cost
+    #[arg(long, value_name = "USD", value_parser = price, requires = "output_price")]
+    pub(crate) input_price: Option<u64>,
+    /// What a million tokens that the model writes cost in US dollars, for `--engine openai`
+    #[arg(long, value_name = "USD", value_parser = price, requires = "input_price")]
+    pub(crate) output_price: Option<u64>,
     /// Environment variable that the program of `--engine command` may see; may be given again
     #[arg(long, value_name = "VAR")]
     pub(crate) pass_env: Vec<String>,

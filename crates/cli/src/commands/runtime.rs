@@ -3,7 +3,7 @@
 use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
 use clap::ValueEnum as _;
-use jurat_core::policy::CLAIM;
+use jurat_core::{judge::Price, policy::CLAIM};
 use jurat_runtime::{
     Capabilities, Compat, Executor, Options, Secret,
     engines::{CommandExecutor, EchoExecutor, EchoMode, OpenAiExecutor, openai::OpenAiOptions},
@@ -80,6 +80,7 @@ fn refuse_options_of_others(args: &Runtime) -> anyhow::Result<()> {
         ("--base-url", EngineName::OpenAi, args.base_url.is_some()),
         ("--model", EngineName::OpenAi, args.model.is_some()),
         ("--key-env", EngineName::OpenAi, args.key_env.is_some()),
+        ("--input-price", EngineName::OpenAi, args.input_price.is_some()),
         ("--pass-env", EngineName::Command, !args.pass_env.is_empty()),
         ("--hear-events", EngineName::Command, args.hear_events),
         ("-- PROGRAM", EngineName::Command, !args.program.is_empty()),
@@ -139,6 +140,10 @@ fn openai(args: &Runtime) -> anyhow::Result<OpenAiExecutor> {
         model: model.clone(),
         key: args.key_env.as_deref().map(|name| secret("--key-env", name)).transpose()?,
         timeout: MODEL_TIMEOUT,
+        price: args.input_price.zip(args.output_price).map(|(input, output)| Price {
+            input_micros_per_million: input,
+            output_micros_per_million: output,
+        }),
     };
     Ok(OpenAiExecutor::new(capabilities(args, "jurat-openai", model), options)?)
 }

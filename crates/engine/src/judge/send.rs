@@ -1,21 +1,15 @@
 //! Sends a request to a provider: in its turn, within the deadline, and again where that can help.
 
-use std::{
-    fmt::Write as _,
-    pin::pin,
-    sync::Arc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{fmt::Write as _, pin::pin, sync::Arc, time::Duration};
 
 use backon::{ExponentialBuilder, Retryable as _};
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::StatusCode;
 use jurat_core::{
     judge::{Misread, Prompt, Tokens},
     replica::{Failure, FailureCode},
-    time::Timestamp,
 };
-use jurat_guard::client::{CallError, Reply};
+use jurat_guard::client::{CallError, Reply, retry_after};
 use serde_json::Value;
 use tokio::{
     sync::{OwnedSemaphorePermit, oneshot},
@@ -186,7 +180,8 @@ impl Asking<'_> {
             Ok(reply) => {
                 // Who refuses a request charges nothing for it.
                 self.meter.nothing(number);
-                let wait = retry_after(&reply.headers, engine.inner.clock.now());
+                let now = engine.inner.clock.now().micros().unsigned_abs();
+                let wait = retry_after(&reply.headers, Duration::from_micros(now));
                 Err(TryFailed::Status { reply, wait })
             }
             Err(error) => {
@@ -396,17 +391,6 @@ fn error_word(body: &[u8]) -> Option<String> {
         && !word.is_empty()
         && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     is_plain.then(|| word.to_owned())
-}
-
-/// How long a provider asks to be left alone: seconds, or a point in time.
-fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let now = Duration::from_micros(now.micros().unsigned_abs());
-    Some(at.saturating_sub(now))
 }
 
 /// What a provider that counts no tokens probably used: four bytes are about one.

@@ -1,6 +1,7 @@
 //! An executor that asks a model behind an OpenAI-compatible `POST {base}/chat/completions`.
 
 mod chat;
+mod completion;
 mod prompts;
 
 use std::time::Duration;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use jurat_core::candidate::{Evidence, InlineEvidence};
 use jurat_core::executor::Capabilities;
+use jurat_core::judge::Price;
 use jurat_core::policy::{CLAIM, Evaluation, Status};
 use jurat_core::reason;
 use jurat_guard::bounded::Bounded;
@@ -18,6 +20,8 @@ use jurat_guard::client::{CallError, Client, Limits};
 use super::echo::evaluation;
 use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
 use crate::options::Secret;
+use chat::Conversation;
+use completion::Spent;
 use prompts::Form;
 
 /// Confidence in a verdict of the model, which gives none of its own.
@@ -31,6 +35,8 @@ pub struct OpenAiOptions {
     pub key: Option<Secret>,
     /// How long one call to the model may take.
     pub timeout: Duration,
+    /// What its tokens cost; without it only tokens are counted.
+    pub price: Option<Price>,
 }
 
 pub struct OpenAiExecutor {
@@ -55,8 +61,30 @@ impl OpenAiExecutor {
         Ok(Self { capabilities, options, client, bounded: Bounded::new(1) })
     }
 
-    fn traced(&self, output: Value) -> Execution {
-        let trace = json!({"kind": "trace", "model": self.options.model, "temperature": 0});
+    /// How long a conversation may take: what the contract allows, and no longer than two calls.
+    fn within(&self, budget_ms: u64) -> Duration {
+        let most = self.options.timeout * 2;
+        match budget_ms {
+            0 => most,
+            ms => most.min(Duration::from_millis(ms)),
+        }
+    }
+
+    /// The answer with what it used. What its caller pays is the price of the session, whatever that
+    /// is.
+    fn traced(&self, output: Value, spent: Spent) -> Execution {
+        let trace = json!({
+            "kind": "trace",
+            "model": self.options.model,
+            "temperature": 0,
+            "usage": {
+                "input_tokens": spent.tokens.input,
+                "output_tokens": spent.tokens.output,
+                "calls": spent.calls,
+                "is_estimated": spent.is_estimated,
+                "cost_micros": spent.cost_micros(self.options.price),
+            },
+        });
         let trace =
             InlineEvidence { mime: "application/json".to_owned(), content: trace.to_string() };
         Execution { output, evidence: Evidence { inline: vec![trace], refs: Vec::new() } }
@@ -73,10 +101,13 @@ impl Executor for OpenAiExecutor {
         let (messages, form) = if request.task_type == "factcheck" {
             (prompts::factcheck(&request.inputs), Form::factcheck())
         } else {
-            let form = Form::of_contract(&request.task_contract.output_schema);
-            (prompts::delegate(&request.inputs), form)
+            let schema = &request.task_contract.output_schema;
+            let form = Form::of_contract(schema, request.rules());
+            (prompts::delegate(&request.inputs, &form), form)
         };
-        Ok(self.traced(self.ask(messages, &form).await?))
+        let within = self.within(request.task_contract.budget.time_ms);
+        let (output, spent) = Conversation::new(self, &form, within).ask(messages).await;
+        Ok(self.traced(output?, spent))
     }
 
     async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
@@ -84,8 +115,10 @@ impl Executor for OpenAiExecutor {
             let message = format!("this executor judges `{CLAIM}` only");
             return Err(ExecutorError::NotSupported(message));
         }
-        let answer = self.ask(prompts::judge(&request.candidate), &Form::claim()).await?;
-        match answer.get("verdict").and_then(Value::as_str) {
+        let form = Form::claim();
+        let conversation = Conversation::new(self, &form, self.within(0));
+        let (answer, _) = conversation.ask(prompts::judge(&request.candidate)).await;
+        match answer?.get("verdict").and_then(Value::as_str) {
             Some("true") => Ok(evaluation(Status::Passed, JUDGE_SCORE, &[])),
             Some("false") => Ok(evaluation(Status::Failed, JUDGE_SCORE, &[reason::CLAIM_FALSE])),
             Some("cannot_tell") => {
@@ -115,7 +148,8 @@ mod tests {
         // Nothing listens there, so that asking would be another error.
         let base_url = "http://127.0.0.1:1".to_owned();
         let timeout = Duration::from_secs(5);
-        let options = OpenAiOptions { base_url, model: "m".to_owned(), key: None, timeout };
+        let options =
+            OpenAiOptions { base_url, model: "m".to_owned(), key: None, timeout, price: None };
         let executor = OpenAiExecutor::new(capabilities, options).unwrap();
         let _full = fill(&executor.bounded).await;
         let request = decode_execute_request(json!({

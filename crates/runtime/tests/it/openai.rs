@@ -7,20 +7,24 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::post;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use jurat_core::judge::Price;
 use jurat_runtime::engines::OpenAiExecutor;
 use jurat_runtime::engines::openai::OpenAiOptions;
 use jurat_runtime::{Capabilities, Options, Secret};
 
 use crate::server::{Reply, Server, background, execute_request, verify_request};
 
+/// One reply: a status, what it says of trying again, and a body.
+type Said = (u16, Option<&'static str>, String);
+
 /// A model that says what it was told to say, and remembers what it was asked.
 #[derive(Clone, Default)]
 struct Model {
-    replies: Arc<Mutex<VecDeque<(u16, String)>>>,
+    replies: Arc<Mutex<VecDeque<Said>>>,
     asked: Arc<Mutex<Vec<(HeaderMap, String)>>>,
 }
 
@@ -28,13 +32,34 @@ impl Model {
     fn says(contents: &[&str]) -> Self {
         let replies = contents.iter().map(|content| {
             let message = json!({"role": "assistant", "content": content});
-            (200, json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
+            let body = json!({"choices": [{"message": message, "finish_reason": "stop"}]});
+            (200, None, body.to_string())
         });
         Self { replies: Arc::new(Mutex::new(replies.collect())), ..Self::default() }
     }
 
+    /// Says these first.
+    fn after(self, replies: &[Said]) -> Self {
+        let mut queue = self.replies.lock().unwrap();
+        for reply in replies.iter().rev() {
+            queue.push_front(reply.clone());
+        }
+        drop(queue);
+        self
+    }
+
+    /// Counts its tokens as 100 that it read and 7 that it wrote, in every reply.
+    fn counting(self) -> Self {
+        for (_, _, body) in self.replies.lock().unwrap().iter_mut() {
+            let mut counted: Value = serde_json::from_str(body).unwrap();
+            counted["usage"] = json!({"prompt_tokens": 100, "completion_tokens": 7});
+            *body = counted.to_string();
+        }
+        self
+    }
+
     fn replies(status: u16, body: &str) -> Self {
-        let replies = VecDeque::from([(status, body.to_owned())]);
+        let replies = VecDeque::from([(status, None, body.to_owned())]);
         Self { replies: Arc::new(Mutex::new(replies)), ..Self::default() }
     }
 
@@ -51,10 +76,14 @@ async fn complete(
     State(model): State<Model>,
     headers: HeaderMap,
     body: String,
-) -> (StatusCode, String) {
+) -> (StatusCode, HeaderMap, String) {
     model.asked.lock().unwrap().push((headers, body));
-    let (status, body) = model.replies.lock().unwrap().pop_front().unwrap();
-    (StatusCode::from_u16(status).unwrap(), body)
+    let (status, wait, body) = model.replies.lock().unwrap().pop_front().unwrap();
+    let mut headers = HeaderMap::new();
+    if let Some(wait) = wait {
+        headers.insert("retry-after", HeaderValue::from_static(wait));
+    }
+    (StatusCode::from_u16(status).unwrap(), headers, body)
 }
 
 async fn start(model: &Model) -> Server {
@@ -71,7 +100,9 @@ async fn start(model: &Model) -> Server {
     };
     let key = Some(Secret::new("sk-hidden"));
     let timeout = Duration::from_secs(5);
-    let options = OpenAiOptions { base_url, model: "fake-1".to_owned(), key, timeout };
+    let price =
+        Some(Price { input_micros_per_million: 1_000_000, output_micros_per_million: 2_000_000 });
+    let options = OpenAiOptions { base_url, model: "fake-1".to_owned(), key, timeout, price };
     Server::start(OpenAiExecutor::new(capabilities, options).unwrap(), Options::default()).await
 }
 
@@ -111,7 +142,7 @@ async fn garbage_is_repaired_once() {
         let reply = delegate(&server).await;
         assert_eq!(reply.json["candidate_output"], json!({"sum": 4}), "{reply:?}");
         let messages = model.asked(1)["messages"].clone();
-        assert_eq!(messages[3], json!({"role": "assistant", "content": first}));
+        assert_eq!(messages[2], json!({"role": "assistant", "content": first}));
     }
 }
 
@@ -127,7 +158,7 @@ async fn garbage_twice_is_an_error() {
 #[tokio::test]
 async fn a_model_that_fails_is_never_a_verdict() {
     for model in [
-        Model::replies(500, "{\"error\": {\"message\": \"key sk-hidden is bad\"}}"),
+        Model::replies(403, "{\"error\": {\"message\": \"key sk-hidden is bad\"}}"),
         Model::replies(200, "not json"),
         Model::replies(200, "{\"choices\": []}"),
         Model::replies(
@@ -189,4 +220,102 @@ async fn an_endpoint_that_enforces_nothing_may_add_and_leave_out_members() {
     let reply = server.post("/execute", &execute_request("e", "factcheck", &inputs)).await;
     assert_eq!(reply.json["candidate_output"], answer, "{reply:?}");
     assert_eq!(model.count(), 1);
+}
+
+/// A reply that asks to try again at once.
+fn busy(status: u16) -> Said {
+    (status, Some("0"), json!({"error": {"message": "key sk-hidden is bad"}}).to_string())
+}
+
+#[tokio::test]
+async fn a_model_that_is_busy_or_fails_is_asked_again() {
+    let model = Model::says(&["{\"sum\": 4}"]).after(&[busy(429), busy(503), busy(500)]);
+    let server = start(&model).await;
+    let reply = delegate(&server).await;
+    assert_eq!(reply.json["candidate_output"], json!({"sum": 4}), "{reply:?}");
+    assert_eq!(model.count(), 4);
+    // A fact check and a judgement are asked for again in the same way.
+    let verdict = json!({"reasoning": "r", "evidence_quote": "q", "verdict": "true"}).to_string();
+    let model = Model::says(&[&verdict]).after(&[busy(502)]);
+    let server = start(&model).await;
+    assert_eq!(judge(&server).await.json["passed"], true);
+}
+
+#[tokio::test]
+async fn a_model_that_goes_on_failing_is_no_answer() {
+    let model = Model::says(&["{\"sum\": 4}"]).after(&[busy(500), busy(500), busy(500), busy(500)]);
+    let server = start(&model).await;
+    let reply = delegate(&server).await;
+    assert_eq!((reply.status, &reply.json["error"]), (502, &json!("upstream_failed")));
+    assert!(reply.json["message"].as_str().unwrap().contains("500"), "{reply:?}");
+    assert!(!reply.json.to_string().contains("sk-hidden"), "{reply:?}");
+    assert_eq!(model.count(), 4);
+}
+
+#[tokio::test]
+async fn a_wait_that_would_end_after_the_deadline_is_not_begun() {
+    let tomorrow = (429, Some("86400"), String::new());
+    let model = Model::says(&["{\"sum\": 4}"]).after(&[tomorrow]);
+    let server = start(&model).await;
+    let reply = delegate(&server).await;
+    assert_eq!(reply.status, 502, "{reply:?}");
+    assert!(reply.json["message"].as_str().unwrap().contains("86400 s"), "{reply:?}");
+    assert_eq!(model.count(), 1);
+}
+
+#[tokio::test]
+async fn without_a_schema_plain_text_is_an_answer() {
+    for (said, answer) in [
+        ("  It is four.\n", json!({"answer": "It is four."})),
+        ("{\"answer\": \"four\"}", json!({"answer": "four"})),
+        ("{\"sum\": 4}", json!({"answer": "{\"sum\": 4}"})),
+    ] {
+        let model = Model::says(&[said]);
+        let server = start(&model).await;
+        let request = execute_request("e", "delegate", &json!({"prompt": "Add 2 and 2."}));
+        let reply = server.post("/execute", &request).await;
+        assert_eq!(reply.json["candidate_output"], answer, "{reply:?}");
+        assert_eq!((model.count(), &model.asked(0)["response_format"]), (1, &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn the_objective_is_said_once() {
+    let model = Model::says(&["four", "five", "six"]);
+    let server = start(&model).await;
+    let objective = "Add 2 and 2.";
+    let both = json!({"objective": objective, "prompt": objective});
+    server.post("/execute", &execute_request("e1", "delegate", &both)).await;
+    let with_inputs = json!({"objective": objective, "prompt": objective, "unit": "apples"});
+    server.post("/execute", &execute_request("e2", "delegate", &with_inputs)).await;
+    for number in 0..2 {
+        let asked = model.asked(number)["messages"].to_string();
+        assert_eq!(asked.matches(objective).count(), 1, "{asked}");
+    }
+    assert_eq!(model.asked(0)["messages"].as_array().unwrap().len(), 2);
+    assert!(model.asked(1)["messages"][2].to_string().contains("apples"));
+    let other = json!({"objective": "Count apples.", "prompt": objective});
+    server.post("/execute", &execute_request("e3", "delegate", &other)).await;
+    assert!(model.asked(2)["messages"][2].to_string().contains("Count apples."));
+}
+
+#[tokio::test]
+async fn tokens_and_cost_of_all_calls_are_in_the_trace() {
+    let model = Model::says(&["four", "{\"sum\": 4}"]).counting();
+    let server = start(&model).await;
+    let reply = delegate(&server).await;
+    let trace = reply.json["evidence_inline"][0]["content"].as_str().unwrap();
+    let trace: Value = serde_json::from_str(trace).unwrap();
+    let expected = json!({
+        "input_tokens": 200, "output_tokens": 14, "calls": 2, "is_estimated": false,
+        "cost_micros": 228,
+    });
+    assert_eq!(trace["usage"], expected, "{trace}");
+    let model = Model::says(&["{\"sum\": 4}"]);
+    let server = start(&model).await;
+    let reply = delegate(&server).await;
+    let trace = reply.json["evidence_inline"][0]["content"].as_str().unwrap();
+    let trace: Value = serde_json::from_str(trace).unwrap();
+    assert_eq!(trace["usage"]["is_estimated"], true, "{trace}");
+    assert_ne!(trace["usage"]["input_tokens"], 0, "{trace}");
 }

@@ -1,54 +1,93 @@
 //! One conversation with the model: ask, check the form of the answer, ask once more if it is wrong.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use backon::{ExponentialBuilder, Retryable as _};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Uri, header};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use jurat_core::candidate::{Candidate, Evidence};
-use jurat_core::policy::Status;
+use jurat_core::judge::Tokens;
+use jurat_core::policy::{Rules, Status};
 use jurat_core::schema::Schema;
 use jurat_guard::bounded::RefusedSchema;
+use jurat_guard::client::{CallError, Reply, retry_after};
 use jurat_wire::strict;
 
 use super::OpenAiExecutor;
-use super::prompts::{Form, Message};
+use super::completion::{self, Completion, Request, Spent};
+use super::prompts::{Demand, Form, Message};
+use crate::events::now_ms;
 use crate::executor::ExecutorError;
 use crate::verify::matched;
 
-#[derive(serde::Serialize)]
-struct Request<'a> {
-    model: &'a str,
-    temperature: u8,
-    messages: &'a [Message],
-    response_format: ResponseFormat<'a>,
+/// How often one request is sent while the model's side is busy or fails.
+const TRIES: usize = 4;
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+
+/// Why a try brought no answer.
+#[derive(Debug)]
+enum TryFailed {
+    Call(CallError),
+    Status { reply: Reply, wait: Option<Duration> },
 }
 
-#[derive(serde::Serialize)]
-struct ResponseFormat<'a> {
-    r#type: &'static str,
-    json_schema: JsonSchema<'a>,
+impl TryFailed {
+    /// Whether another try may help. A request whose answer got lost may have been paid for, so that
+    /// only those are sent again that were not taken or were answered with an error.
+    fn is_passing(&self) -> bool {
+        match self {
+            Self::Call(error) => matches!(error, CallError::Unreachable(_)),
+            Self::Status { reply, .. } => {
+                reply.status.as_u16() == 429 || reply.status.is_server_error()
+            }
+        }
+    }
 }
 
-#[derive(serde::Serialize)]
-struct JsonSchema<'a> {
-    name: &'a str,
-    strict: bool,
-    schema: &'a RawValue,
+/// A conversation, how long it may take, and what it has used.
+pub(super) struct Conversation<'a> {
+    executor: &'a OpenAiExecutor,
+    form: &'a Form,
+    deadline: Instant,
+    spent: Spent,
 }
 
-impl OpenAiExecutor {
-    /// Asks until the answer has the form, at most twice.
+impl<'a> Conversation<'a> {
+    pub(super) fn new(executor: &'a OpenAiExecutor, form: &'a Form, within: Duration) -> Self {
+        let deadline = Instant::now() + within;
+        Self { executor, form, deadline, spent: Spent::default() }
+    }
+
+    /// Asks until the answer has the form, at most twice. What was used is there in either case.
     pub(super) async fn ask(
-        &self,
-        mut messages: Vec<Message>,
-        form: &Form,
-    ) -> Result<Value, ExecutorError> {
+        mut self,
+        messages: Vec<Message>,
+    ) -> (Result<Value, ExecutorError>, Spent) {
+        let answer = self.converse(messages).await;
+        let (spent, model) = (self.spent, &self.executor.options.model);
+        tracing::info!(
+            model,
+            calls = spent.calls,
+            input_tokens = spent.tokens.input,
+            output_tokens = spent.tokens.output,
+            cost_micros = spent.cost_micros(self.executor.options.price),
+            "A model was asked."
+        );
+        (answer, spent)
+    }
+
+    async fn converse(&mut self, mut messages: Vec<Message>) -> Result<Value, ExecutorError> {
         // Before the model is asked, because its answer costs money and nothing could check it.
-        let schema = self.compile(&form.schema).await?;
-        let first = self.complete(&messages, form).await?;
+        let schema = match &self.form.demand {
+            Demand::PlainText => None,
+            Demand::Json { schema, rules, .. } => Some(self.compile(schema, *rules).await?),
+        };
+        let first = self.complete(&messages).await?;
+        let Some(schema) = schema else { return Ok(plain(&first)) };
         let problem = match self.read(&first, &schema).await? {
             Ok(value) => return Ok(value),
             Err(problem) => problem,
@@ -60,14 +99,15 @@ impl OpenAiExecutor {
                 "That answer cannot be used: {problem}. Answer again with only the JSON document."
             ),
         ));
-        let second = self.complete(&messages, form).await?;
+        let second = self.complete(&messages).await?;
         self.read(&second, &schema).await?.map_err(|problem| {
             ExecutorError::Upstream(format!("the model's answer cannot be used, twice: {problem}"))
         })
     }
 
-    async fn compile(&self, schema: &Value) -> Result<Schema, ExecutorError> {
-        self.bounded.schema(schema).await.map_err(|error| match error {
+    async fn compile(&self, schema: &Value, rules: Rules) -> Result<Schema, ExecutorError> {
+        let compiled = self.executor.bounded.schema_under(rules, schema).await;
+        compiled.map_err(|error| match error {
             RefusedSchema::Schema(_) => unchecked(error.to_string()),
             RefusedSchema::Busy => ExecutorError::Overloaded,
             RefusedSchema::Crashed => ExecutorError::Failed(error.to_string()),
@@ -80,7 +120,12 @@ impl OpenAiExecutor {
         content: &str,
         schema: &Schema,
     ) -> Result<Result<Value, String>, ExecutorError> {
-        let value = match strict::parse(unfenced(content).as_bytes()) {
+        let bytes = unfenced(content).as_bytes();
+        let parsed = match &self.form.demand {
+            Demand::Json { rules: Rules::WattSwarm, .. } => strict::parse_wide(bytes),
+            Demand::Json { rules: Rules::Jurat, .. } | Demand::PlainText => strict::parse(bytes),
+        };
+        let value = match parsed {
             Ok(value) => value,
             Err(error) => return Ok(Err(error.to_string())),
         };
@@ -90,7 +135,8 @@ impl OpenAiExecutor {
             output: value,
             evidence: Evidence::default(),
         });
-        let evaluation = matched(&self.bounded, Arc::clone(&candidate), schema.clone()).await?;
+        let bounded = &self.executor.bounded;
+        let evaluation = matched(bounded, Arc::clone(&candidate), schema.clone()).await?;
         let notes = evaluation.notes.join("; ");
         match evaluation.status {
             Status::Passed => Ok(Ok(Arc::unwrap_or_clone(candidate).output)),
@@ -99,42 +145,70 @@ impl OpenAiExecutor {
         }
     }
 
-    async fn complete(&self, messages: &[Message], form: &Form) -> Result<String, ExecutorError> {
-        let request = Request {
-            model: &self.options.model,
-            temperature: 0,
-            messages,
-            response_format: ResponseFormat {
-                r#type: "json_schema",
-                json_schema: JsonSchema {
-                    name: form.name,
-                    strict: form.strict,
-                    schema: &form.text,
-                },
-            },
-        };
+    async fn complete(&mut self, messages: &[Message]) -> Result<String, ExecutorError> {
+        let request = Request::new(&self.executor.options.model, messages, self.form);
         let body = serde_json::to_vec(&request)
             .map_err(|error| ExecutorError::Failed(format!("the request: {error}")))?;
-        let url = format!("{}/chat/completions", self.options.base_url.trim_end_matches('/'));
-        let url = Uri::try_from(url).map_err(|error| {
+        let asked = body.len();
+        let reply = self.send(Bytes::from(body)).await?;
+        let Completion { text, tokens } = completion::read(&reply.body);
+        let answered = text.as_ref().map_or(0, String::len);
+        self.spent.add(tokens, || Tokens { input: about(asked), output: about(answered) });
+        text
+    }
+
+    /// Sends a request until it is answered, as long as that makes sense before the deadline.
+    async fn send(&self, body: Bytes) -> Result<Reply, ExecutorError> {
+        let base = self.executor.options.base_url.trim_end_matches('/');
+        let url = Uri::try_from(format!("{base}/chat/completions")).map_err(|error| {
             ExecutorError::Failed(format!("the base URL of the model: {error}"))
         })?;
-        let reply = self
-            .client
-            .post_json(&url, self.headers()?, Bytes::from(body), self.options.timeout)
-            .await
-            .map_err(|error| ExecutorError::Upstream(format!("the model: {error}")))?;
-        // The body of an error is kept out of the message: some providers put part of the key there.
-        if !reply.status.is_success() {
-            let message = format!("the model's side answered {}", reply.status);
-            return Err(ExecutorError::Upstream(message));
+        let headers = self.headers()?;
+        let delays = ExponentialBuilder::default()
+            .with_min_delay(FIRST_DELAY)
+            .with_max_times(TRIES - 1)
+            .with_jitter();
+        let sent = (|| self.try_once(&url, headers.clone(), body.clone()))
+            .retry(delays)
+            .when(TryFailed::is_passing)
+            .adjust(|failed, delay| {
+                let asked = match failed {
+                    TryFailed::Status { wait, .. } => *wait,
+                    TryFailed::Call(_) => None,
+                };
+                let wait = asked.or(delay).filter(|_| delay.is_some())?;
+                // There is no sense in a wait that ends after the deadline.
+                (Instant::now() + wait < self.deadline).then_some(wait)
+            })
+            .notify(|failed, wait| {
+                let wait_ms = wait.as_millis();
+                tracing::warn!(cause = %failed.words(), wait_ms, "A model is asked again.");
+            })
+            .await;
+        sent.map_err(|failed| ExecutorError::Upstream(failed.words()))
+    }
+
+    async fn try_once(
+        &self,
+        url: &Uri,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, TryFailed> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let within = left.min(self.executor.options.timeout);
+        let reply = self.executor.client.post_json(url, headers, body, within).await;
+        let reply = reply.map_err(TryFailed::Call)?;
+        if reply.status.is_success() {
+            return Ok(reply);
         }
-        content(&reply.body)
+        let since = Duration::from_millis(now_ms().unwrap_or_default());
+        let wait = retry_after(&reply.headers, since);
+        Err(TryFailed::Status { reply, wait })
     }
 
     fn headers(&self) -> Result<HeaderMap, ExecutorError> {
         let mut headers = HeaderMap::new();
-        if let Some(key) = &self.options.key {
+        if let Some(key) = &self.executor.options.key {
             let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose()))
                 .map_err(|_| ExecutorError::Failed("the key is no header text".to_owned()))?;
             value.set_sensitive(true);
@@ -144,23 +218,36 @@ impl OpenAiExecutor {
     }
 }
 
+impl TryFailed {
+    /// The body of an error is kept out of it: some providers put part of the key there.
+    fn words(&self) -> String {
+        match self {
+            Self::Call(error) => format!("the model: {error}"),
+            Self::Status { reply, wait: None } => {
+                format!("the model's side answered {}", reply.status)
+            }
+            Self::Status { reply, wait: Some(wait) } => {
+                let seconds = wait.as_secs();
+                format!("the model's side answered {} and asks to wait {seconds} s", reply.status)
+            }
+        }
+    }
+}
+
 fn unchecked(problem: String) -> ExecutorError {
     ExecutorError::Refused { field: "task_contract.output_schema".to_owned(), problem }
 }
 
-/// The text of the first choice.
-fn content(body: &[u8]) -> Result<String, ExecutorError> {
-    let unusable = |what: &str| ExecutorError::Upstream(format!("the model's reply {what}"));
-    let body: Value = serde_json::from_slice(body).map_err(|_| unusable("is not JSON"))?;
-    let choice = body.pointer("/choices/0").ok_or_else(|| unusable("has no choice"))?;
-    if choice.get("finish_reason").and_then(Value::as_str) == Some("length") {
-        return Err(unusable("was cut off by its length limit"));
-    }
-    if choice.pointer("/message/refusal").is_some_and(Value::is_string) {
-        return Err(unusable("is a refusal"));
-    }
-    let text = choice.pointer("/message/content").and_then(Value::as_str);
-    text.map(str::to_owned).ok_or_else(|| unusable("has no content"))
+/// A plain answer as an output. A model that was told nothing of JSON may write it all the same.
+fn plain(content: &str) -> Value {
+    let document = strict::parse(unfenced(content).as_bytes()).ok();
+    let is_answer = |it: &Value| it.get("answer").is_some_and(Value::is_string);
+    document.filter(is_answer).unwrap_or_else(|| serde_json::json!({ "answer": content.trim() }))
+}
+
+/// Four bytes are about one token.
+fn about(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }
 
 /// Takes the document out of a fenced block, into which some models put it.

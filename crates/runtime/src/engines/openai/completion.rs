@@ -1,0 +1,100 @@
+//! A request to `/chat/completions`, what its reply says, and what it used.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use jurat_core::judge::{Price, Tokens};
+
+use super::prompts::{Demand, Form, Message};
+use crate::executor::ExecutorError;
+
+#[derive(serde::Serialize)]
+pub(super) struct Request<'a> {
+    model: &'a str,
+    temperature: u8,
+    messages: &'a [Message],
+    /// Left out for plain text, which not every endpoint knows as a format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct ResponseFormat<'a> {
+    r#type: &'static str,
+    json_schema: JsonSchema<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct JsonSchema<'a> {
+    name: &'a str,
+    strict: bool,
+    schema: &'a RawValue,
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn new(model: &'a str, messages: &'a [Message], form: &'a Form) -> Self {
+        let response_format = match &form.demand {
+            Demand::PlainText => None,
+            Demand::Json { text, strict, .. } => Some(ResponseFormat {
+                r#type: "json_schema",
+                json_schema: JsonSchema { name: form.name, strict: *strict, schema: text },
+            }),
+        };
+        Self { model, temperature: 0, messages, response_format }
+    }
+}
+
+/// What a reply says.
+pub(super) struct Completion {
+    /// The text of the first choice, or why there is none that can be used.
+    pub(super) text: Result<String, ExecutorError>,
+    /// As the model's side counts them, where it does.
+    pub(super) tokens: Option<Tokens>,
+}
+
+pub(super) fn read(body: &[u8]) -> Completion {
+    let unusable = |what: &str| ExecutorError::Upstream(format!("the model's reply {what}"));
+    let Ok(body) = serde_json::from_slice::<Value>(body) else {
+        return Completion { text: Err(unusable("is not JSON")), tokens: None };
+    };
+    let count = |name: &str| body.pointer(name).and_then(Value::as_u64);
+    let counted = count("/usage/prompt_tokens").zip(count("/usage/completion_tokens"));
+    let tokens = counted.map(|(input, output)| Tokens { input, output });
+    let text = || {
+        let choice = body.pointer("/choices/0").ok_or_else(|| unusable("has no choice"))?;
+        // What was cut off may look like an answer to something else.
+        if choice.get("finish_reason").and_then(Value::as_str) == Some("length") {
+            return Err(unusable("was cut off by its length limit"));
+        }
+        if choice.pointer("/message/refusal").is_some_and(Value::is_string) {
+            return Err(unusable("is a refusal"));
+        }
+        let text = choice.pointer("/message/content").and_then(Value::as_str);
+        let text = text.filter(|it| !it.trim().is_empty());
+        text.map(str::to_owned).ok_or_else(|| unusable("has no content"))
+    };
+    Completion { text: text(), tokens }
+}
+
+/// What a conversation used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    pub(super) tokens: Tokens,
+    /// Replies of the model.
+    pub(super) calls: u32,
+    /// Whether some tokens were not counted by the model's side.
+    pub(super) is_estimated: bool,
+}
+
+impl Spent {
+    pub(super) fn add(&mut self, counted: Option<Tokens>, estimate: impl FnOnce() -> Tokens) {
+        self.is_estimated |= counted.is_none();
+        self.tokens = self.tokens.plus(counted.unwrap_or_else(estimate));
+        self.calls += 1;
+    }
+
+    /// Nothing where the operator names no price.
+    pub(super) fn cost_micros(self, price: Option<Price>) -> Option<u64> {
+        Some(price?.cost_micros(self.tokens, 0))
+    }
+}
