@@ -58,7 +58,22 @@ async def rounds(client):
     assert result.is_error and result.structured_content["code"] == "session_unknown", result
     assert result.content[0].text.startswith("session_unknown: "), result
 
+    async def done(tool, **arguments):
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error, result
+        return result.structured_content
 
+    listed = await done("list_rounds", kind="factcheck", limit=1)
+    assert listed["items"][0]["asked"] == "12 * 12 = 144", listed
+    which = {"round_id": listed["items"][0]["round_id"]}
+    shown = await done("get_round", **which)
+    assert shown["request"]["claim"] == "12 * 12 = 144", shown
+    await done("erase_round", **which)
+    shown = await done("get_round", **which)
+    assert shown["asked"] is None and "request" not in shown, shown
+
+
+PAST_ROUNDS = ["list_rounds", "get_round", "erase_round"]
 VERIFIER = {
     "description": "The answer names its source.",
     "criterion": json.dumps({"contains": {"field": "answer", "text": "Source:"}}),
@@ -290,7 +305,7 @@ async def conversation(client, era, name):
         raise AssertionError("a tool that is not there was called")
     except MCPError as error:
         assert error.error.code == -32602, error
-    called = {tool for tool, *_ in ROUNDS + TEMPLATES} | set(VERIFIERS) | shared
+    called = {tool for tool, *_ in ROUNDS + TEMPLATES} | set(VERIFIERS + PAST_ROUNDS) | shared
     assert called == {tool.name for tool in listed}, f"call every tool: {listed}"
 
 

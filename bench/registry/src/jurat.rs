@@ -29,7 +29,13 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
         secrets: Arc::new(|_| None),
         // One key stands for all callers, and each of them waits for its answer: nobody is refused
         // because the node is late, which bench/overload measures.
-        limits: Limits { rounds_per_key: usize::MAX, lag: None, ..Limits::default() },
+        limits: Limits {
+            rounds_per_key: usize::MAX,
+            rounds_per_account: usize::MAX,
+            bytes_per_account: usize::MAX,
+            lag: None,
+            ..Limits::default()
+        },
         judges: judges(judge),
         accounts: jurat_engine::Accounts::default(),
         points: jurat_engine::Points::default(),

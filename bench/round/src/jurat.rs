@@ -77,6 +77,8 @@ pub async fn node(store: Arc<dyn Store>, front: Front) -> Result<(Engine, ApiKey
         // One key stands for all callers.
         limits: Limits {
             rounds_per_key: usize::MAX,
+            rounds_per_account: usize::MAX,
+            bytes_per_account: usize::MAX,
             lag: if front == Front::Own { Limits::default().lag } else { None },
             ..Limits::default()
         },

@@ -11,7 +11,7 @@ use jurat_core::{
     id::{AccountId, NodeId, RoundId},
     job::{Disagreement, Kind, Toggle},
     replica::{Answer, Label, Replica, Said, Vote},
-    round::{Closing, Ending, OpenRound, Seat},
+    round::{Closing, Ending, Kept, OpenRound, Seat},
     time::Timestamp,
 };
 use jurat_store::{Closed, Sqlite, Store as _};
@@ -70,6 +70,7 @@ fn open(number: u32, bits: u128) -> OpenRound {
         run: None,
         step: None,
         hold: None,
+        kept: Kept::default(),
     }
 }
 

@@ -10,6 +10,7 @@ mod keys;
 mod knowledge;
 mod measure;
 mod people;
+mod prune;
 mod request;
 mod rounds;
 mod runs;
@@ -38,6 +39,7 @@ pub(crate) use self::{
     people::{
         Approve, Auth, Invitations, ListInvitations, MailCode, Me, Membership, TeamFilter, Teams,
     },
+    prune::Prune,
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
     rounds::{ListArgs, ListRounds, Rounds},
     runs::{ListTaskRuns, NamedRun, RunWorker, SubmitRun, TaskRuns},
@@ -266,6 +268,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  jurat openapi > openapi.json\n\nA running server has the same document at /openapi.json, and a page to read it at /docs."
     )]
     OpenApi,
+    /// Removes what is old: answers kept under idempotency keys, texts of rounds, events
+    Prune(Prune),
     /// Says what is wrong with the installation, and what to do about it
     Doctor(Doctor),
     /// Shows and checks the settings

@@ -17,6 +17,7 @@ mod knowledge;
 mod mcp;
 mod node;
 mod people;
+mod prune;
 mod request;
 mod rounds;
 mod runs;
@@ -106,6 +107,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Restore(args) => Box::pin(backup::restore(context, args)).await,
         Command::Mcp => Box::pin(mcp::run(context)).await,
         Command::Node => node::run(context),
+        Command::Prune(args) => Box::pin(prune::run(context, &args)).await,
         Command::Doctor(args) => Box::pin(doctor::run(context, &args)).await,
         Command::Config(ConfigCommand::Check { .. }) => config::checked(context),
         Command::Config(ConfigCommand::Show) => config::show(context),

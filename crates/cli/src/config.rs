@@ -11,7 +11,7 @@ use std::{
 
 use ipnet::IpNet;
 use jurat_core::agent_event::Patience;
-use jurat_engine::{AgentEventTerms, Judges, Limits, Points, WorkerSettings};
+use jurat_engine::{AgentEventTerms, Judges, Limits, Points, StorageTerms, WorkerSettings};
 use jurat_server::Inbound;
 use jurat_store::Location;
 
@@ -20,13 +20,17 @@ use crate::settings::{
     AGENT_EVENTS_KEEP_DAYS, AGENT_EVENTS_PENDING, AGENT_EVENTS_TIMEOUT_MS, ANONYMOUS_DAILY_CAP_USD,
     ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS,
     GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT,
-    MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MIGRATE_URL, MIN_BODY_RATE,
-    OTLP_ENDPOINT, Origin, PROBE_FRESH_MS, PUBLIC_URL, REGISTRATION, REQUESTS_PER_MINUTE_PER_KEY,
-    ROUNDS, ROUNDS_PER_KEY, RUNS_AT_ONCE, RUNS_LEASE_MS, RUNS_OPEN_PER_ACCOUNT, RUNS_PER_EXECUTOR,
-    RUNS_WORKER, SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORE, Settings, TASKS_AT_ONCE,
-    TASKS_OPEN_PER_ACCOUNT, TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
+    MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MEMORY_MIB,
+    MEMORY_MIB_PER_ACCOUNT, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS,
+    PUBLIC_URL, REGISTRATION, REQUESTS_PER_MINUTE_PER_ACCOUNT, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS,
+    ROUNDS_PER_ACCOUNT, ROUNDS_PER_KEY, RUNS_AT_ONCE, RUNS_LEASE_MS, RUNS_OPEN_PER_ACCOUNT,
+    RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORAGE_EVENT_DAYS,
+    STORAGE_IDEMPOTENCY_DAYS, STORAGE_KEEP_REQUESTS, STORAGE_PAYLOAD_DAYS, STORAGE_QUOTA_MIB,
+    STORE, Settings, TASKS_AT_ONCE, TASKS_OPEN_PER_ACCOUNT, TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
+
+const MIB: usize = 1024 * 1024;
 
 /// What the settings mean.
 #[derive(Clone)]
@@ -131,6 +135,12 @@ impl Config {
                     .text(&REQUESTS_PER_MINUTE_PER_KEY)
                     .and_then(|text| text.parse().ok()),
                 rounds_per_key: settings.size(&ROUNDS_PER_KEY),
+                requests_per_minute_per_account: settings
+                    .text(&REQUESTS_PER_MINUTE_PER_ACCOUNT)
+                    .and_then(|text| text.parse().ok()),
+                rounds_per_account: settings.size(&ROUNDS_PER_ACCOUNT),
+                bytes: settings.size(&MEMORY_MIB).saturating_mul(MIB),
+                bytes_per_account: settings.size(&MEMORY_MIB_PER_ACCOUNT).saturating_mul(MIB),
                 tasks: settings.size(&TASKS_AT_ONCE),
                 open_tasks: number(&TASKS_OPEN_PER_ACCOUNT),
                 open_runs: number(&RUNS_OPEN_PER_ACCOUNT),
@@ -140,6 +150,7 @@ impl Config {
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
                 agent_events: agent_event_terms(&settings),
+                storage: storage_terms(&settings),
             },
             judges: judges::judges(&settings),
             accounts: account_terms(&settings),
@@ -148,6 +159,17 @@ impl Config {
             trusted_proxies: trusted_proxies(&settings),
             settings,
         }
+    }
+}
+
+fn storage_terms(settings: &Settings) -> StorageTerms {
+    let days = |setting| Duration::from_hours(settings.count(setting).saturating_mul(24));
+    StorageTerms {
+        quota_bytes: settings.count(&STORAGE_QUOTA_MIB).saturating_mul(1024 * 1024),
+        answers: days(&STORAGE_IDEMPOTENCY_DAYS),
+        texts: days(&STORAGE_PAYLOAD_DAYS),
+        events: days(&STORAGE_EVENT_DAYS),
+        keeps_requests: settings.text(&STORAGE_KEEP_REQUESTS) == Some("on"),
     }
 }
 

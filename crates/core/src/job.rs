@@ -2,15 +2,22 @@
 
 use std::{collections::BTreeSet, str::FromStr, sync::Arc};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     candidate::Evidence,
+    canonical::canonical,
+    footprint::footprint,
     policy::PolicyBinding,
-    round::{StepTicket, VoteTicket},
+    round::{Asked, StepTicket, VoteTicket},
     session::Tier,
     time::Timestamp,
 };
+
+/// The largest request that is kept beside a decision.
+const MOST_KEPT_BYTES: usize = 1024 * 1024;
+/// How long the line is that says what was asked.
+const LINE_CHARS: usize = 120;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -32,8 +39,97 @@ pub struct Job {
     pub max_steps: Option<u32>,
     /// Digest of the canonical request.
     pub request_digest: String,
+    /// The canonical request itself, where it came as one.
+    pub request: Option<String>,
     /// The step of a task that the job is, where it is one.
     pub step: Option<Step>,
+}
+
+impl Job {
+    /// About how much memory its round takes: what it holds, for the round and for each replica,
+    /// whose answer may be as large.
+    pub fn memory_bytes(&self) -> usize {
+        let held = match &self.work {
+            Work::Delegate { objective, input, .. } => objective.len() + footprint(input),
+            Work::Validate { output, evidence } => {
+                let inline = evidence.inline.iter().map(|item| item.content.len()).sum::<usize>();
+                inline + footprint(output)
+            }
+            Work::Factcheck { claim, prompt, .. } => prompt.len() + footprint(claim),
+        };
+        let beside = self.context.as_ref().map_or(0, footprint)
+            + self.passed_on.values().map(footprint).sum::<usize>()
+            + footprint(&self.output_schema)
+            + footprint(&self.policy.policy_params);
+        let request = self.request.as_ref().map_or(0, String::len);
+        request + (held + beside).saturating_mul(1 + usize::from(self.terms.replicas))
+    }
+
+    /// What is asked, to be kept beside the decision: the request as it came, or else what a judge
+    /// is given. A step has its task, which keeps the contract.
+    pub fn asked(&self) -> Asked {
+        let request = match (&self.step, &self.request, &self.work) {
+            (None, Some(request), _) => Some(request.clone()),
+            (None, None, Work::Validate { output, .. }) => {
+                let verifier = &self.policy.policy_params["verifier"];
+                let document = json!({ "verifier": verifier, "inputs": output });
+                String::from_utf8(canonical(&document)).ok()
+            }
+            (Some(_), _, _) | (None, None, Work::Delegate { .. } | Work::Factcheck { .. }) => None,
+        };
+        Asked { line: self.line(), request: request.filter(|text| text.len() <= MOST_KEPT_BYTES) }
+    }
+
+    /// What is asked in one line.
+    fn line(&self) -> String {
+        let text = match (&self.step, &self.work) {
+            (Some(step), Work::Validate { .. }) => format!("verify for task {}", step.task_id),
+            (Some(step), _) => format!("propose for task {}", step.task_id),
+            (None, Work::Delegate { objective, .. }) => objective.clone(),
+            (None, Work::Validate { output, .. }) => beginning(output),
+            (None, Work::Factcheck { claim, .. }) => beginning(claim),
+        };
+        let words = text.split(|it: char| it.is_whitespace() || it.is_control());
+        let mut line = String::new();
+        for word in words.filter(|word| !word.is_empty()) {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.extend(word.chars().take(LINE_CHARS));
+            if LINE_CHARS < line.chars().count() {
+                let cut: String = line.chars().take(LINE_CHARS - 1).collect();
+                return format!("{cut}…");
+            }
+        }
+        line
+    }
+}
+
+/// A text as it is, all else as JSON; no more than a line needs.
+fn beginning(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.chars().take(4 * LINE_CHARS).collect(),
+        Value::Array(items) => {
+            let first: Vec<String> = items.iter().take(LINE_CHARS).map(beginning_of_part).collect();
+            format!("[{}]", first.join(", "))
+        }
+        Value::Object(members) => {
+            let members = members.iter().take(LINE_CHARS);
+            let first: Vec<String> =
+                members.map(|(name, it)| format!("{name}: {}", beginning_of_part(it))).collect();
+            format!("{{{}}}", first.join(", "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// Of what lies within, only texts and numbers are said.
+fn beginning_of_part(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "[…]".to_owned(),
+        Value::Object(_) => "{…}".to_owned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => beginning(value),
+    }
 }
 
 /// A step of a task: one proposal, or one verdict on a candidate that another executor proposed.

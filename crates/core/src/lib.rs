@@ -16,6 +16,7 @@ pub mod decision;
 pub mod evidence;
 pub mod executor;
 pub mod figure;
+pub mod footprint;
 pub mod id;
 pub mod job;
 pub mod judge;

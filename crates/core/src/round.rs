@@ -37,6 +37,25 @@ pub struct OpenRound {
     pub step: Option<StepTicket>,
     /// The credit that is set aside for it.
     pub hold: Option<Hold>,
+    pub kept: Kept,
+}
+
+/// What is kept of a round beside its decision, of which the entry has the digests alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// Nothing where it is not to be kept, was erased, or was old. In lists the request is left out.
+    pub asked: Option<Asked>,
+    /// When what was asked and said was erased, or removed because it was old.
+    pub erased_at: Option<Timestamp>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// One line of it.
+    pub line: String,
+    /// The canonical JSON of the request; nothing where it is too large, or kept with its task.
+    pub request: Option<String>,
 }
 
 impl OpenRound {

@@ -7,6 +7,7 @@ mod keywords;
 mod pattern;
 mod rehearsal;
 mod scan;
+mod unique;
 mod wattswarm;
 
 use std::{fmt, sync::Arc};
@@ -88,6 +89,7 @@ impl Schema {
             .with_pattern_options(
                 PatternOptions::regex().size_limit(MAX_REGEX_BYTES).dfa_size_limit(MAX_REGEX_BYTES),
             )
+            .with_keyword("uniqueItems", unique::keyword)
             .offline()
             .build(schema)
             .map_err(|error| SchemaError::invalid(&error))?;

@@ -1,6 +1,6 @@
 //! Reads JSON that has exactly one meaning: what two parsers could read differently is refused.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
@@ -24,6 +24,8 @@ pub enum StrictErrorKind {
     Syntax(String),
     DuplicateKey(String),
     TooDeep,
+    /// More values than may be, which is so many.
+    TooManyValues(usize),
     IntegerOutOfRange,
 }
 
@@ -53,6 +55,9 @@ impl fmt::Display for StrictError {
             StrictErrorKind::TooDeep => {
                 write!(f, "nested deeper than {MAX_DEPTH} levels; flatten the document")?;
             }
+            StrictErrorKind::TooManyValues(most) => {
+                write!(f, "more than {most} values, each list and object counted; send fewer")?;
+            }
             StrictErrorKind::IntegerOutOfRange => {
                 write!(f, "a whole number beyond ±{MAX_INTEGER}; write it as a string")?;
             }
@@ -69,16 +74,22 @@ impl fmt::Display for StrictError {
 
 /// Reads one JSON document.
 pub fn parse(bytes: &[u8]) -> Result<Value, StrictError> {
-    read(bytes, MAX_INTEGER)
+    read(bytes, MAX_INTEGER, usize::MAX)
+}
+
+/// Reads one JSON document of so many values at the most. A value takes far more memory than the
+/// few bytes that it may be written in, so whoever reads what others sent bounds both.
+pub fn parse_within(bytes: &[u8], most_values: usize) -> Result<Value, StrictError> {
+    read(bytes, MAX_INTEGER, most_values)
 }
 
 /// Reads one JSON document whose whole numbers may have up to 64 bits, for a peer that reads them
 /// exactly. In all else it is as strict.
 pub fn parse_wide(bytes: &[u8]) -> Result<Value, StrictError> {
-    read(bytes, u64::MAX)
+    read(bytes, u64::MAX, usize::MAX)
 }
 
-fn read(bytes: &[u8], largest: u64) -> Result<Value, StrictError> {
+fn read(bytes: &[u8], largest: u64, most_values: usize) -> Result<Value, StrictError> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         return Err(StrictError::at(StrictErrorKind::ByteOrderMark, bytes, 0));
     }
@@ -86,7 +97,9 @@ fn read(bytes: &[u8], largest: u64) -> Result<Value, StrictError> {
         .map_err(|error| StrictError::at(StrictErrorKind::NotUtf8, bytes, error.valid_up_to()))?;
     let findings = RefCell::new(Findings::default());
     let mut reader = serde_json::Deserializer::from_str(text);
-    let seed = Node { findings: &findings, place: &Place::Root, depth: 0, largest };
+    let left = Cell::new(most_values);
+    let limit = Limit { most_values, left: &left };
+    let seed = Node { findings: &findings, limit, place: &Place::Root, depth: 0, largest };
     let read = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     let findings = findings.into_inner();
     let suspect = findings.suspect;
@@ -149,9 +162,17 @@ impl fmt::Display for Place<'_> {
     }
 }
 
+/// How many values there may be, and how many more.
+#[derive(Clone, Copy)]
+struct Limit<'a> {
+    most_values: usize,
+    left: &'a Cell<usize>,
+}
+
 #[derive(Clone, Copy)]
 struct Node<'a> {
     findings: &'a RefCell<Findings>,
+    limit: Limit<'a>,
     place: &'a Place<'a>,
     depth: usize,
     /// The largest whole number that is taken.
@@ -182,6 +203,17 @@ impl<'a> Node<'a> {
         error
     }
 
+    /// Counts a value before it is kept.
+    fn count<E: serde::de::Error>(self) -> Result<(), E> {
+        match self.limit.left.get().checked_sub(1) {
+            Some(left) => {
+                self.limit.left.set(left);
+                Ok(())
+            }
+            None => Err(self.refuse(StrictErrorKind::TooManyValues(self.limit.most_values))),
+        }
+    }
+
     fn enter<E: serde::de::Error>(self) -> Result<(), E> {
         if self.depth < MAX_DEPTH { Ok(()) } else { Err(self.refuse(StrictErrorKind::TooDeep)) }
     }
@@ -191,6 +223,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        self.count()?;
         reader.deserialize_any(self)
     }
 }
@@ -396,6 +429,19 @@ mod tests {
         for depth in [65, 100_000] {
             assert_eq!(parse(nested(depth).as_bytes()).unwrap_err().kind, StrictErrorKind::TooDeep);
         }
+    }
+
+    #[test]
+    fn values_are_counted_before_they_are_kept() {
+        let text = br#"[{"": 0}, {}, [1, "x"], null]"#;
+        assert!(parse_within(text, 8).is_ok());
+        let error = parse_within(text, 7).unwrap_err();
+        assert_eq!(error.kind, StrictErrorKind::TooManyValues(7));
+        assert_eq!(
+            error.to_string(),
+            "more than 7 values, each list and object counted; send fewer (at `/3`) \
+             (line 1, column 24)"
+        );
     }
 
     #[test]

@@ -8,6 +8,75 @@ use crate::id::AccountId;
 /// alone it gets seven eighths of them.
 const SHARE: usize = 7;
 
+/// Whether an account that holds so many may take so many more of those that are free.
+pub const fn is_in_share(held: usize, more: usize, free: usize) -> bool {
+    more <= free && held.saturating_add(more) <= SHARE.saturating_mul(free - more + 1)
+}
+
+/// What accounts hold of something of which there is only so much.
+#[derive(Debug)]
+pub struct Shares {
+    free: usize,
+    /// Accounts that hold nothing are not in it.
+    held: BTreeMap<AccountId, usize>,
+}
+
+/// Why an account gets no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoShare {
+    /// It would hold more than one account may.
+    OfAccount,
+    /// What is free is kept for others.
+    OfAll,
+}
+
+impl Shares {
+    pub const fn new(all: usize) -> Self {
+        Self { free: all, held: BTreeMap::new() }
+    }
+
+    /// Takes so much more, of which an account may hold `most`.
+    pub fn take(&mut self, account: &AccountId, more: usize, most: usize) -> Result<(), NoShare> {
+        let held = self.held(account);
+        if most < held.saturating_add(more) {
+            return Err(NoShare::OfAccount);
+        }
+        if !is_in_share(held, more, self.free) {
+            return Err(NoShare::OfAll);
+        }
+        self.free -= more;
+        if 0 < more {
+            self.held.insert(account.clone(), held + more);
+        }
+        Ok(())
+    }
+
+    /// Gives back what was taken.
+    pub fn give_back(&mut self, account: &AccountId, less: usize) {
+        self.free = self.free.saturating_add(less);
+        match self.held.get_mut(account) {
+            Some(held) if less < *held => *held -= less,
+            Some(_) | None => {
+                self.held.remove(account);
+            }
+        }
+    }
+
+    pub fn held(&self, account: &AccountId) -> usize {
+        self.held.get(account).copied().unwrap_or(0)
+    }
+
+    /// Whether nobody holds anything.
+    pub fn are_back(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// What all hold together.
+    pub fn in_use(&self) -> usize {
+        self.held.values().sum()
+    }
+}
+
 /// Gives free places to those who wait: accounts take turns, the one that holds the fewest first, and
 /// each begins with the first that it has. Of accounts that hold as many, the first is the one whose
 /// own is first. No account gets more than its share.
@@ -29,7 +98,7 @@ pub fn take_turns<T: Ord>(
         && let Some(((held, first, account), mut rest)) = queues.pop_first()
     {
         // Nobody else holds less.
-        if SHARE.saturating_mul(free - taken.len()) <= held {
+        if !is_in_share(held, 1, free - taken.len()) {
             break;
         }
         taken.push(first);
@@ -85,5 +154,25 @@ mod tests {
         for few in 1..8 {
             assert_eq!(take_turns(all(), &held(&[]), few).len(), few);
         }
+    }
+
+    #[test]
+    fn whoever_comes_next_finds_something_left() {
+        let mut shares = Shares::new(1_024);
+        let (a, b) = (account("a"), account("b"));
+        let taken = (0..2_000).take_while(|_| shares.take(&a, 1, usize::MAX).is_ok()).count();
+        assert_eq!((taken, shares.take(&a, 1, usize::MAX)), (896, Err(NoShare::OfAll)));
+        assert_eq!(shares.take(&b, 1, usize::MAX), Ok(()));
+        assert_eq!(shares.take(&b, 10, 10), Err(NoShare::OfAccount));
+        for _ in 0..896 {
+            shares.give_back(&a, 1);
+        }
+        assert_eq!((shares.held(&a), shares.in_use()), (0, 1));
+        shares.give_back(&b, 1);
+        assert!(shares.are_back());
+        // What is taken in large pieces leaves as much.
+        assert_eq!(shares.take(&a, 900, usize::MAX), Err(NoShare::OfAll));
+        assert_eq!(shares.take(&a, 800, usize::MAX), Ok(()));
+        assert_eq!(shares.take(&a, 0, usize::MAX), Ok(()));
     }
 }

@@ -83,6 +83,7 @@ impl Engine {
         keyed: Option<Keyed<AgentEventAdded>>,
     ) -> Result<Done<AgentEventAdded>, EngineError> {
         require(caller, Scope::TasksWrite)?;
+        self.require_room_for(caller, keyed.as_ref()).await?;
         self.check_source(&order)?;
         self.check_listens(&order.target_executor).await?;
         let at = self.inner.clock.now();

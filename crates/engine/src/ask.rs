@@ -22,7 +22,7 @@ use jurat_core::{
 };
 use jurat_guard::client::{CallError, Reply};
 use jurat_wire::strict;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
 pub(crate) use self::{check::Checks, judge::Judging};
@@ -38,6 +38,8 @@ use crate::{
 
 const ROUND: HeaderName = HeaderName::from_static("x-jurat-round");
 const REPLICA: HeaderName = HeaderName::from_static("x-jurat-replica");
+/// Values that the answer of an executor may hold, each list and object counted.
+const MOST_VALUES: usize = 100_000;
 pub(crate) const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 
 /// What every replica of a round is sent out with.
@@ -60,6 +62,8 @@ pub(crate) struct Errand {
     pub(crate) tab: Arc<Tab>,
     /// The body of `/verify`, the same for all replicas.
     verify: Option<Letter>,
+    /// What `/execute` is given, the same for all replicas.
+    inputs: Option<Box<RawValue>>,
 }
 
 /// A body with its digest.
@@ -79,7 +83,7 @@ impl Letter {
 impl Errand {
     pub(crate) fn new(
         open: &OpenRound,
-        job: Job,
+        mut job: Job,
         checks: Checks,
         (choice, at_hand): (Choice, Vec<AtHand>),
         deadline: Instant,
@@ -91,7 +95,12 @@ impl Errand {
             }
             _ => None,
         };
+        // From here on the candidate is in the checks alone.
+        if let Work::Validate { output, .. } = &mut job.work {
+            *output = Value::Null;
+        }
         Self {
+            inputs: execute::take_inputs(&mut job),
             round: open.id.clone(),
             account: open.account.clone(),
             findings: evidence::asked_for(&job),
@@ -258,7 +267,7 @@ fn content(reply: &Reply) -> Result<Value, Failure> {
         let detail = format!("the executor answered {}: {}", reply.status, beginning(&reply.body));
         return Err(Failure::new(FailureCode::HttpStatus, detail));
     }
-    strict::parse(&reply.body)
+    strict::parse_within(&reply.body, MOST_VALUES)
         .map_err(|error| Failure::new(FailureCode::NotJson, error.to_string()))
 }
 

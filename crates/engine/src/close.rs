@@ -15,11 +15,7 @@ use jurat_core::{
 use jurat_store::{Closed, StoreError, StoreErrorKind};
 
 use crate::{
-    Engine, EngineError, Progress, Watcher,
-    ask::{Checks, Errand},
-    evaluation,
-    round::Ended,
-    under_way::Stop,
+    Engine, EngineError, Progress, Watcher, ask::Errand, evaluation, round::Ended, under_way::Stop,
 };
 
 /// A store that is gone for a moment must not cost a round that is paid for.
@@ -86,7 +82,7 @@ impl Engine {
     ) -> Result<Consensus, EngineError> {
         let counted = self.count(errand, replicas, agree).await;
         let mut consensus = counted.map_err(|_| EngineError::Bug("the votes were not counted"))?;
-        self.recheck_merged(&errand.checks, replicas, &mut consensus).await;
+        self.recheck_merged(errand, replicas, &mut consensus).await;
         Ok(consensus)
     }
 
@@ -123,10 +119,11 @@ impl Engine {
     /// does not pass gives way to the answer that is nearest to all others.
     async fn recheck_merged(
         &self,
-        checks: &Checks,
+        errand: &Errand,
         replicas: &[Replica],
         consensus: &mut Consensus,
     ) {
+        let checks = &errand.checks;
         let (Some(policy), Some(output)) = (&checks.policy, &consensus.output) else { return };
         let is_given = replicas
             .iter()
@@ -142,7 +139,7 @@ impl Engine {
             evidence: Evidence::default(),
         };
         let (policy, schema) = (Arc::clone(policy), checks.schema.clone());
-        let checking = self.checked(policy, Arc::new(candidate), schema);
+        let checking = self.checked(&errand.account, policy, Arc::new(candidate), schema);
         let verdict = tokio::time::timeout(LONGEST_RECHECK, checking).await;
         if verdict.is_ok_and(|verdict| verdict.is_ok_and(|it| it.status == Status::Passed)) {
             return;

@@ -128,6 +128,7 @@ impl Engine {
         count: impl Fn(&Ballot<'_>) -> T + Clone + Send + 'static,
     ) -> Result<T, NotDone> {
         let (errand, replicas) = (Arc::clone(errand), Arc::clone(replicas));
+        let bounded = self.inner.bounded.of(&errand.account);
         let is_small = replicas
             .iter()
             .filter_map(|replica| replica.answer.said()?.output.as_ref())
@@ -145,7 +146,7 @@ impl Engine {
         if is_small {
             return Ok(work());
         }
-        match self.inner.bounded.run(work.clone()).await {
+        match bounded.run(work.clone()).await {
             // Answers that are there must be counted, even if it holds somebody up.
             Err(NotDone::Busy) => Ok(work()),
             ended => ended,

@@ -181,7 +181,8 @@ impl Engine {
         });
         let rules = rules.map_err(|error| unavailable(error.to_string()))?;
         let question = Arc::clone(question);
-        let judged = self.inner.bounded.run(move || rules.judge(&question));
+        let bounded = self.inner.bounded.of(&task.account);
+        let judged = bounded.run(move || rules.judge(&question));
         match tokio::time::timeout_at(task.deadline, judged).await {
             Ok(Ok(judgment)) => Ok(judgment),
             Ok(Err(NotDone::Busy)) => {

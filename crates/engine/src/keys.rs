@@ -64,6 +64,7 @@ impl Engine {
         if let Some(answer) = self.answered_before(caller, keyed).await? {
             return Ok(Done::Before(answer));
         }
+        self.require_room(caller).await?;
         let new = self.allowed(caller, new).await?;
         let clear = self.draw_key();
         let key = Key {

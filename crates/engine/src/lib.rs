@@ -38,9 +38,11 @@ mod rounds;
 mod sealed;
 mod semantic;
 mod sessions;
+mod shares;
 mod signature;
 mod step;
 mod stop;
+mod storage;
 pub mod task;
 mod task_reads;
 mod task_run;
@@ -92,8 +94,10 @@ pub use self::{
     recover::Alone,
     remembered::KnowledgeQuery,
     rounds::RoundQuery,
+    shares::RequestMemory,
     signature::NodeKey,
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
+    storage::{PruneReport, StorageTerms},
     task::Panel as TaskPanel,
     task_reads::{TaskDecision, TaskQuery},
     task_run::{TaskRunQuery, TaskRunView, WorkUntil, WorkerSettings},
@@ -115,6 +119,8 @@ use self::{
     logins::Doors,
     pool::PoolCache,
     pressure::Pressure,
+    shares::Shared,
+    storage::StoredCache,
     task::{Followers, UnderWay as DrivenTasks},
     task_run::RunNews,
     under_way::UnderWay,
@@ -156,6 +162,14 @@ pub struct Limits {
     pub requests_per_minute_per_key: Option<u32>,
     /// Rounds in flight of a key that has no limit of its own; more are refused.
     pub rounds_per_key: usize,
+    /// Requests a minute of all keys of an account together; `None` is as many as they like.
+    pub requests_per_minute_per_account: Option<u32>,
+    /// Rounds in flight of all keys of an account together; more are refused.
+    pub rounds_per_account: usize,
+    /// Memory that requests and rounds under way may take on this node, in bytes.
+    pub bytes: usize,
+    /// The same for those of one account.
+    pub bytes_per_account: usize,
     /// How late this process may be before new rounds are refused; `None` refuses none.
     pub lag: Option<Duration>,
     /// What a network address without a key is given each month, in micro-credits.
@@ -172,6 +186,8 @@ pub struct Limits {
     pub steps_per_executor: u32,
     /// How executors are told of events.
     pub agent_events: AgentEventTerms,
+    /// What accounts may store, and for how long.
+    pub storage: StorageTerms,
 }
 
 impl Default for Limits {
@@ -182,6 +198,10 @@ impl Default for Limits {
             probe_fresh_ms: 15_000,
             requests_per_minute_per_key: None,
             rounds_per_key: 256,
+            requests_per_minute_per_account: None,
+            rounds_per_account: 512,
+            bytes: 512 * 1024 * 1024,
+            bytes_per_account: 128 * 1024 * 1024,
             lag: Some(Duration::from_millis(2)),
             anonymous_grant_micros: 100_000,
             anonymous_day_micros: 1_000_000,
@@ -190,6 +210,7 @@ impl Default for Limits {
             open_runs: 10_000,
             steps_per_executor: 8,
             agent_events: AgentEventTerms::default(),
+            storage: StorageTerms::default(),
         }
     }
 }
@@ -212,7 +233,9 @@ struct Inner {
     bench: Bench,
     shared_judgments: Arc<SharedJudgments>,
     credit_turns: CreditTurns,
-    rounds: Arc<Semaphore>,
+    rounds: Arc<Shared>,
+    memory: Arc<Shared>,
+    stored: StoredCache,
     /// Places for fetching documents.
     fetches: Semaphore,
     under_way: Arc<UnderWay>,
@@ -258,7 +281,9 @@ impl Engine {
             node,
             node_key: parts.node_key,
             secrets: parts.secrets,
-            rounds: Arc::new(Semaphore::new(parts.limits.rounds)),
+            rounds: Shared::new(parts.limits.rounds),
+            memory: Shared::new(parts.limits.bytes),
+            stored: StoredCache::new(),
             fetches: Semaphore::new(evidence::FETCHES),
             under_way: Arc::default(),
             limits: parts.limits,

@@ -78,11 +78,22 @@ impl Engine {
                 if let Err(error) = engine.prune_evidence().await {
                     tracing::warn!(error = %error, "could not remove old evidence");
                 }
-                match engine.prune_agent_events().await {
-                    Ok(0) => {}
-                    Ok(count) => tracing::info!(count, "removed old events to executors"),
+                match engine.prune_stored().await {
+                    Ok(report) if report.pruned.most() == 0 => {}
+                    Ok(report) => {
+                        let (accounts, pruned) = (report.accounts, report.pruned);
+                        tracing::info!(
+                            accounts,
+                            answers = pruned.answers,
+                            rounds = pruned.rounds,
+                            tasks = pruned.tasks,
+                            runs = pruned.runs,
+                            agent_events = pruned.agent_events,
+                            "removed what is no longer kept"
+                        );
+                    }
                     Err(error) => {
-                        tracing::warn!(error = %error, "could not remove old events to executors");
+                        tracing::warn!(error = %error, "could not remove what is no longer kept");
                     }
                 }
                 match engine.prune_verdicts().await {

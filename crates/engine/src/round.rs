@@ -7,7 +7,7 @@ use jurat_core::{
     id::{AccountId, RoundId},
     job::{Job, Step},
     replica::Replica,
-    round::{Ending, OpenRound, Round, Seat},
+    round::{Ending, Kept, OpenRound, Round, Seat},
     run::RunTicket,
     time::Timestamp,
 };
@@ -78,8 +78,9 @@ impl Engine {
     pub(crate) async fn begin(&self, start: Start) -> Result<Begun, EngineError> {
         let kind = start.job.work.kind();
         let (caller, once) = (start.caller.clone(), start.once.clone());
+        let (memory, is_step) = (start.job.memory_bytes(), start.job.step.is_some());
         let scope = if start.run.is_some() { Scope::VerifiersRun } else { Scope::RoundsCreate };
-        let admitted = self.place_for(&caller, scope, once.as_ref()).await;
+        let admitted = self.place_for((&caller, scope), once.as_ref(), memory, is_step).await;
         let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
         let (place, instead_of) = match admitted.inspect_err(failed)? {
             Turn::Now(place, instead_of) => (place, instead_of),
@@ -108,9 +109,10 @@ impl Engine {
     /// Finds out whether a round is to be walked at all.
     async fn place_for(
         &self,
-        caller: &Caller,
-        scope: Scope,
+        (caller, scope): (&Caller, Scope),
         once: Option<&OnceKey>,
+        memory: usize,
+        is_step: bool,
     ) -> Result<Turn, EngineError> {
         require(caller, scope)?;
         let before = self.round_before(caller, once).await?;
@@ -123,11 +125,15 @@ impl Engine {
         if caller.credit() == Credit::Suspended {
             return Err(EngineError::Suspended);
         }
+        // A task that was taken goes on; its contract bounds what it stores.
+        if !is_step {
+            self.require_room(caller).await?;
+        }
         // Whether the node is late was asked before the body was read.
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
-        Ok(Turn::Now(self.round_place(caller)?, instead_of))
+        Ok(Turn::Now(self.round_place(caller, memory)?, instead_of))
     }
 
     /// Returns nothing when no round was opened and that is no error. `opened` is told when the
@@ -149,7 +155,7 @@ impl Engine {
         let verifier = self.bind_verifier(&caller, &mut job, found).await?;
         let view = self.pool_view().await?;
         let checks = tokio::select! {
-            checks = self.make_ready(&id, &job, (&view, verifier.as_ref()), deadline) => checks?,
+            checks = self.make_ready((&id, &caller), &job, (&view, verifier.as_ref()), deadline) => checks?,
             () = self.inner.under_way.released() => return Err(EngineError::ShuttingDown),
         };
         let choice = self.choose(&job, (&caller, &view), verifier.as_deref(), seed(bits))?;
@@ -162,6 +168,7 @@ impl Engine {
         let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
         open.run = ticket;
         open.hold = self.hold(&caller, &choice, &checks, &at_hand).await;
+        open.kept = self.to_keep(&caller, || job.asked());
         let once = once.map(|once| self.round_note(&caller, &once, instead_of));
         // Nobody waits for it any more, and nothing is lost yet.
         if opened.is_closed() {
@@ -189,6 +196,11 @@ impl Engine {
                 return Err(EngineError::NotFound { what: "verifier", id });
             }
         }
+        // It is on record, and may be large.
+        if let Some(asked) = &mut open.kept.asked {
+            asked.request = None;
+        }
+        job.request = None;
         // A caller who went away in this moment gets the round by its key or from the list.
         let _gone = opened.send(open.clone());
 
@@ -201,7 +213,7 @@ impl Engine {
 
     async fn make_ready(
         &self,
-        id: &RoundId,
+        (id, caller): (&RoundId, &Caller),
         job: &Job,
         (view, verifier): (&PoolView, Option<&Arc<Bound>>),
         deadline: Instant,
@@ -212,7 +224,7 @@ impl Engine {
             let within = Duration::from_millis(job.timeout_ms / 4);
             let _elapsed = tokio::time::timeout(within, probing).await;
         }
-        let preparing = self.prepare(id, job, view, verifier);
+        let preparing = self.prepare((id, caller.account()), job, view, verifier);
         let preparing = tokio::time::timeout_at(deadline, preparing).await;
         preparing.map_err(|_| EngineError::ChecksBusy)?
     }
@@ -276,6 +288,7 @@ impl Engine {
             run: None,
             step: job.step.as_ref().map(Step::ticket),
             hold: None,
+            kept: Kept::default(),
         }
     }
 }

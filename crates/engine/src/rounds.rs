@@ -62,7 +62,7 @@ impl Engine {
             lines.extend(shown.into_iter().filter(|it| !is_about_ends || it.closing.is_some()));
             if is_last || wanted <= lines.len() {
                 lines.truncate(wanted);
-                return Ok(lines);
+                return self.with_lines(caller.account(), lines).await;
             }
         }
     }

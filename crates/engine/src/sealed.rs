@@ -49,6 +49,18 @@ impl Engine {
         Ok(lines)
     }
 
+    /// Whether a task is not over.
+    pub(crate) async fn is_task_open(
+        &self,
+        account: &AccountId,
+        id: &str,
+    ) -> Result<bool, EngineError> {
+        let key = TaskKey { account: account.clone(), id: id.to_owned() };
+        let behalf = Behalf::Account(account.clone());
+        let found = self.inner.store.tasks().task_get(&behalf, &key).await?;
+        Ok(found.is_some_and(|record| record.ended_at.is_none()))
+    }
+
     async fn task_now(&self, account: &AccountId, id: &str) -> Result<Option<Task>, EngineError> {
         let key = TaskKey { account: account.clone(), id: id.to_owned() };
         let behalf = Behalf::Account(account.clone());

@@ -1,29 +1,41 @@
 //! The end of a node: no round begins any more, and those under way end or are released.
 
-use crate::{Engine, EngineError, pressure::Load, under_way::Stop};
+use jurat_core::{caller::Caller, id::AccountId};
+
+use crate::{Engine, EngineError, pressure::Load, shares::sharer, under_way::Stop};
 
 /// So many rounds may always be under way, however late the node is.
 const FEW: usize = 32;
+/// So many of one account as well: it is the others that make the node late.
+const FEW_OF_ACCOUNT: usize = 4;
 
 impl Engine {
     /// Whether a round may begin now. Asked before the body of a request is read.
-    pub fn admit(&self) -> Result<(), EngineError> {
+    pub fn admit(&self, caller: &Caller) -> Result<(), EngineError> {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
-        self.inner.pressure.admit(self.load())
+        self.inner.pressure.admit(self.load(&sharer(caller)))
     }
 
     /// Few rounds under way cannot be what makes a node late, and refusing one would help nobody.
-    fn load(&self) -> Load {
-        let under_way = self.inner.limits.rounds - self.inner.rounds.available_permits();
-        if under_way < FEW { Load::Light } else { Load::Heavy }
+    /// Nor can the few of one account: whoever has more waits, so that accounts take turns.
+    fn load(&self, account: &AccountId) -> Load {
+        let rounds = &self.inner.rounds;
+        let is_light = rounds.in_use() < FEW || rounds.held(account) < FEW_OF_ACCOUNT;
+        if is_light { Load::Light } else { Load::Heavy }
     }
 
     /// Whether a round would be refused because this node is late. Cheaper than to ask for one, and
-    /// nobody's place is taken; the refusal is counted.
-    pub fn is_late(&self) -> bool {
-        let is_full = self.inner.pressure.is_full(self.load());
+    /// nobody's place is taken; the refusal is counted. The key is not checked here, only whose it
+    /// says it is; one that nobody has used lately is let on.
+    pub fn is_late(&self, key: Option<&str>) -> bool {
+        let account = match key {
+            Some(key) => self.inner.keys.account_of(key),
+            None => Some(AccountId::anonymous(0)),
+        };
+        let load = account.map_or(Load::Light, |account| self.load(&account));
+        let is_full = self.inner.pressure.is_full(load);
         if is_full {
             self.inner.pressure.note_refusal();
         }
@@ -47,9 +59,7 @@ impl Engine {
 
     /// Waits until no round is under way; those that come in meanwhile are refused.
     pub async fn drain(&self) {
-        let all = u32::try_from(self.inner.limits.rounds).unwrap_or(u32::MAX);
-        // It fails only when the semaphore is closed, which nobody does.
-        let _all = self.inner.rounds.acquire_many(all).await;
+        self.inner.rounds.all_back().await;
     }
 
     /// Ends the rounds that are still under way as expired, at once instead of after their lease.

@@ -102,7 +102,8 @@ impl Engine {
         id: &RoundId,
     ) -> Result<Round, EngineError> {
         let round = self.round_in_full(account, id).await?;
-        self.shown(round).await
+        let round = self.shown(round).await?;
+        self.with_kept(round).await
     }
 
     /// The round with what its owner may not see yet.

@@ -1,17 +1,20 @@
 //! Bounded evaluation: schemas and policies from callers never take a node's threads or stack.
 
+mod pool;
+
 use std::{
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-        mpsc::{Receiver, SyncSender, sync_channel},
+        Arc,
+        atomic::{AtomicU64, Ordering},
     },
 };
 
 use jurat_core::{
     candidate::Candidate,
     canonical,
+    id::AccountId,
     policy::{BindError, Evaluation, Policy, PolicyBinding, Rules},
     reason,
     schema::{self, Schema, SchemaError},
@@ -20,8 +23,8 @@ use moka::sync::Cache;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// What a check may need of stack at the bounds of schema and instance, with a wide margin.
-const STACK_BYTES: usize = 64 * 1024 * 1024;
+use self::pool::Pool;
+
 const QUEUED: usize = 256;
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// About what an entry takes that says no more than why a schema is refused.
@@ -61,19 +64,28 @@ pub enum RefusedPolicy {
 /// Threads with large stacks for what callers want checked, and the schemas compiled so far.
 #[derive(Debug, Clone)]
 pub struct Bounded {
-    queue: SyncSender<Errand>,
+    threads: Arc<Threads>,
     /// By the digest of the schema as it is written.
     schemas: Cache<String, Result<Schema, RefusedSchema>>,
-    counts: Arc<Counts>,
+    refused: Arc<AtomicU64>,
+    /// Whose turn what is sent through this handle takes.
+    account: AccountId,
 }
 
-#[derive(Debug, Default)]
-struct Counts {
-    waiting: AtomicUsize,
-    refused: AtomicU64,
+/// The threads, which end with the last handle.
+struct Threads(Arc<Pool>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
-type Errand = Box<dyn FnOnce() + Send>;
+impl fmt::Debug for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Threads").finish_non_exhaustive()
+    }
+}
 
 /// Why an errand has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -102,23 +114,13 @@ impl Default for Bounded {
 }
 
 impl Bounded {
-    /// Starts the threads. They end when the last clone is gone.
+    /// Starts the threads: so many for one account, and one more for others. They end when the last
+    /// clone is gone.
     pub fn new(threads: usize) -> Self {
         Self::with_queue(threads, QUEUED)
     }
 
     fn with_queue(threads: usize, queued: usize) -> Self {
-        let (queue, errands) = sync_channel(queued);
-        let errands = Arc::new(Mutex::new(errands));
-        for number in 0..threads.max(1) {
-            let errands = Arc::clone(&errands);
-            let thread = std::thread::Builder::new()
-                .name(format!("bounded-{number}"))
-                .stack_size(STACK_BYTES)
-                .spawn(move || work(&errands));
-            // Without any thread the queue is closed, and every errand is refused as not done.
-            drop(thread);
-        }
         let schemas = Cache::builder()
             .max_capacity(CACHE_BYTES)
             .weigher(|_: &String, held: &Result<Schema, RefusedSchema>| match held {
@@ -126,7 +128,18 @@ impl Bounded {
                 Err(_) => REFUSAL_BYTES,
             })
             .build();
-        Self { queue, schemas, counts: Arc::default() }
+        Self {
+            threads: Arc::new(Threads(Pool::new(threads, queued))),
+            schemas,
+            refused: Arc::default(),
+            account: AccountId::admin(),
+        }
+    }
+
+    /// The same threads for the work of an account, which takes turns with the others.
+    #[must_use]
+    pub fn of(&self, account: &AccountId) -> Self {
+        Self { account: account.clone(), ..self.clone() }
     }
 
     /// The schema as the rules read it. WattSwarm's reading has nothing to compile.
@@ -206,52 +219,53 @@ impl Bounded {
 
     /// How many errands wait for a thread.
     pub fn waiting(&self) -> usize {
-        self.counts.waiting.load(Ordering::Relaxed)
+        self.threads.0.waiting()
     }
 
     /// How many errands were refused so far because too many waited.
     pub fn refused(&self) -> u64 {
-        self.counts.refused.load(Ordering::Relaxed)
+        self.refused.load(Ordering::Relaxed)
     }
 
-    /// Does work of any kind on one of the threads.
+    /// Does work of any kind on one of the threads. If nobody waits for it any more, it is taken out
+    /// of the queue, or another thread takes the place of the one that it keeps.
     pub async fn run<T: Send + 'static>(
         &self,
         errand: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, NotDone> {
         let (done, result) = oneshot::channel();
-        let counts = Arc::clone(&self.counts);
-        let errand = Box::new(move || {
-            counts.waiting.fetch_sub(1, Ordering::Relaxed);
-            // Whoever waited may have given up, and then nobody needs the result.
-            if !done.is_closed() {
-                drop(done.send(errand()));
-            }
-        });
-        // Counted first, so that a thread that is quick does not count below zero.
-        self.counts.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.queue.try_send(errand).is_err() {
-            self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
-            self.counts.refused.fetch_add(1, Ordering::Relaxed);
+        let errand = Box::new(move || drop(done.send(errand())));
+        let Ok(_ticket) = self.threads.0.send(&self.account, errand) else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(NotDone::Busy);
-        }
+        };
         // A panic drops the sender before anything is sent.
         result.await.map_err(|_| NotDone::Crashed)
     }
 }
 
-/// Does errands until nobody can send one any more. A panic ends an errand, never the thread.
-fn work(errands: &Mutex<Receiver<Errand>>) {
-    loop {
-        let next = errands.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(errand) = next else { return };
-        drop(catch_unwind(AssertUnwindSafe(errand)));
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::{
+        future::Future,
+        pin::{Pin, pin},
+        sync::{Mutex, mpsc},
+        task::{Context, Poll, Waker},
+    };
+
+    use futures::future::join_all;
+    use tokio::task::JoinHandle;
+
     use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "a test, which waits for what it begins")]
+    fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        tokio::spawn(work)
+    }
+
+    fn poll_once<F: Future>(work: Pin<&mut F>) -> Poll<F::Output> {
+        work.poll(&mut Context::from_waker(Waker::noop()))
+    }
 
     #[tokio::test]
     async fn a_panic_is_no_verdict_and_the_threads_survive_it() {
@@ -263,26 +277,108 @@ mod tests {
         assert_eq!(bounded.run(|| 7).await, Ok(7));
     }
 
+    fn account(name: &str) -> AccountId {
+        AccountId::parse(&format!("acct_{name}")).unwrap()
+    }
+
+    /// Work that has begun, and that goes on until the sender is dropped.
+    async fn block(bounded: &Bounded) -> (mpsc::Sender<()>, JoinHandle<Result<(), NotDone>>) {
+        let (started, has_started) = oneshot::channel();
+        let (release, is_released) = mpsc::channel::<()>();
+        let bounded = bounded.clone();
+        let blocked = spawn(async move {
+            let errand = move || {
+                started.send(()).unwrap();
+                // It ends when the other side is dropped.
+                assert!(is_released.recv().is_err());
+            };
+            bounded.run(errand).await
+        });
+        has_started.await.unwrap();
+        (release, blocked)
+    }
+
     #[tokio::test]
     async fn a_full_queue_is_no_verdict() {
         let bounded = Bounded::with_queue(1, 1);
-        let (started, has_started) = oneshot::channel();
-        let (release, is_released) = std::sync::mpsc::channel::<()>();
-        let errand = Box::new(move || {
-            started.send(()).unwrap();
-            // It ends when the other side is dropped.
-            assert!(is_released.recv().is_err());
-        });
-        bounded.queue.try_send(errand).unwrap();
-        has_started.await.unwrap();
-        bounded.queue.try_send(Box::new(|| ())).unwrap();
+        let (release, _blocked) = block(&bounded).await;
+        let mut queued = pin!(bounded.run(|| ()));
+        assert!(poll_once(queued.as_mut()).is_pending());
 
         let evaluation = bounded.run(|| Evaluation::passed(Vec::new())).await;
         assert_eq!(evaluation, Err(NotDone::Busy));
-        assert_eq!((bounded.waiting(), bounded.refused()), (0, 1));
+        assert_eq!((bounded.waiting(), bounded.refused()), (1, 1));
         let refused = bounded.schema(&serde_json::json!({"type": "object"})).await;
         assert_eq!(refused, Err(RefusedSchema::Busy));
         drop(release);
+        assert_eq!(queued.await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn one_account_never_has_all_threads() {
+        let bounded = Bounded::new(2);
+        let hostile = bounded.of(&account("hostile"));
+        let (first, second) = (block(&hostile).await, block(&hostile).await);
+        let mut third = pin!(hostile.run(|| 3));
+        assert!(poll_once(third.as_mut()).is_pending());
+        // Behind work without an end, and served at once.
+        assert_eq!(bounded.of(&account("honest")).run(|| 7).await, Ok(7));
+        assert!(poll_once(third.as_mut()).is_pending());
+        drop((first, second));
+        assert_eq!(third.await, Ok(3));
+    }
+
+    #[tokio::test]
+    async fn accounts_take_turns_and_keep_their_own_order() {
+        let bounded = Bounded::new(1);
+        let (a, b) = (bounded.of(&account("a")), bounded.of(&account("b")));
+        let (release, _first) = block(&bounded.of(&account("x"))).await;
+        let (_never, _second) = block(&bounded.of(&account("y"))).await;
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |who: &'static str| {
+            let order = Arc::clone(&order);
+            move || order.lock().unwrap().push(who)
+        };
+        let mut waiting = Vec::new();
+        for (bounded, who) in [(&a, "a1"), (&a, "a2"), (&a, "a3"), (&b, "b1")] {
+            let mut errand = Box::pin(bounded.run(note(who)));
+            assert!(poll_once(errand.as_mut()).is_pending());
+            waiting.push(errand);
+        }
+        // One thread does all of it, because `y` keeps the other.
+        drop(release);
+        join_all(waiting).await;
+        assert_eq!(*order.lock().unwrap(), ["a1", "b1", "a2", "a3"]);
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_leaves_the_queue() {
+        let bounded = Bounded::with_queue(1, 1);
+        let (release, _blocked) = block(&bounded).await;
+        {
+            let mut queued = pin!(bounded.run(|| ()));
+            assert!(poll_once(queued.as_mut()).is_pending());
+            assert_eq!(bounded.waiting(), 1);
+        }
+        assert_eq!(bounded.waiting(), 0);
+        drop(release);
+    }
+
+    #[tokio::test]
+    async fn abandoned_work_keeps_nobody_from_a_thread() {
+        let bounded = Bounded::new(1);
+        let mut releases = Vec::new();
+        // More than there are threads, of one account and of another.
+        for who in ["a", "b", "a", "b"] {
+            let (release, blocked) = block(&bounded.of(&account(who))).await;
+            blocked.abort();
+            assert!(blocked.await.is_err());
+            releases.push(release);
+        }
+        assert_eq!(bounded.of(&account("a")).run(|| 7).await, Ok(7));
+        assert_eq!(bounded.of(&account("c")).run(|| 8).await, Ok(8));
+        drop(releases);
+        assert_eq!(bounded.run(|| 9).await, Ok(9));
     }
 
     #[tokio::test]

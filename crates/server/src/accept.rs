@@ -42,7 +42,11 @@ use self::{
     places::Places,
 };
 use crate::{
-    auth::Peer, client_address, encode, framing, http, inbound::Inbound, layers, pace::Paced,
+    auth::{self, Peer},
+    client_address, encode, framing, http,
+    inbound::Inbound,
+    layers,
+    pace::Paced,
 };
 
 /// Accepting fails when the machine is out of something, and it needs time to get it back.
@@ -183,7 +187,8 @@ async fn answer(
     phase: Phase,
 ) -> Result<Response<Answered>, Infallible> {
     phase.busy();
-    if http::is_round(request.method().as_str(), request.uri().path()) && engine.is_late() {
+    let is_round = http::is_round(request.method().as_str(), request.uri().path());
+    if is_round && engine.is_late(auth::key(request.headers())) {
         let response = layers::late(&engine);
         return Ok(response.map(|body| Answered { body, phase }));
     }

@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     net::{IpAddr, Ipv4Addr},
+    sync::Arc,
 };
 
 use axum::{
@@ -46,8 +47,12 @@ pub(crate) async fn require_key(
                 admitted.credit,
             );
             request.extensions_mut().insert(Visitor::Known(caller.clone()));
+            let memory = Arc::new(engine.request_memory(&caller));
+            request.extensions_mut().insert(Arc::clone(&memory));
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
+            // Counted until there is an answer.
+            drop(memory);
             response.extensions_mut().insert(Authenticated);
             if let Some(allowance) = admitted.allowance {
                 tell(response.headers_mut(), allowance);
@@ -109,8 +114,13 @@ pub(crate) async fn know_key(
     #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
     let caller =
         Caller::authenticated(admitted.account, admitted.scopes, admitted.key, admitted.credit);
+    let memory = Arc::new(engine.request_memory(&caller));
+    request.extensions_mut().insert(Arc::clone(&memory));
     request.extensions_mut().insert(Visitor::Anonymous(caller));
-    next.run(request).await
+    let response = next.run(request).await;
+    // Counted until there is an answer.
+    drop(memory);
+    response
 }
 
 /// The network address that a request comes from, where it is known.
@@ -127,7 +137,7 @@ impl<S: Send + Sync> FromRequestParts<S> for From {
 
 fn refused(error: &EngineError) -> Response {
     let mut response = encode::engine_error(error);
-    if let EngineError::Limited(Limit::Rate(allowance)) = error {
+    if let EngineError::Limited(Limit::Rate(allowance) | Limit::AccountRate(allowance)) = error {
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, HeaderValue::from(allowance.more_in_s));
         tell(headers, *allowance);

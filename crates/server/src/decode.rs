@@ -1,16 +1,20 @@
 //! Reads bodies and addresses strictly.
 
-use std::error::Error;
+use std::{error::Error, sync::Arc};
 
 use axum::{
     body::{Body, HttpBody as _, to_bytes},
     extract::{FromRequest, FromRequestParts, Path, Request},
-    http::{HeaderMap, header, request::Parts},
+    http::{Extensions, HeaderMap, header, request::Parts},
     response::Response,
 };
 use bytes::Bytes;
-use jurat_core::code::Code;
-use jurat_wire::{problem::Problem, strict};
+use jurat_core::{code::Code, footprint::footprint};
+use jurat_engine::RequestMemory;
+use jurat_wire::{
+    problem::Problem,
+    strict::{self, StrictErrorKind},
+};
 use serde_json::Value;
 
 use crate::{encode, pace::TooSlow};
@@ -26,9 +30,8 @@ impl<S: Send + Sync> FromRequest<S> for Json {
     type Rejection = Response;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
-        check_headers(request.headers()).map_err(|problem| encode::problem(&problem))?;
-        let read = read(request.into_body()).await;
-        read.map(|(_, value)| Self(value)).map_err(|problem| encode::problem(&problem))
+        let read = whole(request, BODY_LIMIT).await;
+        read.map(Self).map_err(|problem| encode::problem(&problem))
     }
 }
 
@@ -43,9 +46,8 @@ impl<S: Send + Sync> FromRequest<S> for LargeJson {
     type Rejection = Response;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
-        check_headers(request.headers()).map_err(|problem| encode::problem(&problem))?;
-        let read = read_up_to(request.into_body(), LARGE_BODY_LIMIT).await;
-        read.map(|(_, value)| Self(value)).map_err(|problem| encode::problem(&problem))
+        let read = whole(request, LARGE_BODY_LIMIT).await;
+        read.map(Self).map_err(|problem| encode::problem(&problem))
     }
 }
 
@@ -107,16 +109,35 @@ fn too_large(limit: usize) -> Problem {
     Problem::new(Code::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
 }
 
-/// A whole body within its bounds, as it came and as what it says.
-pub(crate) async fn read(body: Body) -> Result<(Bytes, Value), Problem> {
-    read_up_to(body, BODY_LIMIT).await
+async fn whole(request: Request, limit: usize) -> Result<Value, Problem> {
+    check_headers(request.headers())?;
+    let (parts, body) = request.into_parts();
+    let (_, value) = read_up_to(body, &parts.extensions, limit).await?;
+    Ok(value)
 }
 
-async fn read_up_to(body: Body, limit: usize) -> Result<(Bytes, Value), Problem> {
+/// A whole body within its bounds, as it came and as what it says.
+pub(crate) async fn read(body: Body, extensions: &Extensions) -> Result<(Bytes, Value), Problem> {
+    read_up_to(body, extensions, BODY_LIMIT).await
+}
+
+/// Counts the memory that the request takes: its bytes while they come, then what they say.
+async fn read_up_to(
+    body: Body,
+    extensions: &Extensions,
+    limit: usize,
+) -> Result<(Bytes, Value), Problem> {
     // What is announced to be too large is not waited for, nor invited to come.
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large(limit));
     }
+    // Every route that takes a body has it; without it nothing is taken.
+    let Some(memory) = extensions.get::<Arc<RequestMemory>>() else {
+        return Err(Problem::new(Code::Internal, "the request was not counted"));
+    };
+    let hold = |bytes| memory.hold(bytes).map_err(|error| encode::engine_problem(&error));
+    let announced = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    hold(announced.unwrap_or(limit))?;
     let bytes = to_bytes(body, limit).await.map_err(|error| {
         if is_caused_by::<http_body_util::LengthLimitError>(&error) {
             too_large(limit)
@@ -126,10 +147,13 @@ async fn read_up_to(body: Body, limit: usize) -> Result<(Bytes, Value), Problem>
             Problem::new(Code::InvalidJson, "the body did not arrive whole")
         }
     })?;
-    let value = strict::parse(&bytes).map_err(|error| {
-        let problem = Problem::new(Code::InvalidJson, error.to_string());
+    let value = strict::parse_within(&bytes, memory.most_values()).map_err(|error| {
+        let is_too_much = matches!(error.kind, StrictErrorKind::TooManyValues(_));
+        let code = if is_too_much { Code::PayloadTooLarge } else { Code::InvalidJson };
+        let problem = Problem::new(code, error.to_string());
         if error.path.is_empty() { problem } else { problem.at(error.path) }
     })?;
+    hold(bytes.len() + footprint(&value))?;
     Ok((bytes, value))
 }
 

@@ -16,6 +16,7 @@ mod me;
 mod operations;
 mod packs;
 mod page;
+mod prune;
 mod rounds;
 pub(crate) mod runs;
 mod sessions;
@@ -485,6 +486,8 @@ fn operation_routes() -> Vec<Route> {
         route("GET", "/v1/rounds", "round_list", get(rounds::list)),
         route("GET", "/v1/rounds/{id}", "round_show", get(rounds::show)),
         route("POST", "/v1/rounds/{id}/cancel", "round_cancel", post(rounds::cancel)),
+        route("DELETE", "/v1/rounds/{id}/payload", "round_erase", delete(rounds::erase)),
+        route("POST", "/v1/prune", "prune", post(prune::prune)),
         route("GET", "/v1/doctor", "doctor", get(doctor::show)),
         route("GET", "/v1/doctor/entries", "doctor_entries", get(doctor::entries)),
         route("POST", "/mcp", "mcp", post(mcp::post)),

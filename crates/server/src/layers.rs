@@ -18,7 +18,10 @@ use jurat_engine::{Engine, trace};
 use jurat_wire::problem::Problem;
 use tracing::{Instrument as _, Span, field::Empty};
 
-use crate::{auth::Authenticated, count, encode};
+use crate::{
+    auth::{Authenticated, Visitor},
+    count, encode,
+};
 
 const REQUEST_ID: &str = "x-request-id";
 
@@ -103,7 +106,11 @@ fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
 
 /// Refuses a round before its body is read, when none may begin.
 pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: Next) -> Response {
-    match engine.admit() {
+    // Whoever comes this far was let in as somebody.
+    let Some(visitor) = request.extensions().get::<Visitor>() else {
+        return encode::problem(&Problem::new(Code::AuthRequired, "the request carries no key"));
+    };
+    match engine.admit(visitor.payer()) {
         Ok(()) => next.run(request).await,
         Err(error) => encode::engine_error(&error),
     }

@@ -9,6 +9,7 @@ mod consensus;
 mod hosts;
 mod people;
 mod render;
+mod rounds;
 mod schema;
 mod surface;
 mod tasks;
@@ -63,7 +64,7 @@ pub(crate) async fn post(
         return encode::problem(&problem);
     }
     let (mut parts, body) = request.into_parts();
-    let (bytes, message) = match decode::read(body).await {
+    let (bytes, message) = match decode::read(body, &parts.extensions).await {
         Ok(read) => read,
         Err(problem) => return encode::problem(&problem),
     };

@@ -25,6 +25,7 @@ mod rows;
 mod search;
 mod sql;
 mod sqlite;
+mod storage;
 mod task_runs;
 mod tasks;
 mod teams;
@@ -87,6 +88,7 @@ pub use self::{
         VerifierGone, VersionSummary,
     },
     sqlite::Sqlite,
+    storage::{NotErased, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys, Storage, Stored},
     task_runs::{
         EventsFrom, NewStep, RunAdded, RunEventsAsked, RunKey, RunRefused, RunState, RunSubmit,
         RunSubmitRefused, RunWrite, StepRenewal, StepTake, StoredRun, StoredRunEvent, TakenStep,
@@ -125,6 +127,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Tasks and what belongs to them.
     fn tasks(&self) -> &dyn TaskStore;
+
+    /// How much accounts have stored, and for how long.
+    fn storage(&self) -> &dyn Storage;
 
     /// Adds an executor and, where given, a session to it: both or nothing.
     async fn executor_add(
@@ -181,11 +186,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed>;
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>>;
     /// The first round of a step's execution in which somebody answered.
-    async fn round_of_step(
-        &self,
-        account: &AccountId,
-        execution_id: &str,
-    ) -> Result<Option<Round>>;
+    async fn round_of_step(&self, account: &AccountId, execution_id: &str)
+    -> Result<Option<Round>>;
     /// The account's rounds, newest first. Shares are kept to four places here.
     async fn round_list(
         &self,

@@ -3,14 +3,16 @@
 use jurat_testkit::postgres::Schema;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use crate::{agent_events, evidence, knowledge, open_work, sqlite::setup, task_runs, tasks};
+use crate::{
+    agent_events, evidence, knowledge, open_work, sqlite::setup, storage, task_runs, tasks,
+};
 
 /// How many rows each table has. With few of them a database rightly reads all.
 const SQLITE_ROWS: u32 = 100_000;
 const POSTGRES_ROWS: u32 = 25_000;
 
 /// Rows that are mostly of the past, as they are in a store that was used for long.
-const FILL: [&str; 10] = [
+const FILL: [&str; 13] = [
     "insert into tasks (account_id, id, task_type, phase, contract, contract_digest, panel, state, \
      seq, due_at, created_at, updated_at, ended_at) \
      select 'acct_' || (n % 100), 't-' || n, 'type-' || (n % 7), \
@@ -46,6 +48,14 @@ const FILL: [&str; 10] = [
      select 'acct_' || (n % 100), 'e-' || n, 'out', 'x-' || (n % 20), 't', 's', 'k-' || n, '{}', \
      case when n % 100 = 0 then 'pending' else 'acked' end, 1, case when n % 100 = 0 then n end, \
      n, n from numbers",
+    "insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
+     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
+     closed_at, consensus) select 'acct_' || (n % 100), 'rnd_' || n, 'validate', 'closed', 'n', 1, \
+     1, 'd', 'p', 'h', 'return_all', 0, '[]', n, n, n, '{}' from numbers",
+    "insert into round_payloads (account_id, round_id, asked, created_at) \
+     select 'acct_' || (n % 100), 'rnd_' || n, 'a', n from numbers",
+    "insert into idempotency (account_id, key, operation, request_digest, created_at) \
+     select 'acct_' || (n % 100), 'k-' || n, 'o', 'd', n from numbers",
     "insert into evidence_blobs (account_id, digest, size, mime, bytes, fetched_at) \
      select 'acct_' || (n % 100), 'd-' || n, 1, 'm', BYTES, n from numbers",
 ];
@@ -59,6 +69,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         evidence::TEXTS,
         agent_events::TEXTS,
         open_work::TEXTS,
+        storage::TEXTS,
         task_runs::read::TEXTS,
         task_runs::write::TEXTS,
         task_runs::take::TEXTS,

@@ -35,8 +35,8 @@ use crate::{
     Added, Behalf, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
-    SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, Suspension,
-    TaskStore, VerifierGone,
+    SavedAnswer, SessionAdded, Sharing, Spending, Storage, Store, StoreError, Suspended,
+    Suspension, TaskStore, VerifierGone,
     error::Refusal,
     migrations,
     rows::{
@@ -113,6 +113,10 @@ impl Store for Postgres {
     }
 
     fn tasks(&self) -> &dyn TaskStore {
+        self
+    }
+
+    fn storage(&self) -> &dyn Storage {
         self
     }
 

@@ -31,8 +31,8 @@ use crate::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
-    SavedAnswer, SessionAdded, Sharing, Spending, Store, StoreError, Suspended, Suspension,
-    TaskStore, VerifierGone,
+    SavedAnswer, SessionAdded, Sharing, Spending, Storage, Store, StoreError, Suspended,
+    Suspension, TaskStore, VerifierGone,
     rows::{
         Cells,
         installation::{ExecutorRow, SessionRow, probe_text},
@@ -103,6 +103,10 @@ impl Store for Sqlite {
     }
 
     fn tasks(&self) -> &dyn TaskStore {
+        self
+    }
+
+    fn storage(&self) -> &dyn Storage {
         self
     }
 

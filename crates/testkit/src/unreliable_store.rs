@@ -22,8 +22,8 @@ use jurat_store::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
     KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Pruning, Record,
     Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
-    SessionAdded, Sharing, Spending, Store, StoreError, StoreErrorKind, Suspended, Suspension,
-    TaskStore, VerifierGone,
+    SessionAdded, Sharing, Spending, Storage, Store, StoreError, StoreErrorKind, Suspended,
+    Suspension, TaskStore, VerifierGone,
 };
 use tokio::sync::watch;
 
@@ -99,6 +99,10 @@ impl Store for UnreliableStore {
         }
         self.missed.send_modify(|count| *count += 1);
         self.closed.tasks()
+    }
+
+    fn storage(&self) -> &dyn Storage {
+        self.inner.storage()
     }
 
     async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {

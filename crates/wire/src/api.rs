@@ -23,6 +23,7 @@ pub mod packs;
 pub mod page;
 pub mod people;
 pub mod policy_request;
+pub mod prune;
 pub mod rounds;
 pub mod runs;
 pub mod sessions;

@@ -48,12 +48,12 @@ pub struct CapabilitiesResponse {
 
 /// A kernel that passes a contract on as it was given has it as a JSON value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExecuteRequest<C = TaskContract> {
+pub struct ExecuteRequest<C = TaskContract, I = Value> {
     pub task_id: String,
     /// Makes the call idempotent: the same id gets the same answer.
     pub execution_id: String,
     pub task_type: String,
-    pub inputs: Value,
+    pub inputs: I,
     pub profile: String,
     pub task_contract: C,
     pub stage: Stage,

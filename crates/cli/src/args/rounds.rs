@@ -19,6 +19,9 @@ pub(crate) enum Rounds {
     /// Calls a round off: it ends without a verdict
     #[command(after_help = "Examples:\n  jurat rounds cancel rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F")]
     Cancel { id: String },
+    /// Erases what was asked and said in a round; its decision stays
+    #[command(after_help = "Examples:\n  jurat rounds erase rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F")]
+    Erase { id: String },
 }
 
 #[derive(Debug, Args)]

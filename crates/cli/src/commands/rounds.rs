@@ -8,12 +8,14 @@ use crate::{
     args::{ListRounds, Rounds},
     client::{Call, path, query},
     output::{
-        Output, round,
+        Output, round, shortened,
         table::{cell, fields, said, table, word},
     },
 };
 
 const ROUTE: &str = "/v1/rounds";
+/// `--json` has more.
+const WIDEST_REQUEST: usize = 4_000;
 
 pub(super) async fn run(context: &Context, command: Rounds) -> anyhow::Result<u8> {
     match command {
@@ -27,6 +29,13 @@ pub(super) async fn run(context: &Context, command: Rounds) -> anyhow::Result<u8
             let call = Call::post(path(ROUTE, &[&id, "cancel"]), json!({}));
             let reply = context.send(call).await?;
             context.out.reply(&reply, |out| shown(out, &reply.value))?;
+        }
+        Rounds::Erase { id } => {
+            let reply = context.send(Call::delete(path(ROUTE, &[&id, "payload"]))).await?;
+            context.out.reply(&reply, |_| {
+                let (round, at) = (said(&reply.value["round_id"]), &reply.value["erased_at"]);
+                format!("what was asked and said in {round} is erased since {}", said(at))
+            })?;
         }
     }
     Ok(0)
@@ -56,10 +65,20 @@ async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
             Cell::new(percent(&item["agreement"])),
             Cell::new(percent(&item["confidence"])),
             cell(&json!(to_the_second(&item["opened_at"]))),
+            cell(&item["asked"]),
         ]
     });
-    let header =
-        ["round", "kind", "state", "verdict", "outcome", "agreement", "confidence", "opened at"];
+    let header = [
+        "round",
+        "kind",
+        "state",
+        "verdict",
+        "outcome",
+        "agreement",
+        "confidence",
+        "opened at",
+        "asked",
+    ];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     let when_empty = if is_filtered {
         "no rounds match"
@@ -80,10 +99,23 @@ fn percent(share: &Value) -> String {
     share.as_f64().map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
+/// The whole request, or why there is none.
+fn asked(body: &Value) -> String {
+    if let Some(at) = body.get("erased_at") {
+        return format!("erased at {}", said(at));
+    }
+    match body.get("request") {
+        Some(request) => shortened(&request.to_string(), WIDEST_REQUEST),
+        None if body["asked"].is_null() => "not kept".to_owned(),
+        None => said(&body["asked"]),
+    }
+}
+
 pub(super) fn shown(out: Output, body: &Value) -> String {
     let head = fields(&[
         ("round", said(&body["round_id"])),
         ("kind", said(&body["kind"])),
+        ("asked", asked(body)),
         ("state", said(&body["state"])),
         ("policy", said(&body["policy_id"])),
         ("sessions", said(&body["sessions"])),

@@ -123,6 +123,7 @@ pub(super) fn document(text: &str) -> Result<Value, Misread> {
         | StrictErrorKind::ByteOrderMark
         | StrictErrorKind::Syntax(_)
         | StrictErrorKind::TooDeep
+        | StrictErrorKind::TooManyValues(_)
         | StrictErrorKind::IntegerOutOfRange => Misread::NotJson,
     })
 }

@@ -51,9 +51,8 @@ fn of_candidate(task: &Task, proposal: &Proposal, now: Timestamp) -> Option<Need
         return (!voters.is_empty()).then_some(Need::Reveals { candidate, voters });
     }
     let free = task.terms.verify_at_once.saturating_sub(task.claims_of(Role::Verify));
-    let (payable, only) = had(task.payable(proposal.source.is_some()), || {
-        task.begun_verifiers(proposal)
-    });
+    let (payable, only) =
+        had(task.payable(proposal.source.is_some()), || task.begun_verifiers(proposal));
     let count = task.open_votes(proposal).min(free).min(payable);
     let is_early = proposal.retry_at.is_some_and(|at| now < at);
     if count == 0 || is_early {

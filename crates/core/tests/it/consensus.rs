@@ -11,7 +11,7 @@ use jurat_core::{
     job::{Aggregation, Disagreement, Kind, Merge, Terms, TimeoutPolicy, Toggle},
     policy::parse_equivalence,
     replica::{Answer, FailureCode, Label, Replica, Said, Vote},
-    round::{Ending, OpenRound},
+    round::{Ending, Kept, OpenRound},
     session::Tier,
     time::Timestamp,
 };
@@ -253,6 +253,7 @@ fn decided(mut story: Story, seed: usize) -> String {
         run: None,
         step: None,
         hold: None,
+        kept: Kept::default(),
     };
     let entry = DecisionEntry::new(&open, Ending::Closed, &story.replicas, &consensus, at).seal();
     format!("{consensus:?}\n{}\n{}\n", entry.text, entry.digest)

@@ -6,7 +6,7 @@ use jurat_core::{
     job::{Disagreement, Kind, Toggle},
     ledger::Hold,
     replica::{Answer, FailureCode, Label, Replica, Said},
-    round::{Closing, Ending, OpenRound},
+    round::{Closing, Ending, Kept, OpenRound},
     run::{Provenance, Purpose, RunEnd, RunError, RunTicket, Settlement},
     time::Timestamp,
 };
@@ -65,6 +65,7 @@ fn open() -> OpenRound {
             is_limited: true,
             day_cap_micros: None,
         }),
+        kept: Kept::default(),
     }
 }
 

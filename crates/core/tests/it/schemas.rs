@@ -383,3 +383,47 @@ fn equal_schemas_have_equal_digests() {
     assert!(Schema::compile(&json!({})).unwrap().is_open());
     assert!(!one.is_open());
 }
+
+/// Different lists of nothing but lists, as many as there are with so many of them in each.
+fn lists_of_lists(most: usize) -> Vec<Value> {
+    let mut by_size: Vec<Vec<Value>> = vec![vec![json!([])]];
+    while by_size.last().is_some_and(|last| last.len() < most) {
+        let size = by_size.len();
+        // A list of this size is a first item and the rest, which is a list itself.
+        let made = (0..size).flat_map(|first| {
+            let rests = &by_size[size - 1 - first];
+            by_size[first].iter().flat_map(move |item| {
+                rests.iter().map(move |rest| {
+                    let mut list = vec![item.clone()];
+                    list.extend(rest.as_array().unwrap().iter().cloned());
+                    Value::Array(list)
+                })
+            })
+        });
+        let made = made.collect();
+        by_size.push(made);
+    }
+    let mut lists = by_size.pop().unwrap();
+    lists.truncate(most);
+    lists
+}
+
+#[test]
+fn unique_items_take_no_longer_when_somebody_chose_them_to_look_alike() {
+    // Each has the same hash in the validator, which compares all of these with each other.
+    let mut items = lists_of_lists(60_000);
+    let schema = Schema::compile(&json!({"uniqueItems": true})).unwrap();
+    assert_eq!(schema.check(&json!(items)), Ok(Matches::Yes));
+    items.push(items[7].clone());
+    assert!(matches!(schema.check(&json!(items)), Ok(Matches::No(_))));
+}
+
+#[test]
+fn unique_items_are_named_where_they_are_not() {
+    let schema = Schema::compile(&json!({"properties": {"a": {"uniqueItems": true}}})).unwrap();
+    let said = schema.check(&json!({"a": [1, 2, 1.0]})).unwrap();
+    let message = "at /a: two items of the list are equal".to_owned();
+    assert_eq!(said, Matches::No(vec![message]));
+    check_matches(&json!({"uniqueItems": false}), &json!([1, 1]), true);
+    check_matches(&json!({"uniqueItems": true}), &json!({"a": 1}), true);
+}

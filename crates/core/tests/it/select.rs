@@ -79,6 +79,7 @@ pub(crate) fn job(work: Work, replicas: u8, pool: Vec<PoolEntry>) -> Job {
         timeout_ms: 60_000,
         max_steps: None,
         request_digest: "sha256:00".to_owned(),
+        request: None,
         step: None,
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use jurat_core::{
     candidate::{Candidate, InlineEvidence},
     canonical::canonical,
-    id::RoundId,
+    id::{AccountId, RoundId},
     job::{Job, Work},
     policy::{BindError, Evaluation, Policy, Rules},
     reason,
     schema::Schema,
 };
-use jurat_guard::bounded::{NotDone, RefusedPolicy, RefusedSchema};
+use jurat_guard::bounded::{Bounded, NotDone, RefusedPolicy, RefusedSchema};
 use serde_json::{Map, Value, json};
 
 use super::{judge::Judging, review::Review};
@@ -38,14 +38,15 @@ pub(crate) struct Checks {
 impl Engine {
     pub(crate) async fn prepare(
         &self,
-        round: &RoundId,
+        (round, account): (&RoundId, &AccountId),
         job: &Job,
         view: &PoolView,
         verifier: Option<&Arc<Bound>>,
     ) -> Result<Checks, EngineError> {
-        let policy = self.bind(job, view).await?;
+        let bounded = self.inner.bounded.of(account);
+        let policy = self.bind(&bounded, job, view).await?;
         let rules = policy.as_ref().map_or(Rules::Jurat, |policy| policy.rules());
-        let schema = self.inner.bounded.schema_under(rules, &job.output_schema).await;
+        let schema = bounded.schema_under(rules, &job.output_schema).await;
         let schema = schema.map_err(|error| match error {
             RefusedSchema::Schema(error) => EngineError::Schema(error),
             RefusedSchema::Busy => EngineError::ChecksBusy,
@@ -68,7 +69,8 @@ impl Engine {
         let mut own = None;
         if let (Some(policy), Some(candidate)) = (&ours, &candidate) {
             let policy = Arc::clone(policy);
-            let verdict = self.checked(policy, Arc::clone(candidate), schema.clone()).await;
+            let candidate = Arc::clone(candidate);
+            let verdict = self.checked(account, policy, candidate, schema.clone()).await;
             let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
             // Without a check of our own nothing would keep a false pass out.
             if verdict.reason_codes.contains(&reason::EVALUATION_REFUSED) {
@@ -86,10 +88,15 @@ impl Engine {
         Ok(Checks { policy, ours, schema, candidate, own, judging, review })
     }
 
-    async fn bind(&self, job: &Job, view: &PoolView) -> Result<Option<Arc<Policy>>, EngineError> {
+    async fn bind(
+        &self,
+        bounded: &Bounded,
+        job: &Job,
+        view: &PoolView,
+    ) -> Result<Option<Arc<Policy>>, EngineError> {
         let binding = &job.policy;
         if Policy::is_known(&binding.policy_id) {
-            let policy = self.inner.bounded.policy(binding).await.map_err(|error| match error {
+            let policy = bounded.policy(binding).await.map_err(|error| match error {
                 RefusedPolicy::Policy(error) => EngineError::Policy(error),
                 RefusedPolicy::NotDone(NotDone::Busy) => EngineError::ChecksBusy,
                 RefusedPolicy::NotDone(NotDone::Crashed) => {

@@ -4,32 +4,74 @@ use std::sync::Arc;
 
 use jurat_core::{
     candidate::Candidate,
-    job::{Step, Work},
+    job::{Job, Step, Work},
     replica::{Answer, Failure, FailureCode, Label, Said, Vote},
 };
 use jurat_guard::client::Reply;
 use jurat_wire::executor::{
     ExecuteRequest, JobContract, Stage, TaskContract, decode_execute_response,
 };
-use serde_json::{Value, json};
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{Asked, Errand, content};
 use crate::{Engine, places::Place};
 
 const DEFAULT_MAX_STEPS: u32 = 10;
 
+/// The inputs of a job, as the text that every replica gets. They are taken out of the job: as
+/// values they may take a hundred times the memory.
+pub(super) fn take_inputs(job: &mut Job) -> Option<Box<RawValue>> {
+    let is_step = job.step.is_some();
+    let inputs = match &mut job.work {
+        Work::Validate { .. } => return None,
+        Work::Delegate { input, .. } if is_step => std::mem::take(input),
+        Work::Delegate { objective, input, .. } => {
+            let mut inputs = match std::mem::take(input) {
+                Value::Object(members) => members,
+                other @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_)) => Map::from_iter([("input".to_owned(), other)]),
+            };
+            inputs.insert("objective".to_owned(), json!(objective));
+            inputs.entry("prompt").or_insert_with(|| json!(objective));
+            if let Some(context) = job.context.take() {
+                inputs.entry("context").or_insert(context);
+            }
+            for (name, value) in std::mem::take(&mut job.passed_on) {
+                inputs.entry(name).or_insert(value);
+            }
+            Value::Object(inputs)
+        }
+        Work::Factcheck { claim, prompt, mode } => {
+            let mut inputs = std::mem::take(&mut job.passed_on);
+            inputs.insert("claim".to_owned(), std::mem::take(claim));
+            inputs.insert("prompt".to_owned(), json!(std::mem::take(prompt)));
+            inputs.insert("mode".to_owned(), json!(mode.as_str()));
+            inputs.insert("context".to_owned(), json!(job.context.take()));
+            Value::Object(inputs)
+        }
+    };
+    // A value always serializes.
+    to_raw_value(&inputs).ok()
+}
+
 pub(super) fn request(errand: &Errand, index: usize, place: &Place) -> Vec<u8> {
+    let inputs = errand.inputs.as_deref();
     if let Some(step) = &errand.job.step {
-        return step_request(&errand.job.work, step, place);
+        return step_request(inputs, step, place);
     }
     let task_type = place.task_type.clone().unwrap_or_default();
     let execution_id = execution_id(errand, index);
-    let inputs = inputs(errand);
     let timeout_ms = errand.job.timeout_ms;
     let task_contract = TaskContract::for_job(JobContract {
         task_id: errand.round.to_string(),
         task_type: task_type.clone(),
-        inputs: inputs.clone(),
+        inputs,
         output_schema: errand.job.output_schema.clone(),
         timeout_ms,
         max_steps: errand.job.max_steps.unwrap_or(DEFAULT_MAX_STEPS),
@@ -51,16 +93,12 @@ pub(super) fn request(errand: &Errand, index: usize, place: &Place) -> Vec<u8> {
 }
 
 /// What the executor of a step gets: the contract as it was given, and its inputs as they are.
-fn step_request(work: &Work, step: &Step, place: &Place) -> Vec<u8> {
-    let inputs = match work {
-        Work::Delegate { input, .. } => input,
-        Work::Validate { .. } | Work::Factcheck { .. } => &Value::Null,
-    };
-    let body = ExecuteRequest::<&Value> {
+fn step_request(inputs: Option<&RawValue>, step: &Step, place: &Place) -> Vec<u8> {
+    let body = ExecuteRequest::<&Value, Option<&RawValue>> {
         task_id: step.task_id.clone(),
         execution_id: step.execution_id.clone(),
         task_type: place.task_type.clone().unwrap_or_default(),
-        inputs: inputs.clone(),
+        inputs,
         profile: place.profile.clone(),
         task_contract: &step.contract,
         stage: Stage::Explore,
@@ -106,41 +144,6 @@ fn execution_id(errand: &Errand, index: usize) -> String {
         return step.execution_id.clone();
     }
     format!("exec-{}-{index}", errand.round)
-}
-
-fn inputs(errand: &Errand) -> Value {
-    match &errand.job.work {
-        Work::Delegate { objective, input, .. } => {
-            let mut inputs = match input {
-                Value::Object(members) => members.clone(),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Array(_) => {
-                    serde_json::Map::from_iter([("input".to_owned(), input.clone())])
-                }
-            };
-            inputs.insert("objective".to_owned(), json!(objective));
-            inputs.entry("prompt").or_insert_with(|| json!(objective));
-            if let Some(context) = &errand.job.context {
-                inputs.entry("context").or_insert_with(|| context.clone());
-            }
-            for (name, value) in &errand.job.passed_on {
-                inputs.entry(name).or_insert_with(|| value.clone());
-            }
-            Value::Object(inputs)
-        }
-        Work::Factcheck { claim, prompt, mode } => {
-            let mut inputs = errand.job.passed_on.clone();
-            inputs.insert("claim".to_owned(), claim.clone());
-            inputs.insert("prompt".to_owned(), json!(prompt));
-            inputs.insert("mode".to_owned(), json!(mode.as_str()));
-            inputs.insert("context".to_owned(), json!(errand.job.context));
-            Value::Object(inputs)
-        }
-        Work::Validate { .. } => Value::Null,
-    }
 }
 
 fn label(work: &Work, said: &Said) -> Label {

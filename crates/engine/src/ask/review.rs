@@ -92,7 +92,7 @@ impl Engine {
         let mut reviewed = Reviewed::default();
         if let Some(policy) = &checks.ours {
             let (policy, schema) = (Arc::clone(policy), checks.schema.clone());
-            let checking = self.checked(policy, Arc::clone(candidate), schema);
+            let checking = self.checked(&errand.account, policy, Arc::clone(candidate), schema);
             let Ok(verdict) = tokio::time::timeout_at(errand.deadline, checking).await else {
                 let code = FailureCode::OutputUnchecked;
                 return Reviewed::refused(code, None, "the check did not end in time");

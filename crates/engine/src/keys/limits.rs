@@ -15,12 +15,16 @@ use governor::{
 };
 use jurat_core::{
     caller::{Caller, CallerKey},
+    id::AccountId,
     key::Key,
     time::Timestamp,
+    turns::NoShare,
 };
-use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{Clock, Engine, EngineError};
+use crate::{
+    Clock, Engine, EngineError,
+    shares::{Share, sharer},
+};
 
 /// How often the last use of a key is written, at the most.
 const WRITTEN_EVERY_MS: u64 = 60_000;
@@ -37,13 +41,21 @@ pub struct Allowance {
     pub more_in_s: u64,
 }
 
-/// What a key has used up.
+/// What a key or its account has used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
     #[error("the key may send {} a minute", requests(.0.per_minute))]
     Rate(Allowance),
     #[error("as many rounds of the key are under way as it may have, which is {0}")]
     Rounds(usize),
+    #[error("the keys of the account may send {} a minute together", requests(.0.per_minute))]
+    AccountRate(Allowance),
+    #[error("as many rounds of the account are under way as it may have, which is {0}")]
+    AccountRounds(usize),
+    #[error(
+        "the requests and rounds of the account that are under way take as much memory as they may, which is {0} bytes; send smaller ones, or wait until some have ended"
+    )]
+    Bytes(usize),
     #[error("as many requests came without a key as may for now")]
     Address,
     #[error(
@@ -56,8 +68,15 @@ pub enum Limit {
 pub(crate) struct InUse {
     clock: Arc<dyn Clock>,
     keys: Mutex<BTreeMap<String, Arc<KeyInUse>>>,
+    /// How often the keys of an account ask together, where that is limited.
+    accounts: Mutex<BTreeMap<AccountId, AccountInUse>>,
     /// How many rounds each key has under way; keys without one are not in it.
     rounds: Arc<Mutex<BTreeMap<String, usize>>>,
+}
+
+struct AccountInUse {
+    limiter: Limiter,
+    last: Timestamp,
 }
 
 struct KeyInUse {
@@ -98,16 +117,27 @@ struct KeyRound {
 #[derive(Debug)]
 pub(crate) struct RoundPlace {
     _of_key: KeyRound,
-    _of_node: OwnedSemaphorePermit,
+    _of_account: Share,
+    _memory: Share,
 }
 
 impl Engine {
-    /// Takes a place for a round: of those that its key has, and of those that the node has.
-    pub(crate) fn round_place(&self, caller: &Caller) -> Result<RoundPlace, EngineError> {
+    /// Takes a place for a round: of those that its key, its account and the node have, and the
+    /// memory that it needs.
+    pub(crate) fn round_place(
+        &self,
+        caller: &Caller,
+        bytes: usize,
+    ) -> Result<RoundPlace, EngineError> {
         let of_key = self.inner.in_use.round(caller.key())?;
-        let of_node = Arc::clone(&self.inner.rounds).try_acquire_owned();
-        let of_node = of_node.map_err(|_| EngineError::Overloaded)?;
-        Ok(RoundPlace { _of_key: of_key, _of_node: of_node })
+        let most = self.inner.limits.rounds_per_account;
+        let of_account = self.inner.rounds.take(&sharer(caller), 1, most);
+        let of_account = of_account.map_err(|refused| match refused {
+            NoShare::OfAccount => Limit::AccountRounds(most).into(),
+            NoShare::OfAll => EngineError::Overloaded,
+        })?;
+        let memory = self.round_memory(caller, bytes)?;
+        Ok(RoundPlace { _of_key: of_key, _of_account: of_account, _memory: memory })
     }
 
     /// Writes down when keys were last used, and forgets those that are not in use any more.
@@ -126,7 +156,7 @@ impl Engine {
 
 impl InUse {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, keys: Mutex::default(), rounds: Arc::default() }
+        Self { clock, keys: Mutex::default(), accounts: Mutex::default(), rounds: Arc::default() }
     }
 
     /// Counts a request; tells what is left where the key has a limit.
@@ -140,18 +170,42 @@ impl InUse {
         let (Some(limiter), Some(per_minute)) = (&in_use.limiter, per_minute) else {
             return Ok(None);
         };
+        self.check(limiter, per_minute).map(Some).map_err(Limit::Rate)
+    }
+
+    /// Counts a request for the account of its key, which may have many of them.
+    pub(super) fn request_of_account(
+        &self,
+        account: &AccountId,
+        per_minute: Option<u32>,
+        now: Timestamp,
+    ) -> Result<(), Limit> {
+        let Some(quota) = per_minute.and_then(NonZeroU32::new) else { return Ok(()) };
+        let mut accounts = lock(&self.accounts);
+        let fresh = || AccountInUse { limiter: self.limiter(quota), last: now };
+        let in_use = accounts.entry(account.clone()).or_insert_with(fresh);
+        in_use.last = in_use.last.max(now);
+        self.check(&in_use.limiter, quota.get()).map(drop).map_err(Limit::AccountRate)
+    }
+
+    /// Takes one request, or says when there is one again.
+    fn check(&self, limiter: &Limiter, per_minute: u32) -> Result<Allowance, Allowance> {
         match limiter.check() {
-            Ok(state) => Ok(Some(Allowance {
+            Ok(state) => Ok(Allowance {
                 per_minute,
                 remaining: state.remaining_burst_capacity(),
                 more_in_s: seconds(state.quota().replenish_interval()),
-            })),
+            }),
             Err(not_until) => {
                 let wait = not_until.wait_time_from(self.clock.elapsed());
-                let more_in_s = seconds(wait);
-                Err(Limit::Rate(Allowance { per_minute, remaining: 0, more_in_s }))
+                Err(Allowance { per_minute, remaining: 0, more_in_s: seconds(wait) })
             }
         }
+    }
+
+    fn limiter(&self, per_minute: NonZeroU32) -> Limiter {
+        let quota = Quota::per_minute(per_minute);
+        RateLimiter::direct_with_clock(quota, Time(Arc::clone(&self.clock))).with_middleware()
     }
 
     fn of(&self, key: &Key, per_minute: Option<u32>, now: Timestamp) -> Arc<KeyInUse> {
@@ -161,10 +215,7 @@ impl InUse {
             uses.last = uses.last.max(now);
             return Arc::clone(known);
         }
-        let quota = per_minute.and_then(NonZeroU32::new).map(Quota::per_minute);
-        let limiter = quota.map(|quota| {
-            RateLimiter::direct_with_clock(quota, Time(Arc::clone(&self.clock))).with_middleware()
-        });
+        let limiter = per_minute.and_then(NonZeroU32::new).map(|quota| self.limiter(quota));
         let uses = Mutex::new(Uses { last: now, written: key.last_used_at });
         let fresh = Arc::new(KeyInUse { limiter, uses });
         keys.insert(key.id.clone(), Arc::clone(&fresh));
@@ -207,6 +258,7 @@ impl InUse {
 
     /// Forgets keys of which nothing would be lost.
     fn forget_idle(&self, now: Timestamp) {
+        lock(&self.accounts).retain(|_, in_use| now.millis_since(in_use.last) < IDLE_MS);
         lock(&self.keys).retain(|_, in_use| {
             let uses = *lock(&in_use.uses);
             let is_idle = IDLE_MS <= now.millis_since(uses.last);
@@ -245,8 +297,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
-
-    use jurat_core::id::AccountId;
 
     use super::*;
 

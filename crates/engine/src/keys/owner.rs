@@ -63,6 +63,12 @@ impl KeyCache {
         }
     }
 
+    /// Whose key it says it is, if it was used lately. The secret is not looked at.
+    pub(crate) fn account_of(&self, text: &str) -> Option<AccountId> {
+        let known = self.records.get(ApiKey::parse(text)?.id())?;
+        known.map(|record| record.key.account.clone())
+    }
+
     /// Keeps what was read, unless something was forgotten meanwhile: it could be that.
     fn keep(&self, id: &str, record: &Known, forgotten_before: u64) {
         let forgotten = self.forgotten();
@@ -111,8 +117,11 @@ impl Engine {
 
     /// Counts a request of a key, or a step of a task that it submitted.
     pub(crate) fn key_request(&self, key: &Key) -> Result<Option<Allowance>, EngineError> {
-        let rate = key.rate_per_minute.or(self.inner.limits.requests_per_minute_per_key);
-        Ok(self.inner.in_use.request(key, rate, self.inner.clock.now())?)
+        let (limits, now) = (&self.inner.limits, self.inner.clock.now());
+        let of_account = limits.requests_per_minute_per_account;
+        self.inner.in_use.request_of_account(&key.account, of_account, now)?;
+        let rate = key.rate_per_minute.or(limits.requests_per_minute_per_key);
+        Ok(self.inner.in_use.request(key, rate, now)?)
     }
 
     pub(crate) fn caller_key(&self, key: &Key) -> CallerKey {

@@ -40,7 +40,7 @@ impl LoadFigures {
     pub(super) fn refresh(&self, engine: &Engine) {
         let inner = &engine.inner;
         let limit = inner.limits.rounds;
-        self.rounds.set(whole(limit.saturating_sub(inner.rounds.available_permits())));
+        self.rounds.set(whole(inner.rounds.in_use()));
         self.rounds_limit.set(whole(limit));
         let store = inner.store.load();
         self.writes_waiting.set(whole(store.writes_waiting));

@@ -37,6 +37,7 @@ pub(super) fn job(order: &StepOrder) -> Result<Job, EngineError> {
     let pool = pool(&order.by, &policy, &work)?;
     Ok(Job {
         request_digest: request_digest(order),
+        request: None,
         step: Some(step(order)),
         work,
         policy,

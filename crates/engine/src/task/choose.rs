@@ -50,7 +50,8 @@ pub(super) fn choose<'a>(task: &Task, need: &Need, workers: &'a [Worker]) -> Opt
     match need {
         Need::Proposals { without, only, .. } => {
             let used = keys_of(workers, without.iter());
-            let free = free(workers, without).filter(|it| it.proposes && is_meant(it, only.as_ref()));
+            let free =
+                free(workers, without).filter(|it| it.proposes && is_meant(it, only.as_ref()));
             let free = free.filter(|it| leaves_a_quorum(task, it, workers));
             let worker = free.min_by_key(|it| {
                 let is_begun = task.resumable(Role::Propose, &it.name, None).is_some();

@@ -26,6 +26,7 @@ impl Engine {
         order: TaskSubmission,
         keyed: Option<Keyed<TaskSubmitted>>,
     ) -> Result<Done<TaskSubmitted>, EngineError> {
+        self.require_room_for(caller, keyed.as_ref()).await?;
         self.task_submit_at(caller, order, keyed, 1).await
     }
 

@@ -33,7 +33,7 @@ impl Engine {
         if let Some(wrong) = contract.terms().check(self.inner.clock.now()).into_iter().next() {
             return Err(wrong_field(wrong.field, wrong.reason));
         }
-        self.task_schema(contract).await?;
+        self.task_schema(account, contract).await?;
         let view = self.pool_view().await?;
         let panel = self.task_panel(order, (caller.credit(), &view)).await?;
         self.task_policy(caller.account(), contract, &panel).await?;
@@ -77,10 +77,14 @@ impl Engine {
         Ok(panel.for_quorum(contract.acceptance.quorum_threshold, policy_id, can_vote)?)
     }
 
-    pub(crate) async fn task_schema(&self, contract: &TaskContract) -> Result<(), EngineError> {
+    pub(crate) async fn task_schema(
+        &self,
+        account: &AccountId,
+        contract: &TaskContract,
+    ) -> Result<(), EngineError> {
         let binding: PolicyBinding = contract.acceptance.verifier_policy.clone().into();
-        let schema = &contract.output_schema;
-        let compiled = self.inner.bounded.schema_under(binding.rules(), schema).await;
+        let (bounded, schema) = (self.inner.bounded.of(account), &contract.output_schema);
+        let compiled = bounded.schema_under(binding.rules(), schema).await;
         compiled.map(drop).map_err(|error| match error {
             RefusedSchema::Schema(error) => EngineError::Schema(error),
             RefusedSchema::Busy => EngineError::ChecksBusy,
@@ -98,7 +102,7 @@ impl Engine {
         if !Policy::is_known(&contract.acceptance.verifier_policy.policy_id) {
             return self.task_custom_policy(contract, panel);
         }
-        let bound = self.inner.bounded.policy(&binding).await;
+        let bound = self.inner.bounded.of(account).policy(&binding).await;
         bound.map(drop).map_err(|error| match error {
             RefusedPolicy::Policy(error) => EngineError::Input(policy_field(&error)),
             RefusedPolicy::NotDone(_) => EngineError::ChecksBusy,

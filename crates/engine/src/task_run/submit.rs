@@ -37,6 +37,7 @@ impl Engine {
     ) -> Result<Done<RunAdded>, EngineError> {
         require(caller, Scope::TasksWrite)?;
         require(caller, Scope::RoundsCreate)?;
+        self.require_room_for(caller, keyed.as_ref()).await?;
         let now = self.inner.clock.now();
         let RunOrder { kickoff, spec, document } = order;
         let mut run = Run::new(spec, now);
@@ -148,7 +149,7 @@ impl Engine {
         order: &TaskSubmission,
     ) -> Result<(), EngineError> {
         let contract = &order.contract;
-        self.task_schema(contract).await?;
+        self.task_schema(account, contract).await?;
         let policy_id = &contract.acceptance.verifier_policy.policy_id;
         let verifiers =
             if order.verifiers.is_empty() { &order.executors } else { &order.verifiers };

@@ -27,6 +27,7 @@ impl Engine {
         keyed: Option<Keyed<Forked>>,
     ) -> Result<Done<Forked>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
+        self.require_room_for(caller, keyed.as_ref()).await?;
         let view = self.template_get(Some(caller), &order.wanted).await?;
         if !view.found.content.snapshots.is_empty() {
             require(caller, Scope::VerifiersWrite)?;

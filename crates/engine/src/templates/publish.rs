@@ -38,6 +38,7 @@ impl Engine {
         if let Some(answer) = self.answered_before(caller, keyed).await? {
             return Ok(Done::Before(answer));
         }
+        self.require_room(caller).await?;
         self.check_handle(caller).await?;
         let workflow = self.publishable(caller, &order.workflow).await?;
         if workflow.outcome.trim().is_empty() {

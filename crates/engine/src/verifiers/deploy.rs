@@ -25,6 +25,7 @@ impl Engine {
         if let Some(answer) = self.answered_before(caller, keyed).await? {
             return Ok(Done::Before(answer));
         }
+        self.require_room(caller).await?;
         new.check().map_err(EngineError::Input)?;
         self.check_reserved(caller, &new.name).await?;
         let judge = self.judge_of(&new).map_err(EngineError::Input)?;

@@ -170,6 +170,7 @@ fn job(version: &VerifierVersion, request: &RunRequest) -> Job {
         timeout_ms: request.timeout_ms,
         max_steps: None,
         request_digest: request.request_digest.clone(),
+        request: None,
         step: None,
     }
 }

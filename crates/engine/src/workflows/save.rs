@@ -34,6 +34,7 @@ impl Engine {
         keyed: Option<Keyed<Saved>>,
     ) -> Result<Done<Saved>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
+        self.require_room_for(caller, keyed.as_ref()).await?;
         let draft = draft.completed().map_err(EngineError::Input)?;
         let target = match &draft.id {
             Some(id) => SaveTarget::Id(id.clone()),
@@ -68,6 +69,7 @@ impl Engine {
         keyed: Option<Keyed<Saved>>,
     ) -> Result<Done<Saved>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
+        self.require_room_for(caller, keyed.as_ref()).await?;
         whole(reference)?;
         check_files(&patch.files).map_err(EngineError::Input)?;
         check_deletions(&patch.files, &patch.delete_paths).map_err(EngineError::Input)?;

@@ -105,7 +105,7 @@ pub(super) async fn delegate(
     asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    asked.run(&engine, consensus_request::delegate(&body)?, &body, Shape::V3).await
+    asked.run(&engine, consensus_request::delegate(&body)?, body, Shape::V3).await
 }
 
 pub(super) async fn validate(
@@ -113,7 +113,7 @@ pub(super) async fn validate(
     asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    asked.run(&engine, consensus_request::validate(&body)?, &body, Shape::V3).await
+    asked.run(&engine, consensus_request::validate(&body)?, body, Shape::V3).await
 }
 
 pub(super) async fn factcheck(
@@ -121,7 +121,7 @@ pub(super) async fn factcheck(
     asked: Asked,
     Json(body): Json,
 ) -> Answer {
-    asked.run(&engine, consensus_request::factcheck(&body)?, &body, Shape::V3).await
+    asked.run(&engine, consensus_request::factcheck(&body)?, body, Shape::V3).await
 }
 
 pub(super) async fn delegate_v2(
@@ -131,7 +131,8 @@ pub(super) async fn delegate_v2(
 ) -> Answer {
     let (known, warnings) = v2::up::<DelegateRequestV2>(body.clone());
     let job = consensus_request::delegate(&known)?;
-    asked.run(&engine, job, &v2::stamped(body), Shape::V2(warnings)).await
+    drop(known);
+    asked.run(&engine, job, v2::stamped(body), Shape::V2(warnings)).await
 }
 
 pub(super) async fn validate_v2(
@@ -141,12 +142,15 @@ pub(super) async fn validate_v2(
 ) -> Answer {
     let (known, warnings) = v2::up::<ValidateRequestV2>(body.clone());
     let job = consensus_request::validate(&known)?;
-    asked.run(&engine, job, &v2::stamped(body), Shape::V2(warnings)).await
+    drop(known);
+    asked.run(&engine, job, v2::stamped(body), Shape::V2(warnings)).await
 }
 
 impl Asked {
-    async fn run(self, engine: &Engine, job: Job, body: &Value, shape: Shape) -> Answer {
-        let once = self.repeatable.once(job.work.kind().as_str(), body);
+    async fn run(self, engine: &Engine, job: Job, body: Value, shape: Shape) -> Answer {
+        let once = self.repeatable.once(job.work.kind().as_str(), &body);
+        // The job has all that is needed of it, and the round may take long.
+        drop(body);
         let (watcher, progress) = match self.manner {
             Manner::Events => {
                 let (watcher, progress) = Watcher::new();

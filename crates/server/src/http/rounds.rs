@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use axum::{Extension, extract::State, http::HeaderMap};
+use axum::{
+    Extension,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
 use jurat_core::{caller::Caller, code::Code, id::RoundId, time::Timestamp};
 use jurat_engine::{Engine, RoundQuery};
 use jurat_wire::{
@@ -10,10 +14,13 @@ use jurat_wire::{
     problem::Problem,
 };
 
+use serde_json::json;
+
 use super::page::{Filters, ListQuery, wrong};
 use crate::{
     decode::PathText,
     encode::{self, Answer},
+    once::{self, Repeatable},
     prefer::{LONGEST_WAIT, Prefer},
 };
 
@@ -57,6 +64,20 @@ pub(super) async fn cancel(
         Some(_) => encode::ok(&body),
         None => encode::accepted(&body, &format!("/v1/rounds/{round_id}")),
     })
+}
+
+/// Erases what was asked and said in a round.
+pub(super) async fn erase(
+    State(engine): State<Engine>,
+    Extension(caller): Extension<Caller>,
+    repeatable: Repeatable,
+    PathText(id): PathText,
+) -> Answer {
+    let round_id = round_id(&id)?;
+    let (asked, body) = (json!(id), move |at: &Timestamp| json!(rounds::erased(&id, *at)));
+    let keyed = repeatable.keyed("round_erase", &asked, StatusCode::OK, body.clone());
+    let done = engine.round_erase(&caller, &round_id, keyed).await?;
+    Ok(once::reply(done, |at| encode::ok(&body(at))))
 }
 
 /// Text that is no identifier names no round either.

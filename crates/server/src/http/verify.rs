@@ -21,6 +21,7 @@ pub(super) async fn verify(
 ) -> Answer {
     let (job, asked) = verify::decode(&body)?;
     let once = repeatable.once("verify", &body);
+    drop(body);
     let begun = engine.round_begin(&caller, job, Watcher::nobody(), once).await;
     let begun = begun.map_err(|error| refused(&error))?;
     let (round, is_repeated) = begun.ended_or_again().await?;

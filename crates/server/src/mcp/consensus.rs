@@ -29,7 +29,7 @@ async fn run(
     decode: fn(&Value) -> Result<Job, Problem>,
 ) -> Result<Value, Problem> {
     let problem = |error: EngineError| engine_problem(&error);
-    call.engine.admit().map_err(problem)?;
+    call.engine.admit(call.caller).map_err(problem)?;
     let job = decode(call.arguments)?;
     let (watcher, progress) = Watcher::new();
     let beginning = call.engine.round_begin(call.caller, job, watcher, None);

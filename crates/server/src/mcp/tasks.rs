@@ -31,7 +31,7 @@ fn problem(error: EngineError) -> Problem {
 
 pub(super) fn submit(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        engine.admit().map_err(problem)?;
+        engine.admit(caller).map_err(problem)?;
         let order = tasks::decode_submit(arguments)?;
         let submitted = now(engine.task_submit(caller, order, None).await)
             .map_err(|it| tasks::placed(arguments, it))?;
@@ -153,7 +153,7 @@ pub(super) fn export_knowledge(Call { engine, caller, arguments, .. }: Call<'_>)
 
 pub(super) fn submit_run(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     async move {
-        engine.admit().map_err(problem)?;
+        engine.admit(caller).map_err(problem)?;
         let order = runs::decode_submit(arguments, engine.clock().now())?;
         let id = order.spec.run_id.clone();
         let added = now(engine.task_run_submit(caller, order, None).await)

@@ -1,6 +1,7 @@
 //! The table of tools. A tool is one entry, and does what the operation of the same name does.
 
 mod people;
+mod rounds;
 mod tasks;
 
 use std::sync::{Arc, LazyLock};
@@ -187,7 +188,7 @@ static ALL: &[Entry] = &[
 fn all() -> impl Iterator<Item = &'static Entry> {
     let of_tasks = tasks::ALL.iter().chain(tasks::RUNS);
     let others = workflows::ENTRIES.iter().chain(templates::ALL).chain(people::ALL);
-    ALL.iter().chain(of_tasks).chain(others)
+    ALL.iter().chain(rounds::ALL).chain(of_tasks).chain(others)
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {

@@ -76,7 +76,7 @@ pub(super) fn run(call: Call<'_>) -> Answer<'_> {
 
 async fn judged(mut call: Call<'_>) -> Result<Value, Problem> {
     let problem = |error: EngineError| engine_problem(&error);
-    call.engine.admit().map_err(problem)?;
+    call.engine.admit(call.caller).map_err(problem)?;
     let (text, body) = tool::run(call.arguments)?;
     let order = verifier_runs::decode_run(&body)?;
     let reference = verifiers::pinned(verifiers::reference(text)?, order.version)?;

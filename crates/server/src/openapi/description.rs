@@ -218,7 +218,7 @@ impl Description {
         route: &RouteInfo,
         id: &str,
     ) -> (Operation, Vec<(String, RefOr<Schema>)>) {
-        let mut codes = self.usual_codes(route.access);
+        let mut codes = self.usual_codes(route);
         codes.append(&mut self.codes);
         let mut operation = OperationBuilder::new()
             .operation_id(Some(id))
@@ -265,13 +265,17 @@ impl Description {
     }
 
     /// What any route with such a key and such a body can answer.
-    fn usual_codes(&self, access: Access) -> Vec<Code> {
+    fn usual_codes(&self, route: &RouteInfo) -> Vec<Code> {
+        let access = route.access;
         let mut codes = vec![Code::Internal, Code::Overloaded];
         if access != Access::Anyone {
             codes.extend([Code::AuthRequired, Code::RateLimited, Code::StoreUnavailable]);
         }
         if self.scope.is_some() {
             codes.push(Code::Forbidden);
+        }
+        if access != Access::Anyone && route.method != "GET" {
+            codes.push(Code::QuotaExceeded);
         }
         if self.request.is_some() {
             codes.extend([

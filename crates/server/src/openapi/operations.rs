@@ -25,7 +25,8 @@ use jurat_wire::{
         keys::{CreateKeyRequest, CreatedKey, KeyPage, RotateKeyRequest},
         mcp::{McpMessage, McpReply},
         page::Page,
-        rounds::RoundBody,
+        prune::{PruneRequest, PrunedBody},
+        rounds::{ErasedBody, RoundBody},
         sessions::{AddSessionRequest, SessionBody},
         status::{Removed, RemovedExecutor, Status},
         v2::{DelegateReplyV2, VerdictReplyV2},
@@ -95,6 +96,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "round_list" => round_list(),
         "round_show" => round_show(),
         "round_cancel" => round_cancel(),
+        "round_erase" => round_erase(),
+        "prune" => prune(),
         "executor_add" => executor_add(),
         "executor_list" => executor_list(),
         "executor_show" => executor_show(),
@@ -253,6 +256,24 @@ fn round_cancel() -> Description {
         .answers::<RoundBody<'_>>(202, "Its node is about to end it.", examples::of("round_open"))
         .and_header("Location", "Where the round can be seen.")
         .refuses([Code::NotFound, Code::Conflict])
+}
+
+fn round_erase() -> Description {
+    let text = "Erases what was asked and said in a round that has ended: the request, the outputs, and the texts and evidence of its replicas. Its decision stays, with the digests of what is gone. Erasing again is the same; a round that has not ended, or whose task is not over, is a conflict.";
+    Description::new(ROUNDS, "Erase what was said in a round", text)
+        .scope(Scope::RoundsCreate)
+        .answers::<ErasedBody<'_>>(200, "It is erased.", examples::of("round_erase"))
+        .repeatable()
+        .refuses([Code::NotFound, Code::Conflict])
+}
+
+fn prune() -> Description {
+    let text = "Removes at once what is older than the settings under `storage` and `agent_events` say, which the server does by itself as well: answers under idempotency keys, what was asked and said in rounds, events of tasks and runs that have ended, and events to executors. Decisions and the ledger never go.";
+    Description::new(OPERATIONS, "Remove what is old", text)
+        .scope(Scope::Admin)
+        .takes::<PruneRequest>([("plain", examples::of("prune_request"))])
+        .answers::<PrunedBody>(200, "How much went, or would go.", examples::of("prune"))
+        .refuses([Code::ValidationError])
 }
 
 fn executor_add() -> Description {

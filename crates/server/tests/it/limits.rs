@@ -172,3 +172,139 @@ async fn a_round_whose_caller_left_still_counts_until_it_ends() {
     app.engine.drain().await;
     assert_eq!(caller.post("/api/v3/validate", &body).await.status, StatusCode::OK);
 }
+
+async fn key_of(app: &TestApp, account: &str, name: &str) -> String {
+    key(app, &json!({ "account": account, "name": name })).await
+}
+
+/// Begins so many rounds with this key, and waits for none of them.
+async fn begin(app: &TestApp, key: &str, rounds: usize) -> Vec<Reply> {
+    let mut replies = Vec::new();
+    for _ in 0..rounds {
+        let caller = app.with_key(key);
+        let prefer = [("prefer", "respond-async")];
+        let body = Body::from(json!({ "claim": "x" }).to_string());
+        replies.push(caller.send("POST", "/api/v3/validate", body, &prefer).await);
+    }
+    replies
+}
+
+fn statuses(replies: &[Reply]) -> Vec<u16> {
+    replies.iter().map(|reply| reply.status.as_u16()).collect()
+}
+
+#[tokio::test]
+async fn all_keys_of_an_account_share_its_rounds() {
+    let limits = Limits { rounds_per_account: 3, ..Limits::default() };
+    let app = TestApp::with_limits(limits).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let one = key_of(&app, "acct_alice", "one").await;
+    let two = key_of(&app, "acct_alice", "two").await;
+    let bob = key_of(&app, "acct_bob", "one").await;
+    assert_eq!(statuses(&begin(&app, &one, 2).await), [202, 202]);
+    let more = begin(&app, &two, 2).await;
+    assert_eq!(statuses(&more), [202, 429]);
+    let detail = "as many rounds of the account are under way as it may have, which is 3";
+    assert_eq!(more[1].json()["detail"], detail);
+    assert_eq!(statuses(&begin(&app, &bob, 1).await), [202]);
+    fake.release();
+    app.engine.drain().await;
+    assert_eq!(statuses(&begin(&app, &two, 1).await), [202]);
+}
+
+#[tokio::test]
+async fn one_account_never_has_all_places_of_a_node() {
+    let limits = Limits { rounds: 16, ..Limits::default() };
+    let app = TestApp::with_limits(limits).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let mut taken = Vec::new();
+    for name in ["one", "two", "three"] {
+        let key = key_of(&app, "acct_alice", name).await;
+        taken.extend(statuses(&begin(&app, &key, 6).await));
+    }
+    // Seven eighths, however many keys it has.
+    assert_eq!(taken.iter().filter(|status| **status == 202).count(), 14);
+    assert_eq!(taken.last(), Some(&503));
+    let bob = key_of(&app, "acct_bob", "one").await;
+    assert_eq!(statuses(&begin(&app, &bob, 1).await), [202]);
+    let carol = key_of(&app, "acct_carol", "one").await;
+    assert_eq!(statuses(&begin(&app, &carol, 1).await), [202]);
+    fake.release();
+    app.engine.drain().await;
+}
+
+#[tokio::test]
+async fn all_keys_of_an_account_share_its_requests() {
+    let limits = Limits { requests_per_minute_per_account: Some(3), ..Limits::default() };
+    let app = TestApp::with_limits(limits).await;
+    // What makes the keys counts for another account.
+    let one = app.caller("alice", &[Scope::RoundsRead]).await;
+    let two = app.caller("alice", &[Scope::RoundsRead]).await;
+    let bob = app.caller("bob", &[Scope::RoundsRead]).await;
+    for caller in [&one, &two, &one] {
+        assert_eq!(caller.get("/v1/rounds").await.status, StatusCode::OK);
+    }
+    let refused = two.get("/v1/rounds").await;
+    assert_eq!(told(&refused), (429, "\"default\";r=0;t=20", "20"));
+    let detail = "the keys of the account may send 3 requests a minute together";
+    assert_eq!(refused.json()["detail"], detail);
+    assert_eq!(bob.get("/v1/rounds").await.status, StatusCode::OK);
+    app.clock.advance_ms(20_000);
+    assert_eq!(two.get("/v1/rounds").await.status, StatusCode::OK);
+}
+
+/// About a megabyte that becomes a hundred when it is read.
+fn many_objects(count: usize) -> Value {
+    json!({ "objective": "x", "input": { "list": vec![json!({"": 0}); count] } })
+}
+
+#[tokio::test]
+async fn a_body_of_very_many_values_is_refused_by_their_number() {
+    let app = TestApp::new().await;
+    let refused = app.admin().post("/api/v3/delegate", &many_objects(125_000)).await;
+    assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(refused.json()["code"], "payload_too_large");
+    let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.starts_with("more than 50000 values"), "{detail}");
+    // Without a key there are fewer.
+    let visitor = app.anonymous().post("/v1/verifiers/x/runs", &many_objects(5_000)).await;
+    assert_eq!(visitor.status, StatusCode::PAYLOAD_TOO_LARGE);
+    let detail = visitor.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.starts_with("more than 10000 values"), "{detail}");
+}
+
+#[tokio::test]
+async fn rounds_under_way_take_so_much_memory_and_no_more() {
+    const MIB: usize = 1024 * 1024;
+    let limits = Limits { bytes: 64 * MIB, bytes_per_account: 40 * MIB, ..Limits::default() };
+    let app = TestApp::with_limits(limits).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let alice = key_of(&app, "acct_alice", "one").await;
+    let also_alice = key_of(&app, "acct_alice", "two").await;
+    let bob = key_of(&app, "acct_bob", "one").await;
+    let carol = key_of(&app, "acct_carol", "one").await;
+    // Fifteen megabytes when it is read, once for the round and once for its replica.
+    let body = json!({ "claim": { "output": vec![json!({"": 0}); 20_000] } });
+    let send = async |key: &str, body: &Value| {
+        let prefer = [("prefer", "respond-async")];
+        let body = Body::from(body.to_string());
+        app.with_key(key).send("POST", "/api/v3/validate", body, &prefer).await
+    };
+    assert_eq!(send(&alice, &body).await.status, StatusCode::TOO_MANY_REQUESTS);
+    let body = json!({ "claim": { "output": vec![json!({"": 0}); 15_000] } });
+    assert_eq!(send(&alice, &body).await.status, StatusCode::ACCEPTED);
+    let refused = send(&also_alice, &body).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.json()["detail"].as_str().unwrap().contains("which is 41943040 bytes"));
+    assert_eq!(send(&bob, &body).await.status, StatusCode::ACCEPTED);
+    let full = send(&carol, &body).await;
+    assert_eq!(
+        (full.status, &full.json()["code"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &json!("overloaded"))
+    );
+    // What is small still gets through.
+    assert_eq!(send(&carol, &json!({ "claim": "x" })).await.status, StatusCode::ACCEPTED);
+    fake.release();
+    app.engine.drain().await;
+    assert_eq!(send(&also_alice, &body).await.status, StatusCode::ACCEPTED);
+}

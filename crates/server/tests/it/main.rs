@@ -16,6 +16,7 @@ mod openapi;
 mod overload;
 mod postgres;
 mod signature;
+mod storage;
 mod stream;
 mod tenants;
 mod v1;

@@ -359,6 +359,10 @@ async fn resources(story: &mut Story) {
     let round = page["items"][0]["round_id"].as_str().unwrap();
     let at = format!("/v1/rounds/{round}");
     story.play("GET", "/v1/rounds/{id}", &at, &Value::Null).await;
+    let payload = format!("{at}/payload");
+    story.play("DELETE", "/v1/rounds/{id}/payload", &payload, &Value::Null).await;
+    let request = story.request("POST", "/v1/prune");
+    story.play("POST", "/v1/prune", "/v1/prune", &request).await;
 
     let fake = FakeExecutor::start(says_valid()).await;
     let mut request = story.request("POST", "/v1/executors");

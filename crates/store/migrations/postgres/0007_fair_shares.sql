@@ -72,3 +72,157 @@ create policy of_account on execution_captures using (jurat_sees(account_id));
 -- The earlier rounds of a step are found by what is on record of them, which no caller writes.
 create index rounds_by_execution on rounds (account_id, (step::json ->> 'execution_id'))
 where step is not null;
+-- What was asked in a round, beside its decision entry, which holds the digest of it alone. A row of
+-- its own, so that it can be erased and goes when it is old.
+create table round_payloads (
+    account_id text collate "C" not null,
+    round_id text collate "C" not null,
+    -- A line for lists.
+    asked text not null,
+    -- The canonical JSON of the request; null where it is too large to be kept.
+    request text,
+    created_at bigint not null,
+    primary key (account_id, round_id)
+);
+
+create index round_payloads_by_age on round_payloads (account_id, created_at);
+create index idempotency_by_age on idempotency (account_id, created_at);
+create index rounds_by_end on rounds (account_id, closed_at) where closed_at is not null and erased_at is null;
+
+-- When the events of a task or a run were removed because they were old; only then may they go.
+alter table tasks add column events_pruned_at bigint;
+alter table task_runs add column events_pruned_at bigint;
+
+create index tasks_by_end on tasks (account_id, ended_at) where ended_at is not null and events_pruned_at is null;
+create index task_runs_by_end on task_runs (account_id, finished_at) where finished_at is not null and events_pruned_at is null;
+
+drop trigger task_events_never_change on task_events;
+create trigger task_events_never_change before update or truncate on task_events
+for each statement execute function task_events_refuse_change();
+
+create function task_events_refuse_removal() returns trigger language plpgsql as $$
+begin
+    if not exists (
+        select 1 from tasks where tasks.account_id = old.account_id and tasks.id = old.task_id
+        and tasks.events_pruned_at is not null)
+    then
+        raise exception 'events of tasks are append-only';
+    end if;
+    return old;
+end
+$$;
+
+create trigger task_events_never_go before delete on task_events
+for each row execute function task_events_refuse_removal();
+
+drop trigger task_run_events_never_change on task_run_events;
+create trigger task_run_events_never_change before update or truncate on task_run_events
+for each statement execute function task_run_events_refuse_change();
+
+create function task_run_events_refuse_removal() returns trigger language plpgsql as $$
+begin
+    if not exists (
+        select 1 from task_runs where task_runs.account_id = old.account_id
+        and task_runs.id = old.run_id and task_runs.events_pruned_at is not null)
+    then
+        raise exception 'events of runs are append-only';
+    end if;
+    return old;
+end
+$$;
+
+create trigger task_run_events_never_go before delete on task_run_events
+for each row execute function task_run_events_refuse_removal();
+
+-- How many bytes an account has in the store, counted with every statement that writes or removes
+-- rows, so that nobody fills it. Decision entries and the ledger are not counted: they never go. Nor
+-- is the cache of fetched evidence, which has a bound of its own. A count is the sum of its rows:
+-- whoever writes adds one and waits for nobody, and now and then they are summed up.
+create table account_storage (
+    account_id text collate "C" not null,
+    bytes bigint not null
+);
+
+create index account_storage_by_account on account_storage (account_id);
+
+do $$
+declare
+    named text;
+begin
+    foreach named in array array['round_payloads', 'account_storage']
+    loop
+        execute format('alter table %I enable row level security', named);
+        execute format('create policy of_account on %I using (jurat_sees(account_id))', named);
+    end loop;
+end
+$$;
+
+-- Each table counts its texts, as the owner of the tables, so that no sight of the writer matters.
+do $$
+declare
+    counted record;
+    measured text;
+begin
+    for counted in select * from (values
+        ('rounds', array['seats', 'run', 'consensus', 'step']),
+        ('replicas', array['document']),
+        ('round_payloads', array['asked', 'request']),
+        ('idempotency', array['key', 'answer']),
+        ('api_keys', array['name', 'scopes']),
+        ('verifier_versions', array['description', 'config']),
+        ('verifier_measurements', array['document', 'cases']),
+        ('verifier_runs', array['provenance', 'error_message', 'reasoning']),
+        ('known_verdicts', array['document']),
+        ('workflows', array['description', 'outcome', 'tags', 'search_text', 'search_body']),
+        ('workflow_versions', array['description', 'outcome', 'tags', 'body', 'bindings']),
+        ('workflow_files', array['path']),
+        ('workflow_blobs', array['content']),
+        ('tasks', array['contract', 'panel', 'state']),
+        ('task_events', array['body']),
+        ('task_candidates', array['output', 'evidence_inline', 'evidence_refs']),
+        ('task_ballots', array['ballot']),
+        ('knowledge', array['words', 'output']),
+        ('task_runs', array['spec', 'explored', 'result', 'error']),
+        ('task_run_steps', array['output', 'error']),
+        ('task_run_events', array['body']),
+        ('agent_events', array['body', 'decision', 'last_error'])
+    ) as tables (name, texts)
+    loop
+        select '200 + ' || string_agg(format('coalesce(octet_length(%I), 0)', name), ' + ')
+        into measured from unnest(counted.texts) as name;
+        execute format(
+            'insert into account_storage (account_id, bytes) '
+            'select account_id, sum(%s) from %I group by account_id', measured, counted.name);
+        execute format(
+            'create function %1$I() returns trigger language plpgsql '
+            'security definer set search_path from current as $count$ begin '
+            'if tg_op = ''INSERT'' then '
+            'insert into account_storage (account_id, bytes) '
+            'select account_id, sum(%2$s) from new_rows group by account_id; '
+            'elsif tg_op = ''DELETE'' then '
+            'insert into account_storage (account_id, bytes) '
+            'select account_id, -sum(%2$s) from old_rows group by account_id; '
+            'else '
+            'insert into account_storage (account_id, bytes) '
+            'select account_id, sum(size) from ( '
+            'select account_id, %2$s as size from new_rows union all '
+            'select account_id, -(%2$s) from old_rows) as changed '
+            'group by account_id having sum(size) <> 0; '
+            'end if; return null; end $count$',
+            counted.name || '_count_stored', measured);
+        execute format(
+            'create trigger stored after insert on %I referencing new table as new_rows '
+            'for each statement execute function %I()',
+            counted.name, counted.name || '_count_stored');
+        execute format(
+            'create trigger unstored after delete on %I referencing old table as old_rows '
+            'for each statement execute function %I()',
+            counted.name, counted.name || '_count_stored');
+        execute format(
+            'create trigger restored after update on %I '
+            'referencing old table as old_rows new table as new_rows '
+            'for each statement execute function %I()',
+            counted.name, counted.name || '_count_stored');
+    end loop;
+end
+$$;

@@ -27,10 +27,11 @@ const SERVED: &str = "\
     workflow_blobs, workflow_bindings, workflow_grants, templates, template_versions, \
     template_moves, template_files, template_pins, anonymous_days, anonymous_grants, tasks, \
     task_candidates, task_ballots, evidence_blobs, knowledge, task_runs, task_run_steps, \
-    agent_events, judge_history";
+    agent_events, judge_history, round_payloads, account_storage";
 /// Tables whose rows are never changed once they are written.
-const APPENDED: &str =
-    "entries, credit_transfers, execution_captures, task_events, task_run_events";
+const APPENDED: &str = "entries, credit_transfers, execution_captures";
+/// The same, and a trigger lets rows go only when what they belong to is over and old.
+const PRUNED: &str = "task_events, task_run_events";
 
 pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) -> Result<()> {
     let mut connection = PgConnection::connect_with(options).await?;
@@ -110,7 +111,7 @@ async fn grant(tx: &mut PgConnection, role: &str) -> Result<()> {
         "grant usage on schema {schema} to {quoted}; \
          grant select, insert, update, delete on {SERVED} to {quoted}; \
          grant select, insert on {APPENDED} to {quoted}; \
-         grant select, insert, delete on verifier_versions, workflow_versions to {quoted}; \
+         grant select, insert, delete on {PRUNED}, verifier_versions, workflow_versions to {quoted}; \
          grant select on migrations to {quoted};"
     );
     // The only parts that vary were quoted by the database itself.

@@ -21,8 +21,8 @@ use crate::{
         },
     },
     sql::registry::{
-        self as sql, erased_answer, verdicts_gone, verdicts_many, verdicts_old, verifier_by_id,
-        verifier_by_name,
+        self as sql, erased_answer, readable, verdicts_gone, verdicts_many, verdicts_old,
+        verifier_by_id, verifier_by_name,
     },
     templates::{SERVING, read_serving, verifier_lock},
 };
@@ -38,14 +38,6 @@ const BY_NAME_GOING: &str = concat!(verifier_by_name!(), " for update");
 /// several rows at once must not wait for others who do.
 const VERDICTS_OLD: &str = verdicts_gone!(verdicts_old!(), " for update skip locked");
 const VERDICTS_MANY: &str = verdicts_gone!(verdicts_many!(), " for update skip locked");
-
-/// A document that PostgreSQL can take apart: it refuses those with a NUL in some text. Such texts
-/// are only in what is erased.
-macro_rules! readable {
-    ($column:literal) => {
-        concat!("regexp_replace(", $column, r", '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g')::json")
-    };
-}
 
 /// The rounds of a verifier's runs, also those under way: they are scrubbed when they end. They
 /// come before the replicas, so that a round that ends at this moment is seen by both statements.

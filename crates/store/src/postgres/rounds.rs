@@ -30,13 +30,15 @@ macro_rules! clock {
     };
 }
 
+/// One statement, one round trip, also with what was asked.
 const OPEN: &str = concat!(
-    "insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
+    "with opened as (insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
      request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
      run, held_micros, is_limited, day_cap_micros, step, most_micros) values ($1, $2, $3, 'open', $4, $5, ",
     clock!(),
-    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
-     $20)"
+    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)) \
+     insert into round_payloads (account_id, round_id, asked, request, created_at) \
+     select $1, $2, $21::text, $22::text, $13 where $21::text is not null"
 );
 const HOLD_ONLY: &str = "update rounds set held_micros = $1 where account_id = $2 and id = $3";
 
@@ -168,6 +170,8 @@ async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
         .bind(row.day_cap_micros)
         .bind(&row.step)
         .bind(row.most_micros)
+        .bind(&row.asked)
+        .bind(&row.request)
         .execute(database)
         .await?;
     Ok(())

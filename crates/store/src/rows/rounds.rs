@@ -8,7 +8,7 @@ use jurat_core::{
     job::Toggle,
     ledger::{Balance, Hold, Movement},
     replica::{Answer, Failure, FailureCode, Label, Replica, Vote},
-    round::{Closing, ClosingSummary, OpenRound, Round, RoundSummary, StepTicket},
+    round::{Closing, ClosingSummary, Kept, OpenRound, Round, RoundSummary, StepTicket},
     run::{RunTicket, Settlement},
 };
 
@@ -65,6 +65,9 @@ pub(crate) struct RoundRow {
     /// What is asked for; how much of it is held follows from what the account has.
     hold: Option<Hold>,
     pub(crate) posting: Option<Posting>,
+    /// What was asked, in one line and in full.
+    pub(crate) asked: Option<String>,
+    pub(crate) request: Option<String>,
 }
 
 impl RoundRow {
@@ -100,6 +103,8 @@ impl RoundRow {
             day_cap_micros: round.hold.and_then(|hold| hold.day_cap_micros),
             run_row: RunRow::of(round)?,
             posting: held.filter(Posting::moves_something),
+            asked: round.kept.asked.as_ref().map(|asked| asked.line.clone()),
+            request: round.kept.asked.as_ref().and_then(|asked| asked.request.clone()),
         })
     }
 
@@ -209,6 +214,7 @@ fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
         run: ticket_of(columns)?,
         step: step_of(columns)?,
         hold: hold_of(columns)?,
+        kept: Kept::default(),
     })
 }
 

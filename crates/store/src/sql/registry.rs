@@ -272,3 +272,12 @@ pub(crate) const DELETIONS: [&str; 4] = [
     "delete from verifier_versions where account_id = $1 and verifier_id = $2",
     "delete from verifiers where account_id = $1 and id = $2",
 ];
+
+/// A document that PostgreSQL can take apart: it refuses those with a NUL in some text. Such texts
+/// are only in what is erased.
+macro_rules! readable {
+    ($column:literal) => {
+        concat!("regexp_replace(", $column, r", '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g')::json")
+    };
+}
+pub(crate) use readable;

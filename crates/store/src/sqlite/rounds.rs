@@ -26,6 +26,9 @@ const OPEN: &str = "\
     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
     run, held_micros, is_limited, day_cap_micros, step, most_micros) values (?1, ?2, ?3, 'open', \
     ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+const PAYLOAD: &str = "\
+    insert into round_payloads (account_id, round_id, asked, request, created_at) \
+    values (?1, ?2, ?3, ?4, ?5)";
 /// Whether what is said in an open round is to be erased.
 const ERASED: &str = "\
     select erased_at from rounds \
@@ -124,6 +127,10 @@ pub(super) fn open(tx: &Connection, mut row: RoundRow, once: Option<&OnceRow>) -
             row.most_micros
         ],
     )?;
+    if let Some(asked) = &row.asked {
+        let params = params![row.account_id, row.id, asked, row.request, row.opened_at];
+        execute(tx, PAYLOAD, params)?;
+    }
     once::note(tx, once, Some(&row.id))?;
     Ok(row.opened())
 }

@@ -17,6 +17,7 @@ pub(crate) mod open_work;
 pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod runs;
+pub(crate) mod storage;
 pub(crate) mod takeover;
 pub(crate) mod task_runs;
 pub(crate) mod tasks;
@@ -355,6 +356,16 @@ macro_rules! conformance {
             no_more_events_wait_for_an_executor_than_may,
             old_events_go_and_those_to_be_told_stay,
             events_for_a_person_are_found,
+        );
+        $crate::conformance::stories!(
+            $start,
+            storage,
+            what_was_asked_is_kept_beside_its_round,
+            what_was_asked_and_said_is_erased_and_the_decision_stays,
+            what_an_account_stores_is_counted,
+            what_is_old_goes_and_what_is_young_stays,
+            events_go_with_tasks_that_ended_long_ago,
+            accounts_with_something_stored_are_found_one_after_another,
         );
         $crate::conformance::stories!($start, open_work, what_is_open_is_counted_across_accounts);
         $crate::conformance::stories!(

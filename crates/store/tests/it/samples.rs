@@ -10,7 +10,7 @@ use jurat_core::{
     key::Key,
     ledger::Hold,
     replica::{Answer, Failure, FailureCode, Label, Replica, Said, Usage, Vote},
-    round::{Closing, ClosingSummary, Ending, OpenRound, RoundSummary, Seat},
+    round::{Closing, ClosingSummary, Ending, Kept, OpenRound, RoundSummary, Seat},
     run::{Provenance, Purpose, RunTicket, RunVerdict},
     session::{Session, Tier},
     time::Timestamp,
@@ -134,6 +134,7 @@ pub(crate) fn round(account: &AccountId, number: u32) -> OpenRound {
         run: None,
         step: None,
         hold: None,
+        kept: Kept::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jurat_core::{
     candidate::Evidence,
-    canonical::digest_json,
+    canonical::{canonical, digest},
     job::{FactcheckMode, Job, Terms, Work},
     policy::PolicyBinding,
     session::Tier,
@@ -204,6 +204,7 @@ struct Common<'a> {
     max_steps: Option<u32>,
     execution_schema: Option<&'a Value>,
     request_digest: String,
+    request: Option<String>,
 }
 
 pub fn delegate(body: &Value) -> Result<Job, Problem> {
@@ -277,7 +278,9 @@ pub fn factcheck_schema() -> Value {
 }
 
 fn common<R: Request>(body: &Value) -> Result<Common<'_>, Problem> {
-    let request_digest = digest_json(body);
+    let request = canonical(body);
+    let request_digest = digest(&request);
+    let request = String::from_utf8(request).ok();
     let body = Fields::of_body(body, terms::CODE)?;
     body.keep_to::<R>()?;
     let policy = policy_request::decode(&body)?;
@@ -301,7 +304,16 @@ fn common<R: Request>(body: &Value) -> Result<Common<'_>, Problem> {
         execution_schema = schema(execution)?;
     }
     let timeout_ms = timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
-    Ok(Common { body, policy, terms, timeout_ms, max_steps, execution_schema, request_digest })
+    Ok(Common {
+        body,
+        policy,
+        terms,
+        timeout_ms,
+        max_steps,
+        execution_schema,
+        request_digest,
+        request,
+    })
 }
 
 fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &str) -> Job {
@@ -320,6 +332,7 @@ fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &s
         timeout_ms: common.timeout_ms,
         max_steps: common.max_steps,
         request_digest: common.request_digest,
+        request: common.request,
         step: None,
     }
 }

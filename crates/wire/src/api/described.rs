@@ -23,11 +23,13 @@ use super::{
         self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
         RevokeVerifierArguments,
     },
+    mcp::rounds::{self as round_tools, ListRoundsArguments, RoundArguments},
     mcp::tasks::{
         self as task_tools, GetRunArguments, GetTaskArguments, KnowledgeArguments,
         ListRunsArguments, ListTasksArguments, RunArguments, RunEventsArguments, TaskArguments,
         TaskEventsArguments, TaskSampleArguments,
     },
+    prune::{self, PruneRequest},
     runs::{self, CancelRunRequest, RunOrderBody, RunSpecBody},
     sessions::{self, AddSessionRequest},
     tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
@@ -141,6 +143,12 @@ fn own_resources() -> Vec<Case> {
             |it| keys::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
         ),
+        strict::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
+        strict::<RoundArguments>(
+            |it| round_tools::round(it).map(drop),
+            json!({ "round_id": "a" }),
+        ),
+        strict::<ListRoundsArguments>(|it| round_tools::rounds(it).map(drop), json!({})),
     ]
 }
 

@@ -18,11 +18,13 @@ use super::{
     fields::short,
     keys::{CreateKeyRequest, RotateKeyRequest},
     logins::ApproveRequest,
+    mcp::rounds::{ListRoundsArguments, RoundArguments},
     mcp::tasks::{
         GetRunArguments, GetTaskArguments, KnowledgeArguments, ListRunsArguments,
         ListTasksArguments, RunArguments, RunEventsArguments, TaskArguments, TaskEventsArguments,
         TaskSampleArguments,
     },
+    prune::PruneRequest,
     runs::{RunOrderBody, RunSpecBody},
     sessions::AddSessionRequest,
     tasks::{CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
@@ -87,6 +89,9 @@ requests! {
     AddSessionRequest: &[("session_id", ALIAS)];
     CreateKeyRequest: &[];
     RotateKeyRequest: &[];
+    PruneRequest: &[];
+    RoundArguments: &[];
+    ListRoundsArguments: &[];
     GrantRequest: &[];
     ApproveRequest: &[];
     TestVerifierRequest: &[];

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod people;
+pub mod rounds;
 pub mod tasks;
 pub mod template_arguments;
 pub mod workflows;

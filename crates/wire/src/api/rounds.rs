@@ -1,6 +1,9 @@
 //! The resource `/v1/rounds`.
 
-use jurat_core::round::{ClosingSummary, OpenRound, Round, RoundSummary};
+use jurat_core::{
+    round::{ClosingSummary, OpenRound, Round, RoundSummary},
+    time::Timestamp,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -23,6 +26,9 @@ pub struct RoundBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     task_id: Option<&'a str>,
+    /// What was asked, in one line; null where it is not kept, was erased or was too old.
+    #[schema(required = true)]
+    asked: Option<&'a str>,
     /// The sessions that were asked, in the order of choice.
     sessions: Vec<&'a str>,
     policy_id: &'a str,
@@ -61,16 +67,43 @@ pub struct RoundBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<ReplicaBody>)]
     replicas: Option<Vec<ReplicaBody<'a>>>,
+    /// The request as canonical JSON has it, whose digest is `request_digest`; of the run of a
+    /// verifier, what its judges were given. Left out in lists, and where it is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Value)]
+    request: Option<Value>,
+    /// When what was asked and said was erased, or removed because it was old; left out before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Time)]
+    erased_at: Option<Time>,
     /// What of a request of version 2 was ignored, in the answer to one that does not wait.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     #[schema(required = false)]
     warnings: &'a [String],
 }
 
+/// A round in which what was asked and said is erased.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RoundErased)]
+pub struct ErasedBody<'a> {
+    round_id: &'a str,
+    /// When it was erased, which may have been earlier.
+    erased_at: Time,
+}
+
+/// The answer to whoever has a round erased.
+pub fn erased(round_id: &str, at: Timestamp) -> ErasedBody<'_> {
+    ErasedBody { round_id, erased_at: Time(at) }
+}
+
 /// A round with its reply, as `GET /v1/rounds/{id}` shows it.
 pub fn body(round: &Round) -> Value {
     let closing = round.closing.as_ref().map(ClosingSummary::from);
     let mut body = line(&round.open, closing.as_ref());
+    let kept = &round.open.kept;
+    let request = kept.asked.as_ref().and_then(|asked| asked.request.as_deref());
+    body.request = request.and_then(|text| serde_json::from_str(text).ok());
+    body.erased_at = kept.erased_at.map(Time);
     match Reply::of(round) {
         None => {}
         Some(Reply::Delegate(reply)) => {
@@ -99,6 +132,7 @@ fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBo
         kind: Kind(open.kind),
         state: RoundState(closing.map(|closing| closing.ending)),
         task_id: open.step.as_ref().map(|step| step.task_id.as_str()),
+        asked: open.kept.asked.as_ref().map(|asked| asked.line.as_str()),
         sessions: open.seats.iter().map(|seat| seat.session_id.as_str()).collect(),
         policy_id: &open.policy_id,
         policy_hash: &open.policy_hash,
@@ -116,6 +150,8 @@ fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBo
         output: Member::LeftOut,
         consensus: None,
         replicas: None,
+        request: None,
+        erased_at: None,
         warnings: &[],
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use jurat_core::{
     candidate,
-    canonical::digest_json,
+    canonical::{canonical, digest},
     code::Code,
     job::{Job, PoolEntry, Terms, Work},
     policy::{PolicyBinding, ResultFields, SEMANTIC, Status, result_hash},
@@ -51,6 +51,7 @@ pub fn decode(body: &Value) -> Result<(Job, Asked), Problem> {
         execution_id: candidate.execution_id,
         policy_hash: policy.policy_hash.clone(),
     };
+    let request = canonical(body);
     let job = Job {
         work: Work::Validate { output: candidate.output, evidence: candidate.evidence },
         policy,
@@ -63,7 +64,8 @@ pub fn decode(body: &Value) -> Result<(Job, Asked), Problem> {
         terms: Terms::plain(1, pool),
         timeout_ms: DEFAULT_TIMEOUT_MS,
         max_steps: None,
-        request_digest: digest_json(body),
+        request_digest: digest(&request),
+        request: String::from_utf8(request).ok(),
         step: None,
     };
     Ok((job, asked))

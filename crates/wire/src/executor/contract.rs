@@ -7,12 +7,13 @@ use jurat_core::{evidence::InlineTerms, policy, task::Aggregation};
 
 use super::PolicyBinding;
 
+/// Whoever only passes inputs on has them as the text that they are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TaskContract {
+pub struct TaskContract<I = Value> {
     pub protocol_version: String,
     pub task_id: String,
     pub task_type: String,
-    pub inputs: Value,
+    pub inputs: I,
     pub output_schema: Value,
     pub budget: Budget,
     pub assignment: Assignment,
@@ -188,10 +189,10 @@ pub struct EvidencePolicy {
 
 /// What a job says about its contract; the rest is the same for every job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JobContract {
+pub struct JobContract<I = Value> {
     pub task_id: String,
     pub task_type: String,
-    pub inputs: Value,
+    pub inputs: I,
     pub output_schema: Value,
     pub timeout_ms: u64,
     pub max_steps: u32,
@@ -200,9 +201,9 @@ pub struct JobContract {
     pub expiry_ms: u64,
 }
 
-impl TaskContract {
+impl<I> TaskContract<I> {
     /// A full contract for one job, such as the real kernel makes.
-    pub fn for_job(job: JobContract) -> Self {
+    pub fn for_job(job: JobContract<I>) -> Self {
         Self {
             protocol_version: "v0.1".to_owned(),
             task_id: job.task_id,
@@ -217,7 +218,9 @@ impl TaskContract {
             evidence_policy: EvidencePolicy::standard(),
         }
     }
+}
 
+impl TaskContract {
     /// A contract to begin with: quorum 1, judged by its schema alone, for ten minutes.
     pub fn sample(task_id: &str, now_ms: u64) -> Self {
         let mut sample = Self::for_job(JobContract {

@@ -135,7 +135,8 @@ async fn a_budget_that_ends_while_votes_are_given_ends_the_task() {
     task.contract.assignment.verify.max_repeats = Some(64);
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    let reason = "the verifiers came to no decision, and the budget pays for no further verdict";
+    assert_eq!(record.reason.as_deref(), Some(reason));
     assert_eq!(record.state.spent.steps, 3);
     app.engine.shutdown().await;
 }

@@ -157,8 +157,7 @@ pub(crate) async fn the_first_answer_to_a_step_is_found(backend: &Backend) {
         (of_step(round(&alice, 1), "exec-1"), of_step(round(&alice, 2), "exec-1"));
     let (first, second) =
         (of_step(round(&alice, 3), "exec-1"), of_step(round(&alice, 4), "exec-1"));
-    let (stopped, other) =
-        (of_step(round(&alice, 5), "exec-1"), of_step(round(&bob, 6), "exec-1"));
+    let (stopped, other) = (of_step(round(&alice, 5), "exec-1"), of_step(round(&bob, 6), "exec-1"));
     for open in [&failed, &under_way, &first, &second, &stopped, &other] {
         opened(store, open).await;
     }

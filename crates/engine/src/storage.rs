@@ -1,0 +1,260 @@
+//! What an account may store, what is kept of its rounds, and what goes when it is old.
+
+use std::time::Duration;
+
+use jurat_core::{
+    caller::{Caller, Credit, Scope},
+    code::Code,
+    id::{AccountId, RoundId},
+    round::{Asked, Kept, Round, RoundSummary},
+    time::Timestamp,
+};
+use jurat_store::{
+    Behalf, NotErased, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys, Stored, Written,
+};
+
+use crate::{Done, Engine, EngineError, Keyed, executors::require};
+
+/// Rows of each kind that go in one transaction.
+const AT_ONCE: u32 = 200;
+/// As many are counted for somebody who only wants to know.
+const MOST_COUNTED: u32 = 1_000_000;
+/// What was read a moment ago is believed while so much is left.
+const AMPLE_BYTES: u64 = 64 * 1024 * 1024;
+/// A sum of more numbers takes a while, so they are summed up.
+const MANY_PARTS: u64 = 1_000;
+const BELIEVED: Duration = Duration::from_secs(1);
+
+/// How much accounts may store, and for how long it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StorageTerms {
+    /// What one account may have stored; the operator's own account may have more.
+    pub quota_bytes: u64,
+    /// How long answers are kept for those who send the same idempotency key again.
+    pub answers: Duration,
+    /// How long it is kept what was asked and said in a round that has ended.
+    pub texts: Duration,
+    /// How long the events of a task or a run are kept when it has ended.
+    pub events: Duration,
+    /// Whether it is kept what was asked.
+    pub keeps_requests: bool,
+}
+
+impl Default for StorageTerms {
+    fn default() -> Self {
+        let days = |days: u64| Duration::from_hours(24 * days);
+        Self {
+            quota_bytes: 1024 * 1024 * 1024,
+            answers: days(30),
+            texts: days(90),
+            events: days(90),
+            keeps_requests: true,
+        }
+    }
+}
+
+/// What accounts had stored a moment ago.
+pub(crate) struct StoredCache(moka::sync::Cache<AccountId, u64>);
+
+impl StoredCache {
+    pub(crate) fn new() -> Self {
+        Self(moka::sync::Cache::builder().max_capacity(10_000).time_to_live(BELIEVED).build())
+    }
+}
+
+/// What went, or would go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PruneReport {
+    pub pruned: Pruned,
+    /// Accounts of which something went.
+    pub accounts: u64,
+}
+
+impl Engine {
+    /// Refuses to store more for an account that has stored as much as it may.
+    pub(crate) async fn require_room(&self, caller: &Caller) -> Result<(), EngineError> {
+        let quota = self.inner.limits.storage.quota_bytes;
+        if caller.credit() == Credit::Unmetered {
+            return Ok(());
+        }
+        let account = caller.account();
+        let known = self.inner.stored.0.get(account);
+        if known.is_some_and(|bytes| bytes.saturating_add(AMPLE_BYTES) < quota) {
+            return Ok(());
+        }
+        let behalf = Behalf::Account(account.clone());
+        let Stored { bytes, parts } =
+            self.inner.store.storage().storage_bytes(&behalf, account).await?;
+        if MANY_PARTS < parts {
+            self.inner.store.storage().storage_sum(&behalf, account, None).await?;
+        }
+        self.inner.stored.0.insert(account.clone(), bytes);
+        if bytes < quota {
+            return Ok(());
+        }
+        let detail = format!("the account has stored {bytes} bytes, and may store {quota}");
+        Err(EngineError::refused(Code::QuotaExceeded, detail))
+    }
+
+    /// The same for a write under an idempotency key: one that was done before is answered again.
+    pub(crate) async fn require_room_for<T>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&Keyed<T>>,
+    ) -> Result<(), EngineError> {
+        if self.answered_before(caller, keyed).await?.is_some() {
+            return Ok(());
+        }
+        self.require_room(caller).await
+    }
+
+    /// How many bytes the caller's account has stored, and how many it may; the operator's own
+    /// account has no limit.
+    pub async fn storage_show(&self, caller: &Caller) -> Result<(u64, Option<u64>), EngineError> {
+        let account = caller.account();
+        let behalf = Behalf::Account(account.clone());
+        let stored = self.inner.store.storage().storage_bytes(&behalf, account).await?;
+        let quota = self.inner.limits.storage.quota_bytes;
+        Ok((stored.bytes, (caller.credit() != Credit::Unmetered).then_some(quota)))
+    }
+
+    /// What is to be kept of a round. Nobody reads the rounds of those who have no key.
+    pub(crate) fn to_keep(&self, caller: &Caller, asked: impl FnOnce() -> Asked) -> Kept {
+        let is_kept =
+            self.inner.limits.storage.keeps_requests && caller.credit() != Credit::Anonymous;
+        Kept { asked: is_kept.then(asked), erased_at: None }
+    }
+
+    /// Adds what is kept of a round beside its decision.
+    pub(crate) async fn with_kept(&self, mut round: Round) -> Result<Round, EngineError> {
+        let account = round.open.account.clone();
+        let of = RoundKey { account: account.clone(), round: round.open.id.clone() };
+        let behalf = Behalf::Account(account);
+        round.open.kept = self.inner.store.storage().round_kept(&behalf, &of).await?;
+        Ok(round)
+    }
+
+    /// Adds to each line what was asked.
+    pub(crate) async fn with_lines(
+        &self,
+        account: &AccountId,
+        mut rounds: Vec<RoundSummary>,
+    ) -> Result<Vec<RoundSummary>, EngineError> {
+        let ids = rounds.iter().map(|round| round.open.id.clone()).collect();
+        let of = RoundKeys { account: account.clone(), rounds: ids };
+        let behalf = Behalf::Account(account.clone());
+        for (id, line) in self.inner.store.storage().round_lines(&behalf, &of).await? {
+            let round = rounds.iter_mut().find(|round| round.open.id == id);
+            if let Some(round) = round {
+                round.open.kept.asked = Some(Asked { line, request: None });
+            }
+        }
+        Ok(rounds)
+    }
+
+    /// Erases what was asked and said in a round that has ended. Its decision stays, with the
+    /// digests of what is gone. Once it is erased, it stays so.
+    pub async fn round_erase(
+        &self,
+        caller: &Caller,
+        id: &RoundId,
+        keyed: Option<Keyed<Timestamp>>,
+    ) -> Result<Done<Timestamp>, EngineError> {
+        require(caller, Scope::RoundsCreate)?;
+        let account = caller.account();
+        let round = self.round_of(account, id).await?;
+        if let Some(step) = &round.open.step
+            && self.is_task_open(account, &step.task_id).await?
+        {
+            return Err(EngineError::Conflict(format!(
+                "the round is a step of the task `{}`, which is not over",
+                step.task_id
+            )));
+        }
+        let at = self.inner.clock.now();
+        let erasing = RoundErasing { account: account.clone(), round: id.clone(), at };
+        let behalf = Behalf::Account(account.clone());
+        let storage = self.inner.store.storage();
+        let erased = self
+            .write_once(caller, keyed.as_ref(), async |once| {
+                let writing = storage.round_erase(&behalf, &erasing, once);
+                self.inner.metrics.write("round_erase", writing).await
+            })
+            .await?;
+        erased.map_err(|refused| match refused {
+            NotErased::Unknown => EngineError::NotFound { what: "round", id: id.to_string() },
+            NotErased::Open => EngineError::Conflict(format!(
+                "the round `{id}` has not ended; cancel it, or wait for its end"
+            )),
+        })
+    }
+
+    /// Removes what is old of all accounts at once, or counts what would go.
+    pub async fn prune(&self, caller: &Caller, is_dry: bool) -> Result<PruneReport, EngineError> {
+        require(caller, Scope::Admin)?;
+        if is_dry { self.prune_accounts(is_dry).await } else { self.prune_stored().await }
+    }
+
+    /// Removes what is old. Whoever else does it at the same time removes other rows.
+    pub(crate) async fn prune_stored(&self) -> Result<PruneReport, EngineError> {
+        let mut report = self.prune_accounts(false).await?;
+        report.pruned.agent_events = self.prune_agent_events().await?;
+        Ok(report)
+    }
+
+    async fn prune_accounts(&self, is_dry: bool) -> Result<PruneReport, EngineError> {
+        let storage = self.inner.store.storage();
+        let (mut after, mut report) = (String::new(), PruneReport::default());
+        while let Some(account) = storage.storage_account(&Behalf::Platform, &after).await? {
+            after = account.as_str().to_owned();
+            let pruned = if is_dry {
+                let order = self.prune_order(&account, MOST_COUNTED);
+                storage.prunable(&Behalf::Account(account), &order).await?
+            } else {
+                self.prune_account(&account).await?
+            };
+            report.accounts += u64::from(0 < pruned.most());
+            report.pruned = report.pruned.and(pruned);
+            if self.is_stopping() {
+                break;
+            }
+        }
+        Ok(report)
+    }
+
+    async fn prune_account(&self, account: &AccountId) -> Result<Pruned, EngineError> {
+        let storage = self.inner.store.storage();
+        let order = self.prune_order(account, AT_ONCE);
+        let behalf = Behalf::Account(account.clone());
+        let mut all = Pruned::default();
+        loop {
+            let writing = storage.prune(&behalf, &order, None);
+            let pruned = match self.inner.metrics.write("prune", writing).await? {
+                Written::Done(pruned) => pruned,
+                Written::Refused(never) => match never {},
+                Written::Repeated => Pruned::default(),
+            };
+            all = all.and(pruned);
+            if pruned.most() < u64::from(AT_ONCE) || self.is_stopping() {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn prune_order(&self, account: &AccountId, limit: u32) -> PruneOrder {
+        let (terms, now) = (&self.inner.limits.storage, self.inner.clock.now());
+        let before = |keep: Duration| {
+            let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
+            Timestamp::from_micros(now.micros().saturating_sub(keep))
+        };
+        PruneOrder {
+            account: account.clone(),
+            at: now,
+            answers_before: before(terms.answers),
+            texts_before: before(terms.texts),
+            events_before: before(terms.events),
+            agent_events_before: before(self.inner.limits.agent_events.keep),
+            limit,
+        }
+    }
+}

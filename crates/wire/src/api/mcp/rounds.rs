@@ -1,0 +1,62 @@
+//! What the tools for rounds take.
+
+use jurat_core::{consensus::Outcome, job::Kind, round::State};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::arguments::{known, page_of};
+use crate::{api::words, problem::Problem};
+
+const ROUND: &str = "round_id";
+
+/// What tools take that are about one round.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoundArguments {
+    /// The identifier of a round.
+    #[schema(pattern = r"\S")]
+    pub round_id: String,
+}
+
+/// What `list_rounds` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListRoundsArguments {
+    /// Only rounds of this kind.
+    pub kind: Option<words::Kind>,
+    /// Only rounds that ended so.
+    pub outcome: Option<words::Outcome>,
+    /// Only rounds in this state.
+    pub state: Option<words::RoundState>,
+    /// How many to return; 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// Which rounds to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundsOrder {
+    pub kind: Option<Kind>,
+    pub outcome: Option<Outcome>,
+    pub state: Option<State>,
+    pub limit: u32,
+    pub cursor: Option<String>,
+}
+
+pub fn round(arguments: &Value) -> Result<&str, Problem> {
+    known::<RoundArguments>(arguments)?.required_text(ROUND)
+}
+
+pub fn rounds(arguments: &Value) -> Result<RoundsOrder, Problem> {
+    let fields = known::<ListRoundsArguments>(arguments)?;
+    let (limit, cursor) = page_of(&fields)?;
+    Ok(RoundsOrder {
+        kind: fields.word("kind", &["delegate", "validate", "factcheck"])?,
+        outcome: fields.word("outcome", &["agreed", "split", "abstained", "failed"])?,
+        state: fields.word("state", &["open", "closed", "expired", "cancelled"])?,
+        limit,
+        cursor,
+    })
+}
