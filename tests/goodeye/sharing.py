@@ -95,8 +95,33 @@ def binds(group, owner, verifier_id, folder, name):
     return identifier
 
 
-def grants(group, owner, friend, identifier, verifier_id):
+def syncs(group, owner, folder, version):
+    """A name with spaces is kept in a folder of its slug, and survives a push."""
+    file, named, slug = folder / "spaced.md", f"Sync me {version}", f"sync-me-{version}"
+    file.write_text("---\ndescription: Is kept in a folder.\n---\n\n# Keep\n")
+    owner.run(group, "publish", str(file), "--name", named)
+    target = folder / "mirror"
+    owner.run(group, "sync", "target", "add", str(target), "--scope", "owned")
+    owner.run(group, "sync", "pull")
+    kept = target / slug / "SKILL.md"
+    assert kept.read_text() == file.read_text(), kept
+    kept.write_text(kept.read_text() + "\nAnd again.\n")
+    owner.run(group, "sync", "push")
+    body = owner.json(group, "get", slug, "--json")
+    assert body["version"] == 2 and "And again." in body["body"], body
+    assert body["name"] == named, body
+    if group == "skills":
+        file.write_text("# Rewritten\n")
+        owner.run(group, "put-file", slug, "SKILL.md", "--from-file", str(file))
+        body = owner.json(group, "get", slug, "--json")
+        assert (body["version"], body["body"]) == (3, "# Rewritten\n"), body
+        assert body["name"] == named and body["files"] == [], body
+    owner.run(group, "delete", slug, "--yes")
+
+
+def grants(group, owner, friend, identifier, verifier_id, names):
     """A friend runs what was shared and sees no more; revoking ends it."""
+    handle, name = names
     run = ["verifiers", "run", verifier_id, "--inputs-json", SHORT]
     done = friend.run(*run, code=1)
     expect(done.stderr.startswith("not_found: "), "seen before it was shared", done)
@@ -105,6 +130,11 @@ def grants(group, owner, friend, identifier, verifier_id):
     expect("Granted view" in done.stdout, "not granted", done)
     done = friend.run(*run)
     expect(done.stdout.startswith("PASS "), "not run", done)
+    # A bare name is one's own; the hint says what that of others is called.
+    done = friend.run(group, "get", name, code=1)
+    expect(done.stderr.startswith("not_found: "), "a bare name of another's", done)
+    expect(f"@{handle}/{name}" in done.stderr, "no full name in the hint", done)
+    assert friend.json(group, "get", f"@{handle}/{name}", "--json")["id"] == identifier
     listed = friend.json("verifiers", "list", "--json")["items"]
     assert [(it["verifier_id"], it["role"]) for it in listed] == [(verifier_id, "exec")], listed
     done = friend.run("verifiers", "show", verifier_id, code=1)
@@ -116,7 +146,7 @@ def grants(group, owner, friend, identifier, verifier_id):
     assert [it["id"] for it in shared] == [identifier], shared
     rows = owner.json(group, "grants", identifier, "--json")
     rows = rows["items"] if isinstance(rows, dict) else rows
-    assert [it["role"] for it in rows] == ["view"], rows
+    assert [(it["role"], it["grantee_identifier"]) for it in rows] == [("view", email)], rows
     owner.run(group, "grant", identifier, email, "edit", "--include-history")
     friend.json("verifiers", "show", verifier_id, "--json")
     friend.json(group, "get", identifier, "--version", "1", "--json")
@@ -206,7 +236,8 @@ def check(server, client, version, folder):
     done = owner.run("verifiers", "deploy", "-", given=json.dumps(verifier("cites", RULE)))
     _, verifier_id, _ = deployed(done)
     identifier = binds(group, owner, verifier_id, folder, name)
-    grants(group, owner, friend, identifier, verifier_id)
+    grants(group, owner, friend, identifier, verifier_id, (handle, name))
+    syncs(group, owner, folder, version)
     teams(group, owner, friend, identifier, verifier_id, version)
     templates(group, owner, friend, identifier, verifier_id, (name, handle, folder / "got.txt"))
     refuses_the_unsafe(group, owner, folder, name)

@@ -68,6 +68,7 @@ fn open(number: u32, bits: u128) -> OpenRound {
         opened_at,
         deadline_at: opened_at.plus_millis(60_000),
         run: None,
+        verifier: None,
         step: None,
         hold: None,
         kept: Kept::default(),

@@ -37,7 +37,8 @@ pub(crate) use self::{
     knowledge::{ExportKnowledge, Knowledge},
     measure::{AttackVerifier, MeasureArgs, TestVerifier},
     people::{
-        Approve, Auth, Invitations, ListInvitations, MailCode, Me, Membership, TeamFilter, Teams,
+        Approve, Auth, Invitations, ListInvitations, ListShares, MailCode, Me, Membership, Shares,
+        TeamFilter, Teams,
     },
     prune::Prune,
     request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
@@ -236,6 +237,9 @@ pub(crate) enum Command {
     /// Makes teams, and invites people to them
     #[command(subcommand)]
     Teams(Teams),
+    /// Lists and answers what others share with you
+    #[command(subcommand)]
+    Shares(Shares),
     /// Lists and answers invitations
     #[command(subcommand)]
     Invitations(Invitations),

@@ -30,6 +30,7 @@ mod verifiers;
 mod workflows;
 
 use clap::CommandFactory as _;
+use jurat_core::account::full_name;
 use serde_json::Value;
 
 pub(crate) use self::consensus::ask;
@@ -98,6 +99,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> anyhow::Result<u
         Command::Auth(command) => Box::pin(auth::run(context, command)).await,
         Command::Me(command) => Box::pin(people::me(context, command)).await,
         Command::Teams(command) => Box::pin(people::teams(context, command)).await,
+        Command::Shares(command) => Box::pin(people::shares(context, command)).await,
         Command::Invitations(command) => Box::pin(people::invitations(context, command)).await,
         Command::Whoami => Box::pin(account::whoami(context)).await,
         Command::Usage => Box::pin(account::usage(context)).await,
@@ -157,6 +159,14 @@ impl Context {
 }
 
 /// The items of a page.
+/// What a thing in a list is called: a bare name would mean one's own.
+fn called(item: &Value, field: &str) -> Value {
+    match (item["owner"].as_str(), item[field].as_str()) {
+        (Some(owner), Some(name)) => Value::String(full_name(owner, name)),
+        _ => item[field].clone(),
+    }
+}
+
 fn items(body: &Value) -> &[Value] {
     body["items"].as_array().map_or(&[], Vec::as_slice)
 }

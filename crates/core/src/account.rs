@@ -1,6 +1,6 @@
 //! Accounts as people know them: users and teams, with e-mail addresses and handles.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use crate::{id::AccountId, job::words, time::Timestamp};
 
@@ -47,17 +47,64 @@ pub enum AccountName {
 }
 
 impl AccountName {
-    /// Reads `acct_…`, an e-mail address or `@handle`. Letters are made small.
+    /// Reads `acct_…`, also as the address that an account without one shows, an e-mail address, or a handle with or without `@`. Letters are made small.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(handle) = text.strip_prefix('@') {
-            let handle = handle.to_ascii_lowercase();
-            return is_handle(&handle).then_some(Self::Handle(handle));
+            return handle_of(handle);
         }
-        if let Ok(id) = AccountId::parse(text) {
+        let bare = text.strip_suffix(NO_MAIL).unwrap_or(text);
+        if let Ok(id) = AccountId::parse(bare) {
             return Some(Self::Id(id));
         }
-        email(text).map(Self::Email)
+        email(text).map(Self::Email).or_else(|| handle_of(text))
     }
+
+    /// Reads the owner in `@owner/name`: a handle, or the id of an account that has none.
+    pub fn owner(text: &str) -> Option<Self> {
+        AccountId::parse(text).ok().map(Self::Id).or_else(|| handle_of(text))
+    }
+
+    /// The bare text of an owner's name, as references and statements have it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Id(id) => id.as_str(),
+            Self::Email(text) | Self::Handle(text) => text,
+        }
+    }
+}
+
+impl fmt::Display for AccountName {
+    /// As people write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Handle(handle) => write!(f, "@{handle}"),
+            Self::Id(_) | Self::Email(_) => f.write_str(self.as_str()),
+        }
+    }
+}
+
+fn handle_of(text: &str) -> Option<AccountName> {
+    let handle = text.to_ascii_lowercase();
+    is_handle(&handle).then_some(AccountName::Handle(handle))
+}
+
+/// What those who do not own something call it: `@owner/name`. The owner is `@handle` or an id.
+pub fn full_name(owner: &str, name: &str) -> String {
+    format!("@{}/{name}", owner.trim_start_matches('@'))
+}
+
+/// Splits `@owner/name` in two; `None` for what has another form.
+pub fn owned(text: &str) -> Option<(AccountName, &str)> {
+    let (owner, name) = text.strip_prefix('@')?.split_once('/')?;
+    Some((AccountName::owner(owner)?, name))
+}
+
+/// What follows the id in the address of an account that has none.
+const NO_MAIL: &str = "@jurat.invalid";
+
+/// What is shown as the address of an account without one. It names the account like its id.
+pub fn placeholder_email(account: &AccountId) -> String {
+    format!("{account}{NO_MAIL}")
 }
 
 /// The longest e-mail address that mail servers take.
@@ -157,7 +204,25 @@ mod tests {
         assert_eq!(named("acct_admin"), Some(AccountName::Id(AccountId::admin())));
         assert_eq!(named("Ann@example.com"), Some(AccountName::Email("ann@example.com".into())));
         assert_eq!(named("@Ann"), Some(AccountName::Handle("ann".into())));
-        assert_eq!(named("ann"), None);
+        assert_eq!(named("Ann"), Some(AccountName::Handle("ann".into())));
+        let placeholder = placeholder_email(&AccountId::admin());
+        assert_eq!(AccountName::parse(&placeholder), Some(AccountName::Id(AccountId::admin())));
         assert_eq!(named("@an"), None);
+        assert_eq!(named("an"), None);
+        for text in ["acct_admin", "ann@example.com", "@ann"] {
+            assert_eq!(named(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_owner_is_a_handle_or_an_account() {
+        assert_eq!(owned("@ann/report"), Some((AccountName::Handle("ann".into()), "report")));
+        assert_eq!(
+            owned("@acct_admin/report"),
+            Some((AccountName::Id(AccountId::admin()), "report"))
+        );
+        for text in ["ann/report", "@ann", "@a/report", "@ann@example.com/report"] {
+            assert_eq!(owned(text), None, "{text}");
+        }
     }
 }

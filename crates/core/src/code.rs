@@ -31,8 +31,6 @@ words!(
         MethodNotAllowed => "method_not_allowed",
         /// A name that is taken, or an object that is in use.
         Conflict => "conflict",
-        /// A name that several shared workflows have.
-        AmbiguousWorkflowReference => "ambiguous_workflow_reference",
         /// Who owns a workflow cannot leave it.
         WorkflowOwnershipMustTransfer => "workflow_ownership_must_transfer",
         /// An idempotency key that was used for another request.
@@ -106,7 +104,6 @@ impl Code {
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
             Self::Conflict
-            | Self::AmbiguousWorkflowReference
             | Self::WorkflowOwnershipMustTransfer
             | Self::IdempotencyMismatch
             | Self::ConsensusDisagreement
@@ -155,7 +152,6 @@ impl Code {
             | Self::HostRefused
             | Self::NotFound
             | Self::UserNotFound
-            | Self::AmbiguousWorkflowReference
             | Self::WorkflowOwnershipMustTransfer
             | Self::MethodNotAllowed
             | Self::Conflict
@@ -214,7 +210,6 @@ impl Code {
             Self::UserNotFound => {
                 "Check the e-mail address or the handle; a team must be one that you are in."
             }
-            Self::AmbiguousWorkflowReference => "Name the workflow by its id.",
             Self::WorkflowOwnershipMustTransfer => {
                 "Transfer the workflow to somebody else, archive it, or delete it."
             }

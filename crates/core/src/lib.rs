@@ -33,6 +33,7 @@ pub mod schema;
 pub mod search;
 pub mod select;
 pub mod session;
+pub mod share;
 pub mod strict;
 pub mod task;
 pub mod task_run;

@@ -33,6 +33,9 @@ pub struct OpenRound {
     pub deadline_at: Timestamp,
     /// The run of a verifier that this round is.
     pub run: Option<RunTicket>,
+    /// The verifier whose judges have a say in it, if it is in the store: what they said is erased
+    /// with it.
+    pub verifier: Option<String>,
     /// The step of a task that this round is.
     pub step: Option<StepTicket>,
     /// The credit that is set aside for it.

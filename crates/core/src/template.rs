@@ -2,7 +2,7 @@
 
 mod content;
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 pub use self::content::{Content, Criterion, DesignChecks, Safety, Snapshot, Summary};
 use crate::{
@@ -92,7 +92,7 @@ fn pinned(text: &str) -> Option<u32> {
 fn uuid(text: &str) -> Option<String> {
     match crate::verifier::VerifierRef::parse(text).ok()?.which {
         Which::Id(id) => Some(id),
-        Which::Name(_) | Which::System(_) => None,
+        Which::Name(_) | Which::Of { .. } | Which::System(_) => None,
     }
 }
 
@@ -142,9 +142,16 @@ pub struct TemplateVersion {
     pub summary: Summary,
     pub content: Content,
     pub files: Vec<TemplateFile>,
+    /// The ids of those of its verifiers that were revoked since.
+    pub revoked: BTreeSet<String>,
 }
 
 impl TemplateVersion {
+    /// Whether nobody runs one of its verifiers any more.
+    pub fn is_revoked(&self, snapshot: &Snapshot) -> bool {
+        self.revoked.contains(&snapshot.verifier_id)
+    }
+
     /// Whether everybody may read it.
     pub fn is_live(&self) -> bool {
         self.template.archived_at.is_none() && self.release.unpublished_at.is_none()
@@ -187,13 +194,32 @@ pub fn banner(version: &TemplateVersion) -> String {
     )
 }
 
-/// How the checks of a template are run by those who read it.
+/// How the checks of a template are run by those who read it, and which ones nobody runs any more.
 pub fn run_guidance(version: &TemplateVersion) -> Option<String> {
-    let snapshots = &version.content.snapshots;
-    if snapshots.is_empty() {
+    let is_revoked = |snapshot: &&Snapshot| version.is_revoked(snapshot);
+    let (gone, live): (Vec<&Snapshot>, Vec<&Snapshot>) =
+        version.content.snapshots.iter().partition(is_revoked);
+    let parts = [runnable(&live), revoked(&gone)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n"))
+}
+
+fn revoked(gone: &[&Snapshot]) -> Option<String> {
+    if gone.is_empty() {
         return None;
     }
-    let lines = snapshots.iter().map(|snapshot| {
+    let names: Vec<&str> = gone.iter().map(|snapshot| snapshot.name.as_str()).collect();
+    Some(format!(
+        "These checks were revoked by their owner, and nobody can run them any more: {}. They are no pass; where the body asks for one, the person you work for decides.",
+        names.join(", ")
+    ))
+}
+
+fn runnable(live: &[&Snapshot]) -> Option<String> {
+    if live.is_empty() {
+        return None;
+    }
+    let lines = live.iter().map(|snapshot| {
         let fields = if snapshot.config.fields.is_empty() {
             "media_url".to_owned()
         } else {

@@ -82,6 +82,10 @@ pub const TAG_CHARS: usize = 64;
 pub const MOST_BINDINGS: usize = 64;
 /// The most grants of one workflow.
 pub const MOST_GRANTS: u32 = 500;
+/// The most grants that one account makes in a day, so that nobody's list is flooded.
+pub const GRANTS_A_DAY: u32 = 200;
+/// The most workflows of one owner that wait for one person to accept them.
+pub const MOST_WAITING: u32 = 25;
 
 /// A workflow as a list shows it, with what its current version says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +123,17 @@ pub struct Reached {
     pub role: Role,
     /// The first version that is seen; zero for all.
     pub floor: u32,
+    /// Who shares it with them; `None` for an owner.
+    pub shared: Option<SharedBy>,
+}
+
+/// Whose something is that somebody else reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedBy {
+    /// `@handle`, or the id of an account that has none.
+    pub owner: String,
+    /// Whether it was accepted, or comes through a team.
+    pub is_accepted: bool,
 }
 
 impl Reached {
@@ -167,7 +182,7 @@ impl NewBinding {
             Which::System(_) => {
                 Err("names a verifier of the platform, which everybody runs without a binding")
             }
-            Which::Id(_) | Which::Name(_) => Ok(()),
+            Which::Id(_) | Which::Name(_) | Which::Of { .. } => Ok(()),
         }
     }
 }
@@ -189,11 +204,10 @@ pub fn is_tag(text: &str) -> bool {
 /// Somebody who may use a workflow that is not theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantLine {
-    pub grantee: AccountId,
     /// Whether the grantee is a team, through which its members have it.
     pub is_team: bool,
-    /// What people know the grantee by.
-    pub grantee_label: String,
+    /// The name by which it was granted, so that no name turns into another.
+    pub granted_to: String,
     pub role: Role,
     /// The first version that is shared; zero for the whole history.
     pub floor: u32,

@@ -17,6 +17,9 @@ pub enum EngineError {
     Denied(&'static str),
     #[error("there is no {what} `{id}`")]
     NotFound { what: &'static str, id: String },
+    /// The caller has none with the name, and reaches those of others by these full names.
+    #[error("you have no {what} `{id}`")]
+    NamedElsewhere { what: &'static str, id: String, names: Vec<String> },
     #[error("{0}")]
     Conflict(String),
     /// A rule with a code of its own.
@@ -28,8 +31,11 @@ pub enum EngineError {
     /// A save that does not follow the present version.
     #[error("{problem}")]
     SaveToken { problem: String, current: Option<String> },
-    #[error("`{0}` names several workflows that others share with you")]
-    WorkflowAmbiguous(String),
+    /// A token that leads to nothing that the caller may change by a bare name.
+    #[error(
+        "`expected_version_token` is that of no {what} `{id}` that you accepted and may change"
+    )]
+    TokenOfNone { what: &'static str, id: String, names: Vec<String> },
     #[error("there is nobody by this name")]
     UserNotFound,
     #[error("the owner of a workflow cannot leave it")]
@@ -108,12 +114,14 @@ impl EngineError {
             | Self::KeyEnded
             | Self::RoleTooLow { .. }
             | Self::RoleAboveOwn(_) => Code::Forbidden,
-            Self::NotFound { .. } => Code::NotFound,
+            Self::NotFound { .. } | Self::NamedElsewhere { .. } => Code::NotFound,
             Self::Refused { code, .. } => *code,
             Self::UserNotFound => Code::UserNotFound,
-            Self::WorkflowAmbiguous(_) => Code::AmbiguousWorkflowReference,
             Self::OwnerStays => Code::WorkflowOwnershipMustTransfer,
-            Self::Conflict(_) | Self::Token { .. } | Self::SaveToken { .. } => Code::Conflict,
+            Self::Conflict(_)
+            | Self::Token { .. }
+            | Self::SaveToken { .. }
+            | Self::TokenOfNone { .. } => Code::Conflict,
             Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::Select(
@@ -167,10 +175,11 @@ impl EngineError {
             Self::Forbidden(_)
             | Self::Denied(_)
             | Self::NotFound { .. }
+            | Self::NamedElsewhere { .. }
             | Self::Conflict(_)
             | Self::Token { .. }
             | Self::SaveToken { .. }
-            | Self::WorkflowAmbiguous(_)
+            | Self::TokenOfNone { .. }
             | Self::UserNotFound
             | Self::OwnerStays
             | Self::RoleTooLow { .. }

@@ -15,6 +15,7 @@ mod doctor;
 mod error;
 pub mod evaluation;
 mod evidence;
+mod fair_shares;
 mod executors;
 mod fan_out;
 mod idempotency;
@@ -94,7 +95,8 @@ pub use self::{
     recover::Alone,
     remembered::KnowledgeQuery,
     rounds::RoundQuery,
-    shares::RequestMemory,
+    fair_shares::RequestMemory,
+    shares::{ShareFilter, listed as names_listed},
     signature::NodeKey,
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
     storage::{PruneReport, StorageTerms},
@@ -119,7 +121,7 @@ use self::{
     logins::Doors,
     pool::PoolCache,
     pressure::Pressure,
-    shares::Shared,
+    fair_shares::Shared,
     storage::StoredCache,
     task::{Followers, UnderWay as DrivenTasks},
     task_run::RunNews,

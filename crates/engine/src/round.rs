@@ -167,6 +167,7 @@ impl Engine {
         let seats = choice.seats.clone();
         let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
         open.run = ticket;
+        open.verifier = verifier.as_ref().and_then(|bound| bound.stored_id());
         open.hold = self.hold(&caller, &choice, &checks, &at_hand).await;
         open.kept = self.to_keep(&caller, || job.asked());
         let once = once.map(|once| self.round_note(&caller, &once, instead_of));
@@ -286,6 +287,7 @@ impl Engine {
             opened_at,
             deadline_at: opened_at.plus_millis(job.timeout_ms),
             run: None,
+            verifier: None,
             step: job.step.as_ref().map(Step::ticket),
             hold: None,
             kept: Kept::default(),

@@ -9,12 +9,14 @@ use jurat_core::{
     judge::Question,
     ledger::Estimate,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC, Semantic},
-    verifier::{InputError, ModelRef, VerifierVersion},
+    verifier::{InputError, ModelRef, SYSTEM_PREFIX, VerifierVersion},
 };
 use jurat_store::{HistoryOf, Measurement};
 use serde_json::Value;
 
-use crate::{Engine, EngineError, ask::Judging, executors::require, judge::Reckoned};
+use crate::{
+    Engine, EngineError, ask::Judging, executors::require, judge::Reckoned, shares::listed,
+};
 
 /// How long a text credit is set aside for where nobody says so.
 const USUAL_CHARS: usize = 20_000;
@@ -83,13 +85,21 @@ impl Engine {
         caller: &Caller,
         policy: &Semantic,
     ) -> Result<Found, EngineError> {
-        let version = self.verifier_resolve(caller, &policy.verifier).await.map_err(|error| {
-            // To a caller of validate this is a wrong parameter, not a wrong address.
+        let found = self.verifier_resolve(caller, &policy.verifier).await;
+        // To a caller of validate this is a wrong parameter, not a wrong address.
+        let wrong = |problem| {
+            let field = "policy_params.verifier".to_owned();
+            EngineError::Policy(BindError::Params { field, problem })
+        };
+        let version = found.map_err(|error| {
+            if let EngineError::NamedElsewhere { what, id, names } = &error {
+                return wrong(format!(
+                    "names a {what} that you do not own: `{id}`; others share theirs with you as {}",
+                    listed(names)
+                ));
+            }
             let EngineError::NotFound { what, id } = error else { return error };
-            EngineError::Policy(BindError::Params {
-                field: "policy_params.verifier".to_owned(),
-                problem: format!("names a {what} that is not there: `{id}`"),
-            })
+            wrong(format!("names a {what} that is not there: `{id}`"))
         })?;
         self.measured(version).await
     }
@@ -152,6 +162,12 @@ impl Bound {
             examples,
             inputs,
         }
+    }
+
+    /// The id of the verifier; none for one that comes with the program.
+    pub(crate) fn stored_id(&self) -> Option<String> {
+        let id = &self.version.verifier.id;
+        (!id.starts_with(SYSTEM_PREFIX)).then(|| id.clone())
     }
 
     pub(crate) fn account(&self) -> &jurat_core::id::AccountId {

@@ -1,160 +1,109 @@
-//! What accounts share on this node: places for rounds, and the memory that requests and rounds take.
-//! Each account has a limit, and some is always left for the next one.
-
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+//! Operations on what others share with the caller.
 
 use jurat_core::{
-    caller::{Caller, Credit},
+    caller::{Caller, Scope},
     id::AccountId,
-    turns::{NoShare, Shares},
+    share::{Share, ShareState, ShareVerb},
+    workflow::{Reached, SharedBy},
 };
-use tokio::sync::Notify;
+use jurat_store::{Once, ShareAnswer, ShareQuery, ShareRefused, ShareUse};
 
-use crate::{Engine, EngineError, Limit};
+use crate::{Done, Engine, EngineError, Keyed, executors::require, workflows::behalf};
 
-/// Values that a body may hold, each list and object counted.
-const MOST_VALUES: usize = 50_000;
-/// The same without a key.
-const MOST_VALUES_OF_VISITORS: usize = 10_000;
-
-/// Something that accounts hold parts of.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    shares: Mutex<Shares>,
-    /// A part was given back.
-    returned: Notify,
-}
-
-/// A part that an account holds until this is dropped.
-#[derive(Debug)]
-pub(crate) struct Share {
-    of: Arc<Shared>,
-    account: AccountId,
-    amount: usize,
-}
-
-impl Shared {
-    pub(crate) fn new(all: usize) -> Arc<Self> {
-        Arc::new(Self { shares: Mutex::new(Shares::new(all)), returned: Notify::new() })
-    }
-
-    pub(crate) fn take(
-        self: &Arc<Self>,
-        account: &AccountId,
-        amount: usize,
-        most: usize,
-    ) -> Result<Share, NoShare> {
-        self.lock().take(account, amount, most)?;
-        Ok(Share { of: Arc::clone(self), account: account.clone(), amount })
-    }
-
-    pub(crate) fn in_use(&self) -> usize {
-        self.lock().in_use()
-    }
-
-    pub(crate) fn held(&self, account: &AccountId) -> usize {
-        self.lock().held(account)
-    }
-
-    /// Waits until nobody holds anything.
-    pub(crate) async fn all_back(&self) {
-        loop {
-            let returned = self.returned.notified();
-            tokio::pin!(returned);
-            // Listens before it looks, so that nothing is missed in between.
-            returned.as_mut().enable();
-            if self.lock().are_back() {
-                return;
-            }
-            returned.await;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shares> {
-        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Share {
-    /// Holds another amount from now on.
-    fn resize(&mut self, amount: usize, most: usize) -> Result<(), NoShare> {
-        let mut shares = self.of.lock();
-        if amount <= self.amount {
-            shares.give_back(&self.account, self.amount - amount);
-        } else {
-            shares.take(&self.account, amount - self.amount, most)?;
-        }
-        drop(shares);
-        self.amount = amount;
-        Ok(())
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.of.lock().give_back(&self.account, self.amount);
-        self.of.returned.notify_waiters();
-    }
-}
-
-/// The memory that one request takes, counted from its first byte to its answer.
-#[derive(Debug)]
-pub struct RequestMemory {
-    share: Mutex<Share>,
-    most: usize,
-    most_values: usize,
-}
-
-impl RequestMemory {
-    /// Counts so many bytes for the request, in place of those counted before.
-    pub fn hold(&self, bytes: usize) -> Result<(), EngineError> {
-        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
-        share.resize(bytes, self.most).map_err(|refused| no_memory(refused, self.most))
-    }
-
-    /// How many values its body may hold.
-    pub const fn most_values(&self) -> usize {
-        self.most_values
-    }
+/// Which shares to list, newest workflow first.
+#[derive(Debug, Clone)]
+pub struct ShareFilter {
+    /// Only those in this state; without one, all but those that were declined.
+    pub state: Option<ShareState>,
+    /// Starts behind this id.
+    pub before: Option<String>,
+    pub limit: u32,
 }
 
 impl Engine {
-    /// Begins to count the memory that a request takes.
-    pub fn request_memory(&self, caller: &Caller) -> RequestMemory {
-        let share =
-            Share { of: Arc::clone(&self.inner.memory), account: sharer(caller), amount: 0 };
-        let most_values = match caller.credit() {
-            Credit::Anonymous => MOST_VALUES_OF_VISITORS,
-            Credit::Metered | Credit::Unmetered | Credit::Suspended => MOST_VALUES,
+    /// The workflows of others that were granted to the caller.
+    pub async fn share_list(
+        &self,
+        caller: &Caller,
+        filter: ShareFilter,
+    ) -> Result<Vec<Share>, EngineError> {
+        require(caller, Scope::WorkflowsRead)?;
+        let query = ShareQuery {
+            caller: caller.account().clone(),
+            state: filter.state,
+            before: filter.before,
+            limit: filter.limit,
         };
-        RequestMemory {
-            share: Mutex::new(share),
-            most: self.inner.limits.bytes_per_account,
-            most_values,
+        Ok(self.inner.store.sharing().share_list(&behalf(caller), &query).await?)
+    }
+
+    /// Accepts or declines a share, or declines all that its owner shares, now and later.
+    pub async fn share_answer(
+        &self,
+        caller: &Caller,
+        id: &str,
+        verb: ShareVerb,
+        keyed: Option<Keyed<Share>>,
+    ) -> Result<Done<Share>, EngineError> {
+        require(caller, Scope::WorkflowsWrite)?;
+        let answer = ShareAnswer {
+            caller: caller.account().clone(),
+            id: id.to_owned(),
+            verb,
+            at: self.inner.clock.now(),
+        };
+        let sharing = self.inner.store.sharing();
+        let write =
+            async |once: Option<&Once>| sharing.share_answer(&behalf(caller), &answer, once).await;
+        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        done.map_err(|refused| match refused {
+            ShareRefused::Unknown => {
+                let id = id.chars().take(80).collect();
+                EngineError::NotFound { what: "share", id }
+            }
+            ShareRefused::OfTeam => EngineError::Conflict(
+                "the workflow is shared with a team that you are in; leave the team to be without it"
+                    .to_owned(),
+            ),
+        })
+    }
+
+    /// Whoever uses what is shared by its id or full name accepts it.
+    pub(crate) async fn share_used(
+        &self,
+        caller: &Caller,
+        (owner, workflow_id): (&AccountId, &str),
+        shared: &SharedBy,
+    ) -> Result<(), EngineError> {
+        if shared.is_accepted {
+            return Ok(());
+        }
+        let used = ShareUse {
+            caller: caller.account().clone(),
+            owner: owner.clone(),
+            workflow_id: workflow_id.to_owned(),
+        };
+        self.inner.store.sharing().share_use(&behalf(caller), &used, None).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn reach_used(
+        &self,
+        caller: &Caller,
+        reached: &Reached,
+    ) -> Result<(), EngineError> {
+        match &reached.shared {
+            Some(shared) => {
+                let workflow = &reached.workflow;
+                self.share_used(caller, (&workflow.account, &workflow.id), shared).await
+            }
+            None => Ok(()),
         }
     }
-
-    /// Takes the memory that a round takes until its end.
-    pub(crate) fn round_memory(&self, caller: &Caller, bytes: usize) -> Result<Share, EngineError> {
-        let most = self.inner.limits.bytes_per_account;
-        let taken = self.inner.memory.take(&sharer(caller), bytes, most);
-        taken.map_err(|refused| no_memory(refused, most))
-    }
 }
 
-/// Who a share belongs to: the account, or all who have no key together.
-pub(crate) fn sharer(caller: &Caller) -> AccountId {
-    match caller.credit() {
-        Credit::Anonymous => AccountId::anonymous(0),
-        Credit::Metered | Credit::Unmetered | Credit::Suspended => caller.account().clone(),
-    }
-}
-
-fn no_memory(refused: NoShare, most: usize) -> EngineError {
-    match refused {
-        NoShare::OfAccount => Limit::Bytes(most).into(),
-        NoShare::OfAll => EngineError::Late(
-            "the requests and rounds under way take as much memory as this node has for them",
-        ),
-    }
+/// Full names in a sentence.
+pub fn listed(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(" or ")
 }

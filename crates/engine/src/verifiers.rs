@@ -140,7 +140,7 @@ impl Engine {
     }
 
     /// A version of a verifier with which the caller may do this. Absent, revoked, foreign and
-    /// system verifiers are looked for by the same query.
+    /// system verifiers are looked for by the same query. Whoever uses one of another accepts it.
     pub(crate) async fn verifier_reached(
         &self,
         caller: &Caller,
@@ -150,11 +150,18 @@ impl Engine {
         let VerifierRef { which, version } = reference.clone();
         let asked = VerifierAsked { caller: caller.account().clone(), which, version, needs };
         match self.inner.store.sharing().verifier_get(&behalf(caller), &asked).await? {
-            Found::One(reached) => Ok(reached.version),
+            Found::One(reached) => {
+                if let Some(shared) = &reached.shared {
+                    let owner = &reached.version.verifier.account;
+                    self.share_used(caller, (owner, &shared.workflow), &shared.by).await?;
+                }
+                Ok(reached.version)
+            }
             Found::Nothing => Err(unknown(reference)),
-            Found::Ambiguous => Err(EngineError::Conflict(format!(
-                "`{reference}` names several verifiers that others share with you; use an id"
-            ))),
+            Found::Elsewhere(names) => {
+                let id = reference.to_string();
+                Err(EngineError::NamedElsewhere { what: "verifier", id, names })
+            }
         }
     }
 }

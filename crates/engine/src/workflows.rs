@@ -5,11 +5,12 @@ mod shared;
 
 use jurat_core::{
     caller::{Caller, Scope},
+    code::Code,
     run::Provenance,
     search::{self, MOST_CANDIDATES, Texts},
     verifier::InputError,
     workflow::{
-        Reached, Whose, WorkflowRef,
+        GRANTS_A_DAY, MOST_WAITING, Reached, Whose, WorkflowRef,
         file::{ALL_FILES_BYTES, MOST_FILES},
     },
 };
@@ -101,7 +102,9 @@ impl Engine {
         require(caller, Scope::WorkflowsRead)?;
         let asked = asked(caller, reference);
         let found = self.inner.store.sharing().workflow_get(&behalf(caller), &asked).await?;
-        one(found, reference)
+        let view = one(found, reference)?;
+        self.reach_used(caller, &view.reached).await?;
+        Ok(view)
     }
 
     /// Those files of a version that are there.
@@ -114,7 +117,9 @@ impl Engine {
         require(caller, Scope::WorkflowsRead)?;
         let files = FilesAsked { asked: asked(caller, reference), paths };
         let found = self.inner.store.sharing().workflow_files(&behalf(caller), &files).await?;
-        one(found, reference)
+        let found = one(found, reference)?;
+        self.reach_used(caller, &found.reached).await?;
+        Ok(found.files)
     }
 
     /// Files of a version, in the order in which they are asked for; all must be there.
@@ -155,7 +160,7 @@ impl Engine {
         given: &Provenance,
     ) -> Result<Provenance, EngineError> {
         let id = given.workflow_id.as_deref();
-        // What begins with `@` names a template, which everybody sees.
+        // What begins with `@` may name a template, which everybody sees.
         let named = given.workflow_ref.as_deref().filter(|text| !text.starts_with('@'));
         let mut checked = Provenance { workflow_id: None, ..given.clone() };
         for text in [id, named].into_iter().flatten() {
@@ -207,7 +212,10 @@ fn one<T>(found: Found<T>, reference: &WorkflowRef) -> Result<T, EngineError> {
     match found {
         Found::One(it) => Ok(*it),
         Found::Nothing => Err(missing(reference)),
-        Found::Ambiguous => Err(EngineError::WorkflowAmbiguous(reference.to_string())),
+        Found::Elsewhere(names) => {
+            let id = reference.to_string();
+            Err(EngineError::NamedElsewhere { what: "workflow", id, names })
+        }
     }
 }
 
@@ -233,7 +241,12 @@ fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
         WorkflowRefused::NotFound => {
             EngineError::NotFound { what: "workflow", id: named.to_owned() }
         }
-        WorkflowRefused::Ambiguous => EngineError::WorkflowAmbiguous(named.to_owned()),
+        WorkflowRefused::Elsewhere(names) => {
+            EngineError::NamedElsewhere { what: "workflow", id: named.to_owned(), names }
+        }
+        WorkflowRefused::TokenOfNone(names) => {
+            EngineError::TokenOfNone { what: "workflow", id: named.to_owned(), names }
+        }
         WorkflowRefused::RoleTooLow { has, needs } => EngineError::RoleTooLow { has, needs },
         WorkflowRefused::RoleAboveOwn { has } => EngineError::RoleAboveOwn(has),
         WorkflowRefused::TokenMissing { current } => token(
@@ -263,6 +276,13 @@ fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
         WorkflowRefused::TooManyGrants => EngineError::Conflict(
             "the workflow has as many grants as it can have; revoke some first".to_owned(),
         ),
+        WorkflowRefused::GrantedTooOften => EngineError::refused(
+            Code::QuotaExceeded,
+            format!("an account makes at most {GRANTS_A_DAY} grants a day; try again tomorrow"),
+        ),
+        WorkflowRefused::TooManyWaiting => EngineError::Conflict(format!(
+            "{MOST_WAITING} of the owner's grants to them wait to be accepted; let them accept or decline some first, or share with a team"
+        )),
         WorkflowRefused::OwnerStays => EngineError::OwnerStays,
         WorkflowRefused::GranteeUnknown => EngineError::UserNotFound,
         WorkflowRefused::BindingsAreOwners => {

@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc};
 
 use axum::{
     body::{Body, HttpBody as _, to_bytes},
-    extract::{FromRequest, FromRequestParts, Path, Request},
+    extract::{FromRequest, FromRequestParts, Path, RawPathParams, Request},
     http::{Extensions, HeaderMap, header, request::Parts},
     response::Response,
 };
@@ -75,13 +75,16 @@ impl<S: Send + Sync> FromRequestParts<S> for PathText {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
-        match Path::<String>::from_request_parts(parts, state).await {
-            Ok(Path(text)) if !text.contains('\0') => Ok(Self(text)),
-            _ => {
-                let detail = "the address holds characters that no name has";
-                Err(encode::problem(&Problem::new(Code::NotFound, detail)))
-            }
-        }
+        let nothing = || {
+            let detail = "the address holds characters that no name has";
+            encode::problem(&Problem::new(Code::NotFound, detail))
+        };
+        let params = RawPathParams::from_request_parts(parts, state).await;
+        let params = params.map_err(|_| nothing())?;
+        // A name `@owner/name` comes with its slash written out, or as two segments.
+        let segments: Vec<&str> = params.iter().map(|(_, text)| text).collect();
+        let text = segments.join("/");
+        if text.contains('\0') { Err(nothing()) } else { Ok(Self(text)) }
     }
 }
 

@@ -9,7 +9,7 @@ use axum::{
 };
 use bytes::Bytes;
 use jurat_core::{code::Code, select::SelectError};
-use jurat_engine::EngineError;
+use jurat_engine::{EngineError, names_listed};
 use jurat_wire::{
     api::time::Time,
     problem::{Problem, SessionProblem},
@@ -150,6 +150,18 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
     if let EngineError::SaveToken { current: Some(token), .. } = error {
         problem = problem.with("current_version_token", json!(token)).hinted(format!(
             "Read the current version, then save again with `expected_version_token` `{token}`."
+        ));
+    }
+    if let EngineError::NamedElsewhere { what, names, .. } = error {
+        problem = problem.hinted(format!(
+            "A bare name is that of a {what} of your own. Others share theirs with you as {}; name it so, or by its id.",
+            names_listed(names)
+        ));
+    }
+    if let EngineError::TokenOfNone { what, names, .. } = error {
+        problem = problem.hinted(format!(
+            "Read the {what} that you mean, which accepts it and shows its token: {}. Or leave the token out to make one of your own.",
+            names_listed(names)
         ));
     }
     if let EngineError::RoleTooLow { .. } | EngineError::RoleAboveOwn(_) = error {

@@ -20,6 +20,7 @@ mod prune;
 mod rounds;
 pub(crate) mod runs;
 mod sessions;
+mod shares;
 mod stream;
 pub(crate) mod tasks;
 mod teams;
@@ -169,7 +170,8 @@ macro_rules! workflow_routes {
             save,
             list,
             of("POST", concat!($base, "/search"), "workflow_search", post(workflows::search)),
-            of("GET", concat!($base, "/{ref}"), "workflow_get", get(workflows::show)),
+            of("GET", concat!($base, "/{ref}"), "workflow_get", get(workflows::show))
+                .also(concat!($base, "/{ref}/{slug}")),
             of("DELETE", concat!($base, "/{ref}"), "workflow_delete", delete(workflows::erase)),
             of(
                 "GET",
@@ -183,7 +185,8 @@ macro_rules! workflow_routes {
                 "workflow_version_delete",
                 delete(workflows::erase_version),
             ),
-            of("GET", concat!($base, "/{ref}/files"), "workflow_files", get(workflows::read_files)),
+            of("GET", concat!($base, "/{ref}/files"), "workflow_files", get(workflows::read_files))
+                .also(concat!($base, "/{ref}/{slug}/files")),
             of(
                 "PATCH",
                 concat!($base, "/{ref}/files"),
@@ -233,10 +236,12 @@ fn registry_routes() -> Vec<Route> {
     vec![
         route("POST", "/v1/verifiers", "verifier_deploy", post(verifiers::deploy)),
         route("GET", "/v1/verifiers", "verifier_list", get(verifiers::list)),
-        route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show)),
+        route("GET", "/v1/verifiers/{ref}", "verifier_get", get(verifiers::show))
+            .also("/v1/verifiers/{ref}/{slug}"),
         route("GET", "/v1/verifiers/{ref}/versions", "verifier_versions", get(verifiers::versions)),
         route("POST", "/v1/verifiers/{ref}/runs", "verifier_run", post(verifier_runs::run))
-            .for_visitors(),
+            .for_visitors()
+            .also("/v1/verifiers/{ref}/{slug}/runs"),
         route("GET", "/v1/verifiers/{ref}/runs", "verifier_runs", get(verifier_runs::of_verifier)),
         route("POST", "/v1/verifiers/{ref}/tests", "verifier_test", post(verifier_tests::test)),
         route(
@@ -324,7 +329,7 @@ fn login_routes() -> impl Iterator<Item = Route> {
     .into_iter()
 }
 
-/// Handles, teams and invitations.
+/// Handles, teams, shares and invitations.
 fn people_routes() -> Vec<Route> {
     vec![
         route("PATCH", "/v1/me", "handle_claim", patch(me::claim)),
@@ -347,6 +352,10 @@ fn people_routes() -> Vec<Route> {
             "team_transfer",
             post(teams::transfer),
         ),
+        route("GET", "/v1/shares", "share_list", get(shares::list)),
+        route("POST", "/v1/shares/{id}/accept", "share_accept", post(shares::accept)),
+        route("POST", "/v1/shares/{id}/decline", "share_decline", post(shares::decline)),
+        route("POST", "/v1/shares/{id}/block", "share_block", post(shares::block)),
         route("GET", "/v1/invitations", "invitation_list", get(invitations::list)),
         route(
             "POST",

@@ -23,6 +23,7 @@ mod postgres;
 mod registry;
 mod rows;
 mod search;
+mod shares;
 mod sql;
 mod sqlite;
 mod storage;
@@ -87,6 +88,7 @@ pub use self::{
         Deploy, Deployed, Deployment, KnownVerdict, Measurement, Pruning, Removal, RunFilter,
         VerifierGone, VersionSummary,
     },
+    shares::{ShareAnswer, ShareQuery, ShareRefused, ShareUse, Shares},
     sqlite::Sqlite,
     storage::{NotErased, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys, Storage, Stored},
     task_runs::{
@@ -107,13 +109,14 @@ pub use self::{
         TemplateWords, Templates,
     },
     verifiers::{
-        ReachedVerifier, ReachedVersion, VerifierAsked, VerifierQuery, Verifiers, VersionQuery,
+        ReachedVerifier, ReachedVersion, SharedThrough, VerifierAsked, VerifierQuery, Verifiers,
+        VersionQuery,
     },
     workflows::{
-        FileRead, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Left, Lineage,
-        OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream, WorkflowAsked,
-        WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView,
-        WorkflowWords, Workflows, WrongField,
+        FileRead, FilesAsked, FilesFound, FilesPatch, Found, Giving, GrantOrder, Granting, Left,
+        Lineage, OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream,
+        WorkflowAsked, WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave,
+        WorkflowView, WorkflowWords, Workflows, WrongField,
     },
 };
 
@@ -316,12 +319,29 @@ pub trait Store: fmt::Debug + Send + Sync {
 
 /// The parts of the store that are written once for both databases.
 pub trait Sharing:
-    People + Teams + Invitations + Logins + Templates + Verifiers + Workflows + JudgeCalls
+    People
+    + Teams
+    + Invitations
+    + Logins
+    + Shares
+    + Templates
+    + Verifiers
+    + Workflows
+    + JudgeCalls
 {
 }
 
-impl<S: People + Teams + Invitations + Logins + Templates + Verifiers + Workflows + JudgeCalls>
-    Sharing for S
+impl<
+    S: People
+        + Teams
+        + Invitations
+        + Logins
+        + Shares
+        + Templates
+        + Verifiers
+        + Workflows
+        + JudgeCalls,
+> Sharing for S
 {
 }
 

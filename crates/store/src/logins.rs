@@ -17,6 +17,7 @@ use crate::{
     invitations::{invitations_adopt, times},
     people::profile_get,
     rows::{Cells, Columns},
+    workflows::grants_adopt,
 };
 
 operations! {
@@ -263,6 +264,7 @@ async fn code_use(tx: &mut impl Tx, used: &CodeUse) -> Result<Result<Entered, Co
         created_at: used.at,
     };
     invitations_adopt(tx, &profile).await?;
+    grants_adopt(tx, &profile, used.at).await?;
     let note = Some("for a new account".to_owned());
     let account = profile.account.clone();
     give(tx, &Grant { account, micros: used.grant_micros, note, at: used.at }).await?;

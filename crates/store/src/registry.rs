@@ -38,8 +38,9 @@ pub enum Deployed {
     TokenUnexpected,
     /// The name belongs to a verifier that was revoked.
     NameRevoked,
-    /// The token is that of none of several verifiers of others with the name.
-    NameAmbiguous,
+    /// The token is that of no verifier with the name that the caller accepted; these full names lead
+    /// to those of others.
+    TokenOfNone(Vec<String>),
     /// Its idempotency key was used before; nothing changed.
     Repeated,
 }

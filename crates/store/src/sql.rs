@@ -28,8 +28,8 @@ macro_rules! open_columns {
         "rounds.account_id, rounds.id, rounds.kind, rounds.node_id, rounds.lease_token, \
          rounds.lease_until, rounds.request_digest, rounds.policy_id, rounds.policy_hash, \
          rounds.disagreement, rounds.traces, rounds.seats, rounds.opened_at, rounds.deadline_at, \
-         rounds.run, rounds.step, rounds.held_micros, rounds.most_micros, rounds.is_limited, \
-         rounds.day_cap_micros"
+         rounds.run, rounds.verifier_id, rounds.step, rounds.held_micros, rounds.most_micros, \
+         rounds.is_limited, rounds.day_cap_micros"
     };
 }
 pub(crate) use open_columns;

@@ -132,7 +132,10 @@ const SET_ROLE: &str = "\
     update team_members set role = $1 where team_id = $2 and account_id = $3 and role <> $1";
 const LEAVE: &str = "delete from team_members where team_id = $1 and account_id = $2";
 const EMPTY: &str = "delete from team_members where team_id = $1";
-const UNGRANT: &str = "delete from workflow_grants where grantee_id = $1";
+const UNGRANT: [&str; 2] = [
+    "delete from named_grants where grantee_id = $1",
+    "delete from workflow_grants where grantee_id = $1",
+];
 const LEAVE_HANDLE: &str = "update handles set left_at = $1 where account_id = $2";
 const DELETE: &str = "delete from accounts where id = $1 and kind = 'team'";
 const COUNT_MEMBERS: &str = "\
@@ -296,7 +299,9 @@ async fn team_delete(tx: &mut impl Tx, asked: &TeamAsked) -> Result<Result<Team,
         Ok(team) => team,
     };
     cancel_all(tx, team.account.as_str(), None, asked.at).await?;
-    tx.run(UNGRANT, args![&team.account]).await?;
+    for text in UNGRANT {
+        tx.run(text, args![&team.account]).await?;
+    }
     tx.run(EMPTY, args![&team.account]).await?;
     tx.run(LEAVE_HANDLE, args![asked.at, &team.account]).await?;
     tx.run(DELETE, args![&team.account]).await?;

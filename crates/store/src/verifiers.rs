@@ -3,9 +3,10 @@
 //! archive.
 
 use jurat_core::{
+    account::full_name,
     id::AccountId,
     verifier::{Verifier, VerifierVersion, Which},
-    workflow::VerifierRole,
+    workflow::{SharedBy, VerifierRole},
 };
 
 use crate::{
@@ -15,7 +16,8 @@ use crate::{
         Cells, Columns,
         registry::{read_verifier, read_version, read_version_summary, version_below},
     },
-    sql::registry::{reach, reaches, verifier_columns},
+    sql::registry::{owner_handle, reach, reaches, verifier_columns},
+    workflows::{label, of_owner},
 };
 
 operations! {
@@ -42,13 +44,21 @@ pub struct VerifierAsked {
     pub needs: VerifierRole,
 }
 
+/// How somebody reaches a verifier of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedThrough {
+    /// The id of the workflow that names the verifier.
+    pub workflow: String,
+    pub by: SharedBy,
+}
+
 /// A version, and what somebody may do with its verifier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReachedVersion {
     pub version: VerifierVersion,
     pub role: VerifierRole,
-    /// The workflow through which it is reached; `None` for an owner.
-    pub workflow: Option<String>,
+    /// `None` for an owner.
+    pub shared: Option<SharedThrough>,
 }
 
 /// A verifier in a list, and what somebody may do with it.
@@ -56,8 +66,8 @@ pub struct ReachedVersion {
 pub struct ReachedVerifier {
     pub verifier: Verifier,
     pub role: VerifierRole,
-    /// The workflow through which it is reached; `None` for an owner.
-    pub workflow: Option<String>,
+    /// `None` for an owner.
+    pub shared: Option<SharedThrough>,
 }
 
 /// A part of the list of those that somebody reaches.
@@ -102,15 +112,18 @@ macro_rules! of_verifier {
     };
 }
 
-/// The one verifier `$2` with how far the caller reaches it, and its versions. SQLite keeps the order
-/// of what is joined by `cross join`: whether it is reached comes first, so that one of others takes
-/// as long as none.
-macro_rules! reached {
-    () => {
+/// Verifiers with how far the caller reaches them, and their versions: those of its own that the
+/// first text names, and those of the grants that the second one does. SQLite keeps the order of what
+/// is joined by `cross join`: whether it is reached comes first, so that one of others takes as long
+/// as none.
+macro_rules! reached_by {
+    ($own:literal, $granted:literal) => {
         concat!(
             " from (select own.account_id, own.id as verifier_id, 'owner' as via \
-             from verifiers as own where own.account_id = $1 and own.id = $2 union all ",
-            reaches!(" and workflow_bindings.verifier_id = $2"),
+             from verifiers as own where own.account_id = $1 and ",
+            $own,
+            " union all ",
+            reaches!($granted),
             ") as reach cross join verifiers join verifier_versions",
             of_verifier!("verifier_versions"),
             "where verifiers.account_id = reach.account_id and verifiers.id = reach.verifier_id \
@@ -119,11 +132,19 @@ macro_rules! reached {
     };
 }
 
+/// The one verifier `$2`.
+macro_rules! reached {
+    () => {
+        reached_by!("own.id = $2", " and workflow_bindings.verifier_id = $2")
+    };
+}
+
 /// With the current version where none is named. An owner's way sorts behind all others.
 const BY_ID: &str = concat!(
     "select ",
     version_columns!(),
-    ", reach.via",
+    ", reach.via, ",
+    owner_handle!(),
     reached!(),
     " and verifier_versions.version = coalesce($3, verifiers.current_version) \
      and reach.via >= $4"
@@ -131,36 +152,55 @@ const BY_ID: &str = concat!(
 pub(crate) const OWN_BY_NAME: &str = concat!(
     "select ",
     version_columns!(),
-    ", 'owner' as via from verifiers join verifier_versions",
+    ", 'owner' as via, ",
+    owner_handle!(),
+    " from verifiers join verifier_versions",
     of_verifier!("verifier_versions"),
     "where verifiers.account_id = $1 and verifiers.name = $2 and verifiers.standing = 'active' \
      and verifier_versions.version = coalesce($3, verifiers.current_version)"
 );
-/// Who has an own one with the name means that one, whatever its versions are.
-const SHARED_BY_NAME: &str = concat!(
+/// By its name `$2` and its owner `$5`.
+const BY_FULL_NAME: &str = concat!(
     "select ",
     version_columns!(),
-    ", reach.via from ",
+    ", reach.via, ",
+    owner_handle!(),
+    reached_by!("own.name = $2", ""),
+    " and verifier_versions.version = coalesce($3, verifiers.current_version) \
+     and reach.via >= $4 and verifiers.name = $2 and verifiers.account_id in ",
+    of_owner!("$5")
+);
+/// Those of others that have the name; what was accepted comes first. Who has an own one with the
+/// name means that one, whatever its versions are.
+const SHARED_BY_NAME: &str = concat!(
+    "select ",
+    verifier_columns!(),
+    ", reach.via, ",
+    owner_handle!(),
+    " from ",
     reach!(),
     " join verifiers on verifiers.account_id = reach.account_id \
-     and verifiers.id = reach.verifier_id join verifier_versions",
-    of_verifier!("verifier_versions"),
-    "where verifiers.name = $2 and verifiers.standing = 'active' \
-     and verifier_versions.version = coalesce($3, verifiers.current_version) \
-     and reach.via >= $4 and not exists (select 1 from verifiers as own \
-     where own.account_id = $1 and own.name = $2 and own.standing = 'active') limit 2"
+     and verifiers.id = reach.verifier_id \
+     where verifiers.name = $2 and verifiers.standing = 'active' \
+     and reach.via >= $3 and not exists (select 1 from verifiers as own \
+     where own.account_id = $1 and own.name = $2 and own.standing = 'active') \
+     order by substr(reach.via, 3, 1) desc, verifiers.id limit 3"
 );
 /// Of the own ones no more are read than are shown; the first condition on the name lets SQLite begin
 /// where the page does.
 pub(crate) const LIST: &str = concat!(
     "select * from (select ",
     verifier_columns!(),
-    ", 'owner' as via from verifiers \
+    ", 'owner' as via, ",
+    owner_handle!(),
+    " from verifiers \
      where verifiers.account_id = $1 and verifiers.standing = 'active' and verifiers.name >= $2 \
      and (verifiers.name > $2 or verifiers.id > $3) order by verifiers.name limit $4) as own \
      union all select ",
     verifier_columns!(),
-    ", reach.via from ",
+    ", reach.via, ",
+    owner_handle!(),
+    " from ",
     reach!(),
     " join verifiers on verifiers.account_id = reach.account_id \
      and verifiers.id = reach.verifier_id where verifiers.standing = 'active' \
@@ -188,15 +228,18 @@ async fn get(tx: &mut impl Tx, asked: &VerifierAsked) -> Result<Found<ReachedVer
             let args = args![caller, id, *version, least];
             return tx.first(BY_ID, args, read_reached_version).await.map(Found::one);
         }
+        Which::Of { owner, name } => {
+            let args = args![caller, name, *version, least, owner.as_str()];
+            return tx.first(BY_FULL_NAME, args, read_reached_version).await.map(Found::one);
+        }
         Which::Name(name) => name,
     };
     let own = tx.first(OWN_BY_NAME, args![caller, name, *version], read_reached_version).await?;
     if own.is_some() {
         return Ok(Found::one(own));
     }
-    let args = args![caller, name, *version, least];
-    let mut shared = tx.all(SHARED_BY_NAME, args, read_reached_version).await?;
-    Ok(if shared.len() > 1 { Found::Ambiguous } else { Found::one(shared.pop()) })
+    let shared = tx.all(SHARED_BY_NAME, args![caller, name, least], read_full_name).await?;
+    Ok(Found::named_elsewhere(shared))
 }
 
 async fn list(tx: &mut impl Tx, query: &VerifierQuery) -> Result<Vec<ReachedVerifier>> {
@@ -211,22 +254,40 @@ async fn versions(tx: &mut impl Tx, query: &VersionQuery) -> Result<Vec<VersionS
 }
 
 fn read_reached(cells: &dyn Cells) -> Result<ReachedVerifier> {
-    let (role, workflow) = read_via(cells)?;
-    Ok(ReachedVerifier { verifier: read_verifier(&cells)?, role, workflow })
+    let verifier = read_verifier(&cells)?;
+    let (role, shared) = read_via(cells, &verifier)?;
+    Ok(ReachedVerifier { verifier, role, shared })
 }
 
 fn read_reached_version(cells: &dyn Cells) -> Result<ReachedVersion> {
-    let (role, workflow) = read_via(cells)?;
-    Ok(ReachedVersion { version: read_version(&cells)?, role, workflow })
+    let version = read_version(&cells)?;
+    let (role, shared) = read_via(cells, &version.verifier)?;
+    Ok(ReachedVersion { version, role, shared })
 }
 
-fn read_via(cells: &dyn Cells) -> Result<(VerifierRole, Option<String>)> {
+/// What those call a verifier who do not own it.
+fn read_full_name(cells: &dyn Cells) -> Result<String> {
+    let reached = read_reached(cells)?;
+    let owner = reached.shared.map_or_else(String::new, |shared| shared.by.owner);
+    Ok(full_name(&owner, &reached.verifier.name))
+}
+
+fn read_via(
+    cells: &dyn Cells,
+    verifier: &Verifier,
+) -> Result<(VerifierRole, Option<SharedThrough>)> {
     let columns = Columns::new(&cells, "verifiers", "id")?;
     let via = columns.text("via")?;
-    match via.split_once(' ') {
-        None if via == "owner" => Ok((VerifierRole::Owner, None)),
-        Some(("1", workflow)) => Ok((VerifierRole::Exec, Some(workflow.to_owned()))),
-        Some(("2", workflow)) => Ok((VerifierRole::Tune, Some(workflow.to_owned()))),
-        _ => Err(columns.bad("via", "it is no role and workflow")),
+    if via == "owner" {
+        return Ok((VerifierRole::Owner, None));
     }
+    let mut parts = via.splitn(3, ' ');
+    let (role, is_accepted, workflow) = match (parts.next(), parts.next(), parts.next()) {
+        (Some("1"), Some(state), Some(workflow)) => (VerifierRole::Exec, state == "1", workflow),
+        (Some("2"), Some(state), Some(workflow)) => (VerifierRole::Tune, state == "1", workflow),
+        _ => return Err(columns.bad("via", "it is no role, state and workflow")),
+    };
+    let owner = label(columns.maybe_text("owner_handle")?, verifier.account.as_str());
+    let by = SharedBy { owner, is_accepted };
+    Ok((role, Some(SharedThrough { workflow: workflow.to_owned(), by })))
 }

@@ -22,7 +22,9 @@ use jurat_core::{
 
 pub(crate) use self::{
     files::Kept,
-    reach::principals,
+    grants::grants_adopt,
+    reach::{is_accepted, lock, of_owner, principals},
+    rows::{label, role_of_rank},
     save::{Content, add_new},
     transfer::transfer,
 };
@@ -42,7 +44,7 @@ operations! {
         /// words of its body.
         fn workflow_search(wanted: &WorkflowWords) -> Vec<(Reached, String)> = read::search;
         /// Files of a version with what is in them. A path that is not there is left out.
-        fn workflow_files(asked: &FilesAsked) -> Found<Vec<FileRead>> = files::read;
+        fn workflow_files(asked: &FilesAsked) -> Found<FilesFound> = files::read;
         /// Who may use a workflow. Only those who may share it see others than themselves.
         fn workflow_grants(asked: &WorkflowAsked) -> Found<Vec<GrantLine>> = grants::list;
         /// A workflow with what became of the template that it was forked from.
@@ -51,7 +53,7 @@ operations! {
     writes {
         /// Makes a workflow, or adds a version to one.
         fn workflow_save(save: &WorkflowSave) -> Saved, or WorkflowRefused = save::save;
-        /// Adds a version that differs in its files only.
+        /// Adds a version that differs in its files, or in its body, only.
         fn workflow_patch_files(patch: &FilesPatch) -> Saved, or WorkflowRefused = save::patch;
         /// Puts a workflow away, or back; what is away already stays so.
         fn workflow_archive(change: &WorkflowChange) -> Workflow, or WorkflowRefused
@@ -83,13 +85,17 @@ pub enum Found<T> {
     One(Box<T>),
     /// There is none, or none that the caller reaches.
     Nothing,
-    /// The slug is that of several workflows of others.
-    Ambiguous,
+    /// The caller has none with the name, and reaches those of others by these full names.
+    Elsewhere(Vec<String>),
 }
 
 impl<T> Found<T> {
     pub(crate) fn one(found: Option<T>) -> Self {
         found.map_or(Self::Nothing, |it| Self::One(Box::new(it)))
+    }
+
+    pub(crate) fn named_elsewhere(names: Vec<String>) -> Self {
+        if names.is_empty() { Self::Nothing } else { Self::Elsewhere(names) }
     }
 }
 
@@ -113,6 +119,13 @@ pub struct WorkflowView {
 pub struct FilesAsked {
     pub asked: WorkflowAsked,
     pub paths: Vec<String>,
+}
+
+/// The files that are there, and the workflow that they are of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesFound {
+    pub reached: Reached,
+    pub files: Vec<FileRead>,
 }
 
 /// A file with what is in it.
@@ -207,6 +220,8 @@ pub struct FilesPatch {
     /// Added, or put in the place of those with the same path.
     pub files: Vec<NewFile>,
     pub delete_paths: Vec<String>,
+    /// Put in the place of the one before.
+    pub body: Option<String>,
     pub source: Source,
     pub new_token: String,
     pub at: Timestamp,
@@ -246,7 +261,6 @@ pub struct GrantOrder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granting {
     pub workflow: Workflow,
-    pub grantee: AccountId,
     pub role: Role,
     pub floor: u32,
 }
@@ -310,8 +324,8 @@ pub struct Giving {
 pub enum WorkflowRefused {
     /// There is none, or none that the caller reaches.
     NotFound,
-    /// The slug is that of several workflows of others.
-    Ambiguous,
+    /// The caller has none with the slug, and reaches those of others by these full names.
+    Elsewhere(Vec<String>),
     RoleTooLow {
         has: Role,
         needs: Role,
@@ -339,6 +353,13 @@ pub enum WorkflowRefused {
         has: Role,
     },
     TooManyGrants,
+    /// The caller made as many grants today as it may.
+    GrantedTooOften,
+    /// As many grants of the owner wait for the one person as may.
+    TooManyWaiting,
+    /// The token is that of no workflow with the slug that the caller accepted; these full names lead
+    /// to those of others.
+    TokenOfNone(Vec<String>),
     /// Who owns a workflow gives it away instead.
     OwnerStays,
     /// Something that was given cannot be.

@@ -119,11 +119,13 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
     item.get(method.to_ascii_lowercase())
 }
 
-/// The path with one part for a template: its name has a slash that is sent as it is.
+/// The path with one part for `@owner/name`: its slash may be sent as it is.
 fn whole_names(path: &str) -> String {
-    match path.strip_prefix("/v1/templates/@") {
-        Some(rest) => format!("/v1/templates/@{}", rest.replacen('/', "%2F", 1)),
-        None => path.to_owned(),
+    match path.split_once("/@") {
+        Some((before, rest)) if !rest.contains("%2F") => {
+            format!("{before}/@{}", rest.replacen('/', "%2F", 1))
+        }
+        _ => path.to_owned(),
     }
 }
 

@@ -27,6 +27,7 @@ pub mod prune;
 pub mod rounds;
 pub mod runs;
 pub mod sessions;
+pub mod shares;
 pub mod status;
 pub mod tasks;
 pub mod teams;

@@ -145,6 +145,42 @@ pub(crate) struct Membership {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum Shares {
+    /// Lists workflows that others granted to you
+    #[command(after_help = "Examples:\n  jurat shares list\n  jurat shares list --state declined")]
+    List(ListShares),
+    /// Accepts a share, so that searches find it
+    #[command(
+        after_help = "Examples:\n  jurat shares accept ID\n\nReading or running what is shared by its id or as `@owner/name` accepts it too."
+    )]
+    Accept { id: String },
+    /// Declines a share; whoever granted it does not learn of it
+    #[command(after_help = "Examples:\n  jurat shares decline ID")]
+    Decline { id: String },
+    /// Declines all that the owner of a share grants to you, now and later
+    #[command(
+        after_help = "Examples:\n  jurat shares block ID\n\nAccept one of their shares to take it back."
+    )]
+    Block { id: String },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListShares {
+    /// Only those in this state; without it, all but those declined
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<ShareStates>,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ShareStates {
+    Pending,
+    Accepted,
+    Declined,
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Invitations {
     /// Lists invitations, newest first
     #[command(

@@ -1,16 +1,17 @@
-//! `jurat me`, `jurat teams` and `jurat invitations`.
+//! `jurat me`, `jurat teams`, `jurat shares` and `jurat invitations`.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{Context, account, confirm, items, rounds::to_the_second};
 use crate::{
-    args::{Invitations, ListInvitations, Me, Membership, TeamFilter, Teams},
+    args::{Invitations, ListInvitations, ListShares, Me, Membership, Shares, TeamFilter, Teams},
     client::{Call, path, query},
     output::table::{cell, said, table, word},
 };
 
 const TEAMS: &str = "/v1/teams";
+const SHARES: &str = "/v1/shares";
 const INVITATIONS: &str = "/v1/invitations";
 
 pub(super) async fn me(context: &Context, command: Me) -> anyhow::Result<u8> {
@@ -119,6 +120,52 @@ async fn remove(context: &Context, args: &Membership) -> anyhow::Result<()> {
     let address = path(TEAMS, &[&args.team, "members", &args.user]);
     let reply = context.send(Call::delete(address)).await?;
     context.out.confirm(&reply, || format!("took {} out of {}", args.user, args.team))?;
+    Ok(())
+}
+
+pub(super) async fn shares(context: &Context, command: Shares) -> anyhow::Result<u8> {
+    let (id, what) = match command {
+        Shares::List(args) => {
+            list_shares(context, args).await?;
+            return Ok(0);
+        }
+        Shares::Accept { id } => (id, "accept"),
+        Shares::Decline { id } => (id, "decline"),
+        Shares::Block { id } => (id, "block"),
+    };
+    let reply = context.send(Call::post(path(SHARES, &[&id, what]), json!({}))).await?;
+    let body = &reply.value;
+    context.out.confirm(&reply, || {
+        let (name, owner) = (said(&body["reference"]), said(&body["owner"]));
+        if body["blocked"] == json!(true) {
+            return format!("blocked {owner}: all that they grant to you is declined");
+        }
+        format!("{} {name}", said(&body["state"]))
+    })?;
+    Ok(0)
+}
+
+async fn list_shares(context: &Context, args: ListShares) -> anyhow::Result<()> {
+    let parameters = [
+        ("state", args.state.as_ref().and_then(chosen)),
+        ("limit", args.list.limit.map(|limit| limit.to_string())),
+        ("cursor", args.list.cursor),
+    ];
+    let reply = context.send(Call::get(query(SHARES, &parameters))).await?;
+    let rows = items(&reply.value).iter().map(|item| {
+        vec![
+            cell(&item["id"]),
+            cell(&item["reference"]),
+            cell(&item["name"]),
+            word(&item["role"]),
+            word(&item["state"]),
+            cell(&item["via_team"]),
+            cell(&json!(to_the_second(&item["granted_at"]))),
+        ]
+    });
+    let header = ["share", "reference", "name", "role", "state", "team", "since"];
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
+    context.note_page(&reply.value, "nobody shares anything with you");
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use std::io::{IsTerminal as _, stdout};
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::{Context, items, rounds::to_the_second};
+use super::{Context, called, items, rounds::to_the_second};
 use crate::{
     args::{ListVerifiers, ListVersions, NamedVersion, Verifiers},
     client::{Call, Client, path, query},
@@ -56,7 +56,7 @@ async fn list(context: &Context, args: ListVerifiers) -> anyhow::Result<u8> {
     }
     let rows = items(&body).iter().map(|item| {
         vec![
-            cell(&item["name"]),
+            cell(&called(item, "name")),
             cell(&item["current_version"]),
             cell(&item["role"]),
             cell(&item["description"]),

@@ -10,7 +10,7 @@ use std::io::{IsTerminal as _, stdout};
 use serde_json::{Value, json};
 
 use super::{
-    Context, confirm::is_wanted, items, rounds::to_the_second, templates, verifiers::Pages,
+    Context, called, confirm::is_wanted, items, rounds::to_the_second, templates, verifiers::Pages,
 };
 use crate::{
     args::{
@@ -105,7 +105,7 @@ fn workflows_table(out: Output, body: &Value) -> String {
     let rows = items(body).iter().map(|item| {
         let state = if item["archived_at"].is_null() { "" } else { "archived" };
         vec![
-            cell(&item["slug"]),
+            cell(&called(item, "slug")),
             cell(&item["current_version"]),
             cell(&item["effective_role"]),
             word(&json!(state)),
@@ -132,7 +132,7 @@ async fn search(context: &Context, args: &SearchWorkflows) -> anyhow::Result<u8>
         let rows = items(&reply.value).iter().map(|item| {
             vec![
                 cell(&item["rank"]),
-                cell(&item["slug"]),
+                cell(&called(item, "slug")),
                 cell(&item["match_reason"]),
                 cell(&item["description"]),
                 cell(&item["id"]),

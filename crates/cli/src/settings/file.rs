@@ -131,10 +131,9 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
 pub(super) fn typed(name: &str, kind: Kind, given: &DeValue<'_>) -> Result<String, String> {
     let text = match kind {
         Kind::Count { .. } => given.as_integer().map(ToString::to_string),
-        Kind::Share | Kind::Amount => {
-            let number = given.as_float().map(ToString::to_string);
-            number.or_else(|| given.as_integer().map(ToString::to_string))
-        }
+        Kind::Share => number(given),
+        // Money is a text everywhere else, so that it is one here too.
+        Kind::Amount => number(given).or_else(|| given.as_str().map(str::to_owned)),
         Kind::Text
         | Kind::Folder
         | Kind::Listen
@@ -154,6 +153,11 @@ pub(super) fn typed(name: &str, kind: Kind, given: &DeValue<'_>) -> Result<Strin
         return Err(format!("`{name}` must be {expected}, and is {}", a_kind(given)));
     };
     value::parse(kind, &text).map_err(|fault| format!("`{name}` {fault}"))
+}
+
+fn number(given: &DeValue<'_>) -> Option<String> {
+    let number = given.as_float().map(ToString::to_string);
+    number.or_else(|| given.as_integer().map(ToString::to_string))
 }
 
 /// What a value is, with its article.

@@ -61,6 +61,18 @@ fn a_test_streams_its_cases_and_prints_its_report() {
 }
 
 #[test]
+fn the_first_version_is_compared_with_nothing() {
+    let home = Home::new();
+    let mut first = report(4);
+    first["version"] = json!(1);
+    let server = Scripted::new().on(TESTS, 200, stream(&first));
+    for args in [&["verifiers", "test", "tone"][..], &["verifiers", "test", "tone", "--compare"]] {
+        let ran = server.run(&home, args).ok();
+        assert!(!ran.out.contains("compared"), "{}", ran.out);
+    }
+}
+
+#[test]
 fn what_is_measured_is_what_was_asked_for() {
     let home = Home::new();
     let data = home.path().join("data.jsonl");

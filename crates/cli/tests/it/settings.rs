@@ -303,3 +303,17 @@ fn a_fault_of_a_provider_is_named_with_its_line() {
     let expected = "error: the variable JURAT_JUDGES_DEFAULT_MODEL: `judges.default_model` names the judge `openai/b`, and there is no section `[providers.openai]`\n";
     assert_eq!(ran.err, expected);
 }
+
+#[test]
+fn an_amount_is_a_number_or_a_text() {
+    for text in ["5.00", "\"5.00\"", "5", "\"5\""] {
+        let home = with_file(&format!("[accounts]\ngrant_usd = {text}\n"));
+        let value = of(&shown(&home, &[], &[]), "accounts.grant_usd")["value"].clone();
+        let amount = value.as_f64().or_else(|| value.as_str()?.parse().ok());
+        assert_eq!(amount, Some(5.0), "{text}: {value}");
+    }
+    let home = with_file("[accounts]\ngrant_usd = \"five\"\n");
+    let ran = home.run(&["config", "check"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.err.contains("`accounts.grant_usd` must be an amount like 0.10"), "{}", ran.err);
+}

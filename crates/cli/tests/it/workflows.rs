@@ -139,3 +139,24 @@ fn a_file_that_nobody_saved_is_checked_by_its_own_block() {
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("has nothing to check"), "{}", ran.err);
 }
+
+#[test]
+fn checks_need_no_executor_and_name_what_failed() {
+    let home = Home::new();
+    let _server = home.serve();
+    let body = "---\nname: Report\n---\n```checks\n{\"checks\": [\
+        {\"name\": \"has-title\", \"required\": [\"title\"]},\
+        {\"name\": \"short\", \"path\": \"/title\", \"regex\": \"^.{1,5}$\"}]}\n```\n";
+    fs::write(home.path().join("report.md"), body).unwrap();
+    for (output, code, said) in [
+        (r#"{"title": "A"}"#, 0, "PASS"),
+        (r#"{"title": "A long one"}"#, 11, "Check `short` failed"),
+        (r#"{"text": "A"}"#, 11, "Check `has-title` failed"),
+    ] {
+        fs::write(home.path().join("out.json"), output).unwrap();
+        let args = ["workflows", "run-checks", "report.md", "--output", "out.json", "--json"];
+        let ran = home.run(&args);
+        assert_eq!(ran.code, code, "{output}: {}{}", ran.out, ran.err);
+        assert!(ran.out.contains(said), "{output}: {}", ran.out);
+    }
+}

@@ -1,8 +1,10 @@
-//! How a verifier is named: `id`, `name` or `system:name`, each with `@version` to pin one.
+//! How a verifier is named: `id`, `name`, `@owner/name` or `system:name`, each with `@version` to pin
+//! one.
 
 use std::fmt;
 
 use super::is_name;
+use crate::account::{self, AccountName};
 
 /// What the names of platform-managed verifiers begin with.
 pub const SYSTEM_PREFIX: &str = "system:";
@@ -11,7 +13,10 @@ pub const SYSTEM_PREFIX: &str = "system:";
 pub enum Which {
     /// A UUID in lower case.
     Id(String),
+    /// The name of one of the caller's own.
     Name(String),
+    /// One of another owner, or of the caller's own by its full name.
+    Of { owner: AccountName, name: String },
     /// The name behind `system:`.
     System(String),
 }
@@ -26,7 +31,7 @@ pub struct VerifierRef {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefError {
     #[error(
-        "must be a verifier id, a name or `system:` and a name, with `@` and a version to pin one"
+        "must be a verifier id, a name, `@owner/name` or `system:` and a name, with `@` and a version to pin one"
     )]
     Form,
     #[error("pins a version with `@`, which must be a whole number from 1 on")]
@@ -36,10 +41,13 @@ pub enum RefError {
 impl VerifierRef {
     pub fn parse(text: &str) -> Result<Self, RefError> {
         let (name, version) = match text.rsplit_once('@') {
-            None => (text, None),
+            // The sign before an owner pins nothing.
+            None | Some(("", _)) => (text, None),
             Some((name, version)) => (name, Some(pinned(version)?)),
         };
-        let which = if let Some(name) = name.strip_prefix(SYSTEM_PREFIX) {
+        let which = if let Some((owner, name)) = account::owned(name) {
+            is_name(name).then(|| Which::Of { owner, name: name.to_owned() })
+        } else if let Some(name) = name.strip_prefix(SYSTEM_PREFIX) {
             is_name(name).then(|| Which::System(name.to_owned()))
         } else if is_uuid(name) {
             Some(Which::Id(name.to_ascii_lowercase()))
@@ -54,6 +62,7 @@ impl fmt::Display for VerifierRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.which {
             Which::Id(text) | Which::Name(text) => f.write_str(text)?,
+            Which::Of { owner, name } => write!(f, "@{}/{name}", owner.as_str())?,
             Which::System(name) => write!(f, "{SYSTEM_PREFIX}{name}")?,
         }
         match self.version {
@@ -94,14 +103,30 @@ mod tests {
         );
         assert_eq!(read("claims-cite@7"), Ok((Which::Name("claims-cite".to_owned()), Some(7))));
         assert_eq!(read("system:qa"), Ok((Which::System("qa".to_owned()), None)));
-        for text in [ID, "claims-cite@7", "system:qa", "system:qa@1"] {
+        let ann = AccountName::Handle("ann".to_owned());
+        assert_eq!(
+            read("@ann/cites@2"),
+            Ok((Which::Of { owner: ann, name: "cites".to_owned() }, Some(2)))
+        );
+        for text in [
+            ID,
+            "claims-cite@7",
+            "system:qa",
+            "system:qa@1",
+            "@ann/cites",
+            "@ann/cites@2",
+            "@acct_admin/cites",
+        ] {
             assert_eq!(VerifierRef::parse(text).map(|it| it.to_string()).as_deref(), Ok(text));
         }
     }
 
     #[test]
     fn what_is_no_reference_is_refused() {
-        for text in ["", "Name", "a b", "system:", "system:A", "@1", "naïve"] {
+        for text in [
+            "", "Name", "a b", "system:", "system:A", "@1", "naïve", "@ann", "@an/x", "@ann/X",
+            "ann/x",
+        ] {
             assert_eq!(VerifierRef::parse(text), Err(RefError::Form), "{text}");
         }
         for text in ["a@", "a@0", "a@01", "a@-1", "a@+1", "a@x", "a@4294967296"] {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    BODY_BYTES, DESCRIPTION_CHARS, MOST_BINDINGS, MOST_TAGS, NAME_CHARS, NewBinding, NewFile,
-    OUTCOME_CHARS, Slug, Source, TAG_CHARS,
+    BODY_BYTES, DESCRIPTION_CHARS, FileContent, MOST_BINDINGS, MOST_TAGS, NAME_CHARS, NewBinding,
+    NewFile, OUTCOME_CHARS, Slug, Source, TAG_CHARS,
     file::{MOST_FILES, check_path},
     front_matter::{self, Tags},
     is_binding_name, is_tag,
@@ -148,6 +148,35 @@ pub fn check_files(files: &[NewFile]) -> Result<(), InputError> {
     Ok(())
 }
 
+/// The file by which clients know the body of a workflow.
+pub const BODY_FILE: &str = "SKILL.md";
+
+/// Takes the body out of files that are put: it is one of them under its name.
+pub fn patched_body(files: &mut Vec<NewFile>) -> Result<Option<String>, InputError> {
+    let Some(place) = files.iter().position(|file| file.path == BODY_FILE) else {
+        return Ok(None);
+    };
+    let refused = |problem: &str| InputError {
+        field: format!("files.{place}.content"),
+        problem: problem.to_owned(),
+    };
+    let file = files.remove(place);
+    let FileContent::Bytes(bytes) = file.content else {
+        return Err(refused("is the body of the workflow; send it whole"));
+    };
+    let body = String::from_utf8(bytes)
+        .map_err(|_| refused("is the body of the workflow, which must be text in UTF-8"))?;
+    if body.trim().is_empty() {
+        return Err(refused("is the body of the workflow, which must not be blank"));
+    }
+    if body.len() > BODY_BYTES {
+        return Err(refused(&format!(
+            "is the body of the workflow, which must have at most {BODY_BYTES} bytes"
+        )));
+    }
+    Ok(Some(body))
+}
+
 /// Whether the paths can be deleted while the files are put.
 pub fn check_deletions(files: &[NewFile], paths: &[String]) -> Result<(), InputError> {
     if MOST_FILES < paths.len() {
@@ -157,6 +186,9 @@ pub fn check_deletions(files: &[NewFile], paths: &[String]) -> Result<(), InputE
         let refused =
             |problem: String| InputError { field: format!("delete_paths.{place}"), problem };
         check_path(path).map_err(|error| refused(error.to_string()))?;
+        if path == BODY_FILE {
+            return Err(refused("is the body of the workflow; put another one instead".to_owned()));
+        }
         if files.iter().any(|file| file.path == *path) || paths[..place].contains(path) {
             return Err(refused("stands twice".to_owned()));
         }

@@ -1,11 +1,14 @@
-//! How a workflow is named: by its id or by its slug, which its name makes.
+//! How a workflow is named: by its id, by its slug, which its name makes, or as `@owner/slug`.
 
 use std::fmt;
 
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::NAME_CHARS;
-use crate::verifier::is_uuid;
+use crate::{
+    account::{self, AccountName},
+    verifier::is_uuid,
+};
 
 /// What a workflow is called in addresses: small letters, digits and hyphens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +59,10 @@ const fn is_mark(c: char) -> bool {
 pub enum WorkflowWhich {
     /// A UUID in lower case.
     Id(String),
+    /// One of the caller's own.
     Slug(Slug),
+    /// One of another owner, or of the caller's own by its full name.
+    Of { owner: AccountName, slug: Slug },
 }
 
 /// A workflow, and the version where one is pinned.
@@ -70,24 +76,32 @@ pub struct WorkflowRef {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkflowRefError {
-    #[error("must be the id, the slug or the name of a workflow")]
+    #[error("must be the id, the slug or the name of a workflow, or `@owner/slug`")]
     Form,
     #[error("pins a version with `@`, which must be a whole number from 1 on")]
     Version,
 }
 
 impl WorkflowRef {
-    /// Reads an id, a slug or a name, each with `@version` or `@vversion` to pin one.
+    /// Reads an id, a slug, a name or `@owner/slug`, each with `@version` or `@vversion` to pin one.
     pub fn parse(text: &str) -> Result<Self, WorkflowRefError> {
         let (name, version) = match text.rsplit_once('@') {
+            // The sign before an owner pins nothing.
             None => (text, None),
+            Some(("", _)) if text.contains('/') => (text, None),
             Some((name, pin)) => (name, Some(pinned(pin)?)),
         };
-        if name.chars().count() > NAME_CHARS {
+        let of_owner = account::owned(name);
+        let bare = of_owner.as_ref().map_or(name, |(_, name)| name);
+        if bare.chars().count() > NAME_CHARS {
             return Err(WorkflowRefError::Form);
         }
-        let which = if is_uuid(name) {
+        let which = if let Some((owner, name)) = of_owner {
+            Slug::of_name(name).map(|slug| WorkflowWhich::Of { owner, slug })
+        } else if is_uuid(name) {
             Some(WorkflowWhich::Id(name.to_ascii_lowercase()))
+        } else if name.starts_with('@') {
+            None
         } else {
             Slug::of_name(name).map(WorkflowWhich::Slug)
         };
@@ -149,10 +163,19 @@ mod tests {
         assert_eq!(read("My Report").as_deref(), Ok("My Report"));
         assert_eq!(read("report@3").as_deref(), Ok("report@3"));
         assert_eq!(read("report@v3").as_deref(), Ok("report@3"));
-        for text in ["", "!", "@2", &"a".repeat(129)] {
+        assert_eq!(read("@ann/report").as_deref(), Ok("@ann/report"));
+        assert_eq!(read("@ann/report@v3").as_deref(), Ok("@ann/report@3"));
+        assert_eq!(
+            which("@Ann/My Report"),
+            WorkflowWhich::Of {
+                owner: AccountName::Handle("ann".to_owned()),
+                slug: Slug::of_name("my-report").unwrap(),
+            }
+        );
+        for text in ["", "!", "@a/report", "@ann/!", &"a".repeat(129)] {
             assert_eq!(read(text), Err(WorkflowRefError::Form), "{text}");
         }
-        for text in ["a@", "a@0", "a@v", "a@x"] {
+        for text in ["a@", "a@0", "a@v", "a@x", "@ann"] {
             assert_eq!(read(text), Err(WorkflowRefError::Version), "{text}");
         }
     }

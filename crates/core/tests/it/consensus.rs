@@ -251,6 +251,7 @@ fn decided(mut story: Story, seed: usize) -> String {
         opened_at: at,
         deadline_at: at,
         run: None,
+        verifier: None,
         step: None,
         hold: None,
         kept: Kept::default(),

@@ -57,6 +57,7 @@ fn open() -> OpenRound {
             provenance: Provenance::default(),
             inputs_digest: String::new(),
         }),
+        verifier: None,
         step: None,
         hold: Some(Hold {
             micros: 100,

@@ -23,7 +23,7 @@ use jurat_core::{
 
 use crate::{
     Clock, Engine, EngineError,
-    shares::{Share, sharer},
+    fair_shares::{Share, sharer},
 };
 
 /// How often the last use of a key is written, at the most.

@@ -95,7 +95,10 @@ impl Engine {
             Found::One(reached) => {
                 EngineError::RoleTooLow { has: reached.role, needs: Role::Owner }
             }
-            Found::Nothing | Found::Ambiguous => absent,
+            Found::Elsewhere(names) => {
+                EngineError::NamedElsewhere { what: "workflow", id: reference.to_string(), names }
+            }
+            Found::Nothing => absent,
         })
     }
 

@@ -62,11 +62,8 @@ impl Engine {
                 );
                 Err(refusal(problem, None))
             }
-            Deployed::NameAmbiguous => {
-                let problem = format!(
-                    "`expected_version_token` is that of none of several verifiers `{name}` that others share with you; read the one that you mean by its id"
-                );
-                Err(refusal(problem, None))
+            Deployed::TokenOfNone(names) => {
+                Err(EngineError::TokenOfNone { what: "verifier", id: name.clone(), names })
             }
             Deployed::NameRevoked => {
                 let problem = format!(

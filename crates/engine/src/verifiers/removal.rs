@@ -47,7 +47,7 @@ impl Engine {
     ) -> Result<Done<Verifier>, EngineError> {
         require(caller, Scope::VerifiersWrite)?;
         whole(reference)?;
-        if let Which::Name(_) = reference.which {
+        if let Which::Name(_) | Which::Of { .. } = reference.which {
             let reason = "must be the id of the verifier: a name is not enough to erase one";
             return Err(EngineError::Invalid { field: "verifier_id", reason: reason.to_owned() });
         }

@@ -120,7 +120,7 @@ impl Engine {
                 let known = system::find(name).map(SystemVerifier::id);
                 known.unwrap_or_else(|| format!("{SYSTEM_PREFIX}{name}"))
             }
-            Which::Name(_) => {
+            Which::Name(_) | Which::Of { .. } => {
                 let current = VerifierRef { version: None, ..reference.clone() };
                 self.verifier_resolve(caller, &current).await?.verifier.id
             }

@@ -5,7 +5,7 @@ use jurat_core::{
     id::uuid,
     workflow::{
         NewFile, Source, Workflow, WorkflowRef,
-        draft::{WorkflowDraft, check_deletions, check_files},
+        draft::{WorkflowDraft, check_deletions, check_files, patched_body},
     },
 };
 use jurat_store::{
@@ -60,12 +60,12 @@ impl Engine {
         Ok(done)
     }
 
-    /// Adds a version that differs in its files only.
+    /// Adds a version that differs in its files only. The file [`BODY_FILE`] is the body.
     pub async fn workflow_patch_files(
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        patch: NewPatch,
+        mut patch: NewPatch,
         keyed: Option<Keyed<Saved>>,
     ) -> Result<Done<Saved>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
@@ -73,6 +73,7 @@ impl Engine {
         whole(reference)?;
         check_files(&patch.files).map_err(EngineError::Input)?;
         check_deletions(&patch.files, &patch.delete_paths).map_err(EngineError::Input)?;
+        let body = patched_body(&mut patch.files).map_err(EngineError::Input)?;
         let clock = &self.inner.clock;
         let patch = FilesPatch {
             caller: caller.account().clone(),
@@ -80,6 +81,7 @@ impl Engine {
             expected_token: patch.expected_token,
             files: patch.files,
             delete_paths: patch.delete_paths,
+            body,
             source: patch.source.unwrap_or(Source::Manual),
             new_token: format!("{:032x}", clock.bits()),
             at: clock.now(),

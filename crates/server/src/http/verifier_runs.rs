@@ -70,7 +70,7 @@ async fn anonymous(
     (repeatable, named): (Repeatable, Named),
     body: &Value,
 ) -> Answer {
-    if let Which::Name(_) = named.wanted.which {
+    if let Which::Name(_) | Which::Of { .. } = named.wanted.which {
         // A name means something only to its account, so that this tells nothing.
         let detail = "names of verifiers belong to accounts; without a key, give an id or `system:` and a name";
         return Err(Problem::new(Code::AuthRequired, detail).into());

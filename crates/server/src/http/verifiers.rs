@@ -67,7 +67,8 @@ pub(crate) fn place_of(reached: &ReachedVerifier) -> String {
 }
 
 pub(crate) fn listed(reached: &ReachedVerifier) -> ListedVerifier<'_> {
-    verifiers::listed(&reached.verifier, reached.role, reached.workflow.as_deref())
+    let shared = reached.shared.as_ref().map(|it| (it.workflow.as_str(), &it.by));
+    verifiers::listed(&reached.verifier, reached.role, shared)
 }
 
 pub(super) async fn show(

@@ -1,8 +1,11 @@
 //! The tools for handles, teams, invitations and keys.
 
 use futures::{FutureExt as _, future::BoxFuture};
-use jurat_core::team::{InvitationKind, Resolution};
-use jurat_engine::{EnginePage, InvitationQuery, KeyRef};
+use jurat_core::{
+    share::ShareVerb,
+    team::{InvitationKind, Resolution},
+};
+use jurat_engine::{EnginePage, InvitationQuery, KeyRef, ShareFilter};
 use jurat_wire::{
     api::{
         credits::{self, Month},
@@ -10,7 +13,7 @@ use jurat_wire::{
         keys::{self, CreatedKey, KeyPage, ListedKey, RevokedKey},
         mcp::{arguments as tool, people as take},
         page::{Page, cursor},
-        people, teams,
+        people, shares, teams,
     },
     problem::Problem,
 };
@@ -116,6 +119,40 @@ pub(super) fn list_invitations(Call { engine, caller, arguments, .. }: Call<'_>)
         let mut found = found.map_err(|it| engine_problem(&it))?;
         let next = cut(&mut found, limit, |it| cursor(&it.id));
         Ok(json!(Page::new(found.iter().map(invitations::listed), next.as_deref())))
+    }
+    .boxed()
+}
+
+pub(super) fn list_shares(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+    async move {
+        let (state, order) = take::shares(arguments)?;
+        let limit = order.limit;
+        let filter = ShareFilter { state, before: order.cursor, limit: limit + 1 };
+        let found = engine.share_list(caller, filter).await;
+        let mut found = found.map_err(|it| engine_problem(&it))?;
+        let next = cut(&mut found, limit, |it| it.id.clone());
+        Ok(json!(Page::new(found.iter().map(shares::share), next.as_deref())))
+    }
+    .boxed()
+}
+
+pub(super) fn accept_share(call: Call<'_>) -> Answer<'_> {
+    answer_share(call, ShareVerb::Accept)
+}
+
+pub(super) fn decline_share(call: Call<'_>) -> Answer<'_> {
+    answer_share(call, ShareVerb::Decline)
+}
+
+pub(super) fn block_share(call: Call<'_>) -> Answer<'_> {
+    answer_share(call, ShareVerb::Block)
+}
+
+fn answer_share(Call { engine, caller, arguments, .. }: Call<'_>, verb: ShareVerb) -> Answer<'_> {
+    async move {
+        let id = take::share(arguments)?;
+        let done = engine.share_answer(caller, id, verb, None).await;
+        Ok(json!(shares::share(&now(done)?)))
     }
     .boxed()
 }

@@ -77,7 +77,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (WORKFLOW_TOOLS, "Get instructions for agents that design and improve workflows."),
     (KEYS, "Make, list, replace and revoke the keys of callers."),
     (CREDITS, "See and grant credit, and suspend accounts."),
-    (PEOPLE, "Be known by a handle, work in teams, and answer invitations."),
+    (PEOPLE, "Be known by a handle, work in teams, and answer what others share and offer."),
     (MODELS, "Offer the operations as tools to models and agents."),
     (OPERATIONS, "See whether the server is there, and read this document."),
 ];

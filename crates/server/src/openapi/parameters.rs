@@ -40,7 +40,7 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                     "incident-postmortem",
                 ),
                 "ref" => (
-                    "The id of a verifier, or its name; `@` and a version pins one. `system:` and a name runs one of the platform.",
+                    "The id of a verifier, its name, or `@owner/name` for one of others; `@` and a version pins one. `system:` and a name runs one of the platform.",
                     "claims-cite-source",
                 ),
                 _ if path.starts_with("/v1/verifier-runs") => {
@@ -49,6 +49,9 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                 _ if path.starts_with("/v1/runs") => ("The name of a run.", "bridges-1"),
                 "team" => ("The handle of a team, or its id.", "crew"),
                 "user" => ("The e-mail address of a member, a handle, or an id.", "bob@example.com"),
+                _ if path.starts_with("/v1/shares") => {
+                    ("The id of the workflow.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
+                }
                 _ if path.starts_with("/v1/invitations") => {
                     ("The id of an invitation.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
                 }
@@ -241,6 +244,12 @@ pub(super) fn wait_for_run() -> Parameter {
 pub(super) fn of_teams() -> Parameter {
     let schema = string().enum_values(Some(["all", "mine", "member"])).default(Some(json!("all")));
     query("filter", "All of the caller's, those it owns, or those it joined.", schema)
+}
+
+/// Which shares are listed.
+pub(super) fn of_shares() -> Parameter {
+    let schema = string().enum_values(Some(["pending", "accepted", "declined"]));
+    query("state", "Only those in this state; without it, all but those declined.", schema)
 }
 
 /// Which invitations are listed.

@@ -84,9 +84,6 @@ fn example(code: Code) -> Problem {
         Code::PolicyInvalid => problem("the policy is refused: there is no policy `vp.none.v1`").at("policy"),
         Code::NotFound => problem("there is no executor `alpha`"),
         Code::UserNotFound => problem("there is nobody by this name"),
-        Code::AmbiguousWorkflowReference => {
-            problem("`report` names several workflows that others share with you")
-        }
         Code::WorkflowOwnershipMustTransfer => problem("the owner of a workflow cannot leave it"),
         Code::MethodNotAllowed => problem("this address does not take that method"),
         Code::Conflict => problem("there is an executor `alpha` already"),

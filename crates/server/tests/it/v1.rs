@@ -13,6 +13,7 @@ mod rounds;
 mod runs;
 mod sessions;
 mod settlement;
+mod shares;
 pub(crate) mod tasks;
 pub(crate) mod templates;
 pub(crate) mod verifiers;

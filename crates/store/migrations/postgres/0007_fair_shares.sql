@@ -226,3 +226,79 @@ begin
     end loop;
 end
 $$;
+-- The verifier whose judges have a say in a round: what they said is erased with the verifier.
+alter table rounds add column verifier_id text collate "C";
+
+create index rounds_by_verifier on rounds (verifier_id) where verifier_id is not null;
+
+-- Whoever shares a workflow names the other side, and is shown that name and no other, so that an
+-- address and a handle never turn into each other. An address that nobody registered is kept like
+-- one that somebody did, and finds its account when that is made. What an account may do follows
+-- from all its names, and is in `workflow_grants`.
+create table named_grants (
+    account_id text collate "C" not null,
+    workflow_id text collate "C" not null,
+    -- An address, `@` and a handle, or the id of an account.
+    granted_to text collate "C" not null,
+    -- A user or a team; null while the address is nobody's.
+    grantee_id text collate "C",
+    role text collate "C" not null,
+    floor_version bigint not null,
+    granted_by text collate "C" not null,
+    granted_at bigint not null,
+    primary key (account_id, workflow_id, granted_to)
+);
+
+create index named_grants_by_name on named_grants (granted_to, account_id);
+create index named_grants_by_grantee on named_grants (grantee_id);
+
+-- What was granted waits until whoever has it accepts or declines it: `pending`, `accepted` or
+-- `declined`. What a team has is accepted at once.
+alter table workflow_grants add column state text not null default 'pending';
+
+-- Owners whose grants an account does not want.
+create table share_blocks (
+    account_id text collate "C" not null,
+    blocked_id text collate "C" not null,
+    created_at bigint not null,
+    primary key (account_id, blocked_id)
+);
+
+-- How many grants an account made in a day, also those that it took back since.
+create table grant_days (
+    account_id text collate "C" not null,
+    day bigint not null,
+    made bigint not null,
+    primary key (account_id, day)
+);
+
+alter table named_grants enable row level security;
+create policy of_account on named_grants
+using (jurat_sees(account_id) or jurat_shares_workflow(account_id, workflow_id));
+
+-- Whoever grants for an owner must see whether the owner is blocked: the owner, and those who may
+-- share what is the owner's. Only the account that blocks changes it.
+create function jurat_granted_by(owner text) returns boolean
+language sql stable security definer as $$
+    select exists (
+        select 1 from workflow_grants
+        where account_id = owner and (
+            grantee_id = current_setting('jurat.account', true) or grantee_id in (
+                select team_id from team_members
+                where account_id = current_setting('jurat.account', true))))
+$$;
+
+do $$
+begin
+    execute format(
+        'alter function jurat_granted_by(text) set search_path = %I, pg_temp', current_schema());
+end
+$$;
+
+alter table share_blocks enable row level security;
+create policy of_blocked on share_blocks for select
+using (jurat_sees(blocked_id) or jurat_granted_by(blocked_id));
+create policy of_account on share_blocks using (jurat_sees(account_id));
+
+alter table grant_days enable row level security;
+create policy of_account on grant_days using (jurat_sees(account_id));

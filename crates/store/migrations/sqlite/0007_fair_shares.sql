@@ -523,3 +523,48 @@ create trigger agent_events_unstored after delete on agent_events
 begin
     update account_storage set bytes = bytes - (200 + coalesce(octet_length(old.body), 0) + coalesce(octet_length(old.decision), 0) + coalesce(octet_length(old.last_error), 0)) where account_id = old.account_id;
 end;
+-- The verifier whose judges have a say in a round: what they said is erased with the verifier.
+alter table rounds add column verifier_id text;
+
+create index rounds_by_verifier on rounds (verifier_id) where verifier_id is not null;
+
+-- Whoever shares a workflow names the other side, and is shown that name and no other, so that an
+-- address and a handle never turn into each other. An address that nobody registered is kept like
+-- one that somebody did, and finds its account when that is made. What an account may do follows
+-- from all its names, and is in `workflow_grants`.
+create table named_grants (
+    account_id text not null,
+    workflow_id text not null,
+    -- An address, `@` and a handle, or the id of an account.
+    granted_to text not null,
+    -- A user or a team; null while the address is nobody's.
+    grantee_id text,
+    role text not null,
+    floor_version bigint not null,
+    granted_by text not null,
+    granted_at bigint not null,
+    primary key (account_id, workflow_id, granted_to)
+);
+
+create index named_grants_by_name on named_grants (granted_to, account_id);
+create index named_grants_by_grantee on named_grants (grantee_id);
+
+-- What was granted waits until whoever has it accepts or declines it: `pending`, `accepted` or
+-- `declined`. What a team has is accepted at once.
+alter table workflow_grants add column state text not null default 'pending';
+
+-- Owners whose grants an account does not want.
+create table share_blocks (
+    account_id text not null,
+    blocked_id text not null,
+    created_at bigint not null,
+    primary key (account_id, blocked_id)
+);
+
+-- How many grants an account made in a day, also those that it took back since.
+create table grant_days (
+    account_id text not null,
+    day bigint not null,
+    made bigint not null,
+    primary key (account_id, day)
+);

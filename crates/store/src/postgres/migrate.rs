@@ -27,7 +27,8 @@ const SERVED: &str = "\
     workflow_blobs, workflow_bindings, workflow_grants, templates, template_versions, \
     template_moves, template_files, template_pins, anonymous_days, anonymous_grants, tasks, \
     task_candidates, task_ballots, evidence_blobs, knowledge, task_runs, task_run_steps, \
-    agent_events, judge_history, round_payloads, account_storage";
+    agent_events, judge_history, round_payloads, account_storage, named_grants, share_blocks, \
+    grant_days";
 /// Tables whose rows are never changed once they are written.
 const APPENDED: &str = "entries, credit_transfers, execution_captures";
 /// The same, and a trigger lets rows go only when what they belong to is over and old.

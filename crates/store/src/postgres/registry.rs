@@ -1,6 +1,7 @@
 //! Verifiers, their versions and measurements, and known verdicts in PostgreSQL.
 
 use jurat_core::{
+    account::AccountName,
     id::AccountId,
     run::Purpose,
     time::Timestamp,
@@ -16,13 +17,13 @@ use crate::{
         json,
         once::OnceRow,
         registry::{
-            DeployRow, is_system, read_known, read_measured, read_measurement, read_verifier,
-            tuned, verifier_gone,
+            DeployRow, is_system, read_known, read_measured, read_measurement, read_tuned,
+            read_verifier, tuned, verifier_gone,
         },
     },
     sql::registry::{
-        self as sql, erased_answer, readable, verdicts_gone, verdicts_many, verdicts_old,
-        verifier_by_id, verifier_by_name,
+        self as sql, erased_answer, judged_rounds, readable, verdicts_gone, verdicts_many,
+        verdicts_old, verifier_by_full_name, verifier_by_id, verifier_by_name,
     },
     templates::{SERVING, read_serving, verifier_lock},
 };
@@ -30,32 +31,58 @@ use crate::{
 /// Those who deploy or revoke a verifier take turns; runs of it go on beginning.
 const BY_ID_LOCKED: &str = concat!(verifier_by_id!(), " for no key update");
 const BY_NAME_LOCKED: &str = concat!(verifier_by_name!(), " for no key update");
+const BY_FULL_NAME_LOCKED: &str = concat!(verifier_by_full_name!(), " for no key update");
 /// Nothing that belongs to the verifier can be added any more.
 const BY_ID_GOING: &str = concat!(verifier_by_id!(), " for update");
 const BY_NAME_GOING: &str = concat!(verifier_by_name!(), " for update");
+const BY_FULL_NAME_GOING: &str = concat!(verifier_by_full_name!(), " for update");
 
 /// A verdict that somebody else is about to change or to remove is passed over: whoever removes
 /// several rows at once must not wait for others who do.
 const VERDICTS_OLD: &str = verdicts_gone!(verdicts_old!(), " for update skip locked");
 const VERDICTS_MANY: &str = verdicts_gone!(verdicts_many!(), " for update skip locked");
 
-/// The rounds of a verifier's runs, also those under way: they are scrubbed when they end. They
-/// come before the replicas, so that a round that ends at this moment is seen by both statements.
+/// A replica without what is said beside its output.
+macro_rules! wordless {
+    () => {
+        concat!(
+            "jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set(",
+            readable!("document"),
+            "::jsonb, '{answer,vote,notes}', '[]', false), \
+             '{answer,vote,evidence_inline}', '[]', false), \
+             '{answer,abstained,notes}', '[]', false), \
+             '{answer,abstained,evidence_inline}', '[]', false), \
+             '{answer,nothing,detail}', '\"erased\"', false), \
+             '{answer,nothing,said,notes}', '[]', false), \
+             '{answer,nothing,said,evidence_inline}', '[]', false)::text"
+        )
+    };
+}
+
+/// The rounds in which judges of a verifier had a say, also those under way: they are scrubbed when
+/// they end. They come before the replicas, so that a round that ends at this moment is seen by both
+/// statements. What executors answered in a delegate stays.
 const ERASE_ROUNDS: &str = concat!(
-    "update rounds set erased_at = $1, run = null, consensus = ( \
+    "update rounds set erased_at = $1, run = null, consensus = case when kind = 'validate' then ( \
      select json_object_agg(key, value)::text from json_each(",
     readable!("rounds.consensus"),
-    ") where key <> 'output') where (account_id, id) in ( \
-     select account_id, round_id from verifier_runs where verifier_id = $2)"
+    ") where key <> 'output') else consensus end where (account_id, id) in (",
+    judged_rounds!("$2"),
+    ")"
 );
 const ERASE_REPLICAS: &str = concat!(
-    "update replicas set document = ( \
+    "update replicas set document = case when exists (select 1 from rounds \
+     where rounds.account_id = replicas.account_id and rounds.id = replicas.round_id \
+     and rounds.kind = 'validate') then ( \
      select json_object_agg(key, case when key = 'answer' then (",
     erased_answer!(),
     ")::json else value end)::text from json_each(",
     readable!("document"),
-    ")) where (account_id, round_id) in ( \
-     select account_id, round_id from verifier_runs where verifier_id = $1)"
+    ")) else ",
+    wordless!(),
+    " end where (account_id, round_id) in (",
+    judged_rounds!("$1"),
+    ")"
 );
 
 pub(super) async fn deploy(
@@ -137,13 +164,11 @@ async fn shared(
 ) -> Result<Result<Option<Verifier>, Box<Deployed>>> {
     let query = sqlx::query(sql::TUNED_BY_NAME).bind(row.deploy.account.as_str());
     let rows = query.bind(&row.deploy.name).fetch_all(&mut *tx).await?;
-    let shared = rows.iter().map(read_verifier).collect::<Result<Vec<_>>>()?;
-    let id = match tuned(&shared, token) {
-        Ok(id) => id,
+    let shared = rows.iter().map(read_tuned).collect::<Result<Vec<_>>>()?;
+    let meant = match tuned(shared, token) {
+        Ok(Some(meant)) => meant,
+        Ok(None) => return Ok(Ok(None)),
         Err(refused) => return Ok(Err(refused)),
-    };
-    let Some(meant) = shared.iter().find(|it| Some(&it.id) == id.as_ref()) else {
-        return Ok(Ok(None));
     };
     find(tx, BY_ID_LOCKED, meant.account.as_str(), &meant.id).await.map(Ok)
 }
@@ -174,6 +199,16 @@ async fn find(
     row.as_ref().map(read_verifier).transpose()
 }
 
+async fn find_of(
+    tx: &mut PgConnection,
+    text: &'static str,
+    account: &str,
+    (owner, name): (&AccountName, &str),
+) -> Result<Option<Verifier>> {
+    let query = sqlx::query(text).bind(account).bind(name).bind(owner.as_str());
+    query.fetch_optional(tx).await?.as_ref().map(read_verifier).transpose()
+}
+
 pub(super) async fn revoke(
     db: &mut PgConnection,
     removal: &Removal,
@@ -188,6 +223,9 @@ pub(super) async fn revoke(
     let found = match &removal.which {
         Which::Id(id) => find(&mut tx, BY_ID_LOCKED, account, id).await?,
         Which::Name(name) => find(&mut tx, BY_NAME_LOCKED, account, name).await?,
+        Which::Of { owner, name } => {
+            find_of(&mut tx, BY_FULL_NAME_LOCKED, account, (owner, name)).await?
+        }
         Which::System(_) => None,
     };
     let Some(verifier) = found else {
@@ -218,6 +256,9 @@ pub(super) async fn delete(
     let found = match &removal.which {
         Which::Id(id) => find(&mut tx, BY_ID_GOING, account, id).await?,
         Which::Name(name) => find(&mut tx, BY_NAME_GOING, account, name).await?,
+        Which::Of { owner, name } => {
+            find_of(&mut tx, BY_FULL_NAME_GOING, account, (owner, name)).await?
+        }
         Which::System(_) => None,
     };
     let Some(verifier) = found else {

@@ -34,11 +34,12 @@ macro_rules! clock {
 const OPEN: &str = concat!(
     "with opened as (insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
      request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
-     run, held_micros, is_limited, day_cap_micros, step, most_micros) values ($1, $2, $3, 'open', $4, $5, ",
+     run, held_micros, is_limited, day_cap_micros, step, most_micros, verifier_id) \
+     values ($1, $2, $3, 'open', $4, $5, ",
     clock!(),
-    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)) \
+    " + $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)) \
      insert into round_payloads (account_id, round_id, asked, request, created_at) \
-     select $1, $2, $21::text, $22::text, $13 where $21::text is not null"
+     select $1, $2, $22::text, $23::text, $13 where $22::text is not null"
 );
 const HOLD_ONLY: &str = "update rounds set held_micros = $1 where account_id = $2 and id = $3";
 
@@ -170,6 +171,7 @@ async fn insert(database: impl PgExecutor<'_>, row: &RoundRow) -> Result<()> {
         .bind(row.day_cap_micros)
         .bind(&row.step)
         .bind(row.most_micros)
+        .bind(&row.verifier_id)
         .bind(&row.asked)
         .bind(&row.request)
         .execute(database)
@@ -188,8 +190,10 @@ pub(super) async fn close(db: &mut PgConnection, mut row: ClosingRow) -> Result<
     {
         (row, closed) = (*capture.unpaid, Closed::PaidBefore);
     }
-    if row.run_end.is_some() && is_erased(&mut tx, &row).await? {
-        row.erase()?;
+    if let Some(words) = row.words
+        && is_erased(&mut tx, &row).await?
+    {
+        row.erase(words)?;
     }
     if end(&mut *tx, &row).await? == Closed::Lost {
         tx.rollback().await?;

@@ -212,6 +212,24 @@ impl AnswerDocument<'_> {
     }
 }
 
+impl AnswerDocument<'_> {
+    /// Leaves out what is said beside the output. The statements that delete a verifier do the same
+    /// to rounds that have ended.
+    pub(crate) fn erase_words(&mut self) {
+        let said = match self {
+            Self::Vote(said) | Self::Abstained(said) => Some(said),
+            Self::Nothing { detail, said } => {
+                *detail = Cow::Borrowed(ERASED);
+                said.as_mut()
+            }
+        };
+        if let Some(said) = said {
+            said.evidence_inline = Vec::new();
+            said.notes = Cow::Borrowed(&[]);
+        }
+    }
+}
+
 /// Stands in place of a text that was erased.
 const ERASED: &str = "erased";
 

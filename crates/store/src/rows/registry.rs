@@ -1,13 +1,17 @@
 //! Rows of verifiers, their versions and measurements, and of verdicts that are known.
 
 use jurat_core::{
+    account::full_name,
     id::AccountId,
     verifier::{Config, SYSTEM_PREFIX, Standing, Verifier, VerifierVersion},
 };
 use serde_json::Value;
 
 use super::{Cells, Columns, json};
-use crate::{Deploy, Deployed, KnownVerdict, Measurement, Result, StoreError, VersionSummary};
+use crate::{
+    Deploy, Deployed, KnownVerdict, Measurement, Result, StoreError, VersionSummary,
+    workflows::label,
+};
 
 /// A deploy with its configuration as text.
 pub(crate) struct DeployRow {
@@ -69,13 +73,35 @@ impl DeployRow {
     }
 }
 
-/// Which of the verifiers of others with one name a deploy means: the one whose token it has.
-pub(crate) fn tuned(shared: &[Verifier], token: &str) -> Result<Option<String>, Box<Deployed>> {
-    let of_token = shared.iter().find(|verifier| verifier.version_token == token);
-    match (of_token, shared) {
-        (Some(one), _) | (None, [one]) => Ok(Some(one.id.clone())),
-        (None, []) => Ok(None),
-        (None, _) => Err(Box::new(Deployed::NameAmbiguous)),
+/// A verifier of others that the caller may tune.
+pub(crate) struct Tuned {
+    pub(crate) verifier: Verifier,
+    is_accepted: bool,
+    full_name: String,
+}
+
+pub(crate) fn read_tuned(cells: &impl Cells) -> Result<Tuned> {
+    let columns = Columns::new(cells, "verifiers", "id")?;
+    let verifier = read_verifier(cells)?;
+    let owner = label(columns.maybe_text("owner_handle")?, verifier.account.as_str());
+    Ok(Tuned {
+        is_accepted: columns.text("via")?.starts_with("2 1 "),
+        full_name: full_name(&owner, &verifier.name),
+        verifier,
+    })
+}
+
+/// Which of the verifiers of others with one name a deploy means: the accepted one whose token it
+/// has. Another token is not told, because the words of the deploy would go to another owner.
+pub(crate) fn tuned(shared: Vec<Tuned>, token: &str) -> Result<Option<Verifier>, Box<Deployed>> {
+    if shared.is_empty() {
+        return Ok(None);
+    }
+    let is_meant = |it: &Tuned| it.is_accepted && it.verifier.version_token == token;
+    let names = shared.iter().map(|it| it.full_name.clone()).collect();
+    match shared.into_iter().find(is_meant) {
+        Some(one) => Ok(Some(one.verifier)),
+        None => Err(Box::new(Deployed::TokenOfNone(names))),
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jurat_core::{
     consensus::{Basis, Consensus, Outcome},
     id::{AccountId, NodeId, RoundId},
-    job::Toggle,
+    job::{Kind, Toggle},
     ledger::{Balance, Hold, Movement},
     replica::{Answer, Failure, FailureCode, Label, Replica, Vote},
     round::{Closing, ClosingSummary, Kept, OpenRound, Round, RoundSummary, StepTicket},
@@ -54,6 +54,7 @@ pub(crate) struct RoundRow {
     pub(crate) deadline_at: i64,
     /// The document of the run.
     pub(crate) run: Option<String>,
+    pub(crate) verifier_id: Option<String>,
     /// The document of the step.
     pub(crate) step: Option<String>,
     pub(crate) held_micros: Option<i64>,
@@ -95,6 +96,7 @@ impl RoundRow {
             opened_at: round.opened_at.micros(),
             deadline_at: round.deadline_at.micros(),
             run: ticket.as_ref().map(json).transpose()?,
+            verifier_id: round.verifier.clone(),
             step: round.step.as_ref().map(StepDocument::from).as_ref().map(json).transpose()?,
             held_micros: round.hold.map(|hold| hold.micros),
             most_micros: round.hold.map(|hold| hold.most_micros),
@@ -212,6 +214,7 @@ fn open_of<C: Cells>(columns: &Columns<'_, C>) -> Result<OpenRound> {
         opened_at: columns.time("opened_at")?,
         deadline_at: columns.time("deadline_at")?,
         run: ticket_of(columns)?,
+        verifier: columns.maybe_text("verifier_id")?,
         step: step_of(columns)?,
         hold: hold_of(columns)?,
         kept: Kept::default(),
@@ -269,6 +272,27 @@ pub(crate) struct ClosingRow {
     pub(crate) returned: Option<Reserved>,
     /// What the cost of the round is captured for, where that happens once.
     pub(crate) capture: Option<CaptureRow>,
+    /// What judges of a verifier said in it, which may have been deleted meanwhile.
+    pub(crate) words: Option<Words>,
+}
+
+/// Where the words of a verifier's judges are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// They are the answers.
+    Answers,
+    /// They stand beside the answers of executors, which stay.
+    BesideAnswers,
+}
+
+impl Words {
+    fn of(round: &OpenRound) -> Option<Self> {
+        let words = match round.kind {
+            Kind::Validate => Self::Answers,
+            Kind::Delegate | Kind::Factcheck => Self::BesideAnswers,
+        };
+        (round.verifier.is_some() || round.run.is_some()).then_some(words)
+    }
 }
 
 /// The execution of a step that a round captures the cost of.
@@ -300,6 +324,7 @@ impl ClosingRow {
         Ok(Self {
             returned,
             capture,
+            words: Words::of(round),
             account_id: round.account.to_string(),
             id: round.id.to_string(),
             lease_token: round.lease_token.cast_signed(),
@@ -320,15 +345,18 @@ impl ClosingRow {
 
     /// Whether nothing but the round itself is written.
     pub(crate) fn is_alone(&self) -> bool {
-        self.run_end.is_none() && self.posting.is_none()
+        self.run_end.is_none() && self.posting.is_none() && self.words.is_none()
     }
 
-    /// Leaves out what was said: the verifier of the run was deleted while it was under way.
-    pub(crate) fn erase(&mut self) -> Result<()> {
+    /// Leaves out what judges said: their verifier was deleted while the round was under way.
+    pub(crate) fn erase(&mut self, words: Words) -> Result<()> {
+        self.run_end = None;
+        if words == Words::BesideAnswers {
+            return self.replicas.iter_mut().try_for_each(ReplicaRow::erase_words);
+        }
         let mut consensus: ConsensusDocument<'_> = parsed(&self.consensus)?;
         consensus.output = None;
         self.consensus = json(&consensus)?;
-        self.run_end = None;
         self.replicas.iter_mut().try_for_each(ReplicaRow::erase)
     }
 }
@@ -446,6 +474,13 @@ impl ReplicaRow {
     fn erase(&mut self) -> Result<()> {
         let mut document: ReplicaDocument<'_> = parsed(&self.document)?;
         document.answer = AnswerDocument::erased(self.label, self.failure.is_some());
+        self.document = json(&document)?;
+        Ok(())
+    }
+
+    fn erase_words(&mut self) -> Result<()> {
+        let mut document: ReplicaDocument<'_> = parsed(&self.document)?;
+        document.answer.erase_words();
         self.document = json(&document)?;
         Ok(())
     }

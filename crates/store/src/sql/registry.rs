@@ -31,21 +31,38 @@ macro_rules! verifier_by_name {
 }
 pub(crate) use verifier_by_name;
 
+/// One of the caller's own, by its name and an owner `$3`, who must be the caller.
+macro_rules! verifier_by_full_name {
+    () => {
+        concat!(
+            $crate::sql::registry::verifier_by_name!(),
+            " and verifiers.account_id in ",
+            $crate::workflows::of_owner!("$3")
+        )
+    };
+}
+pub(crate) use verifier_by_full_name;
+
 pub(crate) const VERIFIER_BY_ID: &str = verifier_by_id!();
 pub(crate) const VERIFIER_BY_NAME: &str = verifier_by_name!();
+pub(crate) const VERIFIER_BY_FULL_NAME: &str = verifier_by_full_name!();
 /// The verifiers that the caller reaches through grants, each once: `via` begins with `2` where it
-/// may be tuned and with `1` where it may only be run, and then names a workflow.
+/// may be tuned and with `1` where it may only be run, goes on with `1` where the grant is accepted
+/// and with `0` where it is not, and then names a workflow.
 macro_rules! reaches {
     ($rest:literal) => {
         concat!(
             "select workflow_bindings.account_id, workflow_bindings.verifier_id, \
-             max(case workflow_grants.role when 'view' then '1 ' else '2 ' end || workflows.id) \
-             as via from workflow_grants join workflows \
+             max(case workflow_grants.role when 'view' then '1 ' else '2 ' end \
+             || case when ",
+            $crate::workflows::is_accepted!(),
+            " then '1 ' else '0 ' end || workflows.id) as via from workflow_grants join workflows \
              on workflows.account_id = workflow_grants.account_id \
              and workflows.id = workflow_grants.workflow_id and workflows.archived_at is null \
              join workflow_bindings on workflow_bindings.account_id = workflows.account_id \
              and workflow_bindings.workflow_id = workflows.id \
-             where workflow_grants.account_id <> $1 and workflow_grants.grantee_id in ",
+             where workflow_grants.account_id <> $1 and workflow_grants.state <> 'declined' \
+             and workflow_grants.grantee_id in ",
             $crate::workflows::principals!(),
             $rest,
             " group by workflow_bindings.account_id, workflow_bindings.verifier_id"
@@ -61,10 +78,21 @@ macro_rules! reach {
 }
 pub(crate) use reach;
 
+/// The handle of whoever owns a verifier.
+macro_rules! owner_handle {
+    () => {
+        "(select owners.handle from accounts as owners where owners.id = verifiers.account_id) \
+         as owner_handle"
+    };
+}
+pub(crate) use owner_handle;
+
 /// Verifiers of others that the caller may tune.
 pub(crate) const TUNED_BY_NAME: &str = concat!(
     "select ",
     verifier_columns!(),
+    ", reach.via, ",
+    owner_handle!(),
     " from ",
     reach!(),
     " join verifiers on verifiers.account_id = reach.account_id \
@@ -179,7 +207,7 @@ macro_rules! usable {
              and workflow_grants.workflow_id = workflows.id \
              where workflow_bindings.account_id = verifiers.account_id \
              and workflow_bindings.verifier_id = verifiers.id \
-             and workflow_grants.grantee_id in ",
+             and workflow_grants.state <> 'declined' and workflow_grants.grantee_id in ",
             $crate::workflows::principals!(),
             ") or exists (select 1 from template_pins join template_versions \
              on template_versions.template_id = template_pins.template_id \
@@ -258,6 +286,20 @@ macro_rules! nothing_said {
     };
 }
 pub(crate) use nothing_said;
+
+/// The rounds in which the judges of the verifier had a say: as a run of it, or under a policy that
+/// names it. The argument is its id.
+macro_rules! judged_rounds {
+    ($verifier:literal) => {
+        concat!(
+            "select account_id, round_id from verifier_runs where verifier_id = ",
+            $verifier,
+            " union select account_id, id from rounds where verifier_id = ",
+            $verifier
+        )
+    };
+}
+pub(crate) use judged_rounds;
 
 /// What all who ran a verifier have of it, by its id; the rounds of its runs are dealt with before.
 pub(crate) const DELETIONS_OF_ALL: [&str; 3] = [

@@ -15,24 +15,37 @@ use crate::{
         json,
         once::OnceRow,
         registry::{
-            DeployRow, is_system, read_known, read_measured, read_measurement, read_verifier,
-            tuned, verifier_gone,
+            DeployRow, is_system, read_known, read_measured, read_measurement, read_tuned,
+            read_verifier, tuned, verifier_gone,
         },
     },
-    sql::registry::{self as sql, erased_answer, verdicts_gone, verdicts_many, verdicts_old},
+    sql::registry::{
+        self as sql, erased_answer, judged_rounds, verdicts_gone, verdicts_many, verdicts_old,
+    },
     templates::{SERVING, read_serving},
 };
 
-/// The rounds of a verifier's runs, also those under way: they are scrubbed when they end.
-const ERASE_ROUNDS: &str = "\
-    update rounds set erased_at = ?1, run = null, consensus = json_remove(consensus, '$.output') \
-    where (account_id, id) in ( \
-    select account_id, round_id from verifier_runs where verifier_id = ?2)";
+/// The rounds in which judges of a verifier had a say, also those under way: they are scrubbed when
+/// they end. What executors answered in a delegate stays.
+const ERASE_ROUNDS: &str = concat!(
+    "update rounds set erased_at = ?1, run = null, consensus = case when kind = 'validate' \
+     then json_remove(consensus, '$.output') else consensus end where (account_id, id) in (",
+    judged_rounds!("?2"),
+    ")"
+);
 const ERASE_REPLICAS: &str = concat!(
-    "update replicas set document = json_set(document, '$.answer', json(",
+    "update replicas set document = case when exists (select 1 from rounds \
+     where rounds.account_id = replicas.account_id and rounds.id = replicas.round_id \
+     and rounds.kind = 'validate') then json_set(document, '$.answer', json(",
     erased_answer!(),
-    ")) where (account_id, round_id) in ( \
-     select account_id, round_id from verifier_runs where verifier_id = ?1)"
+    ")) else json_replace(document, '$.answer.vote.notes', json('[]'), \
+     '$.answer.vote.evidence_inline', json('[]'), '$.answer.abstained.notes', json('[]'), \
+     '$.answer.abstained.evidence_inline', json('[]'), '$.answer.nothing.detail', 'erased', \
+     '$.answer.nothing.said.notes', json('[]'), \
+     '$.answer.nothing.said.evidence_inline', json('[]')) end \
+     where (account_id, round_id) in (",
+    judged_rounds!("?1"),
+    ")"
 );
 
 pub(super) fn deploy(tx: &Connection, row: &DeployRow, once: Option<&OnceRow>) -> Result<Deployed> {
@@ -43,9 +56,9 @@ pub(super) fn deploy(tx: &Connection, row: &DeployRow, once: Option<&OnceRow>) -
     let mut found = find(tx, account, &Which::Name(row.deploy.name.clone()))?;
     if let (None, Some(token)) = (&found, &row.deploy.expected_token) {
         let params = params![account, row.deploy.name];
-        let mut shared = all(tx, sql::TUNED_BY_NAME, params, |row| read_verifier(row))?;
-        found = match tuned(&shared, token) {
-            Ok(id) => shared.extract_if(.., |it| Some(&it.id) == id.as_ref()).next(),
+        let shared = all(tx, sql::TUNED_BY_NAME, params, |row| read_tuned(row))?;
+        found = match tuned(shared, token) {
+            Ok(found) => found,
             Err(refused) => return Ok(*refused),
         };
     }
@@ -100,6 +113,10 @@ fn find(tx: &Connection, account: &str, which: &Which) -> Result<Option<Verifier
     let (text, key) = match which {
         Which::Id(id) => (sql::VERIFIER_BY_ID, id),
         Which::Name(name) => (sql::VERIFIER_BY_NAME, name),
+        Which::Of { owner, name } => {
+            let params = params![account, name, owner.as_str()];
+            return first(tx, sql::VERIFIER_BY_FULL_NAME, params, |row| read_verifier(row));
+        }
         Which::System(_) => return Ok(None),
     };
     first(tx, text, params![account, key], |row| read_verifier(row))

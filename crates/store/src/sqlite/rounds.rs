@@ -24,8 +24,9 @@ use crate::{
 const OPEN: &str = "\
     insert into rounds (account_id, id, kind, state, node_id, lease_token, lease_until, \
     request_digest, policy_id, policy_hash, disagreement, traces, seats, opened_at, deadline_at, \
-    run, held_micros, is_limited, day_cap_micros, step, most_micros) values (?1, ?2, ?3, 'open', \
-    ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+    run, held_micros, is_limited, day_cap_micros, step, most_micros, verifier_id) \
+    values (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
+    ?18, ?19, ?20, ?21)";
 const PAYLOAD: &str = "\
     insert into round_payloads (account_id, round_id, asked, request, created_at) \
     values (?1, ?2, ?3, ?4, ?5)";
@@ -124,7 +125,8 @@ pub(super) fn open(tx: &Connection, mut row: RoundRow, once: Option<&OnceRow>) -
             row.is_limited,
             row.day_cap_micros,
             row.step,
-            row.most_micros
+            row.most_micros,
+            row.verifier_id
         ],
     )?;
     if let Some(asked) = &row.asked {
@@ -144,8 +146,10 @@ pub(super) fn close(tx: &Connection, mut row: ClosingRow) -> Result<Closed> {
             captured = Some(execution_id);
         }
     }
-    if row.run_end.is_some() && is_erased(tx, &row)? {
-        row.erase()?;
+    if let Some(words) = row.words
+        && is_erased(tx, &row)?
+    {
+        row.erase(words)?;
     }
     if !end(tx, &row)? {
         return Ok(Closed::Lost);

@@ -1,5 +1,7 @@
 //! Reads templates: who may see what is a part of every question.
 
+use std::collections::BTreeSet;
+
 use jurat_core::{
     account::HANDLE_REST_MICROS,
     id::AccountId,
@@ -97,6 +99,12 @@ const LIST: &str = concat!(
      or template_versions.search_body like $4 escape '\\') \
      and templates.id < $5 order by templates.id desc limit $6"
 );
+/// Those verifiers of a version that were revoked since.
+const REVOKED: &str = "\
+    select distinct verifiers.id from template_pins join verifiers \
+    on verifiers.account_id = template_pins.account_id \
+    and verifiers.id = template_pins.verifier_id where template_pins.template_id = $1 \
+    and template_pins.version = $2 and verifiers.standing <> 'active'";
 /// SQLite counts parameters as they come, so the viewer stands first.
 const SEARCH: &str = concat!(
     "select * from (select cast($1 as text) as asked_by, ",
@@ -245,7 +253,8 @@ fn read_whole(cells: &dyn Cells) -> Result<TemplateVersion> {
     let columns = Columns::new(&cells, "template_versions", "id")?;
     let document: Value = columns.document("document")?;
     let content = Content::read(&document).ok_or_else(|| columns.bad("document", "it is none"))?;
-    Ok(TemplateVersion { template, release, summary, content, files: Vec::new() })
+    let (files, revoked) = (Vec::new(), BTreeSet::new());
+    Ok(TemplateVersion { template, release, summary, content, files, revoked })
 }
 
 fn read_file(cells: &dyn Cells) -> Result<TemplateFile> {
@@ -289,7 +298,10 @@ pub(super) async fn get(
     let Some(id) = find(tx, &asked.which, asked.now).await? else { return Ok(None) };
     let args = args![&id, seen_by(asked.viewer.as_ref()), asked.version];
     let Some(mut found) = tx.first(GET, args, read_whole).await? else { return Ok(None) };
-    found.files = tx.all(FILES, args![&id, found.release.version], read_file).await?;
+    let place = || args![&id, found.release.version];
+    let files = tx.all(FILES, place(), read_file).await?;
+    let revoked = tx.all(REVOKED, place(), read_id).await?;
+    (found.files, found.revoked) = (files, revoked.into_iter().collect());
     Ok(Some(found))
 }
 

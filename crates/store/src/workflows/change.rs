@@ -19,8 +19,9 @@ const VERSION_DELETE: &str = "\
 const VERSION_FILES_DELETE: &str = "\
     delete from workflow_files where account_id = $1 and workflow_id = $2 and version = $3";
 /// All that goes with a workflow.
-const DELETIONS: [&str; 5] = [
+const DELETIONS: [&str; 6] = [
     "delete from workflow_grants where account_id = $1 and workflow_id = $2",
+    "delete from named_grants where account_id = $1 and workflow_id = $2",
     "delete from workflow_bindings where account_id = $1 and workflow_id = $2",
     "delete from workflow_files where account_id = $1 and workflow_id = $2",
     "delete from workflow_versions where account_id = $1 and workflow_id = $2",

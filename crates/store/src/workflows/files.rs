@@ -11,7 +11,7 @@ use jurat_core::{
 };
 
 use super::{
-    FileRead, FilesAsked, Found, WorkflowRefused, WrongField,
+    FileRead, FilesAsked, FilesFound, Found, WorkflowRefused, WrongField,
     reach::seen,
     rows::{file_columns, read_file},
     tried,
@@ -51,12 +51,12 @@ const BLOBS_FORGET: &str = "\
     select 1 from workflow_files where workflow_files.account_id = workflow_blobs.account_id \
     and workflow_files.sha256 = workflow_blobs.sha256)";
 
-pub(super) async fn read(tx: &mut impl Tx, asked: &FilesAsked) -> Result<Found<Vec<FileRead>>> {
+pub(super) async fn read(tx: &mut impl Tx, asked: &FilesAsked) -> Result<Found<FilesFound>> {
     let FilesAsked { asked, paths } = asked;
     let reached = match super::read::find(tx, asked).await? {
-        Found::One(reached) => reached,
+        Found::One(reached) => *reached,
         Found::Nothing => return Ok(Found::Nothing),
-        Found::Ambiguous => return Ok(Found::Ambiguous),
+        Found::Elsewhere(names) => return Ok(Found::Elsewhere(names)),
     };
     let version = asked.version.unwrap_or(reached.workflow.current_version);
     let mut files = Vec::new();
@@ -64,7 +64,7 @@ pub(super) async fn read(tx: &mut impl Tx, asked: &FilesAsked) -> Result<Found<V
         let args = args![&asked.caller, &reached.workflow.id, version, path];
         files.extend(tx.first(CONTENT, args, read_content).await?);
     }
-    Ok(Found::One(Box::new(files)))
+    Ok(Found::One(Box::new(FilesFound { reached, files })))
 }
 
 fn read_content(cells: &dyn Cells) -> Result<FileRead> {

@@ -1,60 +1,127 @@
-//! Who else may use a workflow.
+//! Who else may use a workflow. Each grant is kept under the name by which it was made; what an
+//! account may do follows from all its names, and is written beside them.
 
 use jurat_core::{
     account::{AccountKind, AccountName, Profile},
     id::AccountId,
     time::Timestamp,
-    workflow::{GrantLine, MOST_GRANTS, Reached, Role},
+    workflow::{GRANTS_A_DAY, GrantLine, MOST_GRANTS, MOST_WAITING, Reached, Role, Workflow},
 };
 
 use super::{
     Found, GrantOrder, Granting, Left, RevokeOrder, Revoking, WorkflowAsked, WorkflowChange,
     WorkflowRefused, WrongField,
     reach::{self, held, principals},
+    rows::{label, role_of_rank},
     tried,
 };
 use crate::{
     Result,
-    both::{Tx, args},
+    both::{Arg, Tx, args},
+    invitations::times,
     people::profile_get,
     rows::{Cells, Columns},
+    shares,
 };
 
 const MEMBER: &str = "\
     select team_id as id from team_members where team_id = $1 and account_id = $2";
-const FLOOR: &str = "\
-    select grantee_id as id, floor_version from workflow_grants \
-    where account_id = $1 and workflow_id = $2 and grantee_id = $3";
+const NAMED: &str = "\
+    select granted_to as id, grantee_id, floor_version from named_grants \
+    where account_id = $1 and workflow_id = $2 and granted_to = $3";
 const COUNT: &str = "\
-    select workflow_id as id, count(*) as grants from workflow_grants \
+    select workflow_id as id, count(*) as times from named_grants \
     where account_id = $1 and workflow_id = $2 group by workflow_id";
+/// How many grants of an owner to one name wait to be accepted. An address that is nobody's counts
+/// like one whose account did not answer.
+const WAITING: &str = "\
+    select named_grants.account_id as id, count(*) as times from named_grants \
+    left join workflow_grants on workflow_grants.account_id = named_grants.account_id \
+    and workflow_grants.workflow_id = named_grants.workflow_id \
+    and workflow_grants.grantee_id = named_grants.grantee_id \
+    where named_grants.account_id = $1 and named_grants.granted_to = $2 \
+    and coalesce(workflow_grants.state, 'pending') <> 'accepted' group by named_grants.account_id";
+const DAY_COUNT: &str = "\
+    insert into grant_days (account_id, day, made) values ($1, $2, 1) \
+    on conflict (account_id, day) do update set made = grant_days.made + 1";
+const DAY_MADE: &str = "\
+    select account_id as id, made as times from grant_days where account_id = $1 and day = $2";
+const DAYS_CLEAR: &str = "delete from grant_days where account_id = $1 and day < $2";
+const PUT_NAMED: &str = "\
+    insert into named_grants (account_id, workflow_id, granted_to, grantee_id, role, \
+    floor_version, granted_by, granted_at) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+    on conflict (account_id, workflow_id, granted_to) do update set \
+    grantee_id = excluded.grantee_id, role = excluded.role, \
+    floor_version = excluded.floor_version, granted_by = excluded.granted_by, \
+    granted_at = excluded.granted_at";
+const REMOVE_NAMED: &str = "\
+    delete from named_grants \
+    where account_id = $1 and workflow_id = $2 and granted_to = $3";
+const REMOVE_NAMES: &str = "\
+    delete from named_grants \
+    where account_id = $1 and workflow_id = $2 and grantee_id = $3";
+/// What follows from all names of an account.
+const DERIVED: &str = "\
+    select grantee_id as id, \
+    max(case role when 'admin' then 3 when 'edit' then 2 else 1 end) as role_rank, \
+    min(floor_version) as floor_version from named_grants \
+    where account_id = $1 and workflow_id = $2 and grantee_id = $3 group by grantee_id";
+/// A grant from before grants had names.
+const UNNAMED: &str = "\
+    select workflow_grants.grantee_id as id, workflow_grants.floor_version from workflow_grants \
+    where workflow_grants.account_id = $1 and workflow_grants.workflow_id = $2 \
+    and workflow_grants.grantee_id = $3 and not exists (select 1 from named_grants \
+    where named_grants.account_id = workflow_grants.account_id \
+    and named_grants.workflow_id = workflow_grants.workflow_id \
+    and named_grants.grantee_id = workflow_grants.grantee_id)";
+/// A grant that is there keeps what its holder made of it.
 const PUT: &str = "\
     insert into workflow_grants (account_id, workflow_id, grantee_id, role, floor_version, \
-    granted_by, granted_at) values ($1, $2, $3, $4, $5, $6, $7) \
+    granted_by, granted_at, state) values ($1, $2, $3, $4, $5, $6, $7, $8) \
     on conflict (account_id, workflow_id, grantee_id) do update set role = excluded.role, \
     floor_version = excluded.floor_version, granted_by = excluded.granted_by, \
     granted_at = excluded.granted_at";
 const REMOVE: &str = "\
     delete from workflow_grants \
     where account_id = $1 and workflow_id = $2 and grantee_id = $3";
-/// With the names of both sides. Who may not share a workflow sees what reaches themselves.
+/// By the names that were given; a grant from before there were names by the one that people know.
+/// Who may not share a workflow sees what reaches themselves.
 const LIST: &str = concat!(
-    "select workflow_grants.grantee_id, grantees.kind, grantees.email, grantees.handle, \
-     workflow_grants.role, workflow_grants.floor_version, workflow_grants.granted_by, \
-     granters.email as by_email, granters.handle as by_handle, workflow_grants.granted_at \
+    "select * from (select named_grants.granted_to as id, grantees.kind, \
+     named_grants.role, named_grants.floor_version, named_grants.granted_by, \
+     granters.email as by_email, granters.handle as by_handle, named_grants.granted_at \
+     from named_grants left join accounts as grantees on grantees.id = named_grants.grantee_id \
+     left join accounts as granters on granters.id = named_grants.granted_by \
+     where (named_grants.grantee_id in ",
+    principals!(),
+    " or $2 = 1) and named_grants.account_id = $3 and named_grants.workflow_id = $4 \
+     union all select coalesce('@' || grantees.handle, grantees.email, grantees.id) as id, \
+     grantees.kind, workflow_grants.role, workflow_grants.floor_version, \
+     workflow_grants.granted_by, granters.email as by_email, granters.handle as by_handle, \
+     workflow_grants.granted_at \
      from workflow_grants join accounts as grantees on grantees.id = workflow_grants.grantee_id \
      left join accounts as granters on granters.id = workflow_grants.granted_by \
      where (workflow_grants.grantee_id in ",
     principals!(),
     " or $2 = 1) and workflow_grants.account_id = $3 and workflow_grants.workflow_id = $4 \
-     order by workflow_grants.granted_at, workflow_grants.grantee_id"
+     and not exists (select 1 from named_grants as named \
+     where named.account_id = workflow_grants.account_id \
+     and named.workflow_id = workflow_grants.workflow_id \
+     and named.grantee_id = workflow_grants.grantee_id)) as lines order by granted_at, id"
 );
+const WAITING_FOR: &str = "\
+    select account_id as id, workflow_id, granted_by from named_grants \
+    where granted_to = $1 and grantee_id is null";
+const ADOPT: &str = "\
+    update named_grants set grantee_id = $1 where granted_to = $2 and grantee_id is null";
+
+const DAY_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 pub(super) async fn list(tx: &mut impl Tx, asked: &WorkflowAsked) -> Result<Found<Vec<GrantLine>>> {
     let reached = match reach::find(tx, &asked.caller, &asked.which).await? {
         Found::One(reached) => reached,
         Found::Nothing => return Ok(Found::Nothing),
-        Found::Ambiguous => return Ok(Found::Ambiguous),
+        Found::Elsewhere(names) => return Ok(Found::Elsewhere(names)),
     };
     let sees_all = Role::Admin <= reached.role;
     let workflow = &reached.workflow;
@@ -64,24 +131,32 @@ pub(super) async fn list(tx: &mut impl Tx, asked: &WorkflowAsked) -> Result<Foun
 }
 
 fn read_line(cells: &dyn Cells) -> Result<GrantLine> {
-    let columns = Columns::new(&cells, "workflow_grants", "grantee_id")?;
-    let grantee = columns.id("grantee_id", AccountId::parse)?;
-    let is_team = columns.word::<AccountKind>("kind")? == AccountKind::Team;
-    let label = |email: Option<String>, handle: Option<String>, id: String| {
-        email.or_else(|| handle.map(|handle| format!("@{handle}"))).unwrap_or(id)
-    };
-    let grantee_label =
-        label(columns.maybe_text("email")?, columns.maybe_text("handle")?, grantee.to_string());
+    let columns = Columns::new(&cells, "named_grants", "id")?;
+    let kind = columns.maybe_word::<AccountKind>("kind")?;
     let by = columns.text("granted_by")?;
+    let granted_by = match (columns.maybe_text("by_handle")?, columns.maybe_text("by_email")?) {
+        (None, Some(email)) => email,
+        (handle, _) => label(handle, &by),
+    };
     Ok(GrantLine {
-        grantee,
-        is_team,
-        grantee_label,
+        is_team: kind == Some(AccountKind::Team),
+        granted_to: columns.text("id")?,
         role: columns.word("role")?,
         floor: columns.count("floor_version")?,
-        granted_by: label(columns.maybe_text("by_email")?, columns.maybe_text("by_handle")?, by),
+        granted_by,
         granted_at: columns.time("granted_at")?,
     })
+}
+
+/// A grant under one name.
+struct Named {
+    grantee: Option<String>,
+    floor: u32,
+}
+
+fn read_named(cells: &dyn Cells) -> Result<Named> {
+    let columns = Columns::new(&cells, "named_grants", "id")?;
+    Ok(Named { grantee: columns.maybe_text("grantee_id")?, floor: columns.count("floor_version")? })
 }
 
 pub(super) async fn grant(
@@ -92,29 +167,108 @@ pub(super) async fn grant(
     if reached.role < order.role {
         return Ok(Err(WorkflowRefused::RoleAboveOwn { has: reached.role }));
     }
-    let found = known(tx, &order.caller, &order.grantee, order.at).await?;
-    let grantee = tried!(found.ok_or(WorkflowRefused::GranteeUnknown)).account;
-    if grantee == reached.workflow.account {
-        return Ok(Err(WorkflowRefused::Field(WrongField::GranteeIsOwner)));
-    }
-    let before = floor_of(tx, &reached, &grantee).await?;
-    if before.is_none() && MOST_GRANTS <= count(tx, &reached).await? {
-        return Ok(Err(WorkflowRefused::TooManyGrants));
+    let grantee = tried!(granted_to(tx, order, &reached).await?);
+    let workflow = &reached.workflow;
+    let name = order.grantee.to_string();
+    let place = || args![&workflow.account, &workflow.id, &name];
+    let before = tx.first(NAMED, place(), read_named).await?;
+    if before.is_none() {
+        tried!(may_grant(tx, order, workflow).await?);
     }
     // Nobody shares versions that they do not see, and nobody loses some by another role.
-    let floor = if order.with_history { reached.floor } else { reached.workflow.current_version };
-    let floor = before.map_or(floor, |before| before.min(floor));
+    let floor = if order.with_history { reached.floor } else { workflow.current_version };
+    let floor = before.map_or(floor, |before| before.floor.min(floor));
+    // Of a grant from before there were names its holder keeps the versions.
+    let unnamed = match &grantee {
+        Some(grantee) => unnamed(tx, workflow, &grantee.account).await?,
+        None => None,
+    };
+    let id = grantee.as_ref().map(|it| it.account.as_str());
     let args = args![
-        &reached.workflow.account,
-        &reached.workflow.id,
-        &grantee,
+        &workflow.account,
+        &workflow.id,
+        &name,
+        id,
         order.role.as_str(),
-        floor,
+        unnamed.map_or(floor, |before| before.min(floor)),
         &order.caller,
         order.at
     ];
-    tx.run(PUT, args).await?;
-    Ok(Ok(Granting { workflow: reached.workflow, grantee, role: order.role, floor }))
+    tx.run(PUT_NAMED, args).await?;
+    if let Some(grantee) = grantee {
+        derive(tx, &Place { workflow, by: &order.caller, at: order.at }, &grantee).await?;
+    }
+    Ok(Ok(Granting { workflow: reached.workflow, role: order.role, floor }))
+}
+
+/// Whom a grant is for. An address that nobody registered is granted to like one that somebody did,
+/// so that nobody learns which it is.
+async fn granted_to(
+    tx: &mut impl Tx,
+    order: &GrantOrder,
+    reached: &Reached,
+) -> Result<Result<Option<Profile>, WorkflowRefused>> {
+    let is_address = matches!(order.grantee, AccountName::Email(_));
+    let Some(profile) = known(tx, &order.caller, &order.grantee, order.at).await? else {
+        return Ok(if is_address { Ok(None) } else { Err(WorkflowRefused::GranteeUnknown) });
+    };
+    // Only the owner may learn that an address is the owner's.
+    let is_owner = profile.account == reached.workflow.account;
+    if is_owner && (!is_address || reached.role == Role::Owner) {
+        return Ok(Err(WorkflowRefused::Field(WrongField::GranteeIsOwner)));
+    }
+    Ok(Ok(Some(profile)))
+}
+
+/// Whether there is room for a grant under another name, which counts from now on.
+async fn may_grant(
+    tx: &mut impl Tx,
+    order: &GrantOrder,
+    workflow: &Workflow,
+) -> Result<Result<(), WorkflowRefused>> {
+    if MOST_GRANTS <= times(tx, COUNT, args![&workflow.account, &workflow.id]).await? {
+        return Ok(Err(WorkflowRefused::TooManyGrants));
+    }
+    let waiting = args![&workflow.account, order.grantee.to_string()];
+    if MOST_WAITING <= times(tx, WAITING, waiting).await? {
+        return Ok(Err(WorkflowRefused::TooManyWaiting));
+    }
+    tx.lock(&format!("grants of {}", order.caller)).await?;
+    let day = order.at.micros().div_euclid(DAY_MICROS);
+    tx.run(DAYS_CLEAR, args![&order.caller, day]).await?;
+    if GRANTS_A_DAY <= times(tx, DAY_MADE, args![&order.caller, day]).await? {
+        return Ok(Err(WorkflowRefused::GrantedTooOften));
+    }
+    tx.run(DAY_COUNT, args![&order.caller, day]).await?;
+    Ok(Ok(()))
+}
+
+/// Where a grant is changed, by whom and when.
+struct Place<'a> {
+    workflow: &'a Workflow,
+    by: &'a AccountId,
+    at: Timestamp,
+}
+
+/// Writes what an account may do now that one of its names changed.
+async fn derive(tx: &mut impl Tx, place: &Place<'_>, grantee: &Profile) -> Result<()> {
+    let Place { workflow, by, at } = place;
+    if grantee.account == workflow.account {
+        // The owner may do everything, and is named here only by somebody who does not know it.
+        return Ok(());
+    }
+    let read = |cells: &dyn Cells| {
+        let columns = Columns::new(&cells, "named_grants", "id")?;
+        Ok((role_of_rank(&columns)?, columns.count::<u32>("floor_version")?))
+    };
+    let row = || args![&workflow.account, &workflow.id, &grantee.account];
+    let Some((role, floor)) = tx.first(DERIVED, row(), read).await? else {
+        return tx.run(REMOVE, row()).await.map(drop);
+    };
+    let state = shares::state_of_new(tx, grantee, &workflow.account).await?;
+    let mut args: Vec<Arg> = row();
+    args.extend(args![role.as_str(), floor, *by, *at, state.as_str()]);
+    tx.run(PUT, args).await.map(drop)
 }
 
 pub(super) async fn revoke(
@@ -123,18 +277,61 @@ pub(super) async fn revoke(
 ) -> Result<Result<Revoking, WorkflowRefused>> {
     let reached = tried!(held(tx, &order.caller, &order.which, Role::Admin).await?);
     let workflow = reached.workflow;
-    let found = profile_get(tx, &order.grantee, &order.at).await?;
-    let was_there = match &found {
-        None => false,
-        Some(profile) => {
-            let args = args![&workflow.account, &workflow.id, &profile.account];
-            tx.run(REMOVE, args).await? > 0
-        }
+    let name = order.grantee.to_string();
+    let found = known(tx, &order.caller, &order.grantee, order.at).await?;
+    let place = || args![&workflow.account, &workflow.id, &name];
+    let Some(named) = tx.first(NAMED, place(), read_named).await? else {
+        let is_address = matches!(order.grantee, AccountName::Email(_));
+        let Some(profile) = found else {
+            let missing = Err(WorkflowRefused::GranteeUnknown);
+            return Ok(if is_address {
+                Ok(Revoking { workflow, was_there: false })
+            } else {
+                missing
+            });
+        };
+        let was_there = revoke_unnamed(tx, &workflow, &profile, &name).await?;
+        return Ok(Ok(Revoking { workflow, was_there }));
     };
-    if !was_there && known(tx, &order.caller, &order.grantee, order.at).await?.is_none() {
-        return Ok(Err(WorkflowRefused::GranteeUnknown));
+    tx.run(REMOVE_NAMED, place()).await?;
+    let id = named.grantee.and_then(|id| AccountId::parse(&id).ok());
+    if let Some(id) = id {
+        let grantee = profile_get(tx, &AccountName::Id(id.clone()), &order.at).await?;
+        let place = Place { workflow: &workflow, by: &order.caller, at: order.at };
+        match grantee {
+            Some(grantee) => derive(tx, &place, &grantee).await?,
+            None => {
+                tx.run(REMOVE, args![&workflow.account, &workflow.id, &id]).await?;
+            }
+        }
     }
-    Ok(Ok(Revoking { workflow, was_there }))
+    Ok(Ok(Revoking { workflow, was_there: true }))
+}
+
+/// Takes back a grant from before there were names, by the name that lists show, or by the account.
+async fn revoke_unnamed(
+    tx: &mut impl Tx,
+    workflow: &Workflow,
+    profile: &Profile,
+    name: &str,
+) -> Result<bool> {
+    let is_shown = profile.label() == name || profile.account.as_str() == name;
+    if !is_shown || unnamed(tx, workflow, &profile.account).await?.is_none() {
+        return Ok(false);
+    }
+    let args = args![&workflow.account, &workflow.id, &profile.account];
+    Ok(tx.run(REMOVE, args).await? > 0)
+}
+
+/// The first version that a grant from before there were names shares.
+async fn unnamed(
+    tx: &mut impl Tx,
+    workflow: &Workflow,
+    grantee: &AccountId,
+) -> Result<Option<u32>> {
+    let read =
+        |cells: &dyn Cells| Columns::new(&cells, "workflow_grants", "id")?.count("floor_version");
+    tx.first(UNNAMED, args![&workflow.account, &workflow.id, grantee], read).await
 }
 
 pub(super) async fn leave(
@@ -146,8 +343,10 @@ pub(super) async fn leave(
         return Ok(Err(WorkflowRefused::OwnerStays));
     }
     let workflow = reached.workflow;
-    let args = args![&workflow.account, &workflow.id, &change.caller];
-    let removed = u32::try_from(tx.run(REMOVE, args).await?).unwrap_or(u32::MAX);
+    let row = || args![&workflow.account, &workflow.id, &change.caller];
+    // The policies let whoever has a grant remove its names, so these go first.
+    tx.run(REMOVE_NAMES, row()).await?;
+    let removed = u32::try_from(tx.run(REMOVE, row()).await?).unwrap_or(u32::MAX);
     Ok(Ok(Left { workflow, removed }))
 }
 
@@ -170,15 +369,21 @@ async fn known(
     })
 }
 
-async fn floor_of(tx: &mut impl Tx, reached: &Reached, grantee: &AccountId) -> Result<Option<u32>> {
-    let read =
-        |cells: &dyn Cells| Columns::new(&cells, "workflow_grants", "id")?.count("floor_version");
-    let args = args![&reached.workflow.account, &reached.workflow.id, grantee];
-    tx.first(FLOOR, args, read).await
-}
-
-async fn count(tx: &mut impl Tx, reached: &Reached) -> Result<u32> {
-    let read = |cells: &dyn Cells| Columns::new(&cells, "workflow_grants", "id")?.count("grants");
-    let args = args![&reached.workflow.account, &reached.workflow.id];
-    Ok(tx.first(COUNT, args, read).await?.unwrap_or(0))
+/// Lets grants to an address find the account that was made for it.
+pub(crate) async fn grants_adopt(tx: &mut impl Tx, profile: &Profile, at: Timestamp) -> Result<()> {
+    let Some(email) = &profile.email else { return Ok(()) };
+    let read = |cells: &dyn Cells| {
+        let columns = Columns::new(&cells, "named_grants", "id")?;
+        let owner = columns.id("id", AccountId::parse)?;
+        let by = columns.id("granted_by", AccountId::parse)?;
+        Ok((owner, columns.text("workflow_id")?, by))
+    };
+    let waiting = tx.all(WAITING_FOR, args![email], read).await?;
+    tx.run(ADOPT, args![&profile.account, email]).await?;
+    for (owner, id, by) in &waiting {
+        if let Some(workflow) = super::transfer::own(tx, owner, id).await? {
+            derive(tx, &Place { workflow: &workflow, by, at }, profile).await?;
+        }
+    }
+    Ok(())
 }

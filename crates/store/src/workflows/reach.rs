@@ -1,5 +1,6 @@
 //! Which workflows somebody reaches, and how far. Every question begins with what is the caller's and
-//! what was granted, so that nothing else is read, and one of others takes as long as none.
+//! what was granted, so that nothing else is read, and one of others takes as long as none. A bare
+//! slug is one of the caller's own: what others grant is reached by its id or its full name.
 
 use jurat_core::{
     id::AccountId,
@@ -8,7 +9,7 @@ use jurat_core::{
 
 use super::{
     Found, WorkflowRefused,
-    rows::{columns, read_reached},
+    rows::{columns, owner_handle, read_full_name, read_reached},
     tried,
 };
 use crate::{
@@ -25,15 +26,40 @@ macro_rules! principals {
 }
 pub(crate) use principals;
 
+/// Whose name it is in `@owner/name`: the account itself, or the one that has or had the handle.
+macro_rules! of_owner {
+    ($owner:literal) => {
+        concat!(
+            "(select cast(",
+            $owner,
+            " as text) union all select handles.account_id from handles where handles.handle = ",
+            $owner,
+            ")"
+        )
+    };
+}
+pub(crate) use of_owner;
+
+/// Whether a grant counts as accepted: its holder said so, or it comes through a team.
+macro_rules! is_accepted {
+    () => {
+        "workflow_grants.state = 'accepted' or workflow_grants.grantee_id <> $1"
+    };
+}
+pub(crate) use is_accepted;
+
 /// What was granted to the caller, once for each workflow: the highest role and the lowest floor.
 macro_rules! grants {
     ($rest:literal) => {
         concat!(
             "select workflow_grants.account_id, workflow_grants.workflow_id, \
              max(case workflow_grants.role when 'admin' then 3 when 'edit' then 2 else 1 end) \
-             as role_rank, min(workflow_grants.floor_version) as floor_version \
+             as role_rank, min(workflow_grants.floor_version) as floor_version, \
+             max(case when ",
+            $crate::workflows::is_accepted!(),
+            " then 1 else 0 end) as is_accepted \
              from workflow_grants where workflow_grants.account_id <> $1 \
-             and workflow_grants.grantee_id in ",
+             and workflow_grants.state <> 'declined' and workflow_grants.grantee_id in ",
             $crate::workflows::principals!(),
             $rest,
             " group by workflow_grants.account_id, workflow_grants.workflow_id"
@@ -49,22 +75,55 @@ macro_rules! granted {
 }
 pub(crate) use granted;
 
-/// The one workflow `$2` with how far the caller reaches it. SQLite keeps the order of what is joined
-/// by `cross join`: the workflow itself comes after whether it is reached.
-macro_rules! seen {
-    ($columns:expr, $joins:expr, $rest:expr) => {
+/// How far the caller reaches a workflow, of the rows that say so under this name.
+macro_rules! reach_columns {
+    ($reached:literal) => {
+        concat!(
+            $reached,
+            ".role_rank, ",
+            $reached,
+            ".floor_version, ",
+            $reached,
+            ".is_accepted, ",
+            $crate::workflows::rows::owner_handle!()
+        )
+    };
+}
+pub(crate) use reach_columns;
+
+/// Workflows with how far the caller reaches them: those of its own that the first text names, and
+/// those of the grants that the second one does. SQLite keeps the order of what is joined by
+/// `cross join`: the workflow itself comes after whether it is reached.
+macro_rules! reached_by {
+    ($own:literal, $granted:literal, $columns:expr, $joins:expr, $rest:expr) => {
         concat!(
             "select ",
             $columns,
             " from (select own.account_id, own.id as workflow_id, 4 as role_rank, \
-             cast(0 as bigint) as floor_version from workflows as own \
-             where own.account_id = $1 and own.id = $2 union all ",
-            $crate::workflows::reach::grants!(" and workflow_grants.workflow_id = $2"),
+             cast(0 as bigint) as floor_version, 1 as is_accepted from workflows as own \
+             where own.account_id = $1 and ",
+            $own,
+            " union all ",
+            $crate::workflows::reach::grants!($granted),
             ") as reached cross join workflows ",
             $joins,
             " where workflows.account_id = reached.account_id \
              and workflows.id = reached.workflow_id \
              and (reached.role_rank = 4 or workflows.archived_at is null) ",
+            $rest
+        )
+    };
+}
+pub(crate) use reached_by;
+
+/// The one workflow `$2` with how far the caller reaches it.
+macro_rules! seen {
+    ($columns:expr, $joins:expr, $rest:expr) => {
+        $crate::workflows::reach::reached_by!(
+            "own.id = $2",
+            " and workflow_grants.workflow_id = $2",
+            $columns,
+            $joins,
             $rest
         )
     };
@@ -91,22 +150,47 @@ macro_rules! seen_version {
 }
 pub(crate) use seen_version;
 
-const BY_ID: &str =
-    seen!(concat!(columns!(), ", reached.role_rank, reached.floor_version"), "", "");
+const BY_ID: &str = seen!(concat!(columns!(), ", ", reach_columns!("reached")), "", "");
 const OWN_BY_SLUG: &str = concat!(
     "select ",
     columns!(),
-    ", 4 as role_rank, 0 as floor_version from workflows \
-     where workflows.account_id = $1 and workflows.slug = $2"
+    ", 4 as role_rank, 0 as floor_version, 1 as is_accepted, ",
+    owner_handle!(),
+    " from workflows where workflows.account_id = $1 and workflows.slug = $2"
 );
+/// By its slug `$2` and its owner `$3`.
+const BY_FULL_NAME: &str = reached_by!(
+    "own.slug = $2",
+    "",
+    concat!(columns!(), ", ", reach_columns!("reached")),
+    "",
+    concat!("and workflows.slug = $2 and workflows.account_id in ", of_owner!("$3"))
+);
+/// Those of others that have the slug; what was accepted comes first.
 const SHARED_BY_SLUG: &str = concat!(
     "select ",
     columns!(),
-    ", granted.role_rank, granted.floor_version from ",
+    ", ",
+    reach_columns!("granted"),
+    " from ",
     granted!(),
     " join workflows on workflows.account_id = granted.account_id \
      and workflows.id = granted.workflow_id \
-     where workflows.archived_at is null and workflows.slug = $2 order by workflows.id"
+     where workflows.archived_at is null and workflows.slug = $2 \
+     order by granted.is_accepted desc, workflows.id limit 3"
+);
+/// The one of others that the caller accepted, may change, and has the token `$3` of.
+const ACCEPTED_BY_TOKEN: &str = concat!(
+    "select ",
+    columns!(),
+    ", ",
+    reach_columns!("granted"),
+    " from ",
+    granted!(),
+    " join workflows on workflows.account_id = granted.account_id \
+     and workflows.id = granted.workflow_id \
+     where workflows.archived_at is null and workflows.slug = $2 \
+     and granted.is_accepted = 1 and workflows.version_token = $3"
 );
 
 pub(super) async fn by_id(
@@ -125,15 +209,26 @@ pub(super) async fn own_by_slug(
     tx.first(OWN_BY_SLUG, args![caller, slug], read_reached).await
 }
 
-pub(super) async fn shared_by_slug(
+/// What a workflow of others is called that has the slug, for whoever it was granted to.
+pub(super) async fn full_names(
     tx: &mut impl Tx,
     caller: &AccountId,
     slug: &str,
-) -> Result<Vec<Reached>> {
-    tx.all(SHARED_BY_SLUG, args![caller, slug], read_reached).await
+) -> Result<Vec<String>> {
+    tx.all(SHARED_BY_SLUG, args![caller, slug], read_full_name).await
 }
 
-/// A workflow by its name: the caller's own comes first, then one of others that is the only one.
+/// A workflow of others by its slug and its token, which only those know who read it.
+pub(super) async fn by_token(
+    tx: &mut impl Tx,
+    caller: &AccountId,
+    (slug, token): (&str, &str),
+) -> Result<Option<Reached>> {
+    tx.first(ACCEPTED_BY_TOKEN, args![caller, slug, token], read_reached).await
+}
+
+/// A workflow by its name. A bare slug is one of the caller's own; whoever was granted one with that
+/// slug learns its full name.
 pub(super) async fn find(
     tx: &mut impl Tx,
     caller: &AccountId,
@@ -141,13 +236,16 @@ pub(super) async fn find(
 ) -> Result<Found<Reached>> {
     let slug = match which {
         WorkflowWhich::Id(id) => return by_id(tx, caller, id).await.map(Found::one),
+        WorkflowWhich::Of { owner, slug } => {
+            let args = args![caller, slug.as_str(), owner.as_str()];
+            return tx.first(BY_FULL_NAME, args, read_reached).await.map(Found::one);
+        }
         WorkflowWhich::Slug(slug) => slug.as_str(),
     };
     if let Some(own) = own_by_slug(tx, caller, slug).await? {
         return Ok(Found::One(Box::new(own)));
     }
-    let mut shared = shared_by_slug(tx, caller, slug).await?;
-    Ok(if shared.len() > 1 { Found::Ambiguous } else { Found::one(shared.pop()) })
+    Ok(Found::named_elsewhere(full_names(tx, caller, slug).await?))
 }
 
 /// Those who change the workflows of an account take turns.
@@ -165,7 +263,7 @@ pub(super) async fn held(
     let found = match find(tx, caller, which).await? {
         Found::One(found) => found,
         Found::Nothing => return Ok(Err(WorkflowRefused::NotFound)),
-        Found::Ambiguous => return Ok(Err(WorkflowRefused::Ambiguous)),
+        Found::Elsewhere(names) => return Ok(Err(WorkflowRefused::Elsewhere(names))),
     };
     lock(tx, &found.workflow.account).await?;
     // What was true before the turn came may not be so any more.

@@ -7,9 +7,10 @@ use jurat_core::{
 
 use super::{
     Found, Lineage, Upstream, WorkflowAsked, WorkflowQuery, WorkflowView, WorkflowWords,
-    reach::{self, granted, seen_version},
+    reach::{self, granted, reach_columns, seen_version},
     rows::{
-        columns, file_columns, read_binding, read_candidate, read_file, read_reached, read_version,
+        columns, file_columns, owner_handle, read_binding, read_candidate, read_file, read_reached,
+        read_version,
     },
 };
 use crate::{
@@ -48,20 +49,26 @@ macro_rules! narrowed {
     };
 }
 
+/// Words that somebody looks for find what is not accepted only among what is shared: whoever grants
+/// chooses the words.
 const LIST: &str = concat!(
     "select ",
     columns!(),
-    ", 4 as role_rank, cast(0 as bigint) as floor_version from workflows \
-     where workflows.account_id = $1 and $2 <> 'shared' \
+    ", 4 as role_rank, cast(0 as bigint) as floor_version, 1 as is_accepted, ",
+    owner_handle!(),
+    " from workflows where workflows.account_id = $1 and $2 <> 'shared' \
      and (workflows.archived_at is null or $3 = 1)",
     narrowed!(),
     " union all select ",
     columns!(),
-    ", granted.role_rank, granted.floor_version from ",
+    ", ",
+    reach_columns!("granted"),
+    " from ",
     granted!(),
     " join workflows on workflows.account_id = granted.account_id \
      and workflows.id = granted.workflow_id \
-     where workflows.archived_at is null and $2 <> 'mine'",
+     where workflows.archived_at is null and $2 <> 'mine' \
+     and (granted.is_accepted = 1 or $2 = 'shared' or cast($6 as text) is null)",
     narrowed!(),
     " order by id desc limit $7"
 );
@@ -76,20 +83,25 @@ macro_rules! tagged {
 const SEARCH: &str = concat!(
     "select * from (select cast($1 as text) as asked_by, ",
     columns!(),
-    ", 4 as role_rank, cast(0 as bigint) as floor_version, workflows.search_body, ",
+    ", 4 as role_rank, cast(0 as bigint) as floor_version, 1 as is_accepted, ",
+    owner_handle!(),
+    ", workflows.search_body, ",
     score!("workflows"),
     " as score from workflows where workflows.account_id = $1 and $18 <> 'shared' \
      and workflows.archived_at is null",
     tagged!(),
     " union all select cast($1 as text) as asked_by, ",
     columns!(),
-    ", granted.role_rank, granted.floor_version, workflows.search_body, ",
+    ", ",
+    reach_columns!("granted"),
+    ", workflows.search_body, ",
     score!("workflows"),
     " as score from ",
     granted!(),
     " join workflows on workflows.account_id = granted.account_id \
      and workflows.id = granted.workflow_id \
-     where workflows.archived_at is null and $18 <> 'mine'",
+     where workflows.archived_at is null and $18 <> 'mine' \
+     and (granted.is_accepted = 1 or $18 = 'shared')",
     tagged!(),
     ") as found where score > 0 order by score desc, id desc limit $20"
 );
@@ -120,7 +132,7 @@ pub(super) async fn get(tx: &mut impl Tx, asked: &WorkflowAsked) -> Result<Found
     let reached = match reach::find(tx, &asked.caller, &asked.which).await? {
         Found::One(reached) => *reached,
         Found::Nothing => return Ok(Found::Nothing),
-        Found::Ambiguous => return Ok(Found::Ambiguous),
+        Found::Elsewhere(names) => return Ok(Found::Elsewhere(names)),
     };
     let workflow = &reached.workflow;
     let number = asked.version.unwrap_or(workflow.current_version);
@@ -189,7 +201,7 @@ pub(super) async fn lineage(tx: &mut impl Tx, asked: &WorkflowAsked) -> Result<F
     let workflow = match find(tx, asked).await? {
         Found::One(reached) => reached.workflow,
         Found::Nothing => return Ok(Found::Nothing),
-        Found::Ambiguous => return Ok(Found::Ambiguous),
+        Found::Elsewhere(names) => return Ok(Found::Elsewhere(names)),
     };
     let upstream = match &workflow.parent {
         None => None,

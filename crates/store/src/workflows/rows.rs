@@ -1,9 +1,10 @@
 //! Rows of workflows, their versions, files and bindings.
 
 use jurat_core::{
+    account::full_name,
     id::AccountId,
     search::{Index, Texts},
-    workflow::{Binding, FileEntry, Parent, Reached, Role, Workflow, WorkflowVersion},
+    workflow::{Binding, FileEntry, Parent, Reached, Role, SharedBy, Workflow, WorkflowVersion},
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,15 @@ macro_rules! file_columns {
 }
 pub(crate) use file_columns;
 
+/// The handle of whoever owns a workflow.
+macro_rules! owner_handle {
+    () => {
+        "(select owners.handle from accounts as owners where owners.id = workflows.account_id) \
+         as owner_handle"
+    };
+}
+pub(crate) use owner_handle;
+
 pub(super) fn read_workflow(cells: &dyn Cells) -> Result<Workflow> {
     let columns = Columns::new(&cells, "workflows", "id")?;
     let template_id = columns.maybe_text("parent_template_id")?;
@@ -55,15 +65,39 @@ pub(super) fn read_workflow(cells: &dyn Cells) -> Result<Workflow> {
 
 pub(super) fn read_reached(cells: &dyn Cells) -> Result<Reached> {
     let columns = Columns::new(&cells, "workflows", "id")?;
-    let role = match columns.number("role_rank")? {
-        1 => Role::View,
-        2 => Role::Edit,
-        3 => Role::Admin,
-        4 => Role::Owner,
-        _ => return Err(columns.bad("role_rank", "it is no role")),
-    };
+    let role = role_of_rank(&columns)?;
     let floor = columns.count("floor_version")?;
-    Ok(Reached { workflow: read_workflow(cells)?, role, floor })
+    let workflow = read_workflow(cells)?;
+    let shared = match role {
+        Role::Owner => None,
+        Role::View | Role::Edit | Role::Admin => Some(SharedBy {
+            owner: label(columns.maybe_text("owner_handle")?, workflow.account.as_str()),
+            is_accepted: columns.number("is_accepted")? != 0,
+        }),
+    };
+    Ok(Reached { workflow, role, floor, shared })
+}
+
+pub(crate) fn role_of_rank<C: Cells>(columns: &Columns<'_, C>) -> Result<Role> {
+    match columns.number("role_rank")? {
+        1 => Ok(Role::View),
+        2 => Ok(Role::Edit),
+        3 => Ok(Role::Admin),
+        4 => Ok(Role::Owner),
+        _ => Err(columns.bad("role_rank", "it is no role")),
+    }
+}
+
+/// What the owner of something is called by others: never by an e-mail address.
+pub(crate) fn label(handle: Option<String>, account: &str) -> String {
+    handle.map_or_else(|| account.to_owned(), |handle| format!("@{handle}"))
+}
+
+/// What those call a workflow who do not own it.
+pub(super) fn read_full_name(cells: &dyn Cells) -> Result<String> {
+    let reached = read_reached(cells)?;
+    let owner = reached.shared.map_or_else(String::new, |shared| shared.owner);
+    Ok(full_name(&owner, &reached.workflow.slug))
 }
 
 /// A version, without its files.

@@ -6,6 +6,7 @@ use jurat_core::{
     verifier::Which,
     workflow::{
         Binding, FileEntry, NewBinding, Reached, Role, Slug, Source, Workflow, WorkflowVersion,
+        draft::BODY_FILE,
     },
 };
 
@@ -47,6 +48,11 @@ const OWN_VERIFIER_BY_ID: &str = "\
 const OWN_VERIFIER_BY_NAME: &str = "\
     select id, current_version from verifiers \
     where account_id = $1 and name = $2 and standing = 'active'";
+const OWN_VERIFIER_BY_FULL_NAME: &str = concat!(
+    "select id, current_version from verifiers \
+     where account_id = $1 and name = $2 and standing = 'active' and account_id in ",
+    reach::of_owner!("$3")
+);
 
 /// What a version says, beside its workflow.
 pub(crate) struct Content {
@@ -104,14 +110,18 @@ pub(super) async fn patch(
         ..target.workflow
     };
     let content = Content {
-        body: current.body,
+        body: patch.body.clone().unwrap_or(current.body),
         source: patch.source,
         bindings: current.bindings,
         files,
         created_by: patch.caller.clone(),
     };
     tried!(write(tx, &workflow, &content).await?);
-    Ok(Ok(saved(workflow, content, &current.files)))
+    let mut saved = saved(workflow, content, &current.files);
+    if patch.body.is_some() {
+        saved.changed.insert(0, BODY_FILE.to_owned());
+    }
+    Ok(Ok(saved))
 }
 
 fn saved(workflow: Workflow, content: Content, old: &[FileEntry]) -> Saved {
@@ -134,9 +144,10 @@ async fn placed(
         return held(tx, save, &own.workflow.id).await;
     }
     if let Some(token) = &save.expected_token {
-        let shared = reach::shared_by_slug(tx, &save.caller, slug).await?;
-        let id = tried!(meant(&shared, token));
-        return held(tx, save, &id).await;
+        return match reach::by_token(tx, &save.caller, (slug, token)).await? {
+            Some(shared) => held(tx, save, &shared.workflow.id).await,
+            None => Ok(Err(of_none(reach::full_names(tx, &save.caller, slug).await?))),
+        };
     }
     reach::lock(tx, &save.caller).await?;
     // Somebody with the same key may have been first.
@@ -152,13 +163,13 @@ async fn held(
     Ok(reach::held(tx, &save.caller, &which, Role::View).await?.map(Some))
 }
 
-/// Which of the workflows of others with one slug is meant: the one whose token it is.
-fn meant(shared: &[Reached], token: &str) -> Result<String, WorkflowRefused> {
-    let of_token = shared.iter().find(|it| it.workflow.version_token == token);
-    match (of_token, shared) {
-        (Some(one), _) | (None, [one]) => Ok(one.workflow.id.clone()),
-        (None, []) => Err(WorkflowRefused::TokenUnexpected),
-        (None, _) => Err(WorkflowRefused::Ambiguous),
+/// A token that is none of the caller's: it is not told another one, because the words of a save go
+/// to whoever owns the workflow.
+fn of_none(shared: Vec<String>) -> WorkflowRefused {
+    if shared.is_empty() {
+        WorkflowRefused::TokenUnexpected
+    } else {
+        WorkflowRefused::TokenOfNone(shared)
     }
 }
 
@@ -184,8 +195,10 @@ fn next(save: &WorkflowSave, target: Option<&Reached>) -> Result<Workflow, Workf
         return first(save, slug);
     };
     let kept = |new: &Option<String>, old: &String| new.as_ref().unwrap_or(old).clone();
+    // Clients that keep workflows in folders know the slug only, and do not mean to rename.
+    let name = save.name.clone().filter(|name| *name != found.slug);
     Ok(Workflow {
-        name: kept(&save.name, &found.name),
+        name: kept(&name, &found.name),
         description: kept(&save.description, &found.description),
         outcome: kept(&save.outcome, &found.outcome),
         tags: save.tags.as_ref().unwrap_or(&found.tags).clone(),
@@ -248,7 +261,8 @@ async fn bound(
 
 /// A binding as it was asked for, for the question whether it is there already.
 fn as_is(new: &NewBinding) -> Binding {
-    let (Which::Id(id) | Which::Name(id) | Which::System(id)) = &new.verifier.which;
+    let (Which::Id(id) | Which::Name(id) | Which::System(id) | Which::Of { name: id, .. }) =
+        &new.verifier.which;
     Binding { name: new.name.clone(), verifier_id: id.clone(), version: new.verifier.version }
 }
 
@@ -257,16 +271,19 @@ async fn resolved(
     owner: &AccountId,
     new: &NewBinding,
 ) -> Result<Option<Binding>> {
-    let (text, key) = match &new.verifier.which {
-        Which::Id(id) => (OWN_VERIFIER_BY_ID, id),
-        Which::Name(name) => (OWN_VERIFIER_BY_NAME, name),
+    let (text, args) = match &new.verifier.which {
+        Which::Id(id) => (OWN_VERIFIER_BY_ID, args![owner, id]),
+        Which::Name(name) => (OWN_VERIFIER_BY_NAME, args![owner, name]),
+        Which::Of { owner: named, name } => {
+            (OWN_VERIFIER_BY_FULL_NAME, args![owner, name, named.as_str()])
+        }
         Which::System(_) => return Ok(None),
     };
     let read = |cells: &dyn Cells| {
         let columns = Columns::new(&cells, "verifiers", "id")?;
         Ok((columns.text("id")?, columns.count::<u32>("current_version")?))
     };
-    let found = tx.first(text, args![owner, key], read).await?;
+    let found = tx.first(text, args, read).await?;
     let version = new.verifier.version;
     let found = found.filter(|(_, current)| version.is_none_or(|version| version <= *current));
     Ok(found.map(|(verifier_id, _)| Binding { name: new.name.clone(), verifier_id, version }))
@@ -289,7 +306,7 @@ async fn current(
     let asked = WorkflowAsked { caller: caller.clone(), which, version: None };
     Ok(match read::get(tx, &asked).await? {
         Found::One(view) => Ok(view.version),
-        Found::Nothing | Found::Ambiguous => Err(WorkflowRefused::NotFound),
+        Found::Nothing | Found::Elsewhere(_) => Err(WorkflowRefused::NotFound),
     })
 }
 

@@ -40,7 +40,7 @@ const NAME_TAKEN: &str = "select id from verifiers where account_id = $1 and nam
 
 /// What moves with a workflow: to the account `$1`, from `$2`, by the id `$3`. Versions never
 /// change, so they are copied and the old ones removed.
-const MOVES: [&str; 6] = [
+const MOVES: [&str; 7] = [
     "insert into workflow_blobs (account_id, sha256, content, created_at) \
      select $1, workflow_blobs.sha256, workflow_blobs.content, workflow_blobs.created_at \
      from workflow_blobs where workflow_blobs.account_id = $2 and workflow_blobs.sha256 in ( \
@@ -54,12 +54,15 @@ const MOVES: [&str; 6] = [
     "update workflow_files set account_id = $1 where account_id = $2 and workflow_id = $3",
     "update workflow_bindings set account_id = $1 where account_id = $2 and workflow_id = $3",
     "update workflow_grants set account_id = $1 where account_id = $2 and workflow_id = $3",
+    "update named_grants set account_id = $1 where account_id = $2 and workflow_id = $3",
     "update workflows set account_id = $1 where account_id = $2 and id = $3",
 ];
 const VERSIONS_LEAVE: &str =
     "delete from workflow_versions where account_id = $1 and workflow_id = $2";
-const GRANT_ENDS: &str =
-    "delete from workflow_grants where account_id = $1 and workflow_id = $2 and grantee_id = $3";
+const GRANT_ENDS: [&str; 2] = [
+    "delete from workflow_grants where account_id = $1 and workflow_id = $2 and grantee_id = $3",
+    "delete from named_grants where account_id = $1 and workflow_id = $2 and grantee_id = $3",
+];
 const TOUCH: &str = "update workflows set updated_at = $1 where account_id = $2 and id = $3";
 
 /// What moves with a verifier.
@@ -83,7 +86,9 @@ pub(super) async fn offer(
     let reached = match reach::find(tx, &offer.caller, &offer.which).await? {
         Found::One(reached) => reached,
         Found::Nothing => return Ok(Err(OfferRefused::Workflow(WorkflowRefused::NotFound))),
-        Found::Ambiguous => return Ok(Err(OfferRefused::Workflow(WorkflowRefused::Ambiguous))),
+        Found::Elsewhere(names) => {
+            return Ok(Err(OfferRefused::Workflow(WorkflowRefused::Elsewhere(names))));
+        }
     };
     lock_target(tx, &reached.workflow.id).await?;
     let again = reach::by_id(tx, &offer.caller, &reached.workflow.id).await?;
@@ -123,7 +128,7 @@ pub(crate) async fn transfer(
     let (first, second) = if from <= to { (from, to) } else { (to, from) };
     reach::lock(tx, first).await?;
     reach::lock(tx, second).await?;
-    let Some(workflow) = tx.first(OWN, args![from, target_id], read_workflow).await? else {
+    let Some(workflow) = own(tx, from, target_id).await? else {
         return Ok(Err("the workflow is not there any more".to_owned()));
     };
     if from == to {
@@ -133,7 +138,9 @@ pub(crate) async fn transfer(
     if let Some(why) = hindered(tx, &workflow, to, &verifiers).await? {
         return Ok(Err(why));
     }
-    tx.run(GRANT_ENDS, args![from, target_id, to]).await?;
+    for text in GRANT_ENDS {
+        tx.run(text, args![from, target_id, to]).await?;
+    }
     for text in MOVES {
         tx.run(text, args![to, from, target_id]).await?;
     }
@@ -147,6 +154,11 @@ pub(crate) async fn transfer(
     }
     files::forget(tx, from).await?;
     Ok(Ok(()))
+}
+
+/// A workflow of an account.
+pub(super) async fn own(tx: &mut impl Tx, owner: &AccountId, id: &str) -> Result<Option<Workflow>> {
+    tx.first(OWN, args![owner, id], read_workflow).await
 }
 
 /// What is in the way, in words.

@@ -17,6 +17,7 @@ pub(crate) mod open_work;
 pub(crate) mod people;
 pub(crate) mod rounds;
 pub(crate) mod runs;
+pub(crate) mod shares;
 pub(crate) mod storage;
 pub(crate) mod takeover;
 pub(crate) mod task_runs;
@@ -204,6 +205,7 @@ macro_rules! conformance {
             a_revoked_verifier_is_gone_and_keeps_its_name,
             a_deleted_verifier_leaves_nothing_but_entries,
             what_is_said_after_its_verifier_was_deleted_is_not_kept,
+            what_judges_said_under_a_policy_goes_with_their_verifier,
             runs_at_the_moment_of_a_delete_leave_nothing,
             versions_cannot_be_changed,
             the_newest_measurement_of_each_purpose_is_shown,
@@ -236,11 +238,21 @@ macro_rules! conformance {
             nobody_grants_more_than_they_have,
             what_is_put_away_is_gone_for_others_and_comes_back,
             a_deleted_workflow_leaves_nothing,
-            a_name_of_several_others_is_ambiguous,
+            a_token_says_which_workflow_of_others_is_saved,
             a_workflow_shares_the_verifiers_that_it_names,
             a_deleted_verifier_is_erased_for_all_who_ran_it,
             a_workflow_is_given_away_with_its_verifiers,
             workflows_are_listed_by_every_filter_newest_first,
+        );
+        $crate::conformance::stories!(
+            $start,
+            shares,
+            a_grant_takes_no_bare_name,
+            what_is_shared_waits_until_it_is_used_or_answered,
+            whoever_is_blocked_shares_nothing_more,
+            a_grant_is_known_by_the_name_that_was_given,
+            a_grant_to_an_address_of_nobody_is_like_any_other,
+            grants_are_bounded_by_day_and_by_what_waits,
         );
         $crate::conformance::stories!(
             $start,

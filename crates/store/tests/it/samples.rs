@@ -132,6 +132,7 @@ pub(crate) fn round(account: &AccountId, number: u32) -> OpenRound {
         opened_at,
         deadline_at: opened_at.plus_millis(60_000),
         run: None,
+        verifier: None,
         step: None,
         hold: None,
         kept: Kept::default(),
@@ -144,7 +145,7 @@ pub(crate) fn abandoned(account: &AccountId, number: u32) -> OpenRound {
     OpenRound { lease_until: round.opened_at, ..round }
 }
 
-fn seat(index: usize) -> Seat {
+pub(crate) fn seat(index: usize) -> Seat {
     Seat {
         session_id: format!("20{index}"),
         executor: format!("e{index}"),
@@ -430,7 +431,7 @@ pub(crate) async fn verifier(
 ) -> Option<VerifierVersion> {
     match reached(store, caller, (which, version), VerifierRole::Tune).await {
         Found::One(reached) => Some(reached.version),
-        Found::Nothing | Found::Ambiguous => None,
+        Found::Nothing | Found::Elsewhere(_) => None,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    account::Profile,
+    account::{Profile, placeholder_email},
     caller::Scope,
     code::Code,
     key::Key,
@@ -62,7 +62,8 @@ pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
 pub struct MeBody<'a> {
     /// The account.
     id: &'a str,
-    /// Where the account receives mail; an address of no use for an account that an operator made.
+    /// Where the account receives mail. An account that an operator made shows an address that takes
+    /// no mail and names the account where somebody is shared with.
     email: Cow<'a, str>,
     /// What others know the account by; null while it claimed none.
     #[schema(required = true)]
@@ -90,7 +91,7 @@ pub fn me<'a>(key: &'a Key, profile: &'a Profile, suspended: bool) -> MeBody<'a>
         email: profile
             .email
             .as_deref()
-            .map_or_else(|| Cow::Owned(format!("{}@jurat.invalid", key.account)), Cow::Borrowed),
+            .map_or_else(|| Cow::Owned(placeholder_email(&key.account)), Cow::Borrowed),
         handle: profile.handle.as_deref(),
         handle_claimed_at: profile.handle_claimed_at.map(Time),
         key: KeyOfMe { id: &key.id, name: &key.name },

@@ -18,15 +18,19 @@ use super::{
     fields::short,
     keys::{CreateKeyRequest, RotateKeyRequest},
     logins::ApproveRequest,
-    mcp::rounds::{ListRoundsArguments, RoundArguments},
-    mcp::tasks::{
-        GetRunArguments, GetTaskArguments, KnowledgeArguments, ListRunsArguments,
-        ListTasksArguments, RunArguments, RunEventsArguments, TaskArguments, TaskEventsArguments,
-        TaskSampleArguments,
+    mcp::{
+        people::{ListSharesArguments, ShareArguments},
+        rounds::{ListRoundsArguments, RoundArguments},
+        tasks::{
+            GetRunArguments, GetTaskArguments, KnowledgeArguments, ListRunsArguments,
+            ListTasksArguments, RunArguments, RunEventsArguments, TaskArguments,
+            TaskEventsArguments, TaskSampleArguments,
+        },
     },
     prune::PruneRequest,
     runs::{RunOrderBody, RunSpecBody},
     sessions::AddSessionRequest,
+    shares::AnswerShareRequest,
     tasks::{CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
     verifier_tests::{AttackVerifierRequest, TestVerifierRequest},
 };
@@ -113,6 +117,9 @@ requests! {
     ListRunsArguments: &[];
     RunEventsArguments: &[];
     KnowledgeArguments: &[];
+    AnswerShareRequest: &[];
+    ListSharesArguments: &[];
+    ShareArguments: &[];
 }
 
 /// How many unknown fields of one request are named.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    agent_event, caller, code, consensus, job, ledger, replica, round, run, session, task,
+    agent_event, caller, code, consensus, job, ledger, replica, round, run, session, share, task,
     task_run, team, template, verifier, workflow,
 };
 use serde::{Serialize, Serializer};
@@ -85,6 +85,7 @@ described! {
     WorkflowSource, workflow::Source, "How a version came to be, as its author says.";
     Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
     TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
+    ShareState, share::ShareState, "What the caller made of what was shared with it.";
     VerifierRole, workflow::VerifierRole, "What somebody may do with a verifier: run it, also tune it, or everything.";
     VerifierStatus, verifier::Standing, "Whether a verifier can be used.";
 }

@@ -61,6 +61,7 @@ pub fn pinned(reference: WorkflowRef, version: Option<u32>) -> Result<WorkflowRe
 /// Somebody who is named by an e-mail address, a handle or an id.
 fn person(body: &Fields<'_>, field: &str) -> Result<AccountName, Problem> {
     let text = body.required_text(field)?;
-    AccountName::parse(text.trim())
-        .ok_or_else(|| body.wrong(field, "must be an e-mail address, or `@` and a handle"))
+    AccountName::parse(text.trim()).ok_or_else(|| {
+        body.wrong(field, "must be an e-mail address, a handle or the id of an account")
+    })
 }

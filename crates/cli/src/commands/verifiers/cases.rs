@@ -32,7 +32,9 @@ impl Names {
                 case["id"] = json!(name);
             }
         }
-        for flip in items(&mut report["compared"]["flips"]) {
+        // Not by an index, which would make a comparison where there is none.
+        let flips = report.pointer_mut("/compared/flips").map_or(&mut [][..], items);
+        for flip in flips {
             if let Some(name) = flip["id"].as_str().and_then(|id| known.get(id)) {
                 flip["id"] = json!(name);
             }

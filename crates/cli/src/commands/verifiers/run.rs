@@ -47,8 +47,8 @@ pub(super) async fn run(context: &Context, args: &RunVerifier) -> anyhow::Result
 
 /// Without a key a name means nothing, and whoever runs it is not known again.
 fn check_anonymous(args: &RunVerifier) -> anyhow::Result<()> {
-    let is_named =
-        VerifierRef::parse(&args.named.verifier).is_ok_and(|it| matches!(it.which, Which::Name(_)));
+    let is_named = VerifierRef::parse(&args.named.verifier)
+        .is_ok_and(|it| matches!(it.which, Which::Name(_) | Which::Of { .. }));
     if is_named {
         return Err(Failure::usage(
             "`--anonymous` takes the id of a verifier or `system:` and a name: names belong to accounts, and no key is sent",

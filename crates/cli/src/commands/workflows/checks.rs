@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use jurat_core::workflow::{WorkflowRef, checks, front_matter};
+use jurat_core::{
+    session::BUILTIN_LANE,
+    workflow::{WorkflowRef, checks, front_matter},
+};
 use jurat_wire::strict;
 use serde_json::{Map, Value, json};
 
@@ -155,12 +158,12 @@ fn verifiers(args: &RunChecks, found: Option<&Value>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The checks of the body, which one executor makes under their policy.
+/// The checks of the body, which the node makes by itself: they need no model, and so no executor.
 async fn structural(client: &Client, checks: &Value, output: &Checked) -> anyhow::Result<Verdict> {
     let body = json!({
         "claim": { "output": output.value },
         "policy": { "policy_id": "vp.checks.v1", "policy_params": checks },
-        "consensus": { "replicas": 1 },
+        "consensus": { "replicas": 1, "session_pool": [BUILTIN_LANE] },
     });
     let reply = client.send(Call::post("/api/v3/validate", body)).await?.well()?;
     let passed = match gate::exit_code(&reply.value) {

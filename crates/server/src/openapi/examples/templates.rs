@@ -97,6 +97,7 @@ pub(in crate::openapi) fn template() -> Value {
             "input_fields": ["text"], "few_shot_examples": [],
             "judge_model_config": { "model": "openai/gpt-5.4-mini", "commit_first": false },
             "reasoning_field_description": "Why the criterion is met or not met.",
+            "revoked": false,
         }],
         "image_generator_snapshots": [],
         "files": [{

@@ -1,10 +1,11 @@
-//! What the operations on handles, teams and invitations are for.
+//! What the operations on handles, teams, shares and invitations are for.
 
 use jurat_core::{caller::Scope, code::Code};
 use jurat_wire::api::{
     invitations::{InvitationBody, InvitationResolved, InvitationSent},
     page::Page,
     people::{ClaimedHandle, HandleRequest},
+    shares::{AnswerShareRequest, ShareBody},
     teams::{
         AddMemberRequest, DeletedTeam, MemberBody, RemovedMember, TeamBody, TransferTeamRequest,
     },
@@ -33,6 +34,23 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "team_invite" => team_invite(),
         "team_remove" => team_remove(),
         "team_transfer" => team_transfer(),
+        "share_list" => share_list(),
+        "share_accept" => share(
+            ("Accept a share",
+            "Accepts what somebody granted, so that searches find it among all of the caller's. Reading or running it by its id or as `@owner/name` accepts it too. A share that was declined comes back, and its owner is blocked no more."),
+            ("accepted", false),
+        ),
+        "share_decline" => share(
+            ("Decline a share",
+            "Turns down what somebody granted, which is gone for the caller until it accepts it after all. Whoever granted it does not learn of it."),
+            ("declined", false),
+        )
+        .refuses([Code::Conflict]),
+        "share_block" => share(
+            ("Block the owner of a share",
+            "Declines all that the owner granted to the caller, and all that the owner will. Whoever grants does not learn of it. What comes through teams stays."),
+            ("declined", true),
+        ),
         "invitation_list" => invitation_list(),
         "invitation_accept" => answer(
             "Accept an invitation",
@@ -208,6 +226,42 @@ fn team_transfer() -> Description {
             Code::InvitationAlreadyPending,
             Code::QuotaExceeded,
         ])
+}
+
+fn share_example(state: &str, is_blocked: bool) -> Value {
+    json!({
+        "id": OFFER, "name": "Incident postmortem", "slug": "incident-postmortem",
+        "description": "Writes up an incident.", "reference": "@ann/incident-postmortem",
+        "owner": "@ann", "owner_user_id": "acct_01KHG5YN40MXBR5YWT0Q2YFEDT", "role": "view",
+        "state": state, "blocked": is_blocked, "via_team": null, "granted_at": AT,
+    })
+}
+
+fn share_list() -> Description {
+    let text = "The workflows of others that were granted to the caller, directly or through a team, newest workflow first. With each come the verifiers that it names.";
+    Description::new(PEOPLE, "List shares", text)
+        .scope(Scope::WorkflowsRead)
+        .with(parameters::of_list())
+        .with([parameters::of_shares()])
+        .answers::<Page<'_, ShareBody<'_>>>(
+            200,
+            "A page of shares.",
+            json!({ "items": [share_example("pending", false)], "next_cursor": null }),
+        )
+        .refuses([Code::ValidationError])
+}
+
+fn share(
+    (summary, text): (&'static str, &'static str),
+    (state, is_blocked): (&str, bool),
+) -> Description {
+    Description::new(PEOPLE, summary, text)
+        .scope(Scope::WorkflowsWrite)
+        .takes::<AnswerShareRequest>([("plain", json!({}))])
+        .or_nothing()
+        .answers::<ShareBody<'_>>(200, "The share as it is now.", share_example(state, is_blocked))
+        .repeatable()
+        .refuses([Code::NotFound])
 }
 
 fn invitation_list() -> Description {

@@ -82,7 +82,7 @@ fn pack(kind: PackKind, summary: &'static str, text: &'static str) -> Descriptio
     Description::new(WORKFLOW_TOOLS, summary, text)
         .scope(Scope::WorkflowsRead)
         .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(kind, Some(examples::ID)))
-        .refuses([Code::NotFound, Code::ValidationError, Code::AmbiguousWorkflowReference])
+        .refuses([Code::NotFound, Code::ValidationError])
 }
 
 fn check_workflow() -> Description {
@@ -91,7 +91,7 @@ fn check_workflow() -> Description {
         .scope(Scope::WorkflowsRead)
         .with([parameters::version("The version to check; the current one when left out.")])
         .answers::<SafetyCheckBody<'_>>(200, "What was found.", examples::checked("workflow"))
-        .refuses([Code::NotFound, Code::ValidationError, Code::AmbiguousWorkflowReference])
+        .refuses([Code::NotFound, Code::ValidationError])
         .refuses(SCREENED)
 }
 

@@ -46,7 +46,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         _ => return None,
     };
     let is_named = route.path.contains("{ref}");
-    let usual = [Code::NotFound, Code::AmbiguousWorkflowReference, Code::ValidationError];
+    let usual = [Code::NotFound, Code::ValidationError];
     Some(if is_named { description.refuses(usual) } else { description })
 }
 
@@ -103,17 +103,18 @@ fn save() -> Description {
             Code::Conflict,
             Code::NotFound,
             Code::NotSupported,
-            Code::AmbiguousWorkflowReference,
         ])
 }
 
 fn summary() -> Value {
     ids(json!({
-        "slug": "incident-postmortem", "name": "Incident postmortem",
+        "slug": "incident-postmortem", "name": "incident-postmortem",
+        "title": "Incident postmortem",
         "description": "Drafts a postmortem from the log of an incident.",
         "outcome": "A postmortem within an hour of the end of an incident.", "tags": ["sre"],
         "current_version": 1, "version_token": TOKEN, "owner_user_id": "acct_admin",
-        "effective_role": "owner", "parent_template_id": null, "parent_template_version": null,
+        "owner": null, "effective_role": "owner", "parent_template_id": null,
+        "parent_template_version": null,
         "created_at": AT, "updated_at": AT, "archived_at": null,
     }))
 }
@@ -149,7 +150,7 @@ fn search() -> Description {
                     "slug": "incident-postmortem", "name": "Incident postmortem",
                     "description": "Drafts a postmortem from the log of an incident.",
                     "outcome": "A postmortem within an hour of the end of an incident.",
-                    "tags": ["sre"], "effective_role": "owner",
+                    "tags": ["sre"], "owner": null, "effective_role": "owner",
                 }))],
                 "query": "incident", "limit": 5, "search_mode": "lexical",
             }),
@@ -165,7 +166,7 @@ fn whole() -> Value {
         "version": 1, "current_version": 1, "version_token": TOKEN,
         "body": "# Draft a postmortem\n\n1. Read the log.\n2. Write what happened, and why.\n",
         "source": "manual", "verifiers": [], "image_generators": [], "files": [file()],
-        "owner_user_id": "acct_admin", "effective_role": "owner", "shared_from_version": null,
+        "owner_user_id": "acct_admin", "owner": null, "effective_role": "owner", "shared_from_version": null,
         "parent_template_id": null, "parent_template_version": null,
         "created_by_user_id": "acct_admin", "created_at": AT, "updated_at": AT,
         "archived_at": null,
@@ -343,7 +344,7 @@ fn grant() -> Description {
             }),
         )
         .repeatable()
-        .refuses([Code::UserNotFound, Code::Conflict])
+        .refuses([Code::UserNotFound, Code::Conflict, Code::QuotaExceeded])
 }
 
 fn grants() -> Description {

@@ -40,6 +40,33 @@ async fn people_work_together_by_tools() {
 }
 
 #[tokio::test]
+async fn what_others_share_is_answered_by_tools() {
+    let app = TestApp::new().await;
+    let (ann, bob) = (app.caller("ann", &Scope::OWN).await, app.caller("bob", &Scope::OWN).await);
+    did(&ann, "claim_handle", json!({ "handle": "ann" })).await;
+    let order = json!({ "name": "Report", "description": "d", "outcome": "o", "body": "b" });
+    let saved = did(&ann, "save_workflow", order).await;
+    let grant = json!({
+        "workflow_id": "report", "grantee_email_or_at_team_handle": "acct_bob", "role": "view",
+    });
+    did(&ann, "grant_workflow", grant).await;
+    let bare = call(&bob, MODERN, "get_workflow", &json!({ "workflow_id": "report" })).await;
+    assert_eq!(bare["structuredContent"]["code"], "not_found", "{bare}");
+    assert!(bare.to_string().contains("@ann/report"), "{bare}");
+    let share = &did(&bob, "list_shares", json!({ "state": "pending" })).await["items"][0];
+    assert_eq!((&share["id"], &share["reference"]), (&saved["id"], &json!("@ann/report")));
+    let id = json!({ "share_id": share["id"] });
+    for (tool, state) in
+        [("accept_share", "accepted"), ("decline_share", "declined"), ("block_share", "declined")]
+    {
+        assert_eq!(did(&bob, tool, id.clone()).await["state"], state, "{tool}");
+    }
+    did(&bob, "accept_share", id).await;
+    let read = did(&bob, "get_workflow", json!({ "workflow_id": "@ann/report" })).await;
+    assert_eq!((&read["id"], &read["owner"]), (&saved["id"], &json!("@ann")));
+}
+
+#[tokio::test]
 async fn keys_and_credit_are_there_by_tools() {
     let app = TestApp::new().await;
     let ann = app.caller("ann", &Scope::OWN).await;

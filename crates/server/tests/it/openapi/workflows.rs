@@ -80,6 +80,14 @@ async fn left(story: &mut Story, base: &str) {
     let body = Body::from(grant.to_string());
     let reply = bob.send("POST", &format!("{base}/{id}/grants"), body, &[]).await;
     assert!(reply.status.is_success(), "{}", reply.text());
+    if base == "/v1/workflows" {
+        story.play("GET", "/v1/shares", "/v1/shares", &Value::Null).await;
+        for word in ["accept", "decline", "block"] {
+            let path = format!("/v1/shares/{{id}}/{word}");
+            story.play("POST", &path, &format!("/v1/shares/{id}/{word}"), &json!({})).await;
+        }
+        story.app.admin().post(&format!("/v1/shares/{id}/accept"), &json!({})).await;
+    }
     let path = format!("{base}/{{ref}}/leave");
     story.play("POST", &path, &format!("{base}/{id}/leave"), &json!({})).await;
 }

@@ -502,3 +502,25 @@ async fn a_key_that_reads_no_workflows_sees_what_everybody_sees() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_template_whose_verifier_was_revoked_says_so() {
+    told(Limits::default(), async |app| {
+        let verifier = author(app, "").await;
+        publish(app).await;
+        let at = "/v1/templates/@ann/report";
+        let before = app.anonymous().get(at).await.json();
+        let call = format!("POST /v1/verifiers/{verifier}/runs");
+        assert!(text(&before["run_guidance"]).contains(&call), "{before:#}");
+        assert_eq!(before["verifier_snapshots"][0]["revoked"], false);
+        app.admin().send("DELETE", "/v1/verifiers/cites", Body::empty(), &[]).await;
+        let after = app.anonymous().get(at).await.json();
+        assert_eq!(after["verifier_snapshots"][0]["revoked"], true);
+        for read in [text(&after["run_guidance"]), text(&after["body"])] {
+            assert!(!read.contains(&call), "{read}");
+            assert!(read.contains("were revoked by their owner"), "{read}");
+            assert!(read.contains("any more: cites."), "{read}");
+        }
+    })
+    .await;
+}

@@ -200,7 +200,10 @@ async fn a_grant_brings_the_verifiers_and_ends_with_them() {
     );
     let done = made(&bob, &runs, &run).await;
     assert_eq!((&done["passed"], &done["workflow_id"]), (&json!(true), &json!(workflow)));
-    assert_eq!(made(&bob, "/v1/verifiers/says-yes/runs", &run).await["verifier_id"], id);
+    assert_eq!(
+        made(&bob, "/v1/verifiers/@acct_alice/says-yes/runs", &run).await["verifier_id"],
+        id
+    );
     // To run it is not to see it, and the run is one's own.
     assert_problem(&bob.get(&format!("/v1/verifiers/{id}")).await, 404, "not_found");
     assert_problem(
@@ -263,24 +266,25 @@ async fn versions_before_the_grant_are_not_there_unless_the_history_is_shared() 
     let next = with(report(), "expected_version_token", first["version_token"].clone());
     made(&alice, "/v1/workflows", &next).await;
     grant(&alice, "my-report", "acct_bob", "view").await;
-    assert_eq!(bob.get("/v1/workflows/my-report").await.json()["shared_from_version"], 2);
-    for old in ["/v1/workflows/my-report?version=1", "/v1/skills/my-report/versions/1"] {
-        assert_problem(&bob.get(old).await, 404, "not_found");
+    let at = format!("/v1/workflows/{}", text(&first["id"]));
+    assert_eq!(bob.get(&at).await.json()["shared_from_version"], 2);
+    for old in [format!("{at}?version=1"), format!("{at}/versions/1")] {
+        assert_problem(&bob.get(&old).await, 404, "not_found");
     }
     let body = json!({
         "grantee_email_or_at_team_handle": "acct_bob", "role": "view", "include_history": true,
     });
     made(&alice, "/v1/workflows/my-report/grants", &body).await;
-    assert_eq!(bob.get("/v1/workflows/my-report/versions/1").await.json()["version"], 1);
+    assert_eq!(bob.get(&format!("{at}/versions/1")).await.json()["version"], 1);
     let lines = alice.get("/v1/workflows/my-report/grants").await.json()["items"].clone();
     assert_eq!(lines.as_array().unwrap().len(), 1);
     assert_eq!(
         (&lines[0]["grantee_type"], &lines[0]["is_via_team"]),
         (&json!("user"), &json!(false))
     );
-    let left = bob.post("/v1/workflows/my-report/leave", &json!({})).await.json();
+    let left = bob.post(&format!("{at}/leave"), &json!({})).await.json();
     assert_eq!(left["removed_direct_grants"], 1);
-    assert_problem(&bob.get("/v1/workflows/my-report").await, 404, "not_found");
+    assert_problem(&bob.get(&at).await, 404, "not_found");
     let own = alice.post("/v1/workflows/my-report/leave", &json!({})).await;
     assert_problem(&own, 409, "workflow_ownership_must_transfer");
 }
@@ -291,10 +295,10 @@ async fn nobody_grants_above_the_own_role_or_to_nobody() {
     let (alice, bob) = (app.caller("alice", OWNER).await, app.caller("bob", OWNER).await);
     let saved = made(&alice, "/v1/workflows", &report()).await;
     let workflow = text(&saved["id"]);
-    for nobody in ["nobody@example.com", "@nobody", "acct_nobody"] {
+    for nobody in ["nobody", "@nobody", "acct_nobody", "acct_nobody@jurat.invalid"] {
         assert_problem(&grant(&alice, workflow, nobody, "view").await, 404, "user_not_found");
     }
-    assert_problem(&grant(&alice, workflow, "nonsense", "view").await, 400, "validation_error");
+    assert_problem(&grant(&alice, workflow, "no/body", "view").await, 400, "validation_error");
     assert_problem(&grant(&alice, workflow, "acct_bob", "owner").await, 400, "validation_error");
     grant(&alice, workflow, "acct_bob", "edit").await;
     app.caller("carol", OWNER).await;
@@ -306,7 +310,7 @@ async fn nobody_grants_above_the_own_role_or_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_name_of_several_others_is_ambiguous() {
+async fn a_name_that_only_others_have_names_theirs_in_the_hint() {
     let app = TestApp::new().await;
     let carol = app.caller("carol", OWNER).await;
     for name in ["alice", "bob"] {
@@ -315,9 +319,13 @@ async fn a_name_of_several_others_is_ambiguous() {
         grant(&owner, "my-report", "acct_carol", "edit").await;
     }
     let reply = carol.get("/v1/workflows/my-report").await;
-    assert_problem(&reply, 409, "ambiguous_workflow_reference");
+    assert_problem(&reply, 404, "not_found");
+    let hint = text(&reply.json()["hint"]).to_owned();
+    for owner in ["alice", "bob"] {
+        assert!(hint.contains(&format!("`@acct_{owner}/my-report`")), "{hint}");
+    }
     let run = json!({ "inputs": { "response": "yes" } });
-    assert_problem(&carol.post("/v1/verifiers/says-yes/runs", &run).await, 409, "conflict");
+    assert_problem(&carol.post("/v1/verifiers/says-yes/runs", &run).await, 404, "not_found");
     // Those with one name are listed one after the other.
     let first = carol.get("/v1/verifiers?limit=1").await.json();
     let cursor = text(&first["next_cursor"]);
@@ -399,4 +407,57 @@ async fn a_workflow_needs_a_key_with_its_scope() {
     assert_problem(&reader.post("/v1/workflows", &report()).await, 403, "forbidden");
     let other = app.caller("alice", &[Scope::VerifiersRead]).await;
     assert_problem(&other.get("/v1/skills").await, 403, "forbidden");
+}
+
+#[tokio::test]
+async fn the_file_skill_md_is_the_body() {
+    let app = TestApp::new().await;
+    let alice = app.caller("alice", OWNER).await;
+    let file = json!([{ "path": "a.txt", "content": "kept" }]);
+    let saved = made(&alice, "/v1/workflows", &with(report(), "files", file)).await;
+    let at = format!("/v1/skills/{}/files", text(&saved["id"]));
+    let token = &saved["version_token"];
+    let put = |content: Value| {
+        let mut file = json!({ "path": "SKILL.md" });
+        file.as_object_mut().unwrap().extend(content.as_object().unwrap().clone());
+        json!({ "expected_version_token": token, "files": [file], "delete_paths": [] })
+    };
+    for wrong in [
+        put(json!({ "content": " " })),
+        put(json!({ "content_base64": "/w==" })),
+        put(json!({ "sha256": "0".repeat(64) })),
+        json!({ "expected_version_token": token, "files": [], "delete_paths": ["SKILL.md"] }),
+    ] {
+        assert_problem(&sent(&alice, "PATCH", &at, &wrong).await, 400, "validation_error");
+    }
+    let patched = sent(&alice, "PATCH", &at, &put(json!({ "content": "# Do it" }))).await.json();
+    assert_eq!((&patched["version"], &patched["changed"]), (&json!(2), &json!(["SKILL.md"])));
+    assert_eq!(patched["carried_forward"], 1);
+    let shown = alice.get("/v1/workflows/my-report").await.json();
+    assert_eq!((&shown["body"], &shown["name"]), (&json!("# Do it"), &json!("My Report")));
+    let paths: Vec<&str> =
+        shown["files"].as_array().unwrap().iter().map(|it| text(&it["path"])).collect();
+    assert_eq!(paths, ["a.txt"], "it lies nowhere else");
+    // It is found by its words.
+    let hits = alice.post("/v1/skills/search", &json!({ "query": "it" })).await.json();
+    assert_eq!(hits["items"][0]["id"], saved["id"]);
+}
+
+#[tokio::test]
+async fn a_name_with_spaces_survives_a_client_that_knows_the_slug_only() {
+    let app = TestApp::new().await;
+    let alice = app.caller("alice", OWNER).await;
+    let saved = made(&alice, "/v1/workflows", &report()).await;
+    let listed = alice.get("/v1/skills?filter=mine").await.json();
+    let item = &listed["items"][0];
+    assert_eq!((&item["name"], &item["title"]), (&json!("my-report"), &json!("My Report")));
+    // What was pulled under that name is pushed under it.
+    let push = json!({
+        "skill_id": saved["id"], "name": item["name"], "description": "Writes another.",
+        "body": "# Do more", "expected_version_token": saved["version_token"],
+    });
+    let pushed = made(&alice, "/v1/skills", &push).await;
+    assert_eq!((&pushed["name"], &pushed["slug"]), (&json!("My Report"), &json!("my-report")));
+    let shown = alice.get("/v1/workflows/my-report").await.json();
+    assert_eq!((&shown["name"], &shown["body"]), (&json!("My Report"), &json!("# Do more")));
 }

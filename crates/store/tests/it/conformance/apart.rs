@@ -4,7 +4,7 @@ use jurat_core::{
     id::AccountId,
     job::Kind,
     run::RunVerdict,
-    verifier::Which,
+    verifier::{VerifierRef, Which},
     workflow::{FileContent, NewFile, Role, VerifierRole, WorkflowWhich, file::digest},
 };
 use jurat_store::{
@@ -83,13 +83,14 @@ pub(crate) async fn a_verifier_that_is_shared_opens_no_other_and_no_more(backend
     {
         Found::One(reached) => Some(reached.version.verifier.name),
         Found::Nothing => None,
-        Found::Ambiguous => panic!(),
+        Found::Elsewhere(names) => panic!("{names:?}"),
     };
-    for which in [Which::Id(one.id.clone()), Which::Name("one".to_owned())] {
+    let full = |name: &str| VerifierRef::parse(&format!("@{alice}/{name}")).unwrap().which;
+    for which in [Which::Id(one.id.clone()), full("one")] {
         assert_eq!(found(which.clone(), VerifierRole::Exec).await.as_deref(), Some("one"));
         assert_eq!(found(which, VerifierRole::Tune).await, None, "it is only run");
     }
-    for which in [Which::Id(two.id), Which::Name("two".to_owned())] {
+    for which in [Which::Id(two.id), full("two"), Which::Name("two".to_owned())] {
         assert_eq!(found(which, VerifierRole::Exec).await, None);
     }
     assert_eq!(versions(store, &bob, &one.id, (None, 10)).await, []);
@@ -107,7 +108,7 @@ pub(crate) async fn a_verifier_that_is_shared_opens_no_other_and_no_more(backend
     // What is put away takes along what it shares.
     let away = change(&alice, id(&made));
     store.sharing().workflow_archive(&behalf(&alice), &away, None).await.unwrap();
-    for which in [Which::Id(one.id.clone()), Which::Name("one".to_owned())] {
+    for which in [Which::Id(one.id.clone()), full("one"), Which::Name("one".to_owned())] {
         assert_eq!(found(which, VerifierRole::Exec).await, None);
     }
     let open = run(&bob, &one.id, 9);
@@ -123,7 +124,7 @@ async fn whole(store: &dyn Store, caller: &AccountId, which: &WorkflowWhich) -> 
     let asked = FilesAsked { asked, paths: vec!["a.txt".to_owned()] };
     let files = store.sharing().workflow_files(&behalf(caller), &asked).await.unwrap();
     let Found::One(files) = files else { panic!("{files:?}") };
-    [files.len(), view.version.bindings.len(), grants.len()]
+    [files.files.len(), view.version.bindings.len(), grants.len()]
 }
 
 pub(crate) async fn what_ends_for_one_workflow_stays_for_another(backend: &Backend) {

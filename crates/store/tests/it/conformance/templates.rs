@@ -137,7 +137,7 @@ async fn owned(store: &dyn Store, caller: &AccountId, which: &Which) -> Option<V
         VerifierAsked { caller: caller.clone(), which: which.clone(), version: None, needs };
     match store.sharing().verifier_get(&ALL, &asked).await.unwrap() {
         Found::One(reached) => Some(reached.version),
-        Found::Nothing | Found::Ambiguous => None,
+        Found::Nothing | Found::Elsewhere(_) => None,
     }
 }
 

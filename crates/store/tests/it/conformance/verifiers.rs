@@ -6,6 +6,9 @@ use jurat_core::{
     checkup::faults,
     consensus::Consensus,
     id::{AccountId, uuid},
+    job::Kind,
+    replica::Answer,
+    round::OpenRound,
     run::{Purpose, RunVerdict},
     verifier::{Standing, Verifier, Which},
 };
@@ -18,8 +21,8 @@ use serde_json::json;
 use crate::{
     backend::Backend,
     samples::{
-        SAID, account, at, config, deploy, holding, judged, page, run, verifier, verifiers,
-        versions,
+        SAID, account, at, config, deploy, holding, judged, page, round, run, seat, verifier,
+        verifiers, versions,
     },
 };
 
@@ -293,6 +296,68 @@ pub(crate) async fn what_is_said_after_its_verifier_was_deleted_is_not_kept(back
     assert_eq!(store.round_get(&alice, &next.id).await.unwrap(), None);
     assert_eq!(store.credit_spent(&alice, at(0)).await.unwrap().micros, 5);
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+}
+
+pub(crate) async fn what_judges_said_under_a_policy_goes_with_their_verifier(backend: &Backend) {
+    let (store, bob) = (&*backend.store, account("bob"));
+    let alice = account("alice");
+    let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
+    let of_kind = |number, kind| OpenRound {
+        verifier: Some(id.clone()),
+        kind,
+        seats: vec![seat(0)],
+        ..round(&bob, number)
+    };
+    // Of a delegate the answers are those of executors, beside which the judge said something.
+    let end_of = |open: &OpenRound, verdict| {
+        let mut end = judged(open, verdict, 0);
+        if open.kind == Kind::Delegate {
+            end.consensus.output = Some(json!({"answer": 1}));
+            if let Answer::Vote(vote) = &mut end.replicas[0].answer {
+                vote.said.output = Some(json!({"answer": 1}));
+                SAID.clone_into(&mut vote.said.evidence.inline[0].content);
+            }
+        }
+        end
+    };
+    let cases = [
+        (of_kind(1, Kind::Validate), RunVerdict::Passed),
+        (of_kind(2, Kind::Delegate), RunVerdict::Passed),
+        (of_kind(3, Kind::Delegate), RunVerdict::Error),
+        (of_kind(4, Kind::Validate), RunVerdict::Failed),
+        (of_kind(5, Kind::Delegate), RunVerdict::Passed),
+        (of_kind(6, Kind::Delegate), RunVerdict::Error),
+    ];
+    let other = OpenRound { seats: vec![seat(0)], ..round(&bob, 7) };
+    store.round_open(&other, None).await.unwrap();
+    store.round_close(&other, &judged(&other, RunVerdict::Passed, 0)).await.unwrap();
+    for (open, _) in &cases {
+        assert_eq!(store.round_open(open, None).await.unwrap(), Opened::Opened);
+        let read = store.round_get(&bob, &open.id).await.unwrap().unwrap();
+        assert_eq!(read.open.verifier, open.verifier);
+    }
+    // Some have ended before, and some end after it.
+    for (open, verdict) in &cases[..3] {
+        store.round_close(open, &end_of(open, *verdict)).await.unwrap();
+    }
+    store.verifier_delete(&removal(&alice, Which::Id(id.clone())), None).await.unwrap();
+    for (open, verdict) in &cases[3..] {
+        let closed = store.round_close(open, &end_of(open, *verdict)).await.unwrap();
+        assert_eq!(closed, Closed::Closed);
+    }
+    for (open, verdict) in &cases {
+        let closing = store.round_get(&bob, &open.id).await.unwrap().unwrap().closing.unwrap();
+        let kept = format!("{:?} {:?}", closing.replicas, closing.consensus.output);
+        assert!(!kept.contains(SAID), "{:?} {verdict:?}: {kept}", open.kind);
+        let has_output = open.kind == Kind::Delegate;
+        assert_eq!(closing.consensus.output.is_some(), has_output);
+        let said = closing.replicas[0].answer.said();
+        let output = said.and_then(|said| said.output.as_ref());
+        assert_eq!(output.is_some(), has_output && *verdict == RunVerdict::Passed);
+        assert!(!closing.entry.contains(SAID), "entries have digests only");
+    }
+    let other = store.round_get(&bob, &other.id).await.unwrap().unwrap().closing.unwrap();
+    assert!(format!("{:?}", other.replicas).contains(SAID), "what others said stays");
 }
 
 pub(crate) async fn runs_at_the_moment_of_a_delete_leave_nothing(backend: &Backend) {

@@ -87,6 +87,7 @@ pub(crate) async fn a_path_is_a_file_or_a_folder(backend: &Backend) {
         expected_token: Some(one.workflow.version_token),
         files: vec![file("a/b")],
         delete_paths: Vec::new(),
+        body: None,
         source: Source::Manual,
         new_token: "next".to_owned(),
         at: at(2),

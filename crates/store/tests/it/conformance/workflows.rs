@@ -12,8 +12,9 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, Deploy, Deployed, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Opened,
-    Removal, RevokeOrder, SaveTarget, Saved, Store, VerifierGone, WorkflowAsked, WorkflowChange,
-    WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Written, WrongField,
+    Removal, RevokeOrder, SaveTarget, Saved, ShareUse, Store, VerifierGone, WorkflowAsked,
+    WorkflowChange, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Written,
+    WrongField,
 };
 
 use crate::{
@@ -97,7 +98,7 @@ pub(super) fn id(saved: &Saved) -> WorkflowWhich {
     WorkflowWhich::Id(saved.workflow.id.clone())
 }
 
-fn slug(text: &str) -> WorkflowWhich {
+pub(super) fn slug(text: &str) -> WorkflowWhich {
     WorkflowRef::parse(text).unwrap().which
 }
 
@@ -254,6 +255,7 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
         expected_token: Some("token-2".to_owned()),
         files: vec![text("a.txt", "three"), text("d.txt", "four")],
         delete_paths: vec!["b/c.txt".to_owned()],
+        body: None,
         source: Source::Manual,
         new_token: "token-3".to_owned(),
         at: at(3),
@@ -268,7 +270,11 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
         let asked = FilesAsked { asked, paths: vec![path.to_owned(), "no".to_owned()] };
         let found = store.sharing().workflow_files(&behalf(&alice), &asked).await.unwrap();
         let Found::One(files) = found else { panic!() };
-        files.into_iter().map(|file| String::from_utf8(file.content).unwrap()).collect::<Vec<_>>()
+        files
+            .files
+            .into_iter()
+            .map(|file| String::from_utf8(file.content).unwrap())
+            .collect::<Vec<_>>()
     };
     assert_eq!(read(None, "a.txt").await, ["three"]);
     assert_eq!(read(Some(1), "a.txt").await, ["one"]);
@@ -303,7 +309,7 @@ pub(crate) async fn a_grant_opens_a_workflow_from_its_floor_on(backend: &Backend
     let which = id(&first);
     assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
     grant(store, &grant_of(&alice, which.clone(), &bob, Role::View)).await;
-    let view_now = seen(store, &bob, &slug("report"), None).await;
+    let view_now = seen(store, &bob, &slug("@acct_alice/report"), None).await;
     assert_eq!((view_now.reached.role, view_now.reached.floor), (Role::View, 2));
     assert_eq!(view(store, &bob, &which, Some(1)).await, Found::Nothing);
     assert_eq!(listed(store, &bob, Whose::Mine).await, []);
@@ -400,7 +406,7 @@ pub(crate) async fn nobody_grants_more_than_they_have(backend: &Backend) {
         .await
         .unwrap()
     {
-        Found::One(lines) => lines.into_iter().map(|line| line.grantee).collect(),
+        Found::One(lines) => lines.into_iter().map(|line| line.granted_to).collect(),
         _ => Vec::new(),
     };
     let leaving = async |who: &AccountId| {
@@ -408,12 +414,12 @@ pub(crate) async fn nobody_grants_more_than_they_have(backend: &Backend) {
         store.sharing().workflow_leave(&behalf(who), &order, None).await.unwrap()
     };
     grant(store, &order(&alice, &carol, Role::View)).await;
-    assert_eq!(grants(&alice).await, [bob.clone(), carol.clone()]);
-    assert_eq!(grants(&carol).await, std::slice::from_ref(&carol));
+    assert_eq!(grants(&alice).await, [bob.to_string(), carol.to_string()]);
+    assert_eq!(grants(&carol).await, [carol.to_string()]);
     let left = leaving(&carol).await;
     let Written::Done(left) = left else { panic!() };
     assert_eq!(left.removed, 1);
-    assert_eq!(grants(&carol).await, []);
+    assert_eq!(grants(&carol).await, Vec::<String>::new());
     let owner = leaving(&alice).await;
     assert_eq!(owner, Written::Refused(WorkflowRefused::OwnerStays));
 }
@@ -479,7 +485,7 @@ pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
     assert_eq!(view(store, &bob, &slug("report"), None).await, Found::Nothing);
 }
 
-pub(crate) async fn a_name_of_several_others_is_ambiguous(backend: &Backend) {
+pub(crate) async fn a_token_says_which_workflow_of_others_is_saved(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob, carol) =
         (user(store, "alice").await, user(store, "bob").await, user(store, "carol").await);
@@ -488,17 +494,34 @@ pub(crate) async fn a_name_of_several_others_is_ambiguous(backend: &Backend) {
     for (owner, saved) in [(&alice, &of_alice), (&bob, &of_bob)] {
         grant(store, &grant_of(owner, id(saved), &carol, Role::Edit)).await;
     }
-    assert_eq!(view(store, &carol, &slug("report"), None).await, Found::Ambiguous);
+    let names = vec!["@acct_alice/report".to_owned(), "@acct_bob/report".to_owned()];
+    let elsewhere = Found::Elsewhere(names.clone());
+    assert_eq!(view(store, &carol, &slug("report"), None).await, elsewhere);
     let named = |token: &str| WorkflowSave {
         expected_token: Some(token.to_owned()),
         ..draft(&carol, "report", 3)
     };
-    assert_eq!(refused(store, &named("other")).await, WorkflowRefused::Ambiguous);
-    // A token says which one is meant.
+    // Neither another token nor one of what was not accepted leads anywhere.
+    for token in ["other", "token-2"] {
+        let of_none = WorkflowRefused::TokenOfNone(names.clone());
+        assert_eq!(refused(store, &named(token)).await, of_none);
+    }
+    used(store, &carol, &of_bob).await;
     assert_eq!(saved(store, &named("token-2")).await.workflow.id, of_bob.workflow.id);
     // An own one comes before those of others.
     let own = saved(store, &draft(&carol, "report", 4)).await;
     assert_eq!(seen(store, &carol, &slug("report"), None).await.reached.workflow, own.workflow);
+}
+
+/// Somebody reads what was granted to them, which accepts it.
+pub(super) async fn used(store: &dyn Store, caller: &AccountId, saved: &Saved) {
+    let used = ShareUse {
+        caller: caller.clone(),
+        owner: saved.workflow.account.clone(),
+        workflow_id: saved.workflow.id.clone(),
+    };
+    let done = store.sharing().share_use(&behalf(caller), &used, None).await.unwrap();
+    assert_eq!(done, Written::Done(()));
 }
 
 pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Backend) {
@@ -519,7 +542,7 @@ pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Back
     let bound = Binding { name: "main".to_owned(), verifier_id: made.id.clone(), version: Some(1) };
     assert_eq!(first.bindings, [bound]);
     let role = async |needs| match reached(store, &bob, (&which, None), needs).await {
-        Found::One(reached) => Some((reached.role, reached.workflow)),
+        Found::One(reached) => Some((reached.role, reached.shared.map(|it| it.workflow))),
         _ => None,
     };
     assert_eq!(role(VerifierRole::Exec).await, None);
@@ -530,14 +553,17 @@ pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Back
     grant(store, &grant_of(&alice, id(&first), &bob, Role::Edit)).await;
     assert_eq!(role(VerifierRole::Tune).await, Some((VerifierRole::Tune, through)));
     let named = Which::Name("cites".to_owned());
-    assert!(verifier(store, &bob, &named, None).await.is_some());
-    // Who may tune deploys the next version, which stays its owner's.
+    assert!(verifier(store, &bob, &named, None).await.is_none());
+    // Who may tune it and accepted it deploys the next version, which stays its owner's.
     let by_bob = Deploy { expected_token: Some("token-1".into()), ..deploy(&bob, "cites", 2) };
+    let of_none = Deployed::TokenOfNone(vec!["@acct_alice/cites".to_owned()]);
+    assert_eq!(store.verifier_deploy(&by_bob, None).await.unwrap(), of_none);
+    used(store, &bob, &first).await;
     let next = deployed(store, &by_bob).await.verifier;
     assert_eq!((next.account, next.id, next.current_version), (alice.clone(), made.id.clone(), 2));
     let stale = store.verifier_deploy(&by_bob, None).await.unwrap();
-    assert_eq!(stale, Deployed::TokenStale { current: "token-2".to_owned() });
-    // Without a token it is a new one of one's own, which comes first from then on.
+    assert_eq!(stale, of_none);
+    // Without a token it is a new one of one's own, which alone has the bare name.
     let own = deployed(store, &deploy(&bob, "cites", 3)).await.verifier;
     assert_eq!(own.account, bob);
     assert_eq!(verifier(store, &bob, &named, None).await.unwrap().verifier.id, own.id);
@@ -628,7 +654,7 @@ pub(crate) async fn a_workflow_is_given_away_with_its_verifiers(backend: &Backen
     let Found::One(files) = sharing.workflow_files(&behalf(&bob), &asked).await.unwrap() else {
         panic!()
     };
-    assert_eq!(files[0].content, b"inside");
+    assert_eq!(files.files[0].content, b"inside");
     saved(store, &next(draft(&bob, "report", 9), &first)).await;
     assert_eq!(give().await, Err("the workflow is not there any more".to_owned()));
 }

@@ -61,6 +61,10 @@ const ALICES: &[(&str, &str)] = &[
     ("workflow_grants", r#"{"workflow_id": "w1", "grantee_id": "acct_team"}"#),
     ("workflow_grants", r#"{"workflow_id": "w2", "grantee_id": "acct_dan"}"#),
     ("workflow_grants", r#"{"workflow_id": "w3", "grantee_id": "acct_bob"}"#),
+    ("named_grants", r#"{"workflow_id": "w1", "granted_to": "@bob", "grantee_id": "acct_bob"}"#),
+    ("named_grants", r#"{"workflow_id": "w2", "granted_to": "dan@example.com"}"#),
+    ("share_blocks", r#"{"blocked_id": "acct_dan"}"#),
+    ("grant_days", r#"{"day": 1}"#),
     ("team_members", r#"{"team_id": "acct_team", "account_id": "acct_cat"}"#),
     ("team_members", r#"{"team_id": "acct_other", "account_id": "acct_eve"}"#),
     ("templates", r#"{"id": "t1", "slug": "t1", "workflow_id": "w1"}"#),
@@ -80,12 +84,15 @@ const ALICES: &[(&str, &str)] = &[
 ];
 
 /// A table, the column that names its rows, and what is seen: by Alice, by Bob, by Cat, by Eve.
-const SEEN: [(&str, &str, [&str; 4]); 15] = [
+const SEEN: [(&str, &str, [&str; 4]); 18] = [
     ("workflows", "id", ["w1 w2 w3", "w1", "w1", ""]),
     ("workflow_versions", "workflow_id", ["w1 w2", "w1", "w1", ""]),
     ("workflow_files", "workflow_id", ["w1 w2", "w1", "w1", ""]),
     ("workflow_bindings", "workflow_id", ["w1 w2", "w1", "w1", ""]),
     ("workflow_grants", "workflow_id", ["w1 w1 w2 w3", "w1 w1", "w1 w1", ""]),
+    ("named_grants", "workflow_id", ["w1 w2", "w1", "w1", ""]),
+    ("share_blocks", "blocked_id", ["acct_dan", "", "", ""]),
+    ("grant_days", "account_id", ["acct_alice", "", "", ""]),
     ("workflow_blobs", "sha256", ["b1 b2", "b1", "b1", ""]),
     ("verifiers", "id", ["v1 v2 v3 v4 v5 v6", "v1 v3", "v1 v3", "v3"]),
     ("verifier_versions", "verifier_id", ["v1 v2 v3 v4 v5 v6", "v1 v3", "v1 v3", "v3"]),

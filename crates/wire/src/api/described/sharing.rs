@@ -15,8 +15,9 @@ use crate::{
             arguments,
             people::{
                 self as people_tools, InvitationArguments, ListInvitationsArguments,
-                ListKeysArguments, ListTeamsArguments, MintKeyArguments, NoArguments,
-                RevokeKeyArguments, TeamArguments, TeamMemberArguments, TransferTeamArguments,
+                ListKeysArguments, ListSharesArguments, ListTeamsArguments, MintKeyArguments,
+                NoArguments, RevokeKeyArguments, ShareArguments, TeamArguments,
+                TeamMemberArguments, TransferTeamArguments,
             },
             template_arguments::{
                 self as template_tools, ArchiveArguments, DeprecateArguments, GetTemplateArguments,
@@ -31,6 +32,7 @@ use crate::{
             },
         },
         people::{self, HandleRequest},
+        shares::{self, AnswerShareRequest},
         teams::{self, AddMemberRequest, TransferTeamRequest},
         templates::{
             self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
@@ -108,6 +110,12 @@ fn of_people_tools() -> Vec<Case> {
             json!({ "invitation_id": "a" }),
         ),
         case::<ListInvitationsArguments>(|it| people_tools::invitations(it).map(drop), json!({})),
+        strict::<ShareArguments>(
+            |it| people_tools::share(it).map(drop),
+            json!({ "share_id": "a" }),
+        ),
+        strict::<ListSharesArguments>(|it| people_tools::shares(it).map(drop), json!({})),
+        strict::<AnswerShareRequest>(shares::decode_answer, json!({})),
         case::<RevokeKeyArguments>(
             |it| people_tools::one(it, "key_id").map(drop),
             json!({ "key_id": "a" }),

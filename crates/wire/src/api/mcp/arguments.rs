@@ -34,7 +34,8 @@ pub struct ListVerifiersArguments {
 /// What `get_verifier` takes.
 #[derive(Debug, ToSchema)]
 pub struct GetVerifierArguments {
-    /// The id of a verifier, or its name; a version may be pinned behind `@`.
+    /// The id of a verifier, its name, or `@owner/name` for one of others; a version may be pinned
+    /// behind `@`.
     #[schema(pattern = r"\S")]
     pub verifier_id: String,
     /// The version to show; the current one when left out.

@@ -1,12 +1,12 @@
 //! What the tools for handles, teams, invitations and keys take.
 
-use jurat_core::team::TeamRole;
+use jurat_core::{share::ShareState, team::TeamRole};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::{given, place_of};
+use super::arguments::{PageOrder, given, known, place_of};
 use crate::{
-    api::{invitations, teams},
+    api::{invitations, shares, teams},
     problem::Problem,
 };
 
@@ -66,6 +66,29 @@ pub struct ListInvitationsArguments {
     pub limit: Option<u32>,
     /// `next_cursor` of the page before.
     pub cursor: Option<String>,
+}
+
+/// What `list_shares` takes.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListSharesArguments {
+    /// `pending`, `accepted` or `declined`; all but those declined when left out.
+    #[schema(pattern = "^(pending|accepted|declined)$")]
+    pub state: Option<String>,
+    /// How many to return; 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// What tools take that answer a share.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShareArguments {
+    /// The id of a share, which is that of its workflow.
+    #[schema(pattern = r"\S")]
+    pub share_id: String,
 }
 
 /// What tools take that answer an invitation.
@@ -142,4 +165,17 @@ pub fn invitations(arguments: &Value) -> Result<InvitationOrder, Problem> {
     let is_pending = invitations::is_pending(fields.text("state")?)?;
     let (limit, cursor) = place_of(&fields)?;
     Ok(InvitationOrder { is_received, is_sent, is_pending, limit, cursor })
+}
+
+/// The state of the shares that are wanted, and which page of them.
+pub fn shares(arguments: &Value) -> Result<(Option<ShareState>, PageOrder), Problem> {
+    let fields = known::<ListSharesArguments>(arguments)?;
+    let state = shares::state(fields.text("state")?)?;
+    let (limit, cursor) = place_of(&fields)?;
+    Ok((state, PageOrder { limit, cursor }))
+}
+
+/// The share that is answered.
+pub fn share(arguments: &Value) -> Result<&str, Problem> {
+    known::<ShareArguments>(arguments)?.required_text("share_id")
 }

@@ -235,7 +235,8 @@ pub fn markdown(found: &TemplateVersion, is_owner: bool) -> String {
 }
 
 pub fn shown(found: &TemplateVersion, is_owner: bool) -> TemplateBody<'_> {
-    let TemplateVersion { template, release, summary, content, files } = found;
+    let TemplateVersion { template, release, summary, content, files, .. } = found;
+    let snapshot = |it| SnapshotBody::of(it, found.is_revoked(it));
     TemplateBody {
         id: &template.id,
         slug: &template.slug,
@@ -257,7 +258,7 @@ pub fn shown(found: &TemplateVersion, is_owner: bool) -> TemplateBody<'_> {
         archived_at: template.archived_at.map(Time),
         deprecated_at: release.deprecated_at.map(Time),
         deprecation_message: release.deprecation_message.as_deref(),
-        verifier_snapshots: content.snapshots.iter().map(SnapshotBody::of).collect(),
+        verifier_snapshots: content.snapshots.iter().map(snapshot).collect(),
         image_generator_snapshots: [],
         files: files.iter().map(body_of).collect(),
         run_guidance: run_guidance(found),

@@ -6,7 +6,7 @@ use jurat_core::{
     template::Snapshot,
     time::Timestamp,
     verifier::{Example, JudgeSettings, REASONING_FIELD, Verifier, VerifierRef, VerifierVersion},
-    workflow::VerifierRole,
+    workflow::{SharedBy, VerifierRole},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -32,13 +32,17 @@ pub struct ListedVerifier<'a> {
     /// The workflow through which the caller reaches it; null for an owner.
     #[schema(required = true)]
     source_workflow_id: Option<&'a str>,
+    /// Whose it is when it is not the caller's: `@` and a handle, or the id of an account without
+    /// one. It is reached by its id or as `@owner/name`.
+    #[schema(required = true)]
+    owner: Option<&'a str>,
 }
 
 /// A verifier as somebody reaches it: as its owner, or through a workflow.
 pub fn listed<'a>(
     verifier: &'a Verifier,
     role: VerifierRole,
-    workflow: Option<&'a str>,
+    shared: Option<(&'a str, &'a SharedBy)>,
 ) -> ListedVerifier<'a> {
     ListedVerifier {
         verifier_id: &verifier.id,
@@ -50,7 +54,8 @@ pub fn listed<'a>(
         created_at: Time(verifier.created_at),
         updated_at: Time(verifier.updated_at),
         role: words::VerifierRole(role),
-        source_workflow_id: workflow,
+        source_workflow_id: shared.map(|(workflow, _)| workflow),
+        owner: shared.map(|(_, by)| by.owner.as_str()),
     }
 }
 
@@ -132,10 +137,12 @@ pub struct SnapshotBody<'a> {
     judge_model_config: JudgeModelConfig,
     /// What the judge is asked to write beside its verdict.
     reasoning_field_description: &'static str,
+    /// Whether its owner revoked it since; nobody can run it then.
+    revoked: bool,
 }
 
 impl<'a> SnapshotBody<'a> {
-    pub fn of(snapshot: &'a Snapshot) -> Self {
+    pub fn of(snapshot: &'a Snapshot, is_revoked: bool) -> Self {
         let config = &snapshot.config;
         Self {
             name: &snapshot.name,
@@ -148,6 +155,7 @@ impl<'a> SnapshotBody<'a> {
             few_shot_examples: config.examples.iter().map(ExampleBody::of).collect(),
             judge_model_config: JudgeModelConfig::of(&config.judge),
             reasoning_field_description: REASONING_FIELD,
+            revoked: is_revoked,
         }
     }
 }

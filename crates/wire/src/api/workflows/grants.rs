@@ -21,7 +21,9 @@ const GRANTEE: &str = "grantee_email_or_at_team_handle";
 /// Somebody to share with.
 #[derive(Debug, ToSchema)]
 pub struct WorkflowGrantRequest {
-    /// The e-mail address of a user, or `@` and the handle of a team or a user.
+    /// The e-mail address of a user, the handle of a team or a user with or without `@`, or the id of
+    /// an account. An address that nobody registered is answered like any other; the grant finds its
+    /// account when that is made.
     pub grantee_email_or_at_team_handle: Person,
     /// `view`, `edit` or `admin`.
     #[schema(pattern = "^(view|edit|admin)$")]
@@ -33,7 +35,7 @@ pub struct WorkflowGrantRequest {
 /// Somebody whose grant ends.
 #[derive(Debug, ToSchema)]
 pub struct RevokeWorkflowGrantRequest {
-    /// The e-mail address of a user, or `@` and the handle of a team or a user.
+    /// The name by which it was granted, as the list of grants shows it.
     pub grantee_email_or_at_team_handle: Person,
 }
 
@@ -92,7 +94,7 @@ pub fn granted(workflow_id: &str, role: Role, floor: u32) -> GrantedWorkflow<'_>
 pub struct WorkflowGrantBody<'a> {
     /// `user` or `team`.
     grantee_type: &'static str,
-    /// An e-mail address, or `@` and a handle.
+    /// The name by which it was granted: an e-mail address, `@` and a handle, or the id of an account.
     grantee_identifier: &'a str,
     role: words::WorkflowRole,
     granted_by: &'a str,
@@ -115,7 +117,7 @@ pub struct WorkflowGrantList<'a> {
 pub fn grant_line(line: &GrantLine) -> WorkflowGrantBody<'_> {
     WorkflowGrantBody {
         grantee_type: if line.is_team { "team" } else { "user" },
-        grantee_identifier: &line.grantee_label,
+        grantee_identifier: &line.granted_to,
         role: words::WorkflowRole(line.role),
         granted_by: &line.granted_by,
         granted_at: Time(line.granted_at),

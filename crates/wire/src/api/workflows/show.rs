@@ -40,7 +40,10 @@ pub struct ListedWorkflow<'a> {
     /// The same.
     skill_id: &'a str,
     slug: &'a str,
+    /// The slug too: clients that keep workflows in folders name these after it.
     name: &'a str,
+    /// The name as it was given.
+    title: &'a str,
     description: &'a str,
     outcome: &'a str,
     tags: &'a [String],
@@ -48,6 +51,10 @@ pub struct ListedWorkflow<'a> {
     /// Send it as `expected_version_token` to save the next version.
     version_token: &'a str,
     owner_user_id: &'a str,
+    /// Whose it is when it is not the caller's: `@` and a handle, or the id of an account without
+    /// one. It is reached by its id or as `@owner/slug`.
+    #[schema(required = true)]
+    owner: Option<&'a str>,
     /// What the caller may do with it.
     effective_role: words::WorkflowRole,
     /// The template that it was forked from.
@@ -69,13 +76,15 @@ pub fn listed(reached: &Reached) -> ListedWorkflow<'_> {
         workflow_id: &workflow.id,
         skill_id: &workflow.id,
         slug: &workflow.slug,
-        name: &workflow.name,
+        name: &workflow.slug,
+        title: &workflow.name,
         description: &workflow.description,
         outcome: &workflow.outcome,
         tags: &workflow.tags,
         current_version: workflow.current_version,
         version_token: &workflow.version_token,
         owner_user_id: workflow.account.as_str(),
+        owner: owner(reached),
         effective_role: words::WorkflowRole(reached.role),
         parent_template_id: parent.map(|parent| parent.template_id.as_str()),
         parent_template_version: parent.map(|parent| parent.version),
@@ -114,7 +123,16 @@ pub struct WorkflowHitBody<'a> {
     description: &'a str,
     outcome: &'a str,
     tags: &'a [String],
+    /// Whose it is when it is not the caller's: `@` and a handle, or the id of an account without
+    /// one. It is reached by its id or as `@owner/slug`.
+    #[schema(required = true)]
+    owner: Option<&'a str>,
     effective_role: words::WorkflowRole,
+}
+
+/// Whose a workflow is that is not the caller's.
+fn owner(reached: &Reached) -> Option<&str> {
+    reached.shared.as_ref().map(|shared| shared.owner.as_str())
 }
 
 /// What was found at a place, from 0 on.
@@ -131,6 +149,7 @@ pub fn found<'a>(place: usize, reached: &'a Reached, reason: &'a str) -> Workflo
         description: &workflow.description,
         outcome: &workflow.outcome,
         tags: &workflow.tags,
+        owner: owner(reached),
         effective_role: words::WorkflowRole(reached.role),
     }
 }
@@ -162,6 +181,10 @@ pub struct WorkflowBody<'a> {
     image_generators: [&'static str; 0],
     files: Vec<FileBody<'a>>,
     owner_user_id: &'a str,
+    /// Whose it is when it is not the caller's: `@` and a handle, or the id of an account without
+    /// one. It is reached by its id or as `@owner/slug`.
+    #[schema(required = true)]
+    owner: Option<&'a str>,
     effective_role: words::WorkflowRole,
     /// The first version that the caller sees; null for all.
     #[schema(required = true)]
@@ -212,6 +235,7 @@ pub fn shown(Shown { reached, version }: Shown<'_>) -> WorkflowBody<'_> {
         image_generators: [],
         files: version.files.iter().map(manifest).collect(),
         owner_user_id: workflow.account.as_str(),
+        owner: owner(reached),
         effective_role: words::WorkflowRole(reached.role),
         shared_from_version: (reached.floor > 0).then_some(reached.floor),
         parent_template_id: parent.map(|parent| parent.template_id.as_str()),
@@ -321,7 +345,7 @@ pub fn patched<'a>(
         version_token: &workflow.version_token,
         changed,
         deleted,
-        carried_forward: files.len().saturating_sub(changed.len()),
+        carried_forward: files.iter().filter(|file| !changed.contains(&file.path)).count(),
         authoring_notes: authoring::notes(&looked_at(workflow, body, (bound, files))),
     }
 }

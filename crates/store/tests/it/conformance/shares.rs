@@ -1,0 +1,364 @@
+//! What others grant: it takes nobody's names, waits to be accepted, and tells no address.
+
+use jurat_core::{
+    account::AccountName,
+    id::AccountId,
+    login::{CODE_MICROS, LoginPurpose},
+    share::{Share, ShareState, ShareVerb},
+    time::Timestamp,
+    verifier::{VerifierRef, Which},
+    workflow::{GRANTS_A_DAY, MOST_WAITING, Role, VerifierRole, Whose, WorkflowWhich},
+};
+use jurat_store::{
+    Behalf, CodeUse, Deploy, Deployed, Found, GrantOrder, NewCode, RevokeOrder, Saved, ShareAnswer,
+    ShareQuery, ShareRefused, Store, WorkflowAsked, WorkflowRefused, WorkflowSave, WorkflowWords,
+    Written,
+};
+
+use super::workflows::{
+    behalf, binding, draft, grant, grant_of, id, join, listed, refused, revoke, saved, seen, slug,
+    team, used, user, view,
+};
+use crate::{
+    backend::Backend,
+    conformance::verifiers::deployed,
+    samples::{at, deploy, reached},
+};
+
+fn name(text: &str) -> AccountName {
+    AccountName::parse(text).unwrap()
+}
+
+/// An account with an address and a handle.
+async fn person(backend: &Backend, handle: &str) -> AccountId {
+    let account = user(&*backend.store, handle).await;
+    for sql in [
+        format!(
+            "update accounts set email = '{handle}@example.com', handle = '{handle}' \
+             where id = '{account}'"
+        ),
+        format!(
+            "insert into handles (handle, account_id, claimed_at, is_stamped) \
+             values ('{handle}', '{account}', 0, 0)"
+        ),
+    ] {
+        backend.tamper(&sql).await.unwrap();
+    }
+    account
+}
+
+/// A workflow that names a verifier, both of this owner.
+async fn shared(store: &dyn Store, owner: &AccountId, number: u32) -> (Saved, String) {
+    let cites = deployed(store, &deploy(owner, "cites", number)).await.verifier;
+    let bindings = Some(vec![binding("cites", &cites.id)]);
+    let saved = saved(store, &WorkflowSave { bindings, ..draft(owner, "report", number) }).await;
+    (saved, cites.id)
+}
+
+async fn given(store: &dyn Store, caller: &AccountId, saved: &Saved, to: &str) -> bool {
+    let order = GrantOrder { grantee: name(to), ..grant_of(caller, id(saved), caller, Role::View) };
+    match grant(store, &order).await {
+        Written::Done(_) => true,
+        Written::Refused(_) => false,
+        Written::Repeated => panic!(),
+    }
+}
+
+async fn shares(store: &dyn Store, caller: &AccountId, state: Option<ShareState>) -> Vec<Share> {
+    let query = ShareQuery { caller: caller.clone(), state, before: None, limit: 100 };
+    store.sharing().share_list(&behalf(caller), &query).await.unwrap()
+}
+
+async fn answered(
+    store: &dyn Store,
+    caller: &AccountId,
+    saved: &Saved,
+    verb: ShareVerb,
+) -> Result<ShareState, ShareRefused> {
+    let id = saved.workflow.id.clone();
+    let answer = ShareAnswer { caller: caller.clone(), id, verb, at: at(80) };
+    match store.sharing().share_answer(&behalf(caller), &answer, None).await.unwrap() {
+        Written::Done(share) => Ok(share.state),
+        Written::Refused(refused) => Err(refused),
+        Written::Repeated => panic!(),
+    }
+}
+
+async fn hits(store: &dyn Store, caller: &AccountId, whose: Whose) -> usize {
+    let words = vec!["report".to_owned()];
+    let wanted = WorkflowWords { caller: caller.clone(), whose, tag: None, words, limit: 10 };
+    store.sharing().workflow_search(&behalf(caller), &wanted).await.unwrap().len()
+}
+
+async fn names(store: &dyn Store, caller: &AccountId, which: &WorkflowWhich) -> Vec<String> {
+    let asked = WorkflowAsked { caller: caller.clone(), which: which.clone(), version: None };
+    match store.sharing().workflow_grants(&behalf(caller), &asked).await.unwrap() {
+        Found::One(lines) => lines.into_iter().map(|line| line.granted_to).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) async fn a_grant_takes_no_bare_name(backend: &Backend) {
+    let store = &*backend.store;
+    let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
+    let bob = person(backend, "bob").await;
+    let (report, cites) = shared(store, &eve, 1).await;
+    assert!(given(store, &eve, &report, "ann@example.com").await);
+    let bare = Which::Name("cites".to_owned());
+    let full = VerifierRef::parse("@eve/cites").unwrap().which;
+    let found = async |who: &AccountId, which: &Which| {
+        reached(store, who, (which, None), VerifierRole::Exec).await
+    };
+    assert_eq!(found(&ann, &bare).await, Found::Elsewhere(vec!["@eve/cites".to_owned()]));
+    assert_eq!(
+        view(store, &ann, &slug("report"), None).await,
+        Found::Elsewhere(vec!["@eve/report".to_owned()])
+    );
+    // Nobody else learns that there is one, by whatever name.
+    for which in [&bare, &full, &Which::Id(cites.clone())] {
+        assert_eq!(found(&bob, which).await, Found::Nothing);
+    }
+    for which in [slug("report"), slug("@eve/report"), id(&report)] {
+        assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+    }
+    // A token that comes with an unsolicited grant takes nobody's words to a stranger.
+    let order = GrantOrder { role: Role::Edit, ..grant_of(&eve, id(&report), &ann, Role::Edit) };
+    grant(store, &order).await;
+    let token = Some("token-1".to_owned());
+    let deploys = Deploy { expected_token: token.clone(), ..deploy(&ann, "cites", 2) };
+    let of_none = Deployed::TokenOfNone(vec!["@eve/cites".to_owned()]);
+    assert_eq!(store.verifier_deploy(&deploys, None).await.unwrap(), of_none);
+    let saves = WorkflowSave { expected_token: token, ..draft(&ann, "report", 2) };
+    let of_none = WorkflowRefused::TokenOfNone(vec!["@eve/report".to_owned()]);
+    assert_eq!(refused(store, &saves).await, of_none);
+    // By the full name and by the id it is reached, and an own one has the bare name.
+    for which in [&full, &Which::Id(cites.clone())] {
+        let Found::One(it) = found(&ann, which).await else { panic!() };
+        assert_eq!(it.version.verifier.id, cites);
+        let by = it.shared.unwrap().by;
+        assert_eq!((by.owner.as_str(), by.is_accepted), ("@eve", false));
+    }
+    assert_eq!(seen(store, &ann, &slug("@eve/report"), None).await.reached.role, Role::Edit);
+    let (own, own_cites) = shared(store, &ann, 3).await;
+    let Found::One(it) = found(&ann, &bare).await else { panic!() };
+    assert_eq!((it.version.verifier.id, it.shared), (own_cites, None));
+    let view = seen(store, &ann, &slug("report"), None).await;
+    assert_eq!((view.reached.workflow, view.reached.shared), (own.workflow, None));
+    assert_eq!(seen(store, &ann, &slug("@ann/report"), None).await.reached.role, Role::Owner);
+}
+
+pub(crate) async fn what_is_shared_waits_until_it_is_used_or_answered(backend: &Backend) {
+    let store = &*backend.store;
+    let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
+    let (report, _) = shared(store, &eve, 1).await;
+    assert_eq!(answered(store, &ann, &report, ShareVerb::Accept).await, Err(ShareRefused::Unknown));
+    given(store, &eve, &report, "@ann").await;
+    let [share] = &shares(store, &ann, None).await[..] else { panic!() };
+    assert_eq!((share.reference().as_str(), share.state), ("@eve/report", ShareState::Pending));
+    assert_eq!((share.role, share.is_blocked, &share.team), (Role::View, false, &None));
+    let found = async || {
+        let all = hits(store, &ann, Whose::All).await;
+        (
+            all,
+            hits(store, &ann, Whose::SharedWithMe).await,
+            listed(store, &ann, Whose::All).await.len(),
+        )
+    };
+    assert_eq!(found().await, (0, 1, 1), "a list has it, and a search of all does not");
+    used(store, &ann, &report).await;
+    assert_eq!(found().await, (1, 1, 1));
+    assert_eq!(shares(store, &ann, Some(ShareState::Pending)).await, []);
+    // What was declined is gone, also after it is granted again, until it is accepted.
+    let declined = answered(store, &ann, &report, ShareVerb::Decline).await;
+    assert_eq!(declined, Ok(ShareState::Declined));
+    given(store, &eve, &report, "@ann").await;
+    used(store, &ann, &report).await;
+    assert_eq!(found().await, (0, 0, 0));
+    assert_eq!(view(store, &ann, &id(&report), None).await, Found::Nothing);
+    assert_eq!(view(store, &ann, &slug("report"), None).await, Found::Nothing);
+    assert_eq!(shares(store, &ann, None).await, []);
+    assert_eq!(shares(store, &ann, Some(ShareState::Declined)).await.len(), 1);
+    assert_eq!(names(store, &eve, &id(&report)).await, ["@ann"]);
+    let accepted = answered(store, &ann, &report, ShareVerb::Accept).await;
+    assert_eq!(accepted, Ok(ShareState::Accepted));
+    assert_eq!(found().await, (1, 1, 1));
+    // What a team has is there at once, and only who leaves the team is without it.
+    assert_eq!(revoke(store, &eve, id(&report), &ann).await, Ok(false));
+    let order =
+        RevokeOrder { caller: eve.clone(), which: id(&report), grantee: name("@ann"), at: at(60) };
+    store.sharing().workflow_revoke(&behalf(&eve), &order, None).await.unwrap();
+    assert_eq!(found().await, (0, 0, 0));
+    let reds = team(backend, "reds").await;
+    for member in [&eve, &ann] {
+        join(backend, &reds, member).await;
+    }
+    grant(store, &grant_of(&eve, id(&report), &reds, Role::View)).await;
+    assert_eq!(found().await, (1, 1, 1));
+    let declined = answered(store, &ann, &report, ShareVerb::Decline).await;
+    assert_eq!(declined, Err(ShareRefused::OfTeam));
+}
+
+pub(crate) async fn whoever_is_blocked_shares_nothing_more(backend: &Backend) {
+    let store = &*backend.store;
+    let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
+    let (bob, cat) = (person(backend, "bob").await, person(backend, "cat").await);
+    let (report, _) = shared(store, &eve, 1).await;
+    let (of_bob, _) = shared(store, &bob, 2).await;
+    given(store, &eve, &report, "@ann").await;
+    given(store, &bob, &of_bob, "@ann").await;
+    let blocked = answered(store, &ann, &report, ShareVerb::Block).await;
+    assert_eq!(blocked, Ok(ShareState::Declined));
+    let more = saved(store, &draft(&eve, "more", 3)).await;
+    assert!(given(store, &eve, &more, "@ann").await, "whoever is blocked does not learn of it");
+    // Nor does somebody else open the way with what is the owner's.
+    grant(store, &grant_of(&eve, id(&more), &cat, Role::Admin)).await;
+    assert!(given(store, &cat, &more, "ann@example.com").await);
+    assert_eq!(names(store, &eve, &id(&more)).await.len(), 3);
+    let left: Vec<String> = shares(store, &ann, None).await.iter().map(Share::reference).collect();
+    assert_eq!(left, ["@bob/report"]);
+    assert_eq!(view(store, &ann, &id(&more), None).await, Found::Nothing);
+    let declined = shares(store, &ann, Some(ShareState::Declined)).await;
+    assert!(declined.len() == 2 && declined.iter().all(|share| share.is_blocked));
+    // Others are not affected, and accepting one lets its owner in again.
+    given(store, &eve, &more, "@bob").await;
+    assert_eq!(shares(store, &bob, None).await.len(), 1);
+    assert_eq!(answered(store, &ann, &more, ShareVerb::Accept).await, Ok(ShareState::Accepted));
+    let third = saved(store, &draft(&eve, "third", 4)).await;
+    given(store, &eve, &third, "@ann").await;
+    assert_eq!(shares(store, &ann, Some(ShareState::Pending)).await.len(), 2);
+}
+
+pub(crate) async fn a_grant_is_known_by_the_name_that_was_given(backend: &Backend) {
+    let store = &*backend.store;
+    let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
+    let (report, _) = shared(store, &eve, 1).await;
+    let which = id(&report);
+    given(store, &eve, &report, "@ann").await;
+    assert_eq!(names(store, &eve, &which).await, ["@ann"]);
+    // An address that is the same person's is one more line, as that of another would be.
+    given(store, &eve, &report, "ann@example.com").await;
+    assert_eq!(names(store, &eve, &which).await, ["@ann", "ann@example.com"]);
+    let revokes = async |text: &str| {
+        let order = RevokeOrder {
+            caller: eve.clone(),
+            which: which.clone(),
+            grantee: name(text),
+            at: at(60),
+        };
+        match store.sharing().workflow_revoke(&behalf(&eve), &order, None).await.unwrap() {
+            Written::Done(revoking) => revoking.was_there,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(revokes("@ann").await);
+    assert!(!revokes("@ann").await);
+    assert_eq!(names(store, &eve, &which).await, ["ann@example.com"]);
+    assert_eq!(seen(store, &ann, &which, None).await.reached.role, Role::View);
+    assert!(!revokes(ann.as_str()).await, "no other name tells who has the address");
+    assert!(!revokes("nobody@example.com").await);
+    assert!(revokes("ann@example.com").await);
+    assert_eq!(view(store, &ann, &which, None).await, Found::Nothing);
+    // The highest role and the lowest floor of all names count.
+    let second = saved(store, &super::workflows::next(draft(&eve, "report", 2), &report)).await;
+    let by = |text: &str, role, with_history| GrantOrder {
+        grantee: name(text),
+        with_history,
+        ..grant_of(&eve, id(&second), &eve, role)
+    };
+    grant(store, &by("@ann", Role::Edit, false)).await;
+    grant(store, &by("ann@example.com", Role::View, true)).await;
+    let view_now = seen(store, &ann, &which, Some(1)).await;
+    assert_eq!((view_now.reached.role, view_now.reached.floor), (Role::Edit, 0));
+    // A grant that the program before this one made is shown and taken back.
+    let bob = person(backend, "bob").await;
+    let old = format!(
+        "insert into workflow_grants (account_id, workflow_id, grantee_id, role, floor_version, \
+         granted_by, granted_at) values ('{eve}', '{}', '{bob}', 'view', 0, '{eve}', 1)",
+        report.workflow.id
+    );
+    backend.tamper(&old).await.unwrap();
+    assert_eq!(names(store, &eve, &which).await, ["@bob", "@ann", "ann@example.com"]);
+    assert!(!revokes("bob@example.com").await);
+    assert!(revokes("@bob").await);
+    assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+}
+
+pub(crate) async fn a_grant_to_an_address_of_nobody_is_like_any_other(backend: &Backend) {
+    let store = &*backend.store;
+    let (eve, cat) = (person(backend, "eve").await, person(backend, "cat").await);
+    let (report, _) = shared(store, &eve, 1).await;
+    assert!(given(store, &eve, &report, "new@example.com").await);
+    assert!(!given(store, &eve, &report, "@nobody").await);
+    assert!(!given(store, &eve, &report, "eve@example.com").await, "the owner's own");
+    assert_eq!(names(store, &eve, &id(&report)).await, ["new@example.com"]);
+    // Whoever shares for the owner cannot try addresses of the owner either.
+    grant(store, &grant_of(&eve, id(&report), &cat, Role::Admin)).await;
+    assert!(given(store, &cat, &report, "eve@example.com").await);
+    assert!(!given(store, &cat, &report, "@eve").await);
+    assert_eq!(seen(store, &eve, &id(&report), None).await.reached.role, Role::Owner);
+    // The grant finds its account when that is made.
+    let code = NewCode {
+        email: "new@example.com".to_owned(),
+        purpose: LoginPurpose::Register,
+        code_hash: "h".to_owned(),
+        at: at(90),
+        expires_at: Timestamp::from_micros(at(90).micros() + CODE_MICROS),
+    };
+    store.sharing().code_put(&Behalf::Platform, &code, None).await.unwrap();
+    let used = CodeUse {
+        email: code.email.clone(),
+        code_hash: code.code_hash.clone(),
+        account: AccountId::new(at(90), 7),
+        grant_micros: 1,
+        at: at(90),
+    };
+    let entered = store.sharing().code_use(&Behalf::Platform, &used, None).await.unwrap();
+    let Written::Done(entered) = entered else { panic!("{entered:?}") };
+    let new = entered.profile.account;
+    let [share] = &shares(store, &new, None).await[..] else { panic!() };
+    assert_eq!((share.reference().as_str(), share.state), ("@eve/report", ShareState::Pending));
+    assert_eq!(seen(store, &new, &id(&report), None).await.reached.role, Role::View);
+}
+
+pub(crate) async fn grants_are_bounded_by_day_and_by_what_waits(backend: &Backend) {
+    let store = &*backend.store;
+    let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
+    let mut made = Vec::new();
+    for number in 1..=MOST_WAITING + 1 {
+        made.push(saved(store, &draft(&eve, &format!("report {number}"), number)).await);
+    }
+    let last = made.last().unwrap();
+    let waits = WorkflowRefused::TooManyWaiting;
+    // An address of nobody has the same bound as that of somebody who does not answer.
+    for to in ["ann@example.com", "nobody@example.com"] {
+        for saved in &made[..made.len() - 1] {
+            assert!(given(store, &eve, saved, to).await);
+        }
+        let order = GrantOrder { grantee: name(to), ..grant_of(&eve, id(last), &eve, Role::View) };
+        assert_eq!(grant(store, &order).await, Written::Refused(waits.clone()));
+    }
+    used(store, &ann, &made[0]).await;
+    assert!(given(store, &eve, last, "ann@example.com").await);
+    // A day has so many, also when they are taken back; the next day has as many again.
+    let done = 2 * MOST_WAITING + 1;
+    let order = |to: u32, at| GrantOrder {
+        grantee: name(&format!("p{to}@example.com")),
+        at,
+        ..grant_of(&eve, id(last), &eve, Role::View)
+    };
+    for to in done..GRANTS_A_DAY {
+        let order = order(to, at(50));
+        assert!(matches!(grant(store, &order).await, Written::Done(_)), "{to}");
+        let back = RevokeOrder {
+            caller: eve.clone(),
+            which: id(last),
+            grantee: order.grantee,
+            at: at(60),
+        };
+        store.sharing().workflow_revoke(&behalf(&eve), &back, None).await.unwrap();
+    }
+    let over = Written::Refused(WorkflowRefused::GrantedTooOften);
+    assert_eq!(grant(store, &order(0, at(50))).await, over);
+    let tomorrow = Timestamp::from_micros(at(50).micros() + 86_400_000_000);
+    assert!(matches!(grant(store, &order(0, tomorrow)).await, Written::Done(_)));
+}

@@ -1,0 +1,71 @@
+//! The resource `/v1/shares`: workflows that others granted to the caller.
+
+use jurat_core::{
+    code::Code,
+    share::{Share, ShareState},
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{fields::Fields, time::Time, words};
+use crate::problem::Problem;
+
+/// Nothing has to be said with an answer.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerShareRequest {}
+
+pub fn decode_answer(body: &Value) -> Result<(), Problem> {
+    Fields::of_body(body, Code::ValidationError)?.keep_to::<AnswerShareRequest>()
+}
+
+/// A workflow that somebody else granted to the caller, with the verifiers that it names.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Share)]
+pub struct ShareBody<'a> {
+    /// The id of the workflow.
+    id: &'a str,
+    name: &'a str,
+    slug: &'a str,
+    description: &'a str,
+    /// What the caller calls the workflow: `@owner/slug`.
+    reference: String,
+    /// `@` and a handle, or the id of an account without one.
+    owner: &'a str,
+    owner_user_id: &'a str,
+    /// What the caller may do with the workflow.
+    role: words::WorkflowRole,
+    state: words::ShareState,
+    /// Whether all that the owner shares is declined.
+    blocked: bool,
+    /// The handle of the team through which it comes; null for what was granted to the caller alone.
+    #[schema(required = true)]
+    via_team: Option<&'a str>,
+    granted_at: Time,
+}
+
+pub fn share(share: &Share) -> ShareBody<'_> {
+    ShareBody {
+        id: &share.id,
+        name: &share.name,
+        slug: &share.slug,
+        description: &share.description,
+        reference: share.reference(),
+        owner: &share.owner_label,
+        owner_user_id: share.owner.as_str(),
+        role: words::WorkflowRole(share.role),
+        state: words::ShareState(share.state),
+        blocked: share.is_blocked,
+        via_team: share.team.as_deref(),
+        granted_at: Time(share.granted_at),
+    }
+}
+
+/// The state of the shares that are listed; all but those that were declined when left out.
+pub fn state(text: Option<&str>) -> Result<Option<ShareState>, Problem> {
+    text.map(str::parse).transpose().map_err(|()| {
+        let detail = "`state` must be `pending`, `accepted` or `declined`";
+        Problem::new(Code::ValidationError, detail).at("state")
+    })
+}
