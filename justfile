@@ -13,6 +13,11 @@ verify: check test doc
 # What must be green before a merge; `scripts/test` does the same with its own set-up.
 ci: check test-all generate-check doc
 
+# What must be green before a release: no dependency with a known hole, and all of `ci`. Needs
+# cargo-deny (`cargo install cargo-deny --locked`) and a network, from which the advisories come.
+release-check: && ci
+    cargo deny check advisories
+
 # Format, lints, house rules, dependencies, spelling.
 check:
     cargo fmt --all --check

@@ -1,6 +1,7 @@
 """Drives the real Goodeye client through what its users do, on a server of ours.
 
-Each client gets an account of its own with some credit: it deploys verifiers from a file and from
+Each client gets a server of its own, because what one publishes everybody finds, and an account with
+some credit: it deploys verifiers from a file and from
 standard input, lists, shows, runs, revokes and deletes them, looks at its usage, makes and revokes
 keys, and shares what it made with others (sharing.py). Verdicts come from `builtin/rules`; a
 provider that nobody answers for makes the judge fail.
@@ -178,11 +179,22 @@ def others(client, stranger):
         expect(done.stderr.startswith("not_found: "), "another's verifier is seen", done)
 
 
-def check(server, program, folder):
+def check(ours, program, folder):
     version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=PATIENCE)
     name = re.sub(r"\W", "", version.stdout.split()[-1])
     folder = folder / name
     folder.mkdir()
+    server = Server(ours, folder)
+    try:
+        uses(server, program, name, folder)
+    except Failed as error:
+        raise SystemExit(f"{error}\n\nthe log of the server:\n{''.join(server.lines[-20:])}")
+    finally:
+        server.stop()
+    print(f"{version.stdout.strip()}: every step as its users expect")
+
+
+def uses(server, program, name, folder):
     client = Client(program, server.url, user(server, f"client{name}"), folder)
     stranger = user(server, f"stranger{name}")
     first_id, token = deploys(client, folder)
@@ -197,7 +209,6 @@ def check(server, program, folder):
     sharing.check(server, client, name, folder)
     done = client.run("verifiers", "list", key="jrt_live_nobody", code=1)
     expect(done.stderr.startswith("auth_required: "), "no key is needed", done)
-    print(f"{version.stdout.strip()}: every step as its users expect")
 
 
 def main():
@@ -207,16 +218,11 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        server = Server(str(pathlib.Path(args.program).resolve()), folder)
-        try:
-            # Each call starts a Python of its own, which is most of the time that this takes.
-            with concurrent.futures.ThreadPoolExecutor() as pool:
-                for done in [pool.submit(check, server, program, folder) for program in args.client]:
-                    done.result()
-        except Failed as error:
-            raise SystemExit(f"{error}\n\nthe log of the server:\n{''.join(server.lines[-20:])}")
-        finally:
-            server.stop()
+        ours = str(pathlib.Path(args.program).resolve())
+        # Each call starts a Python of its own, which is most of the time that this takes.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for done in [pool.submit(check, ours, program, folder) for program in args.client]:
+                done.result()
 
 
 if __name__ == "__main__":

@@ -29,9 +29,11 @@ def mailed(server, email, seen):
     for _ in range(600):
         for file in sorted((server.state / "mail").glob("*")):
             text = file.read_text()
-            if file not in seen and email in text:
+            # The file is there before all of its words are.
+            code = re.search(r"Your code is (\S+)\s", text)
+            if file not in seen and email in text and code:
                 seen.add(file)
-                return re.search(r"Your code is (\S+)", text)[1]
+                return code[1]
         # The mail is written after the answer.
         time.sleep(0.1)
     raise SystemExit(f"no mail to {email}")

@@ -109,7 +109,8 @@ Exit codes:
   2   wrong usage: a flag, a file or a field that must be corrected first
   11  only with --gate: the answer is negative, a task failed, or a measurement misses its
       threshold
-  12  only with --gate: inconclusive, no consensus, or a task without a decision
+  12  only with --gate: inconclusive, no consensus, less sure than --min-confidence asks for, or a
+      task without a decision
   130 `serve` was ended by a second signal before its rounds had ended
 
 A gate stops a pipeline:

@@ -153,6 +153,12 @@ impl Reply {
         Ok(Self { bytes, value, date: None, is_problem: !status.is_success() })
     }
 
+    /// A reply that was put together here.
+    pub(crate) fn made(value: Value) -> Self {
+        let bytes = Bytes::from(value.to_string());
+        Self { bytes, value, date: None, is_problem: false }
+    }
+
     /// A problem tells when to try again, which stands in a header.
     fn with_retry(mut self, seconds: Option<u64>) -> Self {
         if let (true, Some(seconds), Some(body)) =
@@ -179,7 +185,7 @@ impl Client {
         if let Some(url) = &config.server {
             return Self::named(config, url);
         }
-        let state = State::open(&config.state_dir)?;
+        let state = State::of_another(&config.state_dir)?;
         // Another command ends soon; a server that starts soon answers; one that stops is soon gone.
         let passes = |error: &StateError| {
             use StateError::{Locked, Served, Silent};

@@ -16,6 +16,7 @@ mod keys;
 mod knowledge;
 mod mcp;
 mod node;
+mod pages;
 mod people;
 mod prune;
 mod request;
@@ -145,16 +146,6 @@ impl Context {
         let result = ask(&client).await;
         client.close().await;
         result
-    }
-
-    /// Says how to see more of a list, or how to begin one.
-    fn note_page(&self, body: &Value, when_empty: &str) {
-        if body["items"].as_array().is_none_or(Vec::is_empty) {
-            self.out.note(when_empty);
-        }
-        if let Some(cursor) = body["next_cursor"].as_str() {
-            self.out.note(&format!("there are more: go on with `--cursor {cursor}`"));
-        }
     }
 }
 

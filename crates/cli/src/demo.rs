@@ -136,14 +136,14 @@ How to write a verifier: docs/guide/verifiers.md"
 
 fn title(out: Output, text: &str) -> std::io::Result<()> {
     match out.format {
-        Format::Text => out.data(&out.paint(text, &Style::new().bold())),
+        Format::Text => out.text(&out.paint(text, &Style::new().bold())),
         Format::Json => Ok(()),
     }
 }
 
 fn show(out: Output, body: &Value) -> std::io::Result<()> {
     match out.format {
-        Format::Text => out.data(&round::reply(out, body)),
+        Format::Text => out.text(&round::reply(out, body)),
         Format::Json => Ok(()),
     }
 }

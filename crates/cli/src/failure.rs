@@ -3,6 +3,8 @@
 use jurat_core::code::Code;
 use serde_json::{Value, json};
 
+use crate::hint;
+
 pub(crate) const ERROR: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// The member of a problem that holds what the header `Retry-After` says.
@@ -40,12 +42,12 @@ impl Failure {
             .map(|it| format!("session {}: {}", word(&it["session_id"]), word(&it["problem"])))
             .collect();
         if let Some(field) = text_of(body, "field") {
-            lines.push(format!("field: {field}"));
+            lines.push(hint::field(field));
         }
         if let Some(seconds) = body[RETRY_AFTER].as_u64() {
             lines.push(format!("try again in: {seconds} s"));
         }
-        if let Some(hint) = text_of(body, "hint") {
+        if let Some(hint) = hint::of(code(body), body) {
             lines.push(format!("hint: {hint}"));
         }
         lines
@@ -104,8 +106,8 @@ mod tests {
         assert_eq!(failure.to_string(), "`claim` is required");
         assert_eq!(failure.exit_code(), 2);
         let expected = [
-            "field: claim",
-            "hint: Correct the field that the message names and send the request again.",
+            "field: claim, which is `--claim` here",
+            "hint: Correct what the message names, in the flag or the file, and run the command again.",
         ];
         assert_eq!(failure.advice(), expected);
     }

@@ -10,10 +10,10 @@ use jurat_wire::api::time;
 use serde_json::json;
 use tracing::{Level, Metadata};
 use tracing_subscriber::{
-    EnvFilter, Layer as _,
-    filter::{FilterExt as _, filter_fn},
+    EnvFilter, Layer as _, Registry,
+    filter::{FilterExt as _, dynamic_filter_fn, filter_fn},
     fmt,
-    layer::SubscriberExt as _,
+    layer::{Context, SubscriberExt as _},
     util::SubscriberInitExt as _,
 };
 
@@ -54,6 +54,8 @@ fn begin(
     telemetry: Option<&Telemetry>,
 ) -> anyhow::Result<()> {
     let text = config.log_filter.as_deref().unwrap_or(default);
+    // Whoever chose what is logged, or a form for programs, wants it wherever it goes.
+    let minds_others = config.log_filter.is_none() && format == LogFormat::Text;
     // Whoever wants verdicts in the log as well names their target.
     let text = format!("{}=off,{text},{ALWAYS}=info", evaluation::TARGET);
     let filter = EnvFilter::try_new(text)
@@ -62,7 +64,11 @@ fn begin(
         .fmt_fields(Fields)
         .event_format(Line(format))
         .with_writer(io::stderr)
-        .with_filter(filter.and(filter_fn(may_be_told)));
+        .with_filter(filter.and(filter_fn(may_be_told)).and(dynamic_filter_fn(
+            move |metadata, _: &Context<'_, Registry>| {
+                !minds_others || !is_chatter(metadata) || !is_in_background()
+            },
+        )));
     tracing_subscriber::registry()
         .with(lines)
         .with(telemetry.map(Telemetry::spans))
@@ -76,6 +82,18 @@ fn begin(
 fn may_be_told(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     target.starts_with("jurat") || (*metadata.level() <= Level::INFO && !target.starts_with("rmcp"))
+}
+
+/// What tells that all goes its way.
+fn is_chatter(metadata: &Metadata<'_>) -> bool {
+    Level::WARN < *metadata.level() && metadata.target() != ALWAYS
+}
+
+/// Whether somebody else has the terminal at the moment, as after `jurat serve &`: lines of this
+/// process would come between what the commands typed there print.
+fn is_in_background() -> bool {
+    let foreground = rustix::termios::tcgetpgrp(io::stderr());
+    foreground.is_ok_and(|group| group != rustix::process::getpgrp())
 }
 
 /// A panic is an error in the log. Its text is told only if the program wrote it as it is: one

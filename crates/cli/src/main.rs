@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod demo;
 mod failure;
+mod hint;
 mod logging;
 mod node;
 mod output;

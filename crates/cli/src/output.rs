@@ -2,6 +2,7 @@
 
 pub(crate) mod cases;
 pub(crate) mod measurement;
+pub(crate) mod plain;
 pub(crate) mod progress;
 pub(crate) mod round;
 pub(crate) mod run;
@@ -21,6 +22,7 @@ use std::{
 
 use console::{Style, Term};
 
+use self::plain::{escape, is_plain, visible, visible_in, wrapped};
 use crate::{
     args::Global,
     client::Reply,
@@ -35,6 +37,8 @@ pub(crate) struct Output {
     pub(crate) colours: Colours,
     /// How many columns the terminal has, where there is one that says so.
     pub(crate) width: Option<u16>,
+    /// The same for standard error.
+    pub(crate) error_width: Option<u16>,
     /// The form of what stands on standard error.
     pub(crate) log: LogFormat,
 }
@@ -57,7 +61,8 @@ impl Output {
             format: if global.json { Format::Json } else { Format::Text },
             chatter: if global.quiet { Chatter::Quiet } else { Chatter::Normal },
             colours,
-            width: width(),
+            width: width(&Term::stdout(), io::stdout().is_terminal()),
+            error_width: width(&Term::stderr(), io::stderr().is_terminal()),
             log: LogFormat::Text,
         }
     }
@@ -69,6 +74,7 @@ impl Output {
             chatter: Chatter::Quiet,
             colours: Colours::Off,
             width: None,
+            error_width: None,
             log: LogFormat::Text,
         }
     }
@@ -83,17 +89,28 @@ impl Output {
         match self.log {
             LogFormat::Json => logging::error_line(text, advice),
             LogFormat::Text => {
-                complain(&format!("error: {text}"));
+                self.beside(&format!("error: {text}"));
                 for line in advice {
-                    complain(&format!("  {line}"));
+                    self.beside(&format!("  {line}"));
                 }
             }
         }
     }
 
-    /// Prints data.
+    /// Prints data for programs, as it is.
     pub(crate) fn data(self, text: &str) -> io::Result<()> {
         self.bytes(text.trim_end_matches('\n').as_bytes())
+    }
+
+    /// Prints what is written for people: lines fit the terminal, and nothing in them steers it.
+    pub(crate) fn text(self, text: &str) -> io::Result<()> {
+        self.data(&wrapped(&visible_in(self.colours, text), self.width))
+    }
+
+    /// Prints a document of somebody: as it is where it is kept, without what steers a terminal
+    /// where it is looked at.
+    pub(crate) fn document(self, text: &str) -> io::Result<()> {
+        if io::stdout().is_terminal() { self.data(&visible(text)) } else { self.data(text) }
     }
 
     /// Prints a body as it came, or what `text` makes of it.
@@ -102,7 +119,7 @@ impl Output {
             // A reply without a body has nothing to print.
             Format::Json if reply.bytes.is_empty() => Ok(()),
             Format::Json => self.bytes(&reply.bytes),
-            Format::Text => self.data(&text(self)),
+            Format::Text => self.text(&text(self)),
         }
     }
 
@@ -119,7 +136,7 @@ impl Output {
         match (self.format, self.chatter) {
             (Format::Json, _) => self.data(&body.to_string()),
             (Format::Text, Chatter::Quiet) => Ok(()),
-            (Format::Text, Chatter::Normal) => self.data(&text()),
+            (Format::Text, Chatter::Normal) => self.text(&text()),
         }
     }
 
@@ -135,9 +152,18 @@ impl Output {
     pub(crate) fn note(self, text: &str) {
         match (self.chatter, self.log) {
             (Chatter::Quiet, _) => {}
-            (Chatter::Normal, LogFormat::Text) => complain(text),
+            (Chatter::Normal, LogFormat::Text) => self.beside(text),
             (Chatter::Normal, LogFormat::Json) => logging::always(text),
         }
+    }
+
+    /// Warns of something, also those who want to hear nothing else.
+    pub(crate) fn warn(self, text: &str) {
+        self.beside(&format!("warning: {text}"));
+    }
+
+    fn beside(self, text: &str) {
+        complain(&wrapped(&visible(text), self.error_width));
     }
 
     pub(crate) fn paint(self, text: &str, style: &Style) -> String {
@@ -155,8 +181,8 @@ pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(
 }
 
 /// A terminal that does not know its width says 0.
-fn width() -> Option<u16> {
-    let (_, columns) = Term::stdout().size_checked().filter(|_| io::stdout().is_terminal())?;
+fn width(terminal: &Term, is_terminal: bool) -> Option<u16> {
+    let (_, columns) = terminal.size_checked().filter(|_| is_terminal)?;
     Some(columns).filter(|columns| *columns > 0)
 }
 
@@ -165,24 +191,33 @@ pub(crate) fn complain(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
-/// What others wrote, without what would steer a terminal, and not longer than `most`.
+/// What others wrote on one line, with what would steer a terminal made visible, and not longer
+/// than `most`. It is cut between words where there are some.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
-    let mut plain = String::new();
+    let mut line = String::new();
     let mut was_space = false;
     for symbol in text.chars() {
-        let is_space = symbol.is_control() || symbol.is_whitespace();
-        if !is_space {
-            plain.push(symbol);
-        } else if !was_space {
-            plain.push(' ');
+        // A space that breaks no line is seen as what it is.
+        let is_space = symbol.is_whitespace();
+        if is_space {
+            if !was_space {
+                line.push(' ');
+            }
+        } else if is_plain(symbol) {
+            line.push(symbol);
+        } else {
+            escape(&mut line, symbol);
         }
         was_space = is_space;
     }
-    let plain = plain.trim();
-    if plain.chars().count() <= most {
-        return plain.to_owned();
-    }
-    let kept: String = plain.chars().take(most.saturating_sub(1)).collect();
+    let line = line.trim();
+    let Some((end, _)) = line.char_indices().nth(most) else { return line.to_owned() };
+    let last = line[..end].char_indices().next_back().map_or(0, |(last, _)| last);
+    let kept = &line[..last];
+    // Half of it is worth more than a whole word.
+    let words = kept.rfind(' ').filter(|space| kept.len() / 2 <= *space);
+    let is_whole = line[last..].starts_with(' ');
+    let kept = words.filter(|_| !is_whole).map_or(kept, |space| &kept[..space]);
     format!("{}…", kept.trim_end())
 }
 
@@ -192,8 +227,12 @@ mod tests {
 
     #[test]
     fn what_others_wrote_cannot_steer_the_terminal() {
-        assert_eq!(shortened("a\u{1b}[31m\nb\u{9b}c", 20), "a [31m b c");
+        assert_eq!(shortened("a\u{1b}[31m\nb\u{9b}c", 40), "a\\u{1b}[31m b\\u{9b}c");
+        assert_eq!(shortened("\u{202e}live\u{2069}", 40), "\\u{202e}live\\u{2069}");
         assert_eq!(shortened("one two three", 8), "one two…");
+        assert_eq!(shortened("one two three", 10), "one two…");
+        assert_eq!(shortened("one two three", 13), "one two three");
+        assert_eq!(shortened("abcdefghijkl x", 8), "abcdefg…");
         assert_eq!(shortened("  ", 8), "");
     }
 }

@@ -12,6 +12,8 @@ use jurat_engine::{Clock, NodeKey, SystemClock};
 use jurat_store::Location;
 use serde::{Deserialize, Serialize};
 
+use crate::output::Output;
+
 pub(crate) const ADMIN_KEY: &str = "admin.key";
 pub(crate) const NODE_KEY: &str = "node.key";
 /// What to do about a node key that cannot be read.
@@ -22,6 +24,10 @@ const SERVER: &str = "server.json";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateError {
+    #[error(
+        "there is no state folder `{}`, so there is neither a server to speak to nor a store; go to the folder where `jurat serve` was started, name its state folder with `--state-dir`, name a server with `--server`, or start `jurat serve` here", path.display()
+    )]
+    NoState { path: PathBuf },
     #[error("cannot use `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error(
@@ -62,7 +68,7 @@ pub(crate) enum StateError {
     OtherStore { running: String, wanted: String },
 }
 
-/// The folder, made if it was not there.
+/// The folder. Only those make it who own what is in it, and they say so.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     dir: PathBuf,
@@ -106,10 +112,29 @@ impl Drop for Announced {
 }
 
 impl State {
+    /// The folder of one who owns it, made if it is not there.
     pub(crate) fn open(dir: &Path) -> Result<Self, StateError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|source| StateError::Io { path: dir.to_owned(), source })?;
         Ok(Self { dir: dir.to_owned() })
+    }
+
+    /// The same, and says so when it is new: the next command finds it only from the same place.
+    pub(crate) fn open_saying(dir: &Path, out: Output) -> Result<Self, StateError> {
+        let is_new = !dir.exists();
+        let state = Self::open(dir)?;
+        if is_new {
+            out.note(&format!("made the state folder {}", absolute(dir).display()));
+        }
+        Ok(state)
+    }
+
+    /// The folder of one who uses what another made.
+    pub(crate) fn of_another(dir: &Path) -> Result<Self, StateError> {
+        if dir.is_dir() {
+            return Ok(Self::existing(dir));
+        }
+        Err(StateError::NoState { path: absolute(dir) })
     }
 
     /// The folder as it is, for those who only look.
@@ -276,6 +301,11 @@ fn try_lock(path: &Path) -> Result<Option<File>, StateError> {
 fn open_or_make(path: &Path) -> Result<File, StateError> {
     let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
     opened.map_err(|source| StateError::Io { path: path.to_owned(), source })
+}
+
+/// Where a path leads, for people who may not be where they think they are.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, StateError> {

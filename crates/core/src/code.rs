@@ -75,6 +75,8 @@ words!(
         SessionPoolTooSmall => "session_pool_too_small",
         /// Too few sessions are live and capable.
         SessionsUnavailable => "sessions_unavailable",
+        /// An executor that must answer to be registered does not.
+        ExecutorUnavailable => "executor_unavailable",
         /// `fail_hard`, and the replicas disagree.
         ConsensusDisagreement => "consensus_disagreement",
         /// The body came too slowly.
@@ -123,6 +125,7 @@ impl Code {
             | Self::SessionUnknown
             | Self::SafetyVerificationFailed
             | Self::SessionPoolTooSmall
+            | Self::ExecutorUnavailable
             | Self::QuotaExceeded => 422,
             Self::RateLimited | Self::HandleRenameTooSoon | Self::HandleRenameLimitExceeded => 429,
             Self::Internal => 500,
@@ -167,6 +170,7 @@ impl Code {
             | Self::PayloadTooLarge
             | Self::UnsupportedMediaType
             | Self::SessionsUnavailable
+            | Self::ExecutorUnavailable
             | Self::Overloaded
             | Self::StoreUnavailable
             | Self::InvalidCredentials
@@ -253,6 +257,9 @@ impl Code {
             }
             Self::SessionsUnavailable => {
                 "Look at `jurat executors list`, mend what is down, and try again."
+            }
+            Self::ExecutorUnavailable => {
+                "Start the executor and send the request again, or leave out `must_answer` to register it as it is."
             }
             Self::ConsensusDisagreement => {
                 "Read `consensus` and `replicas`, or ask with `disagreement_policy` `return_all`."

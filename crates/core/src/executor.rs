@@ -27,7 +27,13 @@ pub struct Probe {
 
 impl Probe {
     pub fn is_well(&self) -> bool {
-        self.health_error.is_none() && self.capabilities.is_ok()
+        self.problem().is_none()
+    }
+
+    /// What is wrong with it, its health first.
+    pub fn problem(&self) -> Option<&str> {
+        let capabilities = self.capabilities.as_ref().err().map(String::as_str);
+        self.health_error.as_deref().or(capabilities)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jurat_core::{
     caller::{Caller, Scope},
+    code::Code,
     conduct::RestsFor,
     executor::{BreakerState, Executor, Probe},
     session::Session,
@@ -12,16 +13,25 @@ use jurat_store::{Added, OnceAnswer, Page, Removed};
 
 use crate::{Done, Engine, EngineError, EventsProbe, ExecutorView, Keyed};
 
+/// An executor to be registered.
+#[derive(Debug, Clone)]
+pub struct Addition {
+    pub executor: Executor,
+    pub session: Option<Session>,
+    /// Refuses an executor that does not answer now.
+    pub must_answer: bool,
+}
+
 impl Engine {
     /// Registers an executor and, where given, a session to it.
     pub async fn executor_add(
         &self,
         caller: &Caller,
-        executor: Executor,
-        session: Option<Session>,
+        addition: Addition,
         keyed: Option<Keyed<ExecutorView>>,
     ) -> Result<Done<ExecutorView>, EngineError> {
         require(caller, Scope::Admin)?;
+        let Addition { executor, session, must_answer } = addition;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.answered_before(caller, keyed).await? {
             // Whoever did it may have left before it was noticed here.
@@ -35,10 +45,14 @@ impl Engine {
                 format!("names the variable `{name}`, which is not set where the server runs");
             return Err(EngineError::Invalid { field: "token_env", reason });
         }
-        let unprobed =
-            ExecutorView { executor, circuit: BreakerState::Closed, rests_for: RestsFor::All };
+        if must_answer {
+            self.answers(&executor).await?;
+        }
+        let same_url = self.others_at(&executor).await?;
+        let (circuit, rests_for) = (BreakerState::Closed, RestsFor::All);
+        let unprobed = ExecutorView { executor, circuit, rests_for, same_url };
         let once = self.note_of(caller, keyed, &unprobed);
-        let executor = unprobed.executor;
+        let ExecutorView { executor, same_url, .. } = unprobed;
         match self.inner.store.executor_add(&executor, session.as_ref(), once.as_ref()).await? {
             Added::Added => {}
             Added::Repeated => return self.answered_meanwhile(caller, keyed).await,
@@ -60,9 +74,28 @@ impl Engine {
         if let Some(address) = self.address_of(&executor.name).await? {
             self.probe(&executor.name, &address).await;
         }
-        let view = self.executor_view(executor);
+        let view = ExecutorView { same_url, ..self.executor_view(executor) };
         self.complete_note(caller, keyed, &view).await;
         Ok(Done::Now(view))
+    }
+
+    /// Whether an executor that is not registered yet is healthy and says what it can do.
+    async fn answers(&self, executor: &Executor) -> Result<(), EngineError> {
+        let probe = self.probe_unregistered(executor).await;
+        let Some(why) = probe.as_ref().map_or(Some("it is no address"), Probe::problem) else {
+            return Ok(());
+        };
+        let detail = format!("the executor at `{}` does not answer: {why}", executor.url);
+        let (code, field) = (Code::ExecutorUnavailable, Some("url"));
+        Err(EngineError::Refused { code, field, detail })
+    }
+
+    /// The executors that are registered at the same address under other names.
+    async fn others_at(&self, executor: &Executor) -> Result<Vec<String>, EngineError> {
+        let view = self.pool_view().await?;
+        let others = view.pool.executors.values();
+        let others = others.filter(|it| it.url == executor.url && it.name != executor.name);
+        Ok(others.map(|it| it.name.clone()).collect())
     }
 
     pub async fn executor_list(

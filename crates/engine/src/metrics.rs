@@ -5,6 +5,7 @@ mod executors;
 mod judges;
 mod load;
 mod open_work;
+mod plain;
 mod process;
 mod requests;
 mod rounds;
@@ -50,6 +51,14 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 /// Bounds for what takes from a fraction of a millisecond to a minute.
 const SECONDS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
+
+/// How figures are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureFormat {
+    /// The text format of Prometheus, version 0.0.4, which everything reads.
+    Prometheus,
+    OpenMetrics,
+}
 
 /// Everything that a node counts. Nothing of it is global.
 pub struct Metrics {
@@ -131,8 +140,12 @@ impl Engine {
         &self.inner.metrics
     }
 
-    /// All figures in the text format of OpenMetrics.
-    pub async fn metrics_show(&self, caller: &Caller) -> Result<String, EngineError> {
+    /// All figures, as text.
+    pub async fn metrics_show(
+        &self,
+        caller: &Caller,
+        form: FigureFormat,
+    ) -> Result<String, EngineError> {
         require(caller, Scope::MetricsRead)?;
         // Figures are wanted most when the store is gone.
         if let Err(error) = self.pool_view().await {
@@ -153,7 +166,10 @@ impl Engine {
         let mut text = String::new();
         text::encode(&mut text, &registry)
             .map_err(|_| EngineError::Bug("the figures could not be written"))?;
-        Ok(text)
+        Ok(match form {
+            FigureFormat::OpenMetrics => text,
+            FigureFormat::Prometheus => plain::plain(&text),
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use http::Uri;
 use jurat_core::{
     caller::Credit,
     conduct::Conduct,
-    executor::{BreakerState, Capabilities, Probe},
+    executor::{BreakerState, Capabilities, Executor, Probe},
     id::AccountId,
     select::{Lane, SelectError},
     session::{Pool, Session},
@@ -113,9 +113,7 @@ impl Engine {
             .executors
             .values()
             .filter_map(|executor| {
-                let token =
-                    executor.token_env.as_deref().and_then(|name| (self.inner.secrets)(name));
-                let address = address(&executor.url, token, self.inner.limits.calls_per_executor)?;
+                let address = self.address_for(executor)?;
                 // The same address keeps its count of calls under way.
                 let same = known
                     .as_ref()
@@ -134,6 +132,12 @@ impl Engine {
         let view = Arc::new(PoolView { pool, addresses, version, generation });
         self.inner.pool.view.store(Some(Arc::clone(&view)));
         Ok(view)
+    }
+
+    /// The address of an executor with its token, if it is one.
+    pub(crate) fn address_for(&self, executor: &Executor) -> Option<Address> {
+        let token = executor.token_env.as_deref().and_then(|name| (self.inner.secrets)(name));
+        address(&executor.url, token, self.inner.limits.calls_per_executor)
     }
 
     /// Drops the view when another node changed executors or sessions.

@@ -27,6 +27,8 @@ pub struct ExecutorView {
     pub circuit: BreakerState,
     /// Who does without it while the circuit is not closed.
     pub rests_for: RestsFor,
+    /// Others that are registered at the same address; known only when it is added.
+    pub same_url: Vec<String>,
 }
 
 impl ExecutorView {
@@ -78,6 +80,12 @@ impl Engine {
             tracing::warn!(executor.name = name, error = %error, "could not keep the result of a probe");
         }
         probe
+    }
+
+    /// Probes an executor that nobody registered yet, and remembers nothing.
+    pub(crate) async fn probe_unregistered(&self, executor: &Executor) -> Option<Probe> {
+        let address = self.address_for(executor)?;
+        Some(self.ask_how_it_is(&address).await)
     }
 
     /// Probes what the job may need and was not probed lately.
@@ -194,7 +202,7 @@ impl Engine {
             executor.probe.clone_from(&standing.probe);
         }
         let (circuit, rests_for) = standing.conduct.strictest(self.inner.clock.now());
-        ExecutorView { executor, circuit, rests_for }
+        ExecutorView { executor, circuit, rests_for, same_url: Vec::new() }
     }
 
     pub(crate) async fn address_of(&self, name: &str) -> Result<Option<Arc<Address>>, EngineError> {

@@ -9,7 +9,7 @@ use axum::{
 };
 use bytes::Bytes;
 use jurat_core::{code::Code, select::SelectError};
-use jurat_engine::{EngineError, names_listed};
+use jurat_engine::{EngineError, FigureFormat, names_listed};
 use jurat_wire::{
     api::time::Time,
     problem::{Problem, SessionProblem},
@@ -50,10 +50,15 @@ pub(crate) fn content(content_type: &'static str, bytes: Bytes) -> Response {
     response
 }
 
-/// Figures in the text format of OpenMetrics.
-pub(crate) fn figures(text: String) -> Response {
-    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    text_response(StatusCode::OK, content_type, text)
+/// Figures in the format that the reader chose.
+pub(crate) fn figures(text: String, format: FigureFormat) -> Response {
+    let content_type = match format {
+        FigureFormat::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+        FigureFormat::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    };
+    let mut response = text_response(StatusCode::OK, content_type, text);
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+    response
 }
 
 pub(crate) fn created(body: &impl Serialize) -> Response {

@@ -453,6 +453,7 @@ fn template_version_routes() -> Vec<Route> {
 
 fn operation_routes() -> Vec<Route> {
     vec![
+        open_route("/", "front", get(docs::front)),
         open_route("/health", "health", get(operations::health)),
         open_route("/healthz", "healthz", get(operations::health)),
         open_route("/ready", "ready", get(operations::ready)),

@@ -11,6 +11,7 @@ mod http;
 mod inbound;
 mod layers;
 mod mcp;
+mod negotiate;
 mod once;
 mod openapi;
 mod pace;

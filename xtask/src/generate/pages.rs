@@ -51,7 +51,10 @@ pub(super) fn exit_codes() -> String {
         ),
         (2, "Wrong usage: a flag, a file or a field that must be corrected first."),
         (11, "Only with `--gate`: the answer is negative, or a measurement misses its threshold."),
-        (12, "Only with `--gate`: inconclusive, or no consensus."),
+        (
+            12,
+            "Only with `--gate`: inconclusive, no consensus, or less sure than `--min-confidence` asks for.",
+        ),
         (130, "`jurat serve` was ended by a second signal before its rounds had ended."),
     ];
     for (exit, meaning) in meanings {
@@ -68,7 +71,7 @@ pub(super) fn exit_codes() -> String {
 pub(super) fn metrics() -> String {
     let mut text = format!(
         "{NOTICE}# Metrics\n\n\
-         `GET /metrics` shows these figures of one node in the text format of OpenMetrics.\n\
+         `GET /metrics` shows these figures of one node, in the text format of Prometheus or, for who asks for it in `Accept`, in that of OpenMetrics.\n\
          It needs a key with the scope `metrics:read` or `admin`.\n\
          Counters begin at zero when the node starts, and a figure appears with the first event that it counts.\n\
          Every label has a bounded set of values: routes are templates, executors are those that are registered, providers those of the configuration, and nothing of a claim, a key or an account is in a label.\n\

@@ -10,13 +10,15 @@ Examples:
   jurat executors add careful https://model.example.com --token-env CAREFUL_TOKEN --tier oracle
   jurat executors add swarm http://127.0.0.1:8788 --task-type delegate=swarm
   jurat executors add lanes http://127.0.0.1:8789 --no-session
+  jurat executors add later http://127.0.0.1:8790 --no-check
 
 A session of the same name is added with it, so that rounds can use it at once; `--no-session`
-leaves that to `jurat sessions add`.";
+leaves that to `jurat sessions add`. An executor that does not answer is not registered, and the exit
+code is 1; `--no-check` registers it all the same.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Executors {
-    /// Registers an executor and says how it is
+    /// Registers an executor that answers, and says what it can do
     Add(Box<AddExecutor>),
     /// Lists the executors
     #[command(after_help = "Examples:\n  jurat executors list\n  jurat executors list --json")]
@@ -44,6 +46,9 @@ pub(crate) struct AddExecutor {
     /// Base address below which `/agent-events` is told of what happens to tasks
     #[arg(long, visible_alias = "agent-event-callback-base-url", value_name = "URL")]
     pub(crate) agent_events_url: Option<String>,
+    /// Registers it also when it does not answer now
+    #[arg(long)]
+    pub(crate) no_check: bool,
     /// Adds no session
     #[arg(long, conflicts_with_all = ["profile", "tier", "label", "task_type", "price_micros", "reliability"])]
     pub(crate) no_session: bool,

@@ -8,12 +8,15 @@ const DELEGATE_EXAMPLES: &str = "\
 Examples:
   jurat delegate --objective 'Name the largest moon of Saturn' --replicas 3
   jurat delegate --objective 'Sum it up' --input '{\"text\": \"…\"}' --schema answer.schema.json
+  jurat delegate --objective 'Estimate it' --replicas 3 --aggregation median
+  jurat delegate --objective 'Name the total' --equivalence '{\"fields\": [\"/total\"]}' --replicas 3
   jurat delegate --file request.json --json | jq .output";
 
 const VALIDATE_EXAMPLES: &str = "\
 Examples:
   jurat validate --claim '12 * 12 = 144' --replicas 5
   jurat validate --claim '{\"output\": {\"n\": 3}}' --schema n.schema.json --gate
+  jurat validate --claim '12 * 12 = 144' --replicas 3 --gate --min-confidence 0.8
   jurat validate --claim '12 * 12 = 144' --junit report.xml --junit-name arithmetic --gate
   jurat validate --file request.json --session 201 --session 202 --session 203 --replicas 3
   echo '{\"claim\": \"2 + 2 = 4\"}' | jurat validate --file - --json";
@@ -110,6 +113,16 @@ pub(crate) struct RequestArgs {
     /// What happens when there is no majority
     #[arg(long, value_parser = ["return_all", "fail_hard", "best_effort"])]
     pub(crate) disagreement_policy: Option<String>,
+    /// How answers become one: the majority, or for numbers their mean or median
+    #[arg(long, value_parser = ["majority", "mean", "median"])]
+    pub(crate) aggregation: Option<String>,
+    /// When two outputs are the same: `canonical`, `text`, `unordered`, or JSON such as
+    /// `{"numeric": {"tolerance": 0.01}}`
+    #[arg(long, value_name = "WORD|JSON")]
+    pub(crate) equivalence: Option<String>,
+    /// What the silence of a replica does to the count
+    #[arg(long, value_parser = ["count", "ignore", "negative"])]
+    pub(crate) timeout_policy: Option<String>,
     /// Least share of the replicas that must agree
     #[arg(long, value_name = "SHARE")]
     pub(crate) min_agreement: Option<f64>,
@@ -128,15 +141,24 @@ pub(crate) struct RequestArgs {
     /// Does not wait: prints the round, which goes on in the server
     #[arg(long = "async", conflicts_with_all = ["gate", "junit"])]
     pub(crate) is_async: bool,
-    /// Exits with 11 when the answer is negative, with 12 when there is none
+    /// Exits with 11 when the answer is negative, with 12 when there is none or it is not sure enough
     #[arg(long)]
     pub(crate) gate: bool,
+    /// Least confidence of an answer that `--gate` and `--junit` take for one, from 0 to 1; below it
+    /// the answer is inconclusive [default: 0.5]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) min_confidence: Option<f64>,
     /// Writes a JUnit file with the round as a test case, for CI systems
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Name of the test case; by default the claim or the objective
     #[arg(long, value_name = "NAME", requires = "junit")]
     pub(crate) junit_name: Option<String>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "write a number from 0 to 1, such as 0.8".to_owned())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -50,10 +50,13 @@ pub(crate) struct ListRounds {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// How many at most, up to 200
+    /// How many at most [default: 50]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,
     /// Goes on where an earlier list ended
     #[arg(long, value_name = "CURSOR")]
     pub(crate) cursor: Option<String>,
+    /// Lists everything, however much it is
+    #[arg(long)]
+    pub(crate) all: bool,
 }

@@ -286,9 +286,6 @@ pub(crate) struct ListRuns {
     pub(crate) until: Option<String>,
     #[command(flatten)]
     pub(crate) list: super::ListArgs,
-    /// Reads on to the end of the list
-    #[arg(long)]
-    pub(crate) all: bool,
     /// All runs, one JSON object in a line
     #[arg(long, conflicts_with_all = ["json", "cursor", "limit"])]
     pub(crate) jsonl: bool,

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Context, items, keys::scopes, rounds::to_the_second};
 use crate::{
     args::{Admin, Grant, ListArgs, Transfers},
-    client::{Call, path, query},
+    client::{Call, path},
     failure::Failure,
     output::{
         counted,
@@ -106,12 +106,8 @@ async fn standing(context: &Context, account: &str, what: &str) -> anyhow::Resul
     Ok(())
 }
 
-fn page(args: ListArgs) -> [(&'static str, Option<String>); 2] {
-    [("limit", args.limit.map(|limit| limit.to_string())), ("cursor", args.cursor)]
-}
-
 async fn accounts(context: &Context, args: ListArgs) -> anyhow::Result<()> {
-    let reply = context.send(Call::get(query(ACCOUNTS, &page(args)))).await?;
+    let reply = context.list(ACCOUNTS, &[], args).await?;
     let rows = items(&reply.value).iter().map(|item| {
         let standing = if item["suspended_at"].is_null() { "active" } else { "suspended" };
         vec![
@@ -135,7 +131,7 @@ async fn transfers(context: &Context, args: Transfers) -> anyhow::Result<()> {
         Some(account) => path(ACCOUNTS, &[account, "transfers"]),
         None => "/v1/me/transfers".to_owned(),
     };
-    let reply = context.send(Call::get(query(&route, &page(args.list)))).await?;
+    let reply = context.list(&route, &[], args.list).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&json!(to_the_second(&item["at"]))),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Context, input, items, rounds::to_the_second};
 use crate::{
     args::{AgentEvents, ListAgentEvents, SendAgentEvent},
-    client::{Call, path, query},
+    client::{Call, path},
     failure::Failure,
     output::table::{cell, fields, said, table, word},
 };
@@ -27,14 +27,12 @@ pub(super) async fn run(context: &Context, command: AgentEvents) -> anyhow::Resu
 
 async fn list(context: &Context, args: ListAgentEvents) -> anyhow::Result<u8> {
     let is_filtered = args.state.is_some() || args.executor.is_some() || args.needs_review;
-    let parameters = [
+    let filters = [
         ("state", args.state),
         ("executor", args.executor),
         ("needs_review", args.needs_review.then(|| "true".to_owned())),
-        ("limit", args.list.limit.map(|limit| limit.to_string())),
-        ("cursor", args.list.cursor),
     ];
-    let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
+    let reply = context.list(ROUTE, &filters, args.list).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["event_id"]),

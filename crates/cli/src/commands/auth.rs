@@ -51,7 +51,7 @@ async fn verify(context: &Context, kind: &str, args: &MailCode) -> anyhow::Resul
     }
     let server = context.config.server.clone().unwrap_or_default();
     let kept = LoginKey { server, key: key.to_owned() };
-    State::open(&context.config.state_dir)?.keep_login(&kept)?;
+    State::open_saying(&context.config.state_dir, context.out)?.keep_login(&kept)?;
     let id = said(&reply.value["key_id"]);
     context.out.data_or(&json!({ "status": "ok", "key_id": id }), || {
         format!("logged in; `login.key` in the state folder holds the key {id}")

@@ -75,7 +75,7 @@ pub(super) async fn restore(context: &Context, args: Restore) -> anyhow::Result<
             return Err(not_for("restore", "pg_restore"));
         }
     };
-    let state = State::open(&context.config.state_dir)?;
+    let state = State::open_saying(&context.config.state_dir, context.out)?;
     let dir = context.config.state_dir.clone();
     // Said before the checks, which may take long.
     if let Some(server) = state.server() {

@@ -49,6 +49,10 @@ async fn run(
     (needed, args): (&str, &RequestArgs),
 ) -> anyhow::Result<u8> {
     draft.common(args)?;
+    if args.min_confidence.is_some() && !args.gate && args.junit.is_none() {
+        let text = "`--min-confidence` says what `--gate` and `--junit` take for an answer; give one of them too";
+        return Err(Failure::usage(text));
+    }
     if !draft.has(needed) {
         let text = format!("there is nothing to {operation}: give `--{needed}`, or a `--file`");
         return Err(Failure::usage(text));
@@ -73,11 +77,22 @@ async fn run(
     // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
     if reply.is_problem() && is_disagreement(&reply.value) && args.gate {
         context.out.reply(&reply, |out| round::reply(out, &undecided(&reply.value)))?;
-        return Ok(gate::exit_code(&reply.value));
+        return Ok(gate::exit_code(&reply.value, least(args)));
     }
     let reply = reply.well()?;
     context.out.reply(&reply, |out| round::reply(out, &reply.value))?;
-    Ok(if args.gate { gate::exit_code(&reply.value) } else { 0 })
+    if let Some(wanted) = args.min_confidence.filter(|least| gate::is_below(&reply.value, *least)) {
+        let wanted = wanted * 100.0;
+        context.out.note(&format!(
+            "inconclusive: the confidence is below the {wanted} % of `--min-confidence`"
+        ));
+    }
+    Ok(if args.gate { gate::exit_code(&reply.value, least(args)) } else { 0 })
+}
+
+/// How sure an answer must be to be one.
+pub(super) fn least(args: &RequestArgs) -> f64 {
+    args.min_confidence.unwrap_or(gate::LEAST)
 }
 
 async fn sent(context: &Context, call: Call, args: &RequestArgs) -> anyhow::Result<Reply> {

@@ -46,7 +46,7 @@ pub(super) async fn run(context: &Context, args: &Doctor) -> anyhow::Result<u8> 
             let body = json!({ "status": status, "checks": checks, "entries": entries.body() });
             context.out.data(&body.to_string())?;
         }
-        Format::Text => context.out.data(&shown(context.out, &checks))?,
+        Format::Text => context.out.text(&shown(context.out, &checks))?,
     }
     Ok(if status == Level::Problem.as_str() { ERROR } else { 0 })
 }

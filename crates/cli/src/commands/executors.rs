@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Context, items, sessions::session_body};
 use crate::{
     args::{AddExecutor, Executors, ListArgs},
-    client::{Call, path, query},
+    client::{Call, path},
     failure::{ERROR, Failure},
     output::table::{cell, fields, said, table, word},
 };
@@ -58,12 +58,22 @@ async fn add(context: &Context, args: &AddExecutor) -> anyhow::Result<u8> {
     } else if !session.is_empty() {
         body.insert("session".to_owned(), Value::Object(session));
     }
+    if !args.no_check {
+        body.insert("must_answer".to_owned(), json!(true));
+    }
     let reply = context.send(Call::post(ROUTE, Value::Object(body))).await?;
     context.out.reply(&reply, |_| added(&reply.value))?;
+    let name = &args.name;
     if reply.value["probe"]["ok"] != true {
-        let name = &args.name;
         context.out.note(&format!(
-            "{name} is registered, but not well: start it, then try `jurat executors check {name}`"
+            "{name} is registered, but does not answer: start it, then try `jurat executors check {name}`"
+        ));
+    }
+    if let Some(others) = reply.value["same_url"].as_array().filter(|it| !it.is_empty()) {
+        let has = if others.len() == 1 { "has" } else { "have" };
+        let others = said(&json!(others));
+        context.out.warn(&format!(
+            "{others} {has} the same address as {name}: rounds take them for different executors, and one that is asked twice is no second opinion; `jurat executors remove NAME` takes one away"
         ));
     }
     Ok(0)
@@ -109,9 +119,7 @@ fn model(capabilities: &Value) -> String {
 }
 
 async fn list(context: &Context, args: ListArgs) -> anyhow::Result<u8> {
-    let limit = args.limit.map(|limit| limit.to_string());
-    let address = query(ROUTE, &[("limit", limit), ("cursor", args.cursor)]);
-    let reply = context.send(Call::get(address)).await?;
+    let reply = context.list(ROUTE, &[], args).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["name"]),

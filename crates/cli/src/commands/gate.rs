@@ -8,14 +8,18 @@ pub(super) const PASSED: u8 = 0;
 pub(super) const NEGATIVE: u8 = 11;
 pub(super) const UNDECIDED: u8 = 12;
 
-/// The exit code of a reply. Only a positive answer that was agreed on passes.
-pub(super) fn exit_code(body: &Value) -> u8 {
+/// Below this an answer is more likely wrong than right.
+pub(super) const LEAST: f64 = 0.5;
+
+/// The exit code of a reply. Only a positive answer that was agreed on, and is as sure as was asked
+/// for, passes.
+pub(super) fn exit_code(body: &Value, least: f64) -> u8 {
     // A reply of v2 has no consensus block: one replica cannot disagree.
     let consensus = body.get("consensus");
     if consensus.is_some_and(|it| it["outcome"] != "agreed" || it["disagreement"] == true) {
         return UNDECIDED;
     }
-    if is_unlikely(body) {
+    if is_below(body, least) {
         return UNDECIDED;
     }
     match label(body).as_str() {
@@ -25,9 +29,10 @@ pub(super) fn exit_code(body: &Value) -> u8 {
     }
 }
 
-/// Whether what was decided is more likely wrong than right.
-pub(super) fn is_unlikely(body: &Value) -> bool {
-    body["confidence"].as_f64().is_some_and(|confidence| confidence < 0.5)
+/// Whether what was decided is less sure than this. Whoever asks for more than the usual wants to
+/// hear how sure it is.
+pub(super) fn is_below(body: &Value, least: f64) -> bool {
+    body["confidence"].as_f64().map_or(LEAST < least, |confidence| confidence < least)
 }
 
 #[cfg(test)]
@@ -59,7 +64,19 @@ mod tests {
             (json!({"verdict": "NEEDS_SPEC", "session_id": "a"}), 12),
             (json!({}), 12),
         ] {
-            assert_eq!(exit_code(&body), expected, "for {body}");
+            assert_eq!(exit_code(&body, LEAST), expected, "for {body}");
         }
+    }
+
+    #[test]
+    fn an_answer_is_as_sure_as_was_asked_for() {
+        let agreed = json!({"outcome": "agreed", "disagreement": false});
+        let answer = |word: &str| json!({"verdict": word, "confidence": 0.8, "consensus": agreed});
+        for (least, valid, invalid) in [(0.0, 0, 11), (0.8, 0, 11), (0.81, 12, 12), (1.0, 12, 12)] {
+            assert_eq!(exit_code(&answer("VALID"), least), valid, "{least}");
+            assert_eq!(exit_code(&answer("INVALID"), least), invalid, "{least}");
+        }
+        // One that does not say how sure it is cannot be sure enough.
+        assert_eq!(exit_code(&json!({"verdict": "VALID"}), 0.6), 12);
     }
 }

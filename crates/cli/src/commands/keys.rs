@@ -134,12 +134,7 @@ fn keep_in_folder(context: &Context, key: &Value) -> anyhow::Result<bool> {
 }
 
 async fn list(context: &Context, args: ListKeys) -> anyhow::Result<()> {
-    let parameters = [
-        ("account", args.account),
-        ("limit", args.list.limit.map(|limit| limit.to_string())),
-        ("cursor", args.list.cursor),
-    ];
-    let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
+    let reply = context.list(ROUTE, &[("account", args.account)], args.list).await?;
     let now = SystemClock.now();
     let rows = items(&reply.value).iter().map(|item| {
         vec![

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Context, items, verifiers::Pages};
+use super::{Context, items, pages::Pages};
 use crate::{
     args::{ExportKnowledge, Knowledge},
     client::Client,

@@ -189,13 +189,8 @@ pub(super) async fn invitations(context: &Context, command: Invitations) -> anyh
 }
 
 async fn list_invitations(context: &Context, args: ListInvitations) -> anyhow::Result<()> {
-    let parameters = [
-        ("filter", chosen(&args.filter)),
-        ("state", chosen(&args.state)),
-        ("limit", args.list.limit.map(|limit| limit.to_string())),
-        ("cursor", args.list.cursor),
-    ];
-    let reply = context.send(Call::get(query(INVITATIONS, &parameters))).await?;
+    let filters = [("filter", chosen(&args.filter)), ("state", chosen(&args.state))];
+    let reply = context.list(INVITATIONS, &filters, args.list).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["id"]),

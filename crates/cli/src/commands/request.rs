@@ -153,6 +153,16 @@ impl Draft {
         if let Some(word) = &args.disagreement_policy {
             self.set_in("consensus", "disagreement_policy", json!(word))?;
         }
+        for (name, word) in
+            [("aggregation", &args.aggregation), ("timeout_policy", &args.timeout_policy)]
+        {
+            if let Some(word) = word {
+                self.set_in("consensus", name, json!(word))?;
+            }
+        }
+        if let Some(text) = &args.equivalence {
+            self.set_in("consensus", "equivalence", equivalence(text)?)?;
+        }
         if let Some(share) = args.min_agreement {
             self.set_in("consensus", "min_agreement", json!(share))?;
         }
@@ -169,6 +179,9 @@ impl Draft {
             ("--session", 1 < args.session.len()),
             ("--spares", args.spares.is_some_and(|spares| spares != 0)),
             ("--disagreement-policy", args.disagreement_policy.is_some()),
+            ("--aggregation", args.aggregation.is_some()),
+            ("--equivalence", args.equivalence.is_some()),
+            ("--timeout-policy", args.timeout_policy.is_some()),
             ("--min-agreement", args.min_agreement.is_some()),
             ("--early-stop", args.early_stop),
         ];
@@ -186,6 +199,11 @@ impl Draft {
     pub(super) fn body(self) -> Value {
         Value::Object(self.members)
     }
+}
+
+/// One word, or the object that says more.
+fn equivalence(text: &str) -> anyhow::Result<Value> {
+    if text.trim_start().starts_with('{') { parsed("equivalence", text) } else { Ok(json!(text)) }
 }
 
 fn parsed(flag: &str, text: &str) -> anyhow::Result<Value> {

@@ -42,18 +42,15 @@ pub(super) async fn run(context: &Context, command: Rounds) -> anyhow::Result<u8
 }
 
 async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
-    let parameters = [
+    let filters = [
         ("kind", args.kind),
         ("outcome", args.outcome),
         ("state", args.state),
         ("since", args.since),
         ("until", args.until),
-        ("limit", args.list.limit.map(|limit| limit.to_string())),
-        ("cursor", args.list.cursor),
     ];
-    let is_filter = |name| !matches!(name, "limit" | "cursor");
-    let is_filtered = parameters.iter().any(|(name, value)| is_filter(*name) && value.is_some());
-    let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
+    let is_filtered = filters.iter().any(|(_, value)| value.is_some());
+    let reply = context.list(ROUTE, &filters, args.list).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["round_id"]),

@@ -172,12 +172,7 @@ fn line(event: &Value) -> String {
 
 async fn list(context: &Context, args: ListTaskRuns) -> anyhow::Result<u8> {
     let is_filtered = args.status.is_some();
-    let parameters = [
-        ("status", args.status),
-        ("limit", args.list.limit.map(|limit| limit.to_string())),
-        ("cursor", args.list.cursor),
-    ];
-    let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
+    let reply = context.list(ROUTE, &[("status", args.status)], args.list).await?;
     let rows = items(&reply.value).iter().map(|item| {
         let counts = &item["counts"];
         let all: u64 =

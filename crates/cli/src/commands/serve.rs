@@ -34,7 +34,7 @@ pub(super) async fn run(context: &Context, args: &Serve) -> anyhow::Result<u8> {
     }
     let store = with_migrations(config.store.clone(), config.migrate_url.clone())?;
     let mut signals = Signals::listen()?;
-    let state = State::open(&config.state_dir)?;
+    let state = State::open_saying(&config.state_dir, context.out)?;
     let waiting = patiently(
         |error| matches!(error, StateError::Locked { .. }),
         |text| context.out.note(text),

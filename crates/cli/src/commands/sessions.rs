@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Context, items};
 use crate::{
     args::{AddSession, ListArgs, SessionArgs, Sessions},
-    client::{Call, path, query},
+    client::{Call, path},
     output::table::{cell, fields, said, table},
 };
 
@@ -64,9 +64,7 @@ pub(super) fn session_body(args: &SessionArgs) -> Map<String, Value> {
 }
 
 async fn list(context: &Context, args: ListArgs) -> anyhow::Result<()> {
-    let limit = args.limit.map(|limit| limit.to_string());
-    let address = query(ROUTE, &[("limit", limit), ("cursor", args.cursor)]);
-    let reply = context.send(Call::get(address)).await?;
+    let reply = context.list(ROUTE, &[], args).await?;
     let names = ["id", "executor", "profile", "tier", "labels", "price_micros", "reliability"];
     let row = |item: &Value| names.iter().map(|name| cell(&item[*name])).collect();
     let rows = items(&reply.value).iter().map(row).collect();

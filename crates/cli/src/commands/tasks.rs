@@ -159,15 +159,9 @@ async fn complain(context: &Context, args: &Complain) -> anyhow::Result<u8> {
 }
 
 async fn list(context: &Context, args: ListTasks) -> anyhow::Result<u8> {
-    let parameters = [
-        ("state", args.state),
-        ("task_type", args.task_type),
-        ("limit", args.list.limit.map(|limit| limit.to_string())),
-        ("cursor", args.list.cursor),
-    ];
-    let is_filter = |name| !matches!(name, "limit" | "cursor");
-    let is_filtered = parameters.iter().any(|(name, value)| is_filter(*name) && value.is_some());
-    let reply = context.send(Call::get(query(ROUTE, &parameters))).await?;
+    let filters = [("state", args.state), ("task_type", args.task_type)];
+    let is_filtered = filters.iter().any(|(_, value)| value.is_some());
+    let reply = context.list(ROUTE, &filters, args.list).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["task_id"]),
@@ -218,7 +212,7 @@ async fn follow(context: &Context, call: Call) -> anyhow::Result<u8> {
                 if printed.is_ok() {
                     printed = match out.format {
                         Format::Json => out.data(&event.data),
-                        Format::Text => out.data(&line(&event.value())),
+                        Format::Text => out.text(&line(&event.value())),
                     };
                 }
             };

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Context, confirm::is_wanted, items, rounds::to_the_second, verifiers::Pages};
+use super::{Context, confirm::is_wanted, items, pages::Pages, rounds::to_the_second};
 use crate::{
     args::{
         ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
@@ -105,7 +105,7 @@ async fn list(context: &Context, args: ListTemplates) -> anyhow::Result<u8> {
         ]
     });
     let header = ["template", "version", "safety", "name", "published at"];
-    context.out.data(&table(context.out, &header, rows.collect()))?;
+    context.out.text(&table(context.out, &header, rows.collect()))?;
     context.note_page(&body, "no templates: `jurat templates publish --help` says how to make one");
     Ok(0)
 }
@@ -158,7 +158,7 @@ async fn get_file(context: &Context, args: &GetTemplateFile) -> anyhow::Result<u
 
 fn write(context: &Context, file: Option<&Path>, text: &str) -> anyhow::Result<u8> {
     match file {
-        None => context.out.data(text)?,
+        None => context.out.document(text)?,
         Some(file) => {
             std::fs::write(file, text)?;
             context.out.note(&format!("wrote {}", file.display()));
@@ -319,6 +319,6 @@ pub(super) async fn instructions(context: &Context, call: Call) -> anyhow::Resul
         text.push_str(" -->\n\n");
         text.push_str(reference.as_str().unwrap_or_default());
     }
-    context.out.data(&text)?;
+    context.out.document(&text)?;
     Ok(0)
 }

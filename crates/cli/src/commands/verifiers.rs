@@ -11,13 +11,12 @@ mod threshold;
 
 use std::io::{IsTerminal as _, stdout};
 
-use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::{Context, called, items, rounds::to_the_second};
+use super::{Context, called, items, pages::Pages, rounds::to_the_second};
 use crate::{
     args::{ListVerifiers, ListVersions, NamedVersion, Verifiers},
-    client::{Call, Client, path, query},
+    client::{Call, path, query},
     output::{
         Format, Output,
         table::{cell, table, word},
@@ -65,7 +64,7 @@ async fn list(context: &Context, args: ListVerifiers) -> anyhow::Result<u8> {
         ]
     });
     let header = ["name", "version", "role", "description", "updated at", "id"];
-    context.out.data(&table(context.out, &header, rows.collect()))?;
+    context.out.text(&table(context.out, &header, rows.collect()))?;
     context
         .note_page(&body, "no verifiers yet: `jurat verifiers deploy --help` says how to make one");
     Ok(0)
@@ -83,10 +82,8 @@ fn version_path(verifier: &str, version: Option<u32>) -> String {
 }
 
 async fn versions(context: &Context, args: ListVersions) -> anyhow::Result<u8> {
-    let parameters =
-        [("limit", args.list.limit.map(|limit| limit.to_string())), ("cursor", args.list.cursor)];
-    let address = query(&path(ROUTE, &[&args.verifier, "versions"]), &parameters);
-    let reply = context.send(Call::get(address)).await?;
+    let route = path(ROUTE, &[&args.verifier, "versions"]);
+    let reply = context.list(&route, &[], args.list).await?;
     context.out.reply(&reply, |out| versions_table(out, &reply.value))?;
     context.note_page(&reply.value, "no versions");
     Ok(0)
@@ -104,56 +101,4 @@ fn versions_table(out: Output, body: &Value) -> String {
         ]
     });
     table(out, &["version", "", "deployed at", "config", "description"], rows.collect())
-}
-
-/// A list that comes in pages.
-pub(super) struct Pages {
-    route: String,
-    parameters: Vec<(&'static str, Option<String>)>,
-    cursor: Option<String>,
-}
-
-impl Pages {
-    pub(super) fn new(route: &str, parameters: &[(&'static str, Option<String>)]) -> Self {
-        let cursor = parameters.iter().find(|(name, _)| *name == "cursor");
-        Self {
-            route: route.to_owned(),
-            cursor: cursor.and_then(|(_, cursor)| cursor.clone()),
-            parameters: parameters.iter().filter(|(name, _)| *name != "cursor").cloned().collect(),
-        }
-    }
-
-    pub(super) async fn next(&mut self, client: &Client) -> anyhow::Result<Value> {
-        let mut parameters = self.parameters.clone();
-        parameters.push(("cursor", self.cursor.clone()));
-        let page = client.send(Call::get(query(&self.route, &parameters))).await?.well()?.value;
-        let next = page["next_cursor"].as_str().map(str::to_owned);
-        if next.is_some() && next == self.cursor {
-            bail!(
-                "the server gives the same page again and again; the list was not read to its end"
-            );
-        }
-        self.cursor = next;
-        Ok(page)
-    }
-
-    /// Whether there is another page.
-    pub(super) const fn has_more(&self) -> bool {
-        self.cursor.is_some()
-    }
-
-    /// One page, or all of them as one.
-    pub(super) async fn read(&mut self, client: &Client, all: bool) -> anyhow::Result<Value> {
-        let mut whole = self.next(client).await?;
-        while all && self.cursor.is_some() {
-            let mut page = self.next(client).await?;
-            if let (Some(items), Some(more)) =
-                (whole["items"].as_array_mut(), page["items"].as_array_mut())
-            {
-                items.append(more);
-            }
-        }
-        whole["next_cursor"] = json!(self.cursor);
-        Ok(whole)
-    }
 }

@@ -10,7 +10,7 @@ use std::io::{IsTerminal as _, stdout};
 use serde_json::{Value, json};
 
 use super::{
-    Context, called, confirm::is_wanted, items, rounds::to_the_second, templates, verifiers::Pages,
+    Context, called, confirm::is_wanted, items, pages::Pages, rounds::to_the_second, templates,
 };
 use crate::{
     args::{
@@ -93,7 +93,7 @@ async fn list(context: &Context, args: ListWorkflows) -> anyhow::Result<u8> {
         context.out.data(&body.to_string())?;
         return Ok(0);
     }
-    context.out.data(&workflows_table(context.out, &body))?;
+    context.out.text(&workflows_table(context.out, &body))?;
     context.note_page(
         &body,
         "no workflows yet: `jurat workflows publish --help` says how to make one",
@@ -156,7 +156,10 @@ async fn get(context: &Context, args: &GetWorkflow) -> anyhow::Result<u8> {
         context.out.note(&format!("wrote {}", file.display()));
         return Ok(0);
     }
-    context.out.reply(&reply, |_| body.trim_end().to_owned())?;
+    match context.out.format {
+        Format::Json => context.out.reply(&reply, |_| String::new())?,
+        Format::Text => context.out.document(body.trim_end())?,
+    }
     Ok(0)
 }
 

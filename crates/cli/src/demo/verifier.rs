@@ -24,7 +24,7 @@ pub(super) async fn play(out: Output, client: &Client) -> anyhow::Result<Value> 
         let call = Call::post(format!("{ROUTE}/names-its-source/runs"), body);
         let run = client.send(call).await?.well()?.value;
         if out.format == Format::Text {
-            out.data(&format!("“{response}”\n{}", verifier_run::result(out, &run)))?;
+            out.text(&format!("“{response}”\n{}", verifier_run::result(out, &run)))?;
         }
         runs.push(run);
     }

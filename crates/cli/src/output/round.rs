@@ -11,6 +11,8 @@ use super::{Output, shortened, table};
 
 const WIDEST_ANSWER: usize = 2_000;
 const WIDEST_REMARK: usize = 400;
+/// What a replica says on a terminal is for a glance; the answer stands whole below the table.
+const WIDEST_ON_TERMINAL: usize = 160;
 
 /// The reply of a consensus request, of v3 or of v2, or a round that has ended.
 pub(crate) fn reply(out: Output, body: &Value) -> String {
@@ -23,8 +25,33 @@ pub(crate) fn reply(out: Output, body: &Value) -> String {
         parts.push(format!("answer  {}", answer(output)));
     }
     parts.push(conclusion(out, body));
+    parts.extend(why_so_sure(body));
     parts.push(identifiers(body));
     parts.join("\n")
+}
+
+/// Why as many who agree are more to be believed on one question than on another.
+fn why_so_sure(body: &Value) -> Option<String> {
+    let consensus = &body["consensus"];
+    let winner = consensus["winner"].as_u64()?;
+    let groups = consensus["groups"].as_array()?;
+    let votes: Vec<u64> = groups.iter().filter_map(Value::as_u64).collect();
+    if votes.len() < 2 {
+        return None;
+    }
+    let with = votes.iter().filter(|group| **group == winner).count();
+    let against = votes.len() - with;
+    let chance = match label(body).as_str()? {
+        "VALID" | "INVALID" => "only two answers are possible, so agreement by chance is likely",
+        "TRUE" | "FALSE" | "UNSURE" => "only three answers are possible, so some agree by chance",
+        _ => "any answer is possible, so agreement by chance is unlikely",
+    };
+    let sure = body["confidence"].as_f64()? * 100.0;
+    let mut why = format!("why {sure:.1} %: {with} for, {against} against; {chance}");
+    if let Some(worth) = consensus["effective_votes"].as_f64() {
+        let _ = write!(why, "; {} votes count as {worth:.1} independent ones", votes.len());
+    }
+    Some(why)
 }
 
 fn replicas_table(out: Output, replicas: &[Value], winner: &Value) -> String {
@@ -41,7 +68,7 @@ fn replicas_table(out: Output, replicas: &[Value], winner: &Value) -> String {
             table::cell(&replica["session_id"]),
             table::cell(&replica["executor"]),
             table::word(label(replica)),
-            Cell::new(why(replica)),
+            Cell::new(glance(out, &why(replica))),
             Cell::new(format!("{} ms", replica["latency_ms"])),
         ]
     });
@@ -57,11 +84,16 @@ pub(crate) fn label(body: &Value) -> &Value {
     }
 }
 
+/// What a terminal has room for; all of it elsewhere.
+fn glance(out: Output, text: &str) -> String {
+    shortened(text, if out.width.is_some() { WIDEST_ON_TERMINAL } else { usize::MAX })
+}
+
 /// What a replica gives as its answer, or why it gives none.
 fn why(replica: &Value) -> String {
     let error = &replica["error"];
     if let Some(code) = error["code"].as_str() {
-        return shortened(&format!("{code}: {}", table::said(&error["detail"])), 60);
+        return format!("{code}: {}", table::said(&error["detail"]));
     }
     let output = &replica["output"];
     if let Some(reasons) = output.get("reasons").filter(|it| it.is_array()) {
@@ -76,7 +108,7 @@ fn why(replica: &Value) -> String {
     if let Some(score) = replica["score"].as_f64() {
         let _ = write!(text, " (score {score})");
     }
-    shortened(&text, 60)
+    text
 }
 
 /// What a replica says about itself, whole: the table has only its beginning.
@@ -141,9 +173,6 @@ pub(crate) fn conclusion(out: Output, body: &Value) -> String {
     if let Some(confidence) = body["confidence"].as_f64() {
         parts.push(format!("confidence {:.1} %", confidence * 100.0));
     }
-    if let Some(votes) = consensus["effective_votes"].as_f64() {
-        parts.push(format!("{votes:.1} effective votes"));
-    }
     if let Some(outcome) = consensus["outcome"].as_str() {
         parts.push(format!("outcome {outcome}"));
     }
@@ -178,7 +207,7 @@ mod tests {
         let out = Output::plain();
         let body = json!({
             "verdict": "VALID", "confidence": 0.9, "round_id": "rnd_1", "receipt_id": "sha256:1",
-            "consensus": {"agreement": 0.667, "asked": 3, "effective_votes": 1.9, "outcome": "agreed", "winner": 0},
+            "consensus": {"agreement": 0.667, "asked": 3, "effective_votes": 1.9, "outcome": "agreed", "winner": 0, "groups": [0, 0, null]},
             "replicas": [
                 {"session_id": "a", "executor": "a", "verdict": "VALID", "score": 0.99, "reason_codes": [], "latency_ms": 3, "group": 0},
                 {"session_id": "b", "executor": "b", "verdict": "VALID", "reason_codes": [], "latency_ms": 4, "group": 0},
@@ -187,6 +216,25 @@ mod tests {
             ],
         });
         insta::assert_snapshot!(reply(out, &body));
+    }
+
+    #[test]
+    fn two_of_three_are_explained_where_they_mean_different_things() {
+        let reply = |label: Value| {
+            let consensus = json!({"winner": 0, "groups": [1, 0, 0], "effective_votes": 1.875});
+            let mut body = json!({"consensus": consensus, "confidence": 0.6437});
+            body.as_object_mut().unwrap().extend(label.as_object().unwrap().clone());
+            why_so_sure(&body).unwrap()
+        };
+        let judged = reply(json!({"verdict": "VALID"}));
+        assert!(judged.starts_with("why 64.4 %: 2 for, 1 against; only two answers"), "{judged}");
+        assert!(judged.ends_with("; 3 votes count as 1.9 independent ones"), "{judged}");
+        let checked = reply(json!({"verdict": "FALSE"}));
+        assert!(checked.contains("only three answers"), "{checked}");
+        let done = reply(json!({"status": "OK", "output": 1}));
+        assert!(done.contains("any answer is possible"), "{done}");
+        let alone = json!({"verdict": "VALID", "consensus": {"winner": 0, "groups": [0]}});
+        assert_eq!(why_so_sure(&alone), None);
     }
 
     #[test]
@@ -204,7 +252,7 @@ mod tests {
     fn an_error_is_told_whole_and_cannot_steer_the_terminal() {
         let detail = format!("first \u{1b}[2J{}", "x".repeat(200));
         let error = json!({"session_id": "s", "error": {"code": "bad_reply", "detail": detail}});
-        let expected = format!("s: bad_reply: first [2J{}", "x".repeat(200));
+        let expected = format!("s: bad_reply: first \\u{{1b}}[2J{}", "x".repeat(200));
         assert_eq!(remark(&error), Some(expected));
         let noted = json!({"session_id": "s", "error": null, "notes": ["which year?", "x"]});
         assert_eq!(remark(&noted).as_deref(), Some("s: which year?; x"));

@@ -2,14 +2,18 @@
 
 use comfy_table::{
     Attribute, Cell, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
-    presets::UTF8_HORIZONTAL_ONLY,
+    Width, presets::UTF8_HORIZONTAL_ONLY,
 };
+use console::measure_text_width;
 use serde_json::Value;
 
-use super::{Output, shortened};
+use super::{Output, plain::visible, shortened};
 use crate::config::Colours;
 
-const WIDEST_CELL: usize = 60;
+/// More than anybody reads in a cell, and less than what fills the memory of a terminal.
+const WIDEST_CELL: usize = 2_000;
+/// The longest word that a column makes room for; only what has no spaces is longer.
+const LONGEST_WORD: u16 = 32;
 /// Columns with what is copied into the next command, which a break would spoil.
 const IDS: [&str; 11] = [
     "task", "round", "session", "executor", "name", "setting", "key", "provider", "run", "account",
@@ -37,6 +41,7 @@ const AROUND: u16 = 3;
 const STYLE: TableStyle = UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none());
 
 pub(crate) fn table(out: Output, header: &[&str], rows: Vec<Vec<Cell>>) -> String {
+    let words: Vec<u16> = longest_words(header, &rows);
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     match out.colours {
@@ -50,16 +55,57 @@ pub(crate) fn table(out: Output, header: &[&str], rows: Vec<Vec<Cell>>) -> Strin
     }
     table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     table.add_rows(rows);
-    let left_out = left_out(out, header, &table.column_max_content_widths());
-    for (column, title) in table.column_iter_mut().zip(header) {
+    let widths = table.column_max_content_widths();
+    let left_out = left_out(out, header, &widths);
+    let least = |index: usize, title: &str| {
+        let column = if IDS.contains(&title) { &widths } else { &words };
+        column.get(index).copied().unwrap_or_default()
+    };
+    let shown = header.iter().enumerate().filter(|(_, title)| !left_out.contains(title));
+    let needed = shown.fold(0_u16, |sum, (index, title)| {
+        sum.saturating_add(least(index, title)).saturating_add(AROUND)
+    });
+    if out.width.is_some_and(|width| width.saturating_add(1) < needed) {
+        return records(header, &table);
+    }
+    for (index, (column, title)) in table.column_iter_mut().zip(header).enumerate() {
         if left_out.contains(title) {
             column.set_constraint(ColumnConstraint::Hidden);
         } else if IDS.contains(title) {
             column.set_constraint(ColumnConstraint::ContentWidth);
+        } else {
+            // With the space on both sides.
+            let least = Width::Fixed(least(index, title).saturating_add(2));
+            column.set_constraint(ColumnConstraint::LowerBoundary(least));
         }
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n")
+}
+
+/// How wide the longest word of each column is. One that is longer than any word may be broken.
+fn longest_words(header: &[&str], rows: &[Vec<Cell>]) -> Vec<u16> {
+    let longest = |text: &str| {
+        let widths = text.split_whitespace().map(measure_text_width);
+        u16::try_from(widths.max().unwrap_or(0)).unwrap_or(u16::MAX).min(LONGEST_WORD)
+    };
+    let mut words: Vec<u16> = header.iter().map(|title| longest(title)).collect();
+    for row in rows {
+        for (word, cell) in words.iter_mut().zip(row) {
+            *word = (*word).max(longest(&cell.content()));
+        }
+    }
+    words
+}
+
+/// The rows below each other, for a terminal that is too narrow for columns.
+fn records(header: &[&str], table: &Table) -> String {
+    let rows = table.row_iter().map(|row| {
+        let cells = row.cell_iter().map(Cell::content);
+        let pairs: Vec<(&str, String)> = header.iter().copied().zip(cells).collect();
+        fields(&pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect::<Vec<_>>())
+    });
+    rows.collect::<Vec<_>>().join("\n\n")
 }
 
 /// The spare columns without which the others fit, or all of them.
@@ -129,8 +175,7 @@ pub(crate) fn whole_text(value: &Value) -> String {
 /// A text with its lines, and without what would steer a terminal.
 pub(crate) fn paragraph(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let is_kept = |symbol: &char| matches!(symbol, '\n' | '\t') || !symbol.is_control();
-    text.chars().filter(is_kept).collect::<String>().trim_end().to_owned()
+    visible(&text).trim_end().to_owned()
 }
 
 /// One line for each field.
@@ -155,7 +200,7 @@ mod tests {
 
     fn rounds(width: Option<u16>, colours: Colours) -> String {
         let (format, chatter, log) = (Format::Text, Chatter::Normal, LogFormat::Text);
-        let out = Output { format, chatter, colours, width, log };
+        let out = Output { format, chatter, colours, width, error_width: None, log };
         let header = ["round", "state", "verdict", "outcome", "says", "opened at"];
         let says = "a sentence that is long enough to need several lines";
         let values = [ID, "closed", "VALID", "agreed", says, "2026-01-02 03:04:05"];

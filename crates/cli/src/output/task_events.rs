@@ -200,7 +200,7 @@ mod tests {
             (
                 "TASK_CLAIM_RELEASED",
                 json!({ "token": 1, "reason": { "why": "failed", "code": "timeout", "detail": "no answer\u{1b}[2J" } }),
-                Some("alpha did not: timeout: no answer [2J"),
+                Some("alpha did not: timeout: no answer\\u{1b}[2J"),
             ),
             (
                 "TASK_CLAIMED",

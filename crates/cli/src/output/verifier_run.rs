@@ -144,7 +144,7 @@ mod tests {
             "verifier_run_id": "r", "passed": true, "reasoning": "It does.\nIndeed.\u{1b}[31m",
             "judges": [judge],
         });
-        assert_eq!(result(out, &pass), "PASS verifier_run_id=r\n  It does.\n  Indeed.[31m");
+        assert_eq!(result(out, &pass), "PASS verifier_run_id=r\n  It does.\n  Indeed.\\u{1b}[31m");
         let fail = json!({"verifier_run_id": "r", "passed": false, "reasoning": null});
         assert_eq!(result(out, &fail), "FAIL verifier_run_id=r");
         let error = json!({

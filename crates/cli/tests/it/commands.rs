@@ -97,12 +97,20 @@ fn a_new_installation_is_empty_and_says_how_to_begin() {
 }
 
 #[test]
-fn an_executor_that_is_down_is_registered_all_the_same() {
+fn an_executor_that_is_down_is_not_registered_unless_that_is_wanted() {
     let home = Home::new();
-    let ran = home.run(&["executors", "add", "down", NOWHERE, "--tier", "safe"]).ok();
+    let ran = home.run(&["executors", "add", "down", NOWHERE, "--tier", "safe"]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    insta::assert_snapshot!(ran.err, @r"
+    error: the executor at `http://127.0.0.1:1` does not answer: no connection
+      field: url
+      hint: Nothing was registered. Start it and run the command again, or register it as it is with `--no-check`.
+    ");
+    assert_eq!(home.run(&["executors", "show", "down"]).code, 1);
+    let ran = home.run(&["executors", "add", "down", NOWHERE, "--no-check", "--tier", "safe"]).ok();
     assert!(ran.out.contains("registered down with the session down"), "{}", ran.out);
     assert!(ran.out.contains("health        not well: no connection"), "{}", ran.out);
-    assert!(ran.err.contains("down is registered, but not well"), "{}", ran.err);
+    assert!(ran.err.contains("down is registered, but does not answer"), "{}", ran.err);
     let ran = home.run(&["executors", "check", "down", "--json"]);
     assert_eq!(ran.code, 1);
     insta::assert_json_snapshot!(redacted(&ran.out));
@@ -113,7 +121,7 @@ fn an_executor_that_is_down_is_registered_all_the_same() {
 #[test]
 fn sessions_come_and_go() {
     let home = Home::new();
-    home.run(&["executors", "add", "a", NOWHERE, "--no-session"]).ok();
+    home.run(&["executors", "add", "a", NOWHERE, "--no-check", "--no-session"]).ok();
     let args = "sessions add 201 --executor a --profile careful --tier oracle --label heavy \
                 --task-type delegate=swarm --price-micros 7 --reliability 0.9 --json";
     let ran = home.run(&args.split_whitespace().collect::<Vec<_>>()).ok();
@@ -133,7 +141,7 @@ fn sessions_come_and_go() {
 fn remote_dispatch_is_refused_with_a_sentence() {
     for flag in [&["--remote"][..], &["--target-node", "n"], &["--scope", "region:x"]] {
         let home = Home::new();
-        let ran = home.run(&[&["executors", "add", "r", NOWHERE], flag].concat());
+        let ran = home.run(&[&["executors", "add", "r", NOWHERE, "--no-check"], flag].concat());
         assert_eq!(ran.code, 2);
         assert!(ran.err.contains("there is no remote dispatch"), "{}", ran.err);
     }
@@ -142,10 +150,18 @@ fn remote_dispatch_is_refused_with_a_sentence() {
 #[test]
 fn an_address_for_events_is_kept_with_its_executor() {
     let home = Home::new();
-    let ran = home.run(&["executors", "add", "e", NOWHERE, "--agent-events-url", "nowhere"]);
+    let ran = home.run(&[
+        "executors",
+        "add",
+        "e",
+        NOWHERE,
+        "--no-check",
+        "--agent-events-url",
+        "nowhere",
+    ]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("field: agent_events_url"), "{}", ran.err);
-    home.run(&["executors", "add", "e", NOWHERE, "--agent-events-url", NOWHERE]);
+    home.run(&["executors", "add", "e", NOWHERE, "--no-check", "--agent-events-url", NOWHERE]).ok();
     let ran = home.run(&["executors", "show", "e"]);
     let words: Vec<&str> = ran.out.split_whitespace().collect();
     assert!(words.windows(3).any(|it| it == ["events", "to", NOWHERE]), "{}", ran.out);
@@ -159,8 +175,8 @@ fn a_wrong_field_is_named_with_what_to_do() {
     assert_eq!(ran.code, 2);
     insta::assert_snapshot!(ran.err, @r"
     error: `consensus.replicas` must be 1, 3 or 5
-      field: consensus.replicas
-      hint: Correct the field that the message names and send the request again.
+      field: consensus.replicas, which is `--replicas` here
+      hint: Correct what the message names, in the flag or the file, and run the command again.
     ");
     let ran = home.run(&[&args[..], &["--json"]].concat());
     assert_eq!((ran.code, &ran.json()["code"]), (2, &"request_invalid".into()));
@@ -169,7 +185,7 @@ fn a_wrong_field_is_named_with_what_to_do() {
 #[test]
 fn a_round_without_sessions_says_what_is_missing() {
     let home = Home::new();
-    home.run(&["executors", "add", "down", NOWHERE]).ok();
+    home.run(&["executors", "add", "down", NOWHERE, "--no-check"]).ok();
     let ran = home.run(&["validate", "--claim", "1 = 1"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("session down: "), "{}", ran.err);
@@ -178,7 +194,7 @@ fn a_round_without_sessions_says_what_is_missing() {
 
 #[test]
 fn wrong_usage_exits_with_2_before_anything_is_touched() {
-    let home = Home::new();
+    let home = Home::bare();
     for (args, text) in [
         (&["validate"][..], "there is nothing to validate: give `--claim`"),
         (&["delegate", "--replicas", "3"], "give `--objective`"),
@@ -235,7 +251,7 @@ fn a_request_comes_from_standard_input_and_flags_override_it() {
 /// A home whose lock is held, and what `server.json` says there.
 fn held(server: Option<&str>) -> (Home, fs::File) {
     let home = Home::new();
-    fs::create_dir(home.state()).unwrap();
+    fs::create_dir_all(home.state()).unwrap();
     let lock = fs::File::create(home.state().join("lock")).unwrap();
     lock.lock().unwrap();
     if let Some(server) = server {
@@ -318,6 +334,7 @@ fn a_store_that_another_state_folder_uses_is_refused() {
     let lock = fs::File::create(home.state().join("jurat.db.lock")).unwrap();
     lock.lock().unwrap();
     let store = home.state().join("jurat.db");
+    fs::create_dir(home.path().join("other")).unwrap();
     let args = ["--state-dir", "other", "--store", store.to_str().unwrap(), "executors", "list"];
     let ran = home.run(&args);
     assert_eq!(ran.code, 1);
@@ -328,13 +345,13 @@ fn a_store_that_another_state_folder_uses_is_refused() {
 
 #[test]
 fn the_public_key_of_the_node_is_printed_once_there_is_one() {
-    let home = Home::new();
+    let home = Home::bare();
     let ran = home.run(&["node"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("the first start of `jurat serve` writes it"), "{}", ran.err);
     assert!(!home.state().exists());
 
-    fs::create_dir(home.state()).unwrap();
+    fs::create_dir_all(home.state()).unwrap();
     // The first test vector of RFC 8032.
     let seed = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
     fs::write(home.state().join("node.key"), seed).unwrap();
@@ -377,7 +394,7 @@ fn a_key_that_is_not_valid_is_refused() {
     let output = home.command(&["rounds", "list"]).env("JURAT_KEY", "wrong").output().unwrap();
     let ran = Ran::from(output);
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("error: the key is not valid\n  hint: Send"), "{}", ran.err);
+    assert!(ran.err.contains("error: the key is not valid\n  hint: Set JURAT_KEY"), "{}", ran.err);
 }
 
 #[test]
@@ -423,7 +440,7 @@ fn a_filter_that_finds_nothing_is_not_told_to_begin() {
 #[test]
 fn who_wants_quiet_hears_no_confirmation() {
     let home = Home::new();
-    home.run(&["executors", "add", "a", "http://127.0.0.1:1", "--no-session"]).ok();
+    home.run(&["executors", "add", "a", "http://127.0.0.1:1", "--no-check", "--no-session"]).ok();
     std::fs::write(home.state().join("jurat.toml"), "[log]\nformat = \"text\"\n").unwrap();
     for args in [
         &["sessions", "add", "s", "--executor", "a"][..],

@@ -11,7 +11,7 @@ use crate::home::{Home, Process, Ran};
 async fn metered() -> (Home, Process, FakeProvider) {
     let provider = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
     let home = Home::new();
-    fs::create_dir(home.state()).unwrap();
+    fs::create_dir_all(home.state()).unwrap();
     let file = format!(
         "[providers.fake]\nbase_url = \"{}\"\n[providers.fake.prices.\"*\"]\n\
          input_usd_per_million = \"1\"\noutput_usd_per_million = \"1\"\n",

@@ -6,7 +6,7 @@ use crate::home::Home;
 
 #[test]
 fn the_demo_shows_who_said_what_and_leaves_nothing_behind() {
-    let home = Home::new();
+    let home = Home::bare();
     let ran = home.run(&["demo"]).ok();
     for text in [
         "VALID  ·  3 of 5 agree",
@@ -14,7 +14,7 @@ fn the_demo_shows_who_said_what_and_leaves_nothing_behind() {
         "TIMEOUT",
         "INVALID",
         "confidence",
-        "effective votes",
+        "independent ones",
         "receipt  sha256:",
         "says the city archive.”\nPASS verifier_run_id=",
         "Everybody knows when it opened.”\nFAIL verifier_run_id=",

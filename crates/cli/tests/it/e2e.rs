@@ -176,7 +176,7 @@ fn a_server_in_use_is_named_and_a_second_signal_ends_it_at_once() {
 #[test]
 fn keys_stay_with_their_owner() {
     use std::os::unix::fs::PermissionsExt as _;
-    let home = Home::new();
+    let home = Home::bare();
     let _server = home.serve();
     for (name, mode) in
         [("", 0o700), ("admin.key", 0o600), ("node.key", 0o600), ("server.json", 0o600)]
@@ -196,8 +196,9 @@ fn an_executor_behind_a_token_is_asked_with_it() {
         home.command(&["runtime", "--listen", "127.0.0.1:0", "--token-env", "THE_TOKEN"]);
     runtime.env("THE_TOKEN", "s3cret");
     let executor = crate::home::Process::new(runtime).listening();
-    let ran = home.run(&["executors", "add", "open", &executor.url]).ok();
-    assert!(ran.out.contains("GET /capabilities answered 401"), "{}", ran.out);
+    let ran = home.run(&["executors", "add", "open", &executor.url]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(ran.err.contains("GET /capabilities answered 401"), "{}", ran.err);
     let args = ["executors", "add", "shut", &executor.url, "--token-env", "THE_TOKEN"];
     home.run(&args).ok();
     home.run(&["executors", "check", "shut"]).ok();
@@ -223,13 +224,13 @@ fn a_local_program_becomes_an_executor() {
 #[test]
 fn a_server_and_the_commands_after_it_may_be_started_at_once() {
     let home = Home::new();
-    fs::create_dir(home.state()).unwrap();
+    fs::create_dir_all(home.state()).unwrap();
     let lock = fs::File::create(home.state().join("lock")).unwrap();
     lock.lock().unwrap();
     let server = home.start(&["serve", "--listen", "127.0.0.1:0"]);
     server.wait_for("waiting for another jurat process");
     let commands = ["one", "two", "three"]
-        .map(|name| home.spawn(&["executors", "add", name, "http://127.0.0.1:1"]));
+        .map(|name| home.spawn(&["executors", "add", name, "http://127.0.0.1:1", "--no-check"]));
     drop(lock);
     let _server = server.listening();
     for command in commands {
@@ -242,7 +243,7 @@ fn a_server_and_the_commands_after_it_may_be_started_at_once() {
 #[test]
 fn a_server_that_waits_for_the_folder_can_be_stopped() {
     let home = Home::new();
-    fs::create_dir(home.state()).unwrap();
+    fs::create_dir_all(home.state()).unwrap();
     let lock = fs::File::create(home.state().join("lock")).unwrap();
     lock.lock().unwrap();
     let server = home.start(&["serve", "--listen", "127.0.0.1:0"]);

@@ -52,7 +52,15 @@ impl From<Output> for Ran {
 }
 
 impl Home {
+    /// With a state folder that has nothing in it yet.
     pub(crate) fn new() -> Self {
+        let home = Self::bare();
+        std::fs::create_dir(home.state()).unwrap();
+        home
+    }
+
+    /// Where nobody has started a server yet.
+    pub(crate) fn bare() -> Self {
         Self { folder: TempDir::new().unwrap() }
     }
 
@@ -144,12 +152,18 @@ impl Process {
         self.reader.take().unwrap().join().unwrap()
     }
 
+    /// Waits for its end, and returns all that it said on standard error.
+    pub(crate) fn ended(mut self) -> String {
+        self.child.wait().unwrap();
+        self.reader.take().unwrap().join().unwrap()
+    }
+
     /// Waits until it says where it listens.
     pub(crate) fn listening(mut self) -> Self {
         let line = self.wait_for("listening on ");
         let rest = line.split("listening on ").nth(1).unwrap();
-        // In a log of JSON lines the address ends with a quote.
-        rest.split('"').next().unwrap().clone_into(&mut self.url);
+        // In a log of JSON lines the address ends with a quote, on a terminal with a return.
+        rest.split(['"', '\r']).next().unwrap().clone_into(&mut self.url);
         self
     }
 

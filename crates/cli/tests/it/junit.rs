@@ -79,7 +79,7 @@ fn a_round_that_could_not_be_walked_is_an_error_too() {
 
 #[test]
 fn a_report_without_a_folder_is_refused_before_anyone_is_asked() {
-    let home = Home::new();
+    let home = Home::bare();
     let ran = home.run(&["validate", "--claim", "1 = 1", "--junit", "none/report.xml"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("name a file in a folder that is there"), "{}", ran.err);

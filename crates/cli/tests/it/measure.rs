@@ -269,7 +269,7 @@ fn a_deploy_tells_what_the_version_lacks_and_which_flag_a_conflict_needs() {
     });
     let server = Scripted::new().on("POST /v1/verifiers", 409, problem);
     let ran = server.run(&home, &["verifiers", "deploy", "v.json"]);
-    assert!(ran.err.contains("deploy again with `--expected-version-token t0k3n`"), "{}", ran.err);
+    assert!(ran.err.contains("again with `--expected-version-token t0k3n`"), "{}", ran.err);
 }
 
 #[test]

@@ -13,7 +13,7 @@ const BODY: &str = "---\nname: Report\ndescription: Makes a report.\noutcome: A 
 async fn author() -> (Home, Process, FakeProvider) {
     let provider = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
     let home = Home::new();
-    fs::create_dir(home.state()).unwrap();
+    fs::create_dir_all(home.state()).unwrap();
     let settings = format!(
         "[judges]\ndefault_model = \"p1/m\"\n[providers.p1]\nkind = \"openai\"\nbase_url = \"{}\"\n",
         provider.url()

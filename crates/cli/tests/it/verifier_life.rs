@@ -132,7 +132,7 @@ fn runs_are_found_by_what_came_of_them() {
 #[test]
 fn a_judge_that_cannot_be_asked_gives_no_verdict() {
     let home = Home::new();
-    fs::create_dir(home.state()).unwrap();
+    fs::create_dir_all(home.state()).unwrap();
     let file = "[providers.dead]\nbase_url = \"http://127.0.0.1:1/v1\"\n\
                 [providers.keyed]\nbase_url = \"http://127.0.0.1:1/v1\"\nkey_env = \"KEYED\"\n";
     fs::write(home.state().join("jurat.toml"), file).unwrap();

@@ -1,6 +1,6 @@
 //! How the executors and sessions stand, and whether enough of them are independent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, stream};
 use jurat_core::{
@@ -44,6 +44,7 @@ impl Engine {
         while let Some((name, probe)) = probes.next().await {
             findings.extend(probe?.and_then(|it| unheard(&name, it)));
         }
+        findings.extend(shared_addresses(&view.pool));
         findings.extend(session_findings(&view.pool));
         let standings = self.standings();
         findings.extend(enough(&lanes(&view, &[], &standings)));
@@ -73,7 +74,7 @@ impl Engine {
         match seen.executor.probe {
             Some(probe) if probe.is_well() => Finding::ok("executors", format!("`{name}` is up")),
             Some(probe) => {
-                let why = probe.health_error.or(probe.capabilities.err()).unwrap_or_default();
+                let why = probe.problem().unwrap_or_default();
                 Finding::warning("executors", format!("`{name}` is down: {why}"), check)
             }
             None => Finding::warning("executors", format!("`{name}` was never checked"), check),
@@ -87,6 +88,21 @@ fn unheard(name: &str, probe: EventsProbe) -> Option<Finding> {
     let detail = format!("`{name}` wants to be told of events at `{}`: {why}", probe.url);
     let advice = "Let it listen there, or register it with another `--agent-events-url`.";
     Some(Finding::warning("agent-events", detail, advice))
+}
+
+/// Executors that are one service under several names, which rounds take for independent ones.
+fn shared_addresses(pool: &Pool) -> Vec<Finding> {
+    let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for executor in pool.executors.values() {
+        names.entry(&executor.url).or_default().push(format!("`{}`", executor.name));
+    }
+    let shared = names.into_iter().filter(|(_, names)| 1 < names.len());
+    let shared = shared.map(|(url, names)| {
+        let detail = format!("{} have one address, `{url}`", names.join(", "));
+        let advice = "Keep one of them with `jurat executors remove NAME`, and give it several sessions where you need them; one service asked twice is not a second opinion.";
+        Finding::warning("executors", detail, advice)
+    });
+    shared.collect()
 }
 
 /// Sessions that lead nowhere, and executors that none leads to.
@@ -114,7 +130,10 @@ fn enough(lanes: &[Lane<'_>]) -> Vec<Finding> {
     if able.len() < THREE {
         return vec![Finding::warning(
             "sessions",
-            format!("{} can answer now, and a round with three replicas needs {THREE}", able.len()),
+            format!(
+                "{} can answer now, and a round with three replicas needs {THREE}",
+                sessions(able.len())
+            ),
             "Add executors, or mend those that are down.",
         )];
     }
@@ -126,7 +145,7 @@ fn enough(lanes: &[Lane<'_>]) -> Vec<Finding> {
             "sessions",
             format!(
                 "{} can answer now, and only {} stand behind them: {}",
-                able.len(),
+                sessions(able.len()),
                 if names.len() == 1 {
                     "1 provider".to_owned()
                 } else {
@@ -139,8 +158,12 @@ fn enough(lanes: &[Lane<'_>]) -> Vec<Finding> {
     }
     let detail = format!(
         "{} of {} providers can answer now, which is enough for three replicas",
-        able.len(),
+        sessions(able.len()),
         families.len()
     );
     vec![Finding::ok("sessions", detail)]
+}
+
+fn sessions(number: usize) -> String {
+    if number == 1 { "1 session".to_owned() } else { format!("{number} sessions") }
 }

@@ -1,36 +1,48 @@
-//! `/openapi.json`, and `/docs`: a page to read and try the API, whole and without another host.
+//! `/`, `/openapi.json`, and `/docs`: a page to read and try the API, whole and without another host.
 
 use std::sync::Arc;
 
 use axum::{
     body::Body,
     http::{
-        HeaderValue,
-        header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY},
+        HeaderMap, HeaderValue,
+        header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY},
     },
     response::Response,
 };
 use bytes::Bytes;
 use jurat_core::code::Code;
-use jurat_wire::problem::Problem;
+use jurat_wire::{api::status::Index, problem::Problem};
 use utoipa_swagger_ui::{Config, SwaggerFile};
 
 use crate::{
     decode::PathText,
     encode::{self, Answer},
+    negotiate::preferred,
     openapi::openapi,
 };
 
+const HTML: &str = "text/html; charset=utf-8";
 /// Scripts, styles and calls come from and go to this server only. The viewer sets styles on the
 /// elements it makes and holds its small pictures within itself, which the last two allow.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
+
+/// What people find who type the address of the server, and what programs find.
+pub(super) async fn front(headers: HeaderMap) -> Response {
+    let mut response = match preferred(&headers, &["application/json", "text/html"]) {
+        0 => encode::ok(&Index::default()),
+        _ => file(HTML, Bytes::from_static(include_bytes!("docs/front.html"))),
+    };
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response
+}
 
 pub(super) async fn document() -> Response {
     encode::ok_text(openapi().to_owned())
 }
 
 pub(super) async fn page() -> Response {
-    file("text/html; charset=utf-8", Bytes::from_static(include_bytes!("docs/index.html")))
+    file(HTML, Bytes::from_static(include_bytes!("docs/index.html")))
 }
 
 /// What the page needs: the viewer, its style, and the line that starts it.

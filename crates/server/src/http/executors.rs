@@ -2,7 +2,7 @@
 
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::caller::Caller;
-use jurat_engine::{Engine, EnginePage, ExecutorView};
+use jurat_engine::{Addition, Engine, EnginePage, ExecutorView};
 use jurat_wire::api::{executors, page::Page, sessions, status::RemovedExecutor};
 use serde_json::{Value, json};
 
@@ -23,10 +23,13 @@ pub(super) async fn add(
     let session = add.session.clone();
     let answer = move |view: &ExecutorView| {
         let session = session.as_ref().map(sessions::body);
-        json!(executors::body(&view.executor, view.circuit_for()).with_session(session))
+        let body = executors::body(&view.executor, view.circuit_for()).beside(&view.same_url);
+        json!(body.with_session(session))
     };
     let keyed = repeatable.keyed("executor_add", &body, StatusCode::CREATED, answer.clone());
-    let done = engine.executor_add(&caller, add.executor, add.session, keyed).await?;
+    let addition =
+        Addition { executor: add.executor, session: add.session, must_answer: add.must_answer };
+    let done = engine.executor_add(&caller, addition, keyed).await?;
     Ok(once::reply(done, |view| encode::created(&answer(view))))
 }
 

@@ -1,11 +1,14 @@
 //! `/health`, `/ready` and `/metrics`.
 
-use axum::{Extension, extract::State, response::Response};
+use axum::{Extension, extract::State, http::HeaderMap, response::Response};
 use jurat_core::caller::Caller;
-use jurat_engine::Engine;
+use jurat_engine::{Engine, FigureFormat};
 use jurat_wire::api::status::Status;
 
-use crate::encode::{self, Answer};
+use crate::{
+    encode::{self, Answer},
+    negotiate::preferred,
+};
 
 /// The process is there.
 pub(super) async fn health() -> Response {
@@ -22,6 +25,11 @@ pub(super) async fn ready(State(engine): State<Engine>) -> Answer {
 pub(super) async fn metrics(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
 ) -> Answer {
-    Ok(encode::figures(engine.metrics_show(&caller).await?))
+    let format = match preferred(&headers, &["text/plain", "application/openmetrics-text"]) {
+        0 => FigureFormat::Prometheus,
+        _ => FigureFormat::OpenMetrics,
+    };
+    Ok(encode::figures(engine.metrics_show(&caller, format).await?, format))
 }

@@ -24,11 +24,11 @@ pub(super) async fn list(
     query.only(&["state"])?;
     let filter = ShareFilter {
         state: shares::state(query.filters.get("state"))?,
-        before: query.cursor.clone(),
+        before: query.place()?,
         limit: query.with_one_more(),
     };
     let mut found = engine.share_list(&caller, filter).await?;
-    let next = query.cut(&mut found, |share| share.id.clone());
+    let next = query.cut_sealed(&mut found, |share| share.id.clone());
     Ok(encode::ok(&Page::new(found.iter().map(shares::share), next.as_deref())))
 }
 

@@ -130,7 +130,7 @@ pub(super) fn list_shares(Call { engine, caller, arguments, .. }: Call<'_>) -> A
         let filter = ShareFilter { state, before: order.cursor, limit: limit + 1 };
         let found = engine.share_list(caller, filter).await;
         let mut found = found.map_err(|it| engine_problem(&it))?;
-        let next = cut(&mut found, limit, |it| it.id.clone());
+        let next = cut(&mut found, limit, |it| cursor(&it.id));
         Ok(json!(Page::new(found.iter().map(shares::share), next.as_deref())))
     }
     .boxed()

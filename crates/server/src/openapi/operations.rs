@@ -28,7 +28,7 @@ use jurat_wire::{
         prune::{PruneRequest, PrunedBody},
         rounds::{ErasedBody, RoundBody},
         sessions::{AddSessionRequest, SessionBody},
-        status::{Removed, RemovedExecutor, Status},
+        status::{Index, Removed, RemovedExecutor, Status},
         v2::{DelegateReplyV2, VerdictReplyV2},
     },
     problem::ProblemBody,
@@ -126,6 +126,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "health" | "healthz" => health(),
         "ready" => ready(),
         "metrics_show" => metrics_show(),
+        "front" => front(),
         "openapi" => openapi(),
         "docs" => docs(),
         "docs_file" => docs_file(),
@@ -277,13 +278,18 @@ fn prune() -> Description {
 }
 
 fn executor_add() -> Description {
-    let text = "Registers a service that does work, and a session of the same name with it. The service is asked for health and capabilities before it is used.";
+    let text = "Registers a service that does work, and a session of the same name with it. The service is asked for health and capabilities; one that does not answer is registered all the same, unless `must_answer` is true.";
     Description::new(EXECUTORS, "Register an executor", text)
         .scope(Scope::Admin)
         .takes::<AddExecutorRequest>([("plain", examples::of("executor_add_request"))])
         .answers::<ExecutorBody<'_>>(201, "The executor.", examples::of("executor_add"))
         .repeatable()
-        .refuses([Code::ValidationError, Code::NotSupported, Code::Conflict])
+        .refuses([
+            Code::ValidationError,
+            Code::NotSupported,
+            Code::Conflict,
+            Code::ExecutorUnavailable,
+        ])
 }
 
 fn executor_list() -> Description {
@@ -461,12 +467,19 @@ fn ready() -> Description {
 }
 
 fn metrics_show() -> Description {
-    let text = "The figures that this node counts, in the text format of OpenMetrics.";
+    let text = "The figures that this node counts: in the text format of Prometheus, or in that of OpenMetrics for who asks for it in `Accept`.";
     Description::new(OPERATIONS, "Read the figures", text).scope(Scope::MetricsRead).answers_as(
         200,
         "The figures.",
-        &["application/openmetrics-text"],
+        &["text/plain", "application/openmetrics-text"],
     )
+}
+
+fn front() -> Description {
+    let text = "Says what this is and where to read on: a page for browsers, JSON for programs.";
+    Description::new(OPERATIONS, "See what there is", text)
+        .answers::<Index>(200, "The addresses.", json!(Index::default()))
+        .or_as("text/html", "A page with the same addresses.")
 }
 
 fn openapi() -> Description {

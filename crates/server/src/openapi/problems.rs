@@ -125,6 +125,9 @@ fn example(code: Code) -> Problem {
         Code::SessionsUnavailable => {
             problem("3 replicas were asked for and 2 sessions can answer now").with("sessions", json!([{ "session_id": "gamma", "problem": "its executor is down" }]))
         }
+        Code::ExecutorUnavailable => {
+            problem("the executor at `http://127.0.0.1:8787` does not answer: no connection").at("url")
+        }
         Code::ConsensusDisagreement => disagreement(),
         Code::RequestTimeout => problem("the body came too slowly"),
         Code::PayloadTooLarge => problem("the body is larger than 1048576 bytes"),

@@ -35,6 +35,7 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
     assert_eq!(
         open,
         BTreeSet::from([
+            "/",
             "/.well-known/goodeye-client-config",
             "/auth/device",
             "/auth/device/authorize",

@@ -21,7 +21,8 @@ use serde_json::json;
 const NOT_HERE: [&str; 1] = [figure::STORE_CONNECTIONS.name];
 
 async fn figures(app: &TestApp) -> String {
-    let reply = app.admin().get("/metrics").await;
+    let accept = [("accept", "application/openmetrics-text")];
+    let reply = app.admin().send("GET", "/metrics", Body::empty(), &accept).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
     reply.text()
 }
@@ -208,15 +209,44 @@ async fn figures_need_a_key_that_may_read_them() {
     let watcher = app.caller("watcher", &[Scope::MetricsRead]).await;
     let reply = watcher.get("/metrics").await;
     assert_eq!(reply.status, StatusCode::OK);
-    assert_eq!(
-        reply.headers["content-type"],
-        "application/openmetrics-text; version=1.0.0; charset=utf-8"
-    );
-    assert!(reply.text().ends_with("# EOF\n"));
     let other = app.caller("other", &[Scope::RoundsCreate, Scope::RoundsRead]).await;
     assert_eq!(other.get("/metrics").await.status, StatusCode::FORBIDDEN);
     assert_eq!(app.anonymous().get("/metrics").await.status, StatusCode::UNAUTHORIZED);
     assert_eq!(watcher.get("/v1/rounds").await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_reader_chooses_the_format_of_the_figures() {
+    const OPEN: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
+    /// What Prometheus sends.
+    const SCRAPE: &str = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+    let app = TestApp::new().await;
+    let read = async |accept| {
+        let reply = app.admin().send("GET", "/metrics", Body::empty(), accept).await;
+        (reply.headers["content-type"].to_str().unwrap().to_owned(), reply.text())
+    };
+    for (accept, expected) in [
+        (&[][..], PLAIN),
+        (&[("accept", "*/*")], PLAIN),
+        (&[("accept", "text/plain;version=0.0.4")], PLAIN),
+        (&[("accept", "application/openmetrics-text; version=1.0.0")], OPEN),
+        (&[("accept", SCRAPE)], OPEN),
+    ] {
+        assert_eq!(read(accept).await.0, expected, "for {accept:?}");
+    }
+    let (_, open) = read(&[("accept", SCRAPE)]).await;
+    assert!(open.ends_with("# EOF\n"), "{open}");
+    assert!(open.contains("\n# TYPE jurat_http_requests counter\n"), "{open}");
+    let (_, plain) = read(&[]).await;
+    assert!(!plain.contains("# EOF") && !plain.contains("# UNIT"), "{plain}");
+    // Readers of this format look for the type of a sample under its own name.
+    let types: BTreeSet<&str> =
+        plain.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    for name in series(&plain).iter().map(|it| it.split('{').next().unwrap()) {
+        let family = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+        assert!(types.contains(name) || family.is_some_and(|it| types.contains(it)), "{name}");
+    }
 }
 
 #[tokio::test]

@@ -182,6 +182,30 @@ async fn the_document_and_its_page_need_no_key_and_no_other_host() {
     assert_eq!(reply.json()["code"], "not_found");
 }
 
+#[tokio::test]
+async fn the_front_door_shows_the_way_to_people_and_to_programs() {
+    let app = TestApp::new().await;
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let page = app.anonymous().send("GET", "/", Body::empty(), &[("accept", browser)]).await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+    assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src"));
+    let text = page.text();
+    assert!(!text.contains("//"), "the page names a host: {text}");
+    let links: Vec<&str> =
+        text.split("<a href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(links, ["docs", "openapi.json", "health", "ready"]);
+    for link in links {
+        let reply = app.anonymous().get(&format!("/{link}")).await;
+        assert_eq!(reply.status, StatusCode::OK, "{link}");
+    }
+    for accept in [&[][..], &[("accept", "*/*")], &[("accept", "application/json")]] {
+        let reply = app.anonymous().send("GET", "/", Body::empty(), accept).await;
+        assert_eq!(reply.status, StatusCode::OK, "{accept:?}");
+        assert_eq!(reply.json()["docs"], "/docs", "{accept:?}");
+    }
+}
+
 /// A story in which each example of the document is sent and answered.
 struct Story {
     app: TestApp,
@@ -348,7 +372,7 @@ async fn called_off() -> BTreeSet<String> {
 }
 
 async fn resources(story: &mut Story) {
-    for path in ["/health", "/healthz", "/ready"] {
+    for path in ["/", "/health", "/healthz", "/ready"] {
         story.play("GET", path, path, &Value::Null).await;
     }
     story.play("GET", "/capabilities", "/capabilities", &Value::Null).await;

@@ -108,7 +108,7 @@ fn own_resources() -> Vec<Case> {
             |it| executors::decode_add(it, NOW).map(drop),
             json!({
                 "name": "a", "url": "http://a", "agent_events_url": "http://a",
-                "session": { "id": "b" },
+                "session": { "id": "b" }, "must_answer": true,
             }),
         ),
         strict::<AddSessionRequest>(

@@ -25,6 +25,8 @@ use crate::problem::Problem;
 pub struct AddExecutor {
     pub executor: Executor,
     pub session: Option<Session>,
+    /// Refuses an executor that does not answer now.
+    pub must_answer: bool,
 }
 
 /// A request to register an executor.
@@ -48,6 +50,9 @@ pub struct AddExecutorRequest {
     pub agent_events_url: Option<String>,
     /// The session that comes with it; `false` for none; left out, one with the executor's name.
     pub session: Option<SessionChoice>,
+    /// Registers it only if it is healthy and says what it can do now; left out, it is registered
+    /// all the same, and `probe` says how it is.
+    pub must_answer: Option<bool>,
 }
 
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> {
@@ -76,7 +81,8 @@ pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> 
             None => None,
         },
     };
-    Ok(AddExecutor { executor, session })
+    let must_answer = body.flag("must_answer")?.unwrap_or(false);
+    Ok(AddExecutor { executor, session, must_answer })
 }
 
 /// Where events are sent to; it has two names.
@@ -143,6 +149,11 @@ pub struct ExecutorBody<'a> {
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = Option<SessionBody>)]
     session: Member<SessionBody<'a>>,
+    /// Only in the reply to `POST`, where there are any: the names of other executors at the same
+    /// address.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    same_url: &'a [String],
 }
 
 /// How an executor is, in one word; `resting` while its circuit is open.
@@ -267,6 +278,7 @@ pub fn body(
         circuit: circuit_body(circuit, rests_for),
         probe: executor.probe.as_ref().map(probe_body),
         session: Member::LeftOut,
+        same_url: &[],
     }
 }
 
@@ -275,6 +287,12 @@ impl<'a> ExecutorBody<'a> {
     #[must_use]
     pub fn with_session(self, session: Option<SessionBody<'a>>) -> Self {
         Self { session: Member::Is(session), ..self }
+    }
+
+    /// The executor with the names of others that have its address.
+    #[must_use]
+    pub fn beside(self, same_url: &'a [String]) -> Self {
+        Self { same_url, ..self }
     }
 }
 

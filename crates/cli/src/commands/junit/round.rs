@@ -10,7 +10,7 @@ use crate::{
     args::RequestArgs,
     client::Reply,
     commands::{
-        consensus::{is_disagreement, undecided},
+        consensus::{is_disagreement, least, undecided},
         gate,
     },
     output::{Output, round},
@@ -22,6 +22,8 @@ pub(in crate::commands) struct Junit {
     file: JunitFile,
     operation: String,
     name: String,
+    /// How sure an answer must be to be one.
+    least: f64,
 }
 
 impl Junit {
@@ -35,7 +37,7 @@ impl Junit {
         let asked = asked.map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
         let name = args.junit_name.clone().or(asked).unwrap_or_default();
         let name = if name.trim().is_empty() { operation.to_owned() } else { name };
-        Ok(Some(Self { file, operation: operation.to_owned(), name }))
+        Ok(Some(Self { file, operation: operation.to_owned(), name, least: least(args) }))
     }
 
     pub(in crate::commands) fn write(
@@ -49,10 +51,10 @@ impl Junit {
         let (status, body) = match reply {
             Ok(reply) if reply.is_problem() && is_disagreement(&reply.value) => {
                 let body = undecided(&reply.value);
-                (decided(&body), Some(body))
+                (decided(&body, self.least), Some(body))
             }
             Ok(reply) if reply.is_problem() => (refused(&reply.value), None),
-            Ok(reply) => (decided(&reply.value), Some(reply.value.clone())),
+            Ok(reply) => (decided(&reply.value, self.least), Some(reply.value.clone())),
             Err(error) => (of_error(error), None),
         };
         let mut case = super::case(&self.operation, &self.name, status);
@@ -73,10 +75,10 @@ impl Junit {
 }
 
 /// What the gate would say.
-fn decided(body: &Value) -> TestCaseStatus {
+fn decided(body: &Value, least: f64) -> TestCaseStatus {
     let word = round::label(body).as_str().unwrap_or("NO_CONSENSUS").to_owned();
     let conclusion = round::conclusion(Output::plain(), body);
-    match gate::exit_code(body) {
+    match gate::exit_code(body, least) {
         gate::PASSED => TestCaseStatus::success(),
         gate::NEGATIVE => failed(&word, &conclusion),
         _ => unanswered(&word, &conclusion),

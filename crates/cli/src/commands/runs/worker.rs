@@ -23,7 +23,7 @@ pub(super) async fn run(context: &Context, args: RunWorker) -> anyhow::Result<u8
     }
     logging::start_server(config, None)?;
     let mut signals = Signals::listen()?;
-    let state = State::open(&config.state_dir)?;
+    let state = State::open_saying(&config.state_dir, context.out)?;
     let _lock = state.lock(&config.store).map_err(with_advice)?;
     let terms = (config.judges.clone(), node::accounts(config)?);
     let engine = Box::pin(node::engine(&state, &config.store, config.limits, terms)).await?;

@@ -29,11 +29,11 @@ async fn deploy(
     client: &Client,
     (args, call): (&DeployVerifier, Call),
 ) -> anyhow::Result<u8> {
-    let reply = client.send(call).await?.well().map_err(explained)?;
+    let reply = client.send(call).await?.well()?;
     if context.out.format == Format::Text {
-        context.out.data(&line(&reply.value))?;
+        context.out.text(&line(&reply.value))?;
         for warning in reply.value["warnings"].as_array().into_iter().flatten() {
-            complain(&format!("warning: {}", whole_text(warning)));
+            context.out.warn(&whole_text(warning));
         }
     }
     let before = if args.no_test { Before::Unknown } else { before(client, &reply.value).await };
@@ -48,18 +48,6 @@ async fn deploy(
     tell(context, &reply, tested)?;
     // The version is deployed; only who asked for the test is told that there was none.
     Ok(if is_failed && args.test { ERROR } else { 0 })
-}
-
-/// What the API calls a field is a flag here.
-fn explained(failure: Failure) -> Failure {
-    let Failure::Refused(mut body) = failure else { return failure };
-    if let Some(token) = body["current_version_token"].as_str() {
-        let hint = format!(
-            "Look at the current version, then deploy again with `--expected-version-token {token}`."
-        );
-        body["hint"] = json!(hint);
-    }
-    Failure::Refused(body)
 }
 
 fn line(body: &Value) -> String {

@@ -9,7 +9,7 @@ use crate::{
     args::{InputArgs, JudgeArgs, RunVerifier},
     client::{Call, Reply, path},
     commands::{
-        gate::{NEGATIVE, PASSED, UNDECIDED, is_unlikely},
+        gate::{LEAST, NEGATIVE, PASSED, UNDECIDED, is_below},
         input,
         junit::{self, JunitFile},
     },
@@ -35,7 +35,7 @@ pub(super) async fn run(context: &Context, args: &RunVerifier) -> anyhow::Result
     let reply = reply?;
     context.out.reply(&reply, |out| verifier_run::result(out, &reply.value))?;
     let exit_code = match reply.value["passed"].as_bool() {
-        Some(_) if args.gate && is_unlikely(&reply.value) => UNDECIDED,
+        Some(_) if args.gate && is_below(&reply.value, LEAST) => UNDECIDED,
         Some(true) => PASSED,
         Some(false) if args.gate => NEGATIVE,
         Some(false) => 0,
@@ -116,7 +116,7 @@ fn case(name: &str, reply: Result<&Reply, &anyhow::Error>) -> TestCase {
     let text = verifier_run::result(Output::plain(), body);
     let word = verifier_run::verdict(body);
     let status = match body["passed"].as_bool() {
-        Some(_) if is_unlikely(body) => junit::unanswered("low_confidence", &text),
+        Some(_) if is_below(body, LEAST) => junit::unanswered("low_confidence", &text),
         Some(true) => TestCaseStatus::success(),
         Some(false) => junit::failed(word, &text),
         None => junit::unanswered(word, &text),

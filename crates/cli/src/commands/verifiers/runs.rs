@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Context, Pages, ROUTE, RUNS_ROUTE, items, to_the_second};
 use crate::{
-    args::{ListRuns, Runs, RunsCommand},
-    client::{Call, Client, path, query},
+    args::{ListArgs, ListRuns, Runs, RunsCommand},
+    client::{Call, path},
     output::{
         Format, Output,
         table::{cell, table, word},
@@ -30,10 +30,8 @@ pub(super) async fn run(context: &Context, args: Runs) -> anyhow::Result<u8> {
 }
 
 async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
-    let limit = args.list.limit.map(|limit| limit.to_string());
-    let limit = limit.or_else(|| (args.jsonl || args.all).then(|| WHOLE_PAGE.to_owned()));
     let is_named = args.verifier.is_some();
-    let parameters = [
+    let filters = [
         // Also one that was revoked, which has no address of its own any more.
         ("verifier", args.verifier),
         ("verdict", args.verdict),
@@ -41,27 +39,16 @@ async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
         ("version", args.version.map(|version| version.to_string())),
         ("since", args.since),
         ("until", args.until),
-        ("limit", limit),
-        ("cursor", args.list.cursor),
     ];
-    let mut pages = Pages::new(RUNS_ROUTE, &parameters);
     if args.jsonl {
-        return export(context, pages).await;
+        let parameters = [&filters[..], &[("limit", Some(WHOLE_PAGE.to_owned()))]].concat();
+        return export(context, Pages::new(RUNS_ROUTE, &parameters)).await;
     }
+    let reply = context.list(RUNS_ROUTE, &filters, args.list).await?;
     let is_table = context.out.format == Format::Text && !is_named;
-    let read = async |client: &Client| {
-        let body = pages.read(client, args.all).await?;
-        let names = if is_table { names(client).await } else { BTreeMap::new() };
-        anyhow::Ok((body, names))
-    };
-    let (body, names) = context.with_client(read).await?;
-    match context.out.format {
-        Format::Json => context.out.data(&body.to_string())?,
-        Format::Text => {
-            context.out.data(&runs_table(context.out, &body, (is_named, &names)))?;
-        }
-    }
-    context.note_page(&body, "no such runs");
+    let names = if is_table { names(context).await } else { BTreeMap::new() };
+    context.out.reply(&reply, |out| runs_table(out, &reply.value, (is_named, &names)))?;
+    context.note_page(&reply.value, "no such runs");
     Ok(0)
 }
 
@@ -75,7 +62,7 @@ async fn export(context: &Context, mut pages: Pages) -> anyhow::Result<u8> {
             if !lines.is_empty() {
                 out.data(&lines.join("\n"))?;
             }
-            if pages.cursor.is_none() {
+            if !pages.has_more() {
                 return anyhow::Ok(0);
             }
         }
@@ -84,9 +71,9 @@ async fn export(context: &Context, mut pages: Pages) -> anyhow::Result<u8> {
 }
 
 /// What people call the verifiers, by their ids. One that is revoked or deleted has only its id.
-async fn names(client: &Client) -> BTreeMap<String, Value> {
-    let route = query(ROUTE, &[("limit", Some(WHOLE_PAGE.to_owned()))]);
-    let reply = client.send(Call::get(route)).await.ok().and_then(|reply| reply.well().ok());
+async fn names(context: &Context) -> BTreeMap<String, Value> {
+    let every = ListArgs { limit: None, cursor: None, all: true };
+    let reply = context.list(ROUTE, &[], every).await.ok();
     let items = reply.as_ref().map(|reply| items(&reply.value)).unwrap_or_default();
     let name =
         |item: &Value| Some((item["verifier_id"].as_str()?.to_owned(), item["name"].clone()));

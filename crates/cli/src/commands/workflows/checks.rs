@@ -166,7 +166,7 @@ async fn structural(client: &Client, checks: &Value, output: &Checked) -> anyhow
         "consensus": { "replicas": 1, "session_pool": [BUILTIN_LANE] },
     });
     let reply = client.send(Call::post("/api/v3/validate", body)).await?.well()?;
-    let passed = match gate::exit_code(&reply.value) {
+    let passed = match gate::exit_code(&reply.value, gate::LEAST) {
         PASSED => Some(true),
         NEGATIVE => Some(false),
         _ => None,
@@ -295,7 +295,7 @@ fn report(out: Output, plan: &Plan, verdicts: &[Verdict]) -> anyhow::Result<()> 
             cell(&json!(it.detail)),
         ]
     });
-    Ok(out.data(&table(out, &["verdict", "check", "kind", "why"], rows.collect()))?)
+    Ok(out.text(&table(out, &["verdict", "check", "kind", "why"], rows.collect()))?)
 }
 
 #[cfg(test)]

@@ -34,6 +34,21 @@ async fn a_sound_installation_is_ok_in_all_its_parts() {
 }
 
 #[tokio::test]
+async fn sessions_are_not_counted_as_providers() {
+    let app = TestApp::new().await;
+    let _executors = app.executors([(); 3].map(|()| says_valid())).await;
+    for id in ["s1-careful", "s1-quick"] {
+        let lane = json!({"id": id, "executor": "s1"});
+        assert_eq!(app.admin().post("/v1/sessions", &lane).await.status, StatusCode::CREATED);
+    }
+    let body = app.admin().get("/v1/doctor").await.json();
+    let mut checks = body["checks"].as_array().unwrap().iter();
+    let sessions = checks.find(|it| it["check"] == "sessions").unwrap();
+    let expected = "5 sessions of 3 providers can answer now, which is enough for three replicas";
+    assert_eq!(sessions["detail"], expected);
+}
+
+#[tokio::test]
 async fn what_is_not_well_comes_with_what_to_do() {
     let app = TestApp::new().await;
     let body = app.admin().get("/v1/doctor").await.json();
@@ -46,8 +61,9 @@ async fn what_is_not_well_comes_with_what_to_do() {
     assert_eq!(body["status"], "warning", "{body}");
     let found = unwell(&body);
     assert!(found[0].starts_with("`gone` is down: "), "{found:?}");
-    assert_eq!(found[1], "no session leads to `idle`, so it is never asked");
-    assert_eq!(found[2], "2 can answer now, and a round with three replicas needs 3");
+    assert_eq!(found[1], format!("`idle`, `s2` have one address, `{}`", two.url()));
+    assert_eq!(found[2], "no session leads to `idle`, so it is never asked");
+    assert_eq!(found[3], "2 sessions can answer now, and a round with three replicas needs 3");
     for check in body["checks"].as_array().unwrap() {
         assert_eq!(check["advice"].is_null(), check["status"] == "ok", "{check}");
     }

@@ -36,6 +36,47 @@ async fn an_executor_that_is_down_is_added_and_says_so() {
 }
 
 #[tokio::test]
+async fn an_executor_that_must_answer_is_not_registered_while_it_is_down() {
+    let app = TestApp::new().await;
+    let body = json!({ "name": "a", "url": "http://127.0.0.1:1", "must_answer": true });
+    let reply = app.admin().post("/v1/executors", &body).await;
+    assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let problem = reply.json();
+    assert_eq!(
+        (&problem["code"], &problem["field"]),
+        (&json!("executor_unavailable"), &json!("url"))
+    );
+    assert!(problem["detail"].as_str().unwrap().contains("no connection"), "{problem}");
+    for path in ["/v1/executors/a", "/v1/sessions/a"] {
+        assert_eq!(app.admin().get(path).await.status, StatusCode::NOT_FOUND, "{path}");
+    }
+    // Nothing is in the way of another try.
+    let fake = FakeExecutor::start(says_valid()).await;
+    let body = json!({ "name": "a", "url": fake.url(), "must_answer": true });
+    let reply = app.admin().post("/v1/executors", &body).await;
+    assert_eq!((reply.status, &reply.json()["status"]), (StatusCode::CREATED, &json!("up")));
+}
+
+#[tokio::test]
+async fn one_address_under_several_names_is_told() {
+    let app = TestApp::new().await;
+    let fake = FakeExecutor::start(says_valid()).await;
+    let add = async |name: &str, url: &str| {
+        let body = json!({ "name": name, "url": url });
+        app.admin().post("/v1/executors", &body).await.json()
+    };
+    assert!(add("one", &fake.url()).await.get("same_url").is_none());
+    assert_eq!(add("two", &format!("{}/", fake.url())).await["same_url"], json!(["one"]));
+    assert_eq!(add("three", &fake.url()).await["same_url"], json!(["one", "two"]));
+    let other = FakeExecutor::start(says_valid()).await;
+    assert!(add("four", &other.url()).await.get("same_url").is_none());
+    let doctor = app.admin().get("/v1/doctor").await.json();
+    let found = findings(&doctor, "executors");
+    let expected = format!("`one`, `three`, `two` have one address, `{}`", fake.url());
+    assert!(found.contains(&expected), "{doctor}");
+}
+
+#[tokio::test]
 async fn a_check_says_whether_somebody_hears_of_events() {
     let app = TestApp::new().await;
     let (fake, web) = (FakeExecutor::start(says_valid()).await, FakeDocuments::start().await);

@@ -50,7 +50,7 @@ impl Prepared {
             let location = Location::Postgres { url: url.clone(), migrate_url: None };
             return Site { home, schema: Some((schema, url)), location, spent: AtomicI64::new(0) };
         };
-        fs::create_dir(home.state()).unwrap();
+        fs::create_dir_all(home.state()).unwrap();
         for file in fs::read_dir(ready.state()).unwrap() {
             let file = file.unwrap();
             fs::copy(file.path(), home.state().join(file.file_name())).unwrap();
