@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(salt_of(&stored), "salt");
         assert!(!stored.contains("12345678"));
         assert_ne!(stored, code_hash("salt", "bob@example.com", "12345678"));
-        assert_eq!(mail_code(7).len(), 8);
+        assert_eq!(mail_code(7).len(), 10);
         assert_eq!(typed(" 1234-5678 "), "12345678");
     }
 }

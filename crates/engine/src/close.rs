@@ -61,10 +61,14 @@ impl Engine {
             entry: entry.text,
         };
         self.inner.points.pass("round_close_before");
+        let charged = cost(&closing.replicas);
         let recording = self.record(&open, closing);
         let closing = self.inner.metrics.write("round_close", recording).await?;
         self.inner.points.pass("round_close_after");
-        self.settle_tab(&errand.tab, open.hold, cost(&closing.replicas)).await;
+        // Where another round of the same execution was paid for, nothing is to be corrected later.
+        if cost(&closing.replicas) == charged {
+            self.settle_tab(&errand.tab, open.hold, charged).await;
+        }
         self.inner.metrics.rounds.ended(&open, &closing);
         evaluation::tell(&open, &closing);
         // Told only now: nobody may act on a decision that is not on record.

@@ -121,17 +121,23 @@ impl RequestMemory {
 impl Engine {
     /// Begins to count the memory that a request takes.
     pub fn request_memory(&self, caller: &Caller) -> RequestMemory {
-        let share =
-            Share { of: Arc::clone(&self.inner.memory), account: sharer(caller), amount: 0 };
-        let most_values = match caller.credit() {
-            Credit::Anonymous => MOST_VALUES_OF_VISITORS,
-            Credit::Metered | Credit::Unmetered | Credit::Suspended => MOST_VALUES,
-        };
-        RequestMemory {
-            share: Mutex::new(share),
-            most: self.inner.limits.bytes_per_account,
-            most_values,
+        match caller.credit() {
+            Credit::Anonymous => self.visitor_memory(),
+            Credit::Metered | Credit::Unmetered | Credit::Suspended => {
+                self.memory_of(caller.account().clone(), MOST_VALUES)
+            }
         }
+    }
+
+    /// The same for whoever is not known.
+    pub fn visitor_memory(&self) -> RequestMemory {
+        self.memory_of(AccountId::anonymous(0), MOST_VALUES_OF_VISITORS)
+    }
+
+    fn memory_of(&self, account: AccountId, most_values: usize) -> RequestMemory {
+        let share = Share { of: Arc::clone(&self.inner.memory), account, amount: 0 };
+        let most = self.inner.limits.bytes_per_account;
+        RequestMemory { share: Mutex::new(share), most, most_values }
     }
 
     /// Takes the memory that a round takes until its end.

@@ -15,8 +15,8 @@ mod doctor;
 mod error;
 pub mod evaluation;
 mod evidence;
-mod fair_shares;
 mod executors;
+mod fair_shares;
 mod fan_out;
 mod idempotency;
 mod invitations;
@@ -83,6 +83,7 @@ pub use self::{
     doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
     executors::Addition,
+    fair_shares::RequestMemory,
     idempotency::{Done, Keyed, OnceKey, Saving},
     invitations::InvitationQuery,
     judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
@@ -96,7 +97,6 @@ pub use self::{
     recover::Alone,
     remembered::KnowledgeQuery,
     rounds::RoundQuery,
-    fair_shares::RequestMemory,
     shares::{ShareFilter, listed as names_listed},
     signature::NodeKey,
     step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
@@ -117,12 +117,12 @@ pub use self::{
 use self::{
     background::Background,
     credit_turns::CreditTurns,
+    fair_shares::Shared,
     judge::{Bench, SharedJudgments},
     keys::{InUse, KeyCache},
     logins::Doors,
     pool::PoolCache,
     pressure::Pressure,
-    fair_shares::Shared,
     storage::StoredCache,
     task::{Followers, UnderWay as DrivenTasks},
     task_run::RunNews,

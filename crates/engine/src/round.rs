@@ -178,25 +178,12 @@ impl Engine {
         // Listed before it can be seen, so that nobody fails to call it off.
         let entered = self.inner.under_way.enter(&open);
         self.inner.points.pass("round_open_before");
-        match self.open_in_turn(&mut open, once.as_ref(), deadline).await? {
-            Opened::Opened | Opened::WithLess { .. } => {
-                entered.opened();
-                self.inner.points.pass("round_open_after");
-            }
-            Opened::Repeated => return Ok(None),
-            Opened::InTurn => return Err(EngineError::CreditInUse),
-            Opened::Overdrawn { available_micros } => {
-                let needed_micros = open.hold.map_or(0, |hold| hold.least_micros);
-                return Err(EngineError::Overdrawn { needed_micros, available_micros });
-            }
-            Opened::DaySpent => {
-                return Err(EngineError::DaySpent { resets_at: opened_at.next_day() });
-            }
-            Opened::VerifierGone => {
-                let id = open.run.map(|run| run.verifier_id).unwrap_or_default();
-                return Err(EngineError::NotFound { what: "verifier", id });
-            }
+        let answer = self.open_in_turn(&mut open, once.as_ref(), deadline).await?;
+        if !is_open(answer, &open)? {
+            return Ok(None);
         }
+        entered.opened();
+        self.inner.points.pass("round_open_after");
         // It is on record, and may be large.
         if let Some(asked) = &mut open.kept.asked {
             asked.request = None;
@@ -305,6 +292,24 @@ pub(crate) struct Ended {
     pub(crate) replaced: Vec<Replica>,
     /// What ended it before all replicas had.
     pub(crate) stopped: Option<Stop>,
+}
+
+/// Whether a round is on record; not where the same request was quicker. Otherwise why it is refused.
+fn is_open(answer: Opened, open: &OpenRound) -> Result<bool, EngineError> {
+    match answer {
+        Opened::Opened | Opened::WithLess { .. } => Ok(true),
+        Opened::Repeated => Ok(false),
+        Opened::InTurn => Err(EngineError::CreditInUse),
+        Opened::Overdrawn { available_micros } => {
+            let needed_micros = open.hold.map_or(0, |hold| hold.least_micros);
+            Err(EngineError::Overdrawn { needed_micros, available_micros })
+        }
+        Opened::DaySpent => Err(EngineError::DaySpent { resets_at: open.opened_at.next_day() }),
+        Opened::VerifierGone => {
+            let id = open.run.as_ref().map(|run| run.verifier_id.clone()).unwrap_or_default();
+            Err(EngineError::NotFound { what: "verifier", id })
+        }
+    }
 }
 
 /// Whether a round ended because its node stopped.

@@ -2,7 +2,7 @@
 
 use jurat_core::{caller::Caller, id::AccountId};
 
-use crate::{Engine, EngineError, pressure::Load, fair_shares::sharer, under_way::Stop};
+use crate::{Engine, EngineError, fair_shares::sharer, pressure::Load, under_way::Stop};
 
 /// So many rounds may always be under way, however late the node is.
 const FEW: usize = 32;

@@ -123,6 +123,20 @@ pub(crate) async fn know_key(
     response
 }
 
+/// Counts what a request takes on a route that asks for nobody's key.
+pub(crate) async fn know_nobody(
+    State(engine): State<Engine>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let memory = Arc::new(engine.visitor_memory());
+    request.extensions_mut().insert(Arc::clone(&memory));
+    let response = next.run(request).await;
+    // Counted until there is an answer.
+    drop(memory);
+    response
+}
+
 /// The network address that a request comes from, where it is known.
 #[derive(Debug)]
 pub(crate) struct From(pub(crate) Option<IpAddr>);

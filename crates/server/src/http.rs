@@ -530,7 +530,7 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
     guarded
         .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
         .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
-        .merge(open)
+        .merge(open.route_layer(from_fn_with_state(engine.clone(), auth::know_nobody)))
         .layer(Extension(Arc::new(hosts)))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)

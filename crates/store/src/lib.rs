@@ -319,28 +319,12 @@ pub trait Store: fmt::Debug + Send + Sync {
 
 /// The parts of the store that are written once for both databases.
 pub trait Sharing:
-    People
-    + Teams
-    + Invitations
-    + Logins
-    + Shares
-    + Templates
-    + Verifiers
-    + Workflows
-    + JudgeCalls
+    People + Teams + Invitations + Logins + Shares + Templates + Verifiers + Workflows + JudgeCalls
 {
 }
 
 impl<
-    S: People
-        + Teams
-        + Invitations
-        + Logins
-        + Shares
-        + Templates
-        + Verifiers
-        + Workflows
-        + JudgeCalls,
+    S: People + Teams + Invitations + Logins + Shares + Templates + Verifiers + Workflows + JudgeCalls,
 > Sharing for S
 {
 }

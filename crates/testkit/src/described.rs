@@ -122,7 +122,7 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
 /// The path with one part for `@owner/name`: its slash may be sent as it is.
 fn whole_names(path: &str) -> String {
     match path.split_once("/@") {
-        Some((before, rest)) if !rest.contains("%2F") => {
+        Some((before, rest)) if !before.ends_with("/teams") && !rest.contains("%2F") => {
             format!("{before}/@{}", rest.replacen('/', "%2F", 1))
         }
         _ => path.to_owned(),

@@ -47,6 +47,7 @@ impl StallingProxy {
             held: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
         });
+        #[expect(clippy::disallowed_methods, reason = "a fake ends with its test")]
         let accepting = tokio::spawn(accept(listener, upstream, Arc::clone(&links)));
         Self { port, links, accepting }
     }
@@ -93,6 +94,7 @@ async fn accept(listener: TcpListener, upstream: (String, u16), links: Arc<Links
     loop {
         let Ok((client, _)) = listener.accept().await else { return };
         let (upstream, links) = (upstream.clone(), Arc::clone(&links));
+        #[expect(clippy::disallowed_methods, reason = "a fake ends with its test")]
         tokio::spawn(async move {
             let mut cuts = links.cuts.subscribe();
             let cuts_before = *cuts.borrow();

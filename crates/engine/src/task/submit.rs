@@ -33,7 +33,7 @@ impl Engine {
         if let Some(wrong) = contract.terms().check(self.inner.clock.now()).into_iter().next() {
             return Err(wrong_field(wrong.field, wrong.reason));
         }
-        self.task_schema(account, contract).await?;
+        self.task_schema(caller.account(), contract).await?;
         let view = self.pool_view().await?;
         let panel = self.task_panel(order, (caller.credit(), &view)).await?;
         self.task_policy(caller.account(), contract, &panel).await?;

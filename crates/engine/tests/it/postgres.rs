@@ -111,12 +111,12 @@ async fn stalled(then: fn(&StallingProxy)) {
 
 #[tokio::test]
 async fn a_step_is_paid_once_when_a_stalled_node_closes_it_late() {
-    stalled(StallingProxy::go_on).await;
+    Box::pin(stalled(StallingProxy::go_on)).await;
 }
 
 #[tokio::test]
 async fn a_step_is_paid_once_when_a_stalled_node_has_to_try_again() {
-    stalled(StallingProxy::cut).await;
+    Box::pin(stalled(StallingProxy::cut)).await;
 }
 
 async fn post(node: &TestApp, key: &str) -> Reply {

@@ -37,6 +37,6 @@ async fn run(
     let begun = begun.map_err(problem)?;
     let open = &begun.round.open;
     let watched = Watched { progress, replicas: open.seats.len(), round: Some(open.id.clone()) };
-    let ended = until_end(&mut call, watched, begun.ended()).await?;
+    let ended = Box::pin(until_end(&mut call, watched, begun.ended())).await?;
     reply_with(ended, |reply| json!(reply))
 }

@@ -16,7 +16,8 @@ const ONLY_OPENAPI: &[&str] = &["discriminator", "example", "externalDocs", "xml
 const NUMBERS: &[&str] = &["double", "float", "int32", "int64", "uint32", "uint64"];
 
 /// What says more of a reply than a client has to know.
-const WORDY: &[&str] = &["description", "format", "maximum", "minimum", "pattern"];
+const WORDY: &[&str] =
+    &["$schema", "description", "format", "maximum", "minimum", "pattern", "required"];
 
 type Types = Vec<(String, RefOr<Schema>)>;
 

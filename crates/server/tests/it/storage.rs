@@ -77,7 +77,7 @@ async fn what_was_asked_and_said_is_erased_on_demand() {
     assert_eq!(reader.delete(&at).await.status, StatusCode::FORBIDDEN);
     // What is checked of it says that nothing is missing that must be there.
     let entries = admin.get("/v1/doctor/entries").await.json();
-    assert_eq!(entries["faults"], json!([]), "{entries}");
+    assert_eq!(entries["problems"], json!([]), "{entries}");
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn what_is_old_is_removed_and_decisions_stay() {
     let anew = admin.post_with("/api/v3/validate", &body, &key).await;
     assert_ne!(anew.json()["round_id"], old.as_str());
     let entries = admin.get("/v1/doctor/entries").await.json();
-    assert_eq!(entries["faults"], json!([]), "{entries}");
+    assert_eq!(entries["problems"], json!([]), "{entries}");
     let alice = app.caller("alice", &Scope::OWN).await;
     assert_eq!(alice.post("/v1/prune", &json!({})).await.status, StatusCode::FORBIDDEN);
 }

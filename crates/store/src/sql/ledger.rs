@@ -78,7 +78,7 @@ pub(crate) const ACCOUNT_SUSPEND: &str =
 pub(crate) const ACCOUNT_RESUME: &str = "update accounts set suspended_at = null where id = $1";
 
 /// Each finds what breaks a rule, and says which rule. The first column names it.
-pub(crate) const RULES: [(&str, &str); 5] = [
+pub(crate) const RULES: [(&str, &str); 6] = [
     (
         "the balance is not the sum of its lines",
         "select credit_balances.account_id from credit_balances left join ( \
@@ -155,7 +155,7 @@ macro_rules! captured_twice {
                  where credit_transfers.movement = 'capture' and rounds.step is not null \
                  group by rounds.account_id, ",
                 $execution,
-                " having count(*) > 1 limit $1"
+                " having count(distinct rounds.id) > 1 limit $1"
             ),
         )
     };

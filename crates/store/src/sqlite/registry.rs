@@ -264,7 +264,8 @@ mod tests {
         let by_name = "SEARCH verifiers USING INDEX verifiers_by_name (account_id=? AND name=?)";
         let version = "SEARCH verifier_versions USING INDEX sqlite_autoindex_verifier_versions_1 \
             (account_id=? AND verifier_id=? AND version=?)";
-        assert_eq!(plan(verifiers::OWN_BY_NAME), [by_name, version]);
+        let owner = "SEARCH owners USING INDEX sqlite_autoindex_accounts_1 (id=?)";
+        assert_eq!(plan(verifiers::OWN_BY_NAME), [by_name, version, owner]);
     }
 
     #[test]

@@ -102,6 +102,12 @@ pub(super) fn open(tx: &Connection, mut row: RoundRow, once: Option<&OnceRow>) -
     if let Some(posting) = &row.posting {
         ledger::post(tx, posting)?;
     }
+    insert(tx, &row)?;
+    once::note(tx, once, Some(&row.id))?;
+    Ok(row.opened())
+}
+
+fn insert(tx: &Connection, row: &RoundRow) -> Result<()> {
     execute(
         tx,
         OPEN,
@@ -133,8 +139,7 @@ pub(super) fn open(tx: &Connection, mut row: RoundRow, once: Option<&OnceRow>) -
         let params = params![row.account_id, row.id, asked, row.request, row.opened_at];
         execute(tx, PAYLOAD, params)?;
     }
-    once::note(tx, once, Some(&row.id))?;
-    Ok(row.opened())
+    Ok(())
 }
 
 pub(super) fn close(tx: &Connection, mut row: ClosingRow) -> Result<Closed> {

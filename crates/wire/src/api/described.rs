@@ -144,10 +144,7 @@ fn own_resources() -> Vec<Case> {
             json!({ "grace_seconds": 1 }),
         ),
         strict::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
-        strict::<RoundArguments>(
-            |it| round_tools::round(it).map(drop),
-            json!({ "round_id": "a" }),
-        ),
+        strict::<RoundArguments>(|it| round_tools::round(it).map(drop), json!({ "round_id": "a" })),
         strict::<ListRoundsArguments>(|it| round_tools::rounds(it).map(drop), json!({})),
     ]
 }

@@ -15,7 +15,7 @@ async fn a_flood_of_one_account_leaves_a_place_for_its_neighbour() {
     let limits = Limits { tasks: 8, ..Limits::default() };
     let app = TestApp::with_limits(limits).await;
     let [slow, quick] = app.executors([gated(able()), able()]).await;
-    let many = app.caller("many", &[Scope::TasksWrite]).await;
+    let many = app.caller("many", &[Scope::TasksWrite, Scope::RoundsCreate]).await;
     for number in 0..FLOOD {
         let mut task = contract(&app, &format!("t{number}"));
         task.inputs = json!({ "prompt": number });

@@ -130,6 +130,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "list_shares",
+        scopes: &[Scope::WorkflowsRead],
         title: "List shares",
         text: "Lists workflows that others granted to the account, each with its full name `@owner/slug`. A bare name never means one of them.",
         effect: Effect::Reads,
@@ -141,6 +142,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "accept_share",
+        scopes: &[Scope::WorkflowsWrite],
         title: "Accept a share",
         text: "Accepts what somebody granted to the account, so that searches find it. Ask the person whose account it is first.",
         effect: Effect::Adds,
@@ -152,6 +154,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "decline_share",
+        scopes: &[Scope::WorkflowsWrite],
         title: "Decline a share",
         text: "Turns down what somebody granted to the account; whoever granted it does not learn of it.",
         effect: Effect::Ends,
@@ -163,6 +166,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "block_share",
+        scopes: &[Scope::WorkflowsWrite],
         title: "Block the owner of a share",
         text: "Declines all that the owner of a share granted to the account, and all that the owner will.",
         effect: Effect::Ends,

@@ -1,5 +1,6 @@
 //! The entries of the tools for rounds.
 
+use jurat_core::caller::Scope;
 use jurat_wire::api::{
     mcp::rounds::{ListRoundsArguments, RoundArguments},
     page::Page,
@@ -13,6 +14,7 @@ use crate::mcp::{render, rounds, schema};
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "list_rounds",
+        scopes: &[Scope::RoundsRead],
         title: "List rounds",
         text: "Lists the rounds of the account, newest first, a page at a time: what was asked in one line, where each stands, and what came of it.",
         effect: Effect::Reads,
@@ -24,6 +26,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "get_round",
+        scopes: &[Scope::RoundsRead],
         title: "Show a round",
         text: "Returns a round in full: the request, where it stands, and once it has ended what was decided and what each replica said.",
         effect: Effect::Reads,
@@ -35,6 +38,7 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry {
         name: "erase_round",
+        scopes: &[Scope::RoundsCreate],
         title: "Erase what was said in a round",
         text: "Erases for ever what was asked and said in a round that has ended. Its decision stays, with the digests of what is gone.",
         effect: Effect::Ends,

@@ -46,7 +46,7 @@ async fn both_eras_list_the_same_tools_with_schemas_that_stand_alone() {
         } else {
             assert_eq!(
                 (&listed["ttlMs"], &listed["cacheScope"]),
-                (&json!(60_000), &json!("public"))
+                (&json!(60_000), &json!("private"))
             );
         }
         seen.push(listed["tools"].clone());

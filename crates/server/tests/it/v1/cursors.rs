@@ -71,8 +71,8 @@ async fn a_second_revocation_is_answered_like_the_first() {
     let made = app.admin().post("/v1/api-keys", &json!({ "name": "ci" })).await.json();
     let of_key = format!("/v1/api-keys/{}", made["id"].as_str().unwrap());
     let verifier = json!({
-        "name": "short", "description": "d", "criterion": "c", "input_contract": "text",
-        "input_fields": ["text"],
+        "name": "short", "description": "d", "input_contract": "text", "input_fields": ["text"],
+        "criterion": json!({ "length": { "field": "text", "max": 9 } }).to_string(),
     });
     let made = app.admin().post("/v1/verifiers", &verifier).await;
     assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());

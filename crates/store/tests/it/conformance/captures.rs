@@ -97,7 +97,7 @@ pub(crate) async fn a_round_that_cost_nothing_leaves_the_capture_to_the_next(bac
     let left = of_step(abandoned(&alice, 2), "exec-1");
     opened(store, &left).await;
     let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
-    assert_eq!(store.round_close(&taken, &expiry(&taken)).await.unwrap(), Closed::Closed);
+    assert_eq!(store.round_close(&taken, &expiry(&taken).unpaid()).await.unwrap(), Closed::Closed);
     // The node that was taken for dead is refused, and captures nothing by that.
     assert_eq!(store.round_close(&left, &answered(&left)).await.unwrap(), Closed::Lost);
     assert_eq!(captures(store, &alice).await, [] as [i64; 0]);
@@ -180,9 +180,11 @@ pub(crate) async fn an_execution_that_was_captured_twice_is_found(backend: &Back
     for open in &rounds {
         opened(store, open).await;
         store.round_close(open, &answered(open)).await.unwrap();
-        sound(store).await;
         // As a program would that knows of no such row.
         backend.tamper("delete from execution_captures").await.unwrap();
+        if open.id == rounds[0].id {
+            sound(store).await;
+        }
     }
     let found = store.credit_check().await.unwrap();
     assert_eq!(found, ["`exec-1`: the execution was captured more than once"]);

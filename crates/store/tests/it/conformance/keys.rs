@@ -172,7 +172,10 @@ pub(crate) async fn a_key_is_revoked_once_by_identifier_or_name(backend: &Backen
     let revoked = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
     assert_eq!(revoked, Revoked::Revoked(vec!["k1".to_owned()]));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key.revoked_at, Some(at(100)));
-    assert_eq!(store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap(), Revoked::Unknown);
+    // Whoever is not sure does it again, and nothing changes.
+    let again = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
+    assert_eq!(again, Revoked::Revoked(vec!["k1".to_owned()]));
+    assert_eq!(store.key_get("k1").await.unwrap().unwrap().key.revoked_at, Some(at(100)));
     for untouched in ["k2", "k3"] {
         assert_eq!(store.key_get(untouched).await.unwrap().unwrap().key.revoked_at, None);
     }

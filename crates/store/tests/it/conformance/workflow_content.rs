@@ -43,7 +43,7 @@ pub(crate) async fn an_old_name_is_found_before_newer_bodies(backend: &Backend) 
         at: at(99),
     };
     store.sharing().workflow_grant(&behalf(&alice), &order, None).await.unwrap();
-    let shared = search(&bob, &["ölwechsel", "body"], Whose::All).await;
+    let shared = search(&bob, &["ölwechsel", "body"], Whose::SharedWithMe).await;
     assert_eq!(shared.len(), 1);
     // What is saved anew is found by its new words alone.
     let before = match store
@@ -62,8 +62,8 @@ pub(crate) async fn an_old_name_is_found_before_newer_bodies(backend: &Backend) 
     let expected_token = Some(before.version_token);
     let anew = WorkflowSave { target, expected_token, ..draft(&alice, "other 5", 70) };
     saved(store, &anew).await;
-    assert_eq!(search(&bob, &["ölwechsel"], Whose::All).await, []);
-    assert_eq!(search(&bob, &["body"], Whose::All).await.len(), 1);
+    assert_eq!(search(&bob, &["ölwechsel"], Whose::SharedWithMe).await, []);
+    assert_eq!(search(&bob, &["body"], Whose::SharedWithMe).await.len(), 1);
 }
 
 pub(crate) async fn a_path_is_a_file_or_a_folder(backend: &Backend) {
