@@ -8,7 +8,6 @@ import pathlib
 import queue
 import subprocess
 import threading
-import urllib.parse
 import uuid
 
 PATIENCE = 90
@@ -141,7 +140,8 @@ class Node:
             "PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder),
             "JURAT_STATE_DIR": str(self.state), "JURAT_LIMITS_LAG_MS": "0",
         } | (more or {})
-        words = [program, "serve", "--listen", "127.0.0.1:0", "--store", store]
+        # A node that joins a database writes no key unless it is told to.
+        words = [program, "serve", "--listen", "127.0.0.1:0", "--store", store, "--new-admin-key"]
         self.child = subprocess.Popen(
             words, env=self.env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True,
@@ -273,7 +273,3 @@ class World:
         for node in self.nodes:
             node.stop()
         self.database.drop(self.store)
-
-
-def quoted(text):
-    return urllib.parse.quote(text, safe="")

@@ -100,7 +100,7 @@ def binds(group, owner, verifier_id, folder, name):
 def syncs(group, owner, folder, version):
     """A name with spaces is kept in a folder of its slug, and survives a push."""
     file, named, slug = folder / "spaced.md", f"Sync me {version}", f"sync-me-{version}"
-    file.write_text("---\ndescription: Is kept in a folder.\n---\n\n# Keep\n")
+    file.write_text("---\ndescription: Is kept in a folder.\noutcome: Nothing is lost.\n---\n\n# Keep\n")
     owner.run(group, "publish", str(file), "--name", named)
     target = folder / "mirror"
     owner.run(group, "sync", "target", "add", str(target), "--scope", "owned")

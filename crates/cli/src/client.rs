@@ -244,6 +244,7 @@ impl Client {
                 found => found,
             },
         };
+        let has_key = key.is_some();
         if let Some(key) = key {
             let client = Self::http(&server.url, &key)?;
             if client.transport.answers(HEALTH_TIMEOUT).await {
@@ -252,6 +253,7 @@ impl Client {
         }
         match config.store_chosen {
             StoreChosen::ByUser => Ok(None),
+            StoreChosen::ByDefault if !has_key => Err(Failure::usage(NO_KEY)),
             StoreChosen::ByDefault => {
                 Err(StateError::Silent { pid: server.pid, url: server.url }.into())
             }

@@ -27,6 +27,7 @@ pub fn openapi() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let mut document = json!(document());
         share_headers(&mut document);
+        share_parameters(&mut document);
         format!("{document:#}\n")
     });
     &TEXT
@@ -47,6 +48,25 @@ fn share_headers(document: &mut Value) {
         }
     }
     document["components"]["headers"] = Value::Object(shared);
+}
+
+/// Describes the headers that many requests may have once, and refers to them.
+fn share_parameters(document: &mut Value) {
+    const SHARED: [&str; 2] = ["Idempotency-Key", "X-Request-Id"];
+    let mut shared = Map::new();
+    let operations = members(document.get_mut("paths")).flat_map(|path| members(Some(path)));
+    let parameters = operations
+        .filter_map(|operation| operation.get_mut("parameters").and_then(Value::as_array_mut));
+    for parameter in parameters.flatten() {
+        let Some(name) = SHARED.into_iter().find(|name| parameter["name"] == **name) else {
+            continue;
+        };
+        let first = shared.entry(name).or_insert_with(|| parameter.clone());
+        if first == parameter {
+            *parameter = json!({ "$ref": format!("#/components/parameters/{name}") });
+        }
+    }
+    document["components"]["parameters"] = Value::Object(shared);
 }
 
 fn members(object: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {

@@ -43,7 +43,7 @@ fn has_type(value: &Value, schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// An upper bound on the work of [`matches`].
+/// An upper bound on the work of `matches`.
 pub(super) fn work(schema: &Value) -> Work {
     let named = |name: &str| match schema.get(name) {
         Some(Value::Object(members)) => members.len(),

@@ -60,7 +60,7 @@ impl Engine {
         Ok(done)
     }
 
-    /// Adds a version that differs in its files only. The file [`BODY_FILE`] is the body.
+    /// Adds a version that differs in its files only. The file `SKILL.md` is the body.
     pub async fn workflow_patch_files(
         &self,
         caller: &Caller,

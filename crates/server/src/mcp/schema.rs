@@ -16,8 +16,7 @@ const ONLY_OPENAPI: &[&str] = &["discriminator", "example", "externalDocs", "xml
 const NUMBERS: &[&str] = &["double", "float", "int32", "int64", "uint32", "uint64"];
 
 /// What says more of a reply than a client has to know.
-const WORDY: &[&str] =
-    &["$schema", "description", "format", "maximum", "minimum", "pattern", "required"];
+const WORDY: &[&str] = &["$schema", "description", "format", "maximum", "minimum", "pattern"];
 
 type Types = Vec<(String, RefOr<Schema>)>;
 
@@ -46,6 +45,12 @@ pub(super) fn output<T: ToSchema>() -> JsonObject {
     // A model reads the whole list before it does anything, and the names of a reply say what it is.
     each(&mut schema, &mut |schema| schema.retain(|name, _| !WORDY.contains(&name.as_str())));
     members(schema)
+}
+
+/// A reply that is not spelled out, because it is large and its tool is seldom called: the whole list
+/// of tools has to fit into what a model reads before it does anything.
+pub(super) fn any_object() -> JsonObject {
+    members(json!({ "type": "object" }))
 }
 
 /// A schema with all that it refers to within itself.

@@ -273,6 +273,7 @@ fn prune() -> Description {
     Description::new(OPERATIONS, "Remove what is old", text)
         .scope(Scope::Admin)
         .takes::<PruneRequest>([("plain", examples::of("prune_request"))])
+        .or_nothing()
         .answers::<PrunedBody>(200, "How much went, or would go.", examples::of("prune"))
         .refuses([Code::ValidationError])
 }

@@ -27,7 +27,7 @@ pub(super) const MODEL: &str = "^[a-z0-9-]+/[!-~]+$";
 pub(super) const VERIFIER: &str =
     "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|judge:[a-z0-9-]{1,64}/[!-~]{1,128})$";
 /// `@handle`, the id of an account, or an e-mail address.
-const PERSON: &str = r"^\s*(@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]|acct_[A-Za-z0-9]{1,40}|[^\s@]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*)\s*$";
+const PERSON: &str = r"^\s*(@?[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]|acct_[A-Za-z0-9]{1,40}|[^\s@]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*)\s*$";
 /// No quotes, commas, brackets or control characters, and no space at its ends.
 const TAG: &str = r#"^[^\s\x00-\x1f\x7f-\x9f",\\\[\]]([^\x00-\x1f\x7f-\x9f",\\\[\]]*[^\s\x00-\x1f\x7f-\x9f",\\\[\]])?$"#;
 /// Parts with `/` between them, of which none is empty, `.` or `..`.
@@ -113,7 +113,7 @@ choices! {
     InputFieldName() = text().pattern(Some("^[A-Za-z0-9_-]{1,64}$")).description(Some("The name of a text field that a judge reads."));
 
     /// Somebody who is named.
-    Person() = text().pattern(Some(PERSON)).description(Some("The e-mail address of a user, or `@` and the handle of a user or a team; an id does too."));
+    Person() = text().pattern(Some(PERSON)).description(Some("The e-mail address of a user, or the handle of a user or a team, with or without `@`; an id does too."));
 
     /// A word to find a workflow by.
     WorkflowTag() = text().pattern(Some(TAG)).max_length(Some(64)).description(Some("A word to find a workflow by."));

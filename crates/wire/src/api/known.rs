@@ -434,8 +434,8 @@ mod tests {
     fn a_misspelt_field_is_told_the_nearest() {
         for (body, said) in [
             (
-                json!({ "consenus": {} }),
-                "`consenus` is not a known field; did you mean `consensus`?",
+                json!({ "consensu": {} }),
+                "`consensu` is not a known field; did you mean `consensus`?",
             ),
             (
                 json!({ "consensus": { "replica": 3 } }),

@@ -10,6 +10,7 @@ use crate::problem::Problem;
 
 /// A request to remove what is old.
 #[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PruneRequest {
     /// Only counts what would go; `false` when left out.
     pub dry_run: Option<bool>,

@@ -32,11 +32,6 @@ pub struct RunOrder {
 /// Reads a spec alone, or with the word to begin. The contract of every step is tried.
 pub fn decode_submit(body: &Value, now: Timestamp) -> Result<RunOrder, Problem> {
     let order = read(body)?;
-    if tasks::is_reserved(&order.spec.run_id) {
-        let reason = "must not be `.`, `..` or `sample`";
-        let problem = Problem::new(Code::ValidationError, format!("`run_id` {reason}"));
-        return Err(placed(body, problem.at("run_id")));
-    }
     let fields = Fields::of_body(body, Code::ValidationError)?;
     let inner = fields.object(wrapped(body))?.unwrap_or(fields);
     spec::check_steps(&inner, order.spec.clone(), now)?;
@@ -73,7 +68,7 @@ pub(super) fn read(body: &Value) -> Result<RunOrder, Problem> {
     let fields = Fields::of_body(body, Code::ValidationError)?;
     let name = wrapped(body);
     let Some(document) = body.get(name) else {
-        return Ok(RunOrder { kickoff: false, spec: spec::read(&fields)?, document: body.clone() });
+        return Ok(RunOrder { kickoff: false, spec: incoming(&fields)?, document: body.clone() });
     };
     if let Some(stranger) = fields.strangers::<RunOrderBody>(Depth::Top).into_iter().next() {
         return Err(stranger);
@@ -85,7 +80,16 @@ pub(super) fn read(body: &Value) -> Result<RunOrder, Problem> {
     }
     let kickoff = fields.flag("kickoff")?.unwrap_or(false);
     let inner = fields.object(name)?.ok_or_else(|| fields.wrong(name, "is required"))?;
-    Ok(RunOrder { kickoff, spec: spec::read(&inner)?, document: document.clone() })
+    Ok(RunOrder { kickoff, spec: incoming(&inner)?, document: document.clone() })
+}
+
+/// A spec that comes in. What is stored already may have a name that is refused here.
+fn incoming(fields: &Fields<'_>) -> Result<RunSpec, Problem> {
+    let spec = spec::read(fields)?;
+    if tasks::is_reserved(&spec.run_id) {
+        return Err(fields.wrong("run_id", "must not be `.`, `..` or `sample`"));
+    }
+    Ok(spec)
 }
 
 /// Reads why a run is called off.

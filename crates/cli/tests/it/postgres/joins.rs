@@ -22,8 +22,12 @@ async fn a_node_that_joins_adds_no_key_of_its_own() {
     serve(&first, &url, &[]).kill();
     assert_eq!(keys()["items"].as_array().unwrap().len(), 1);
 
-    serve(&second, &url, &[]).kill();
+    let joined = serve(&second, &url, &[]);
     assert_eq!(key_of(&second), None);
+    let refused = second.run(&["keys", "list"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("--new-admin-key"), "{}", refused.err);
+    joined.kill();
     assert_eq!(keys()["items"].as_array().unwrap().len(), 1);
 
     // A folder with a key of another installation does not bring it along.

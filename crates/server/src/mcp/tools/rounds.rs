@@ -3,8 +3,7 @@
 use jurat_core::caller::Scope;
 use jurat_wire::api::{
     mcp::rounds::{ListRoundsArguments, RoundArguments},
-    page::Page,
-    rounds::{ErasedBody, RoundBody},
+    rounds::ErasedBody,
 };
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ pub(super) static ALL: &[Entry] = &[
         text: "Lists the rounds of the account, newest first, a page at a time: what was asked in one line, where each stands, and what came of it.",
         effect: Effect::Reads,
         input: schema::input::<ListRoundsArguments>,
-        output: schema::output::<Page<'static, RoundBody<'static>>>,
+        output: schema::any_object,
         run: rounds::list,
         summary: render::counted,
         author: Author::Caller,
@@ -31,7 +30,7 @@ pub(super) static ALL: &[Entry] = &[
         text: "Returns a round in full: the request, where it stands, and once it has ended what was decided and what each replica said.",
         effect: Effect::Reads,
         input: schema::input::<RoundArguments>,
-        output: schema::output::<RoundBody<'static>>,
+        output: schema::any_object,
         run: rounds::get,
         summary: round,
         author: Author::Executors,

@@ -21,8 +21,8 @@ fn misplaced() -> Vec<(&'static str, Value, &'static str, &'static str)> {
         ),
         (
             "validate",
-            json!({ "claim": "x", "consenus": { "replicas": 5 } }),
-            "consenus",
+            json!({ "claim": "x", "consensu": { "replicas": 5 } }),
+            "consensu",
             "did you mean `consensus`?",
         ),
         (
@@ -51,8 +51,8 @@ fn misplaced() -> Vec<(&'static str, Value, &'static str, &'static str)> {
         ),
         (
             "delegate",
-            json!({ "objective": "x", "consensus": { "min_agrement": 1 } }),
-            "consensus.min_agrement",
+            json!({ "objective": "x", "consensus": { "min_agreements": 1 } }),
+            "consensus.min_agreements",
             "did you mean `consensus.min_agreement`?",
         ),
         ("delegate", json!({ "objective": "x", "colour": "red" }), "colour", "known are "),
@@ -88,7 +88,7 @@ async fn version_2_ignores_what_it_does_not_know_and_warns() {
     let _fakes = app.executors([says_valid()]).await;
     let body = json!({
         "claim": "x", "consensus": { "replicas": 5 }, "policy": { "tier": "fast", "replicas": 3 },
-        "sesion_id": "s1", "x_trace": "t",
+        "session_idd": "s1", "x_trace": "t",
     });
     let reply = app.admin().post("/api/v2/validate", &body).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
@@ -96,7 +96,7 @@ async fn version_2_ignores_what_it_does_not_know_and_warns() {
     let expected = json!([
         format!("`consensus` is not a known field and was ignored; {one}"),
         format!("`policy.replicas` is not a known field and was ignored; {one}"),
-        "`sesion_id` is not a known field and was ignored; did you mean `session_id`?",
+        "`session_idd` is not a known field and was ignored; did you mean `session_id`?",
     ]);
     assert_eq!(reply.json()["warnings"], expected);
     let later =

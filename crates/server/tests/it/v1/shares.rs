@@ -232,7 +232,7 @@ async fn no_grant_turns_one_name_of_somebody_into_another() {
         .iter()
         .map(|it| text(&it["grantee_identifier"]))
         .collect();
-    assert_eq!(names, [email, "nobody@example.com", "@ann"]);
+    assert_eq!(names, ["@ann", email, "nobody@example.com"]);
     let back = |name: &str| json!({ "grantee_email_or_at_team_handle": name });
     for name in [email, "nobody@example.com"] {
         assert_eq!(sent(&eve, "DELETE", &grants, &back(name)).await.json()["revoked"], true);

@@ -84,7 +84,6 @@ impl Pair {
         }
         budget.insert("cost_units".to_owned(), json!(3));
         budget.insert("max_steps".to_owned(), json!(2));
-        budget.insert("reuse_max_attempts".to_owned(), json!(0));
         budget.insert("reuse_verify_cost_units".to_owned(), json!(1));
         json!({ "contract": contract, "executors": ["a"], "verifiers": ["b"] })
     }
