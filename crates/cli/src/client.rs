@@ -244,16 +244,12 @@ impl Client {
                 found => found,
             },
         };
-        let has_key = key.is_some();
-        if let Some(key) = key {
-            let client = Self::http(&server.url, &key)?;
-            if client.transport.answers(HEALTH_TIMEOUT).await {
-                return Ok(Some(client));
-            }
+        let client = Self::http(&server.url, key.as_deref().unwrap_or_default())?;
+        if client.transport.answers(HEALTH_TIMEOUT).await {
+            return if key.is_some() { Ok(Some(client)) } else { Err(Failure::usage(NO_KEY)) };
         }
         match config.store_chosen {
             StoreChosen::ByUser => Ok(None),
-            StoreChosen::ByDefault if !has_key => Err(Failure::usage(NO_KEY)),
             StoreChosen::ByDefault => {
                 Err(StateError::Silent { pid: server.pid, url: server.url }.into())
             }
