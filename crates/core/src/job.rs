@@ -254,7 +254,7 @@ words!(Toggle { Off => "off", On => "on" });
 pub struct Terms {
     pub replicas: u8,
     pub pool: Vec<PoolEntry>,
-    /// How many sessions may be asked in the place of others that fail; `None`: as many as replicas.
+    /// How many spare sessions may replace ones that fail; `None`: as many as replicas.
     pub spares: Option<u8>,
     pub aggregation: Aggregation,
     pub disagreement: Disagreement,

@@ -244,7 +244,7 @@ impl FailureCode {
 }
 
 impl FailureCode {
-    /// Whether another may be asked in the place of one that failed so. A session that answered
+    /// Whether a spare may take over from a session that failed this way. A session that answered
     /// keeps its seat, whatever its answer is worth.
     pub const fn leaves_the_seat(self) -> bool {
         match self {

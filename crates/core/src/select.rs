@@ -86,7 +86,7 @@ pub struct Problem {
 pub struct Selection {
     /// One for each replica.
     pub seats: Vec<Chosen>,
-    /// Those who may be asked in the place of one that fails.
+    /// Sessions to ask when one of the chosen fails.
     pub spares: Vec<usize>,
 }
 

@@ -49,7 +49,7 @@ struct Seats<'a> {
 }
 
 impl Engine {
-    /// Asks all seats, and a spare in the place of one that fails while there is time for it.
+    /// Asks every seat, and replaces one that fails with a spare while there is time.
     pub(crate) async fn fan_out(
         &self,
         open: &OpenRound,
@@ -237,7 +237,7 @@ impl<'a> Seats<'a> {
         }
     }
 
-    /// Who of the spares that are left is asked in the place of a replica that failed.
+    /// The spare, of those left, that replaces a replica that failed.
     fn next_spare(&self, failed: &Replica) -> Option<usize> {
         let failure = failed.answer.failure()?;
         let has_answered = failed.answer.said().is_some();

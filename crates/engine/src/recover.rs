@@ -162,7 +162,7 @@ impl Engine {
         let store = self.inner.store.sharing();
         // What was sent to judges is paid, although nobody knows any more what they answered.
         let sent = store.judge_calls_sent(&behalf, &open.account, &open.id).await?;
-        // Who was asked in the place of another has no replica here, but is paid as well.
+        // A spare that was asked has no replica here, but is paid as well.
         let spares: u64 = sent.iter().skip(open.seats.len()).sum();
         let paid = |index: usize| {
             let own = sent.get(index).copied().unwrap_or_default();

@@ -31,7 +31,7 @@ fn stop(home: &Home) {
     assert!(killed.unwrap().success());
 }
 
-/// All that the server says on its terminal while a round is walked.
+/// Everything that the server prints on its terminal during a round.
 fn said_by(home: &Home, server: Process) -> String {
     let server = server.listening();
     let _executor = home.register("a", "honest");

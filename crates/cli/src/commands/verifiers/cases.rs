@@ -32,7 +32,7 @@ impl Names {
                 case["id"] = json!(name);
             }
         }
-        // Not by an index, which would make a comparison where there is none.
+        // Not by index: that would insert an empty comparison.
         let flips = report.pointer_mut("/compared/flips").map_or(&mut [][..], items);
         for flip in flips {
             if let Some(name) = flip["id"].as_str().and_then(|id| known.get(id)) {
