@@ -1,4 +1,4 @@
-//! The command line: what can be said, and the help that explains it.
+//! The command line: its commands and flags, and their help.
 
 mod account;
 mod agent_events;
@@ -6,6 +6,7 @@ mod backup;
 mod config;
 mod doctor;
 mod executors;
+mod groups;
 mod keys;
 mod knowledge;
 mod measure;
@@ -70,8 +71,8 @@ Examples:
   jurat validate --claim '12 * 12 = 144' --replicas 3
   jurat verifiers run claims-cite-source --inputs-file inputs.json
 
-Commands speak to the server of the state folder when one runs; without one they do the work
-themselves, under the folder's lock.
+Commands use the server of the state folder if one is running. Otherwise they do the work themselves
+and lock the folder meanwhile.
 
 Topics: jurat help settings, jurat help exit-codes";
 
@@ -84,44 +85,44 @@ Examples:
   jurat validate --claim '12 * 12 = 144' --replicas 3
   jurat verifiers run claims-cite-source --inputs-file inputs.json
 
-Commands speak to the server of the state folder when one runs; without one they do the work
-themselves, under the folder's lock.
+Commands use the server of the state folder if one is running. Otherwise they do the work themselves
+and lock the folder meanwhile.
 
-The key is read from the variable JURAT_KEY, from `client.key` of the file with settings, or from
-`admin.key` in the state folder; never from the command line, where others could read it.
+The API key comes from the variable JURAT_KEY, from `client.key` in the config file, or from
+`admin.key` in the state folder. It is never a flag, because other users could read it.
 
-`jurat help settings` says what can be set by file, environment and flags, and `jurat help
-exit-codes` what the exit codes mean.
+`jurat help settings` lists the settings and how to set them by file, environment and flags.
+`jurat help exit-codes` explains the exit codes.
 
 Environment:
-  JURAT_CONFIG  the file with settings
-  JURAT_KEY     the API key
-  JURAT_LOG     what is logged on standard error, such as `debug` or `warn,jurat=info`
-  NO_COLOR      no colours when it is set";
+  JURAT_CONFIG  config file
+  JURAT_KEY     API key
+  JURAT_LOG     log filter for standard error, such as `debug` or `warn,jurat=info`
+  NO_COLOR      turns colours off if set";
 
 /// The topic `exit-codes` of the help.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
-  0   done, whatever the verdict
-  1   an error; for `executors check` and `doctor` also: something is not well;
-      for `verifiers run` also: the judge gave no verdict;
-      for `task run-real` also: the task ended without a decision
-  2   wrong usage: a flag, a file or a field that must be corrected first
+  0   success, whatever the verdict
+  1   an error; for `executors check` also an unhealthy executor, for `doctor` a problem, for
+      `verifiers run` a judge without a verdict, for `task run-real` a task without a decision
+  2   wrong usage: correct a flag, a file or a field first
   11  only with --gate: the answer is negative, a task failed, or a measurement misses its
       threshold
-  12  only with --gate: inconclusive, no consensus, less sure than --min-confidence asks for, or a
-      task without a decision
-  130 `serve` was ended by a second signal before its rounds had ended
+  12  only with --gate: inconclusive, no consensus, confidence below --min-confidence, or a task
+      without a decision
+  130 a second signal stopped `serve` before its rounds had ended
 
 A gate stops a pipeline:
   jurat validate --claim '2 + 2 = 4' --gate || echo stopped with $?";
 
-/// Answers that were checked, with how sure they are.
+/// Checked answers, each with an estimated confidence.
 ///
 /// Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and
-/// returns one answer with agreement, confidence and what each replica said.
+/// returns one answer with its agreement, its confidence and the answer of each replica.
 #[derive(Debug, Parser)]
 #[command(name = "jurat", version, after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
+#[command(help_template = groups::help_template())]
 #[command(max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -130,33 +131,33 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes. What a flag does not say, a variable or the file may.
+/// The flags of every command. A variable or the config file can set what a flag leaves out.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// File with settings [env: `JURAT_CONFIG`] [default: `jurat.toml` in the state folder, if it is there]
+    /// Config file [env: `JURAT_CONFIG`] [default: `jurat.toml` in the state folder, if present]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Folder with the store, the keys and the lock [env: `JURAT_STATE_DIR`] [default: ./.jurat]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) state_dir: Option<String>,
-    /// A file name in the state folder, a path, or postgres://…; by default that of the server
-    /// that runs in the state folder, else `jurat.db` [env: `JURAT_STORE`]
+    /// Store: a file name in the state folder, a path, or postgres://… [env: `JURAT_STORE`]
+    /// [default: that of the server running in the state folder, else `jurat.db`]
     #[arg(long, global = true, value_name = "STORE")]
     pub(crate) store: Option<String>,
-    /// Speaks to this server instead of the one of the state folder [env: `JURAT_SERVER`]
+    /// Use this server instead of the one of the state folder [env: `JURAT_SERVER`]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// Prints the body of the API as it came
+    /// Print the API's JSON body unchanged
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Prints nothing but data and errors
+    /// Print only data and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
 
 impl Cli {
-    /// The settings that stand on the command line.
+    /// The settings given on the command line.
     pub(crate) fn given(&self) -> Given<'_> {
         let mut own = vec![(&LOG_FORMAT, self.command.log_format())];
         if let Command::Serve(args) = &self.command {
@@ -178,115 +179,115 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Shows it all: five executors, one liar, one that hangs, two rounds, a verifier
+    /// Run the demo: five executors, two rounds and a verifier
     #[command(
-        after_help = "Examples:\n  jurat demo\n  jurat demo --json\n\nLeaves nothing behind."
+        after_help = "Examples:\n  jurat demo\n  jurat demo --json\n\nOne executor lies and one never answers. The demo leaves nothing behind."
     )]
     Demo,
-    /// Starts the server
+    /// Start the server
     Serve(Serve),
-    /// Starts an executor: a test one, a local program, or a model
+    /// Start an executor: a test one, a local program or a model
     Runtime(Runtime),
-    /// Registers, lists and checks executors
+    /// Register, list and check executors
     #[command(subcommand)]
     Executors(Executors),
-    /// Adds, lists and removes sessions: named lanes to executors
+    /// Add, list and remove sessions: named routes to executors
     #[command(subcommand)]
     Sessions(Sessions),
-    /// Has a job done by several executors and returns what they agree on
+    /// Run a job on several executors and return their consensus
     Delegate(Delegate),
-    /// Has a claim or an output judged by several executors
+    /// Have several executors judge a claim or an output
     Validate(Validate),
-    /// Has a claim checked for its truth by several executors
+    /// Have several executors check whether a claim is true
     Factcheck(Factcheck),
-    /// Lists and shows the rounds that were walked
+    /// List, show, cancel and erase rounds
     #[command(subcommand)]
     Rounds(Rounds),
-    /// Submits, follows and lists tasks: jobs under a contract, proposed, verified and voted on
+    /// Submit, follow and list tasks under a contract
     #[command(subcommand, visible_alias = "tasks")]
     Task(Tasks),
-    /// Lists what executors are told of tasks, and sends them events
+    /// List the events sent to executors, and send new ones
     #[command(subcommand)]
     AgentEvents(AgentEvents),
-    /// Submits, follows and works on runs of several agents
+    /// Submit, follow and work on runs of several agents
     #[command(subcommand)]
     Run(TaskRuns),
-    /// Prints what is remembered of decisions
+    /// Export remembered decisions
     #[command(subcommand)]
     Knowledge(Knowledge),
-    /// Deploys, runs and measures verifiers: versioned checks that a judge decides
+    /// Deploy, run and measure verifiers: versioned checks by judges
     #[command(subcommand)]
     Verifiers(Verifiers),
-    /// Saves, shares and checks workflows: runbooks that name their verifiers
+    /// Save, share and check workflows (runbooks)
     #[command(subcommand, visible_alias = "skills")]
     Workflows(Workflows),
-    /// Publishes, reads and forks templates: workflows with their checks for everybody
+    /// Publish, read and fork templates: public workflows
     #[command(subcommand)]
     Templates(Templates),
-    /// Prints instructions for an agent that designs a workflow
+    /// Print instructions for an agent that designs a workflow
     #[command(after_help = "Examples:\n  jurat design\n  jurat design --json")]
     Design,
-    /// Makes, lists, revokes and rotates API keys
+    /// Create, list, revoke and rotate API keys
     #[command(subcommand)]
     Keys(Keys),
-    /// Registers, logs in, and lets programs in
+    /// Register, log in and approve programs
     #[command(subcommand)]
     Auth(Auth),
-    /// Shows who you are, and changes your handle
+    /// Show your account and change your handle
     #[command(subcommand)]
     Me(Me),
-    /// Makes teams, and invites people to them
+    /// Create teams and manage their members
     #[command(subcommand)]
     Teams(Teams),
-    /// Lists and answers what others share with you
+    /// List, accept and decline workflows shared with you
     #[command(subcommand)]
     Shares(Shares),
-    /// Lists and answers invitations
+    /// List, accept and decline invitations
     #[command(subcommand)]
     Invitations(Invitations),
-    /// Says which account and key commands speak for
+    /// Show the account and the key in use
     #[command(after_help = "Examples:\n  jurat whoami\n  jurat whoami --json")]
     Whoami,
-    /// Shows the credit of your account and what it has used
+    /// Show the credit and the usage of your account
     #[command(after_help = "Examples:\n  jurat usage\n  jurat usage --json")]
     Usage,
-    /// Gives credit, suspends accounts, and lists them
+    /// Grant credit, suspend accounts and list them
     #[command(subcommand)]
     Admin(Admin),
-    /// Writes a backup of the store and the keys, while the server may run
+    /// Back up the store and the keys; the server can keep running
     Backup(Backup),
-    /// Puts a backup into a state folder that has no store
+    /// Restore a backup into a state folder without a store
     Restore(Restore),
-    /// Offers the operations to models as tools (MCP), on standard input and output
+    /// Serve MCP tools on standard input and output
     #[command(
-        after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA client of the Model Context Protocol starts it: one message a line comes in, and one message a\nline goes out, until the input ends. A running server has the same tools at /mcp."
+        after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA Model Context Protocol client starts this command. It reads and writes one message per line until\nthe input ends. A running server has the same tools at /mcp."
     )]
     Mcp,
-    /// Prints the public key by which executors know the requests of this node
+    /// Print the public key that identifies this node to executors
     #[command(
-        after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` of the state folder; no server has to run."
+        after_help = "Examples:\n  jurat node\n  jurat --state-dir /var/lib/jurat node --json\n\nReads `node.key` in the state folder; no server needs to be running."
     )]
     Node,
-    /// Prints the OpenAPI document of the HTTP API
+    /// Print the OpenAPI document of the HTTP API
     #[command(
         name = "openapi",
-        after_help = "Examples:\n  jurat openapi > openapi.json\n\nA running server has the same document at /openapi.json, and a page to read it at /docs."
+        after_help = "Examples:\n  jurat openapi > openapi.json\n\nA running server has the same document at /openapi.json, and a readable page at /docs."
     )]
     OpenApi,
-    /// Removes what is old: answers kept under idempotency keys, texts of rounds, events
+    /// Delete expired replies, round texts and events
     Prune(Prune),
-    /// Says what is wrong with the installation, and what to do about it
+    /// Diagnose the installation and suggest fixes
     Doctor(Doctor),
-    /// Shows and checks the settings
+    /// Show and check the settings
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// What the exit codes mean
+    /// Explain the exit codes
     #[command(hide = true, about = EXIT_CODES, help_template = "{about}\n")]
     ExitCodes,
-    /// What can be set, and how
+    /// List the settings and how to set them
     #[command(hide = true, about = topic(), help_template = "{about}\n")]
     Settings,
-    /// Prints a completion script for a shell
+    /// Print a shell completion script
     #[command(
         after_help = "Examples:\n  jurat completions bash > ~/.local/share/bash-completion/completions/jurat\n  jurat completions zsh > ~/.zfunc/_jurat"
     )]

@@ -83,15 +83,16 @@ fn ask(program: &Path, args: &[String]) -> Result<String> {
     String::from_utf8(output.stdout).context("what the program prints is not UTF-8")
 }
 
-/// The names under `Commands:`, as clap prints them; `help` itself is left out.
+/// The names of the commands between the usage and the options, under one heading or in groups;
+/// `help` itself is left out.
 fn subcommands(help: &str) -> Vec<String> {
-    let section = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    section
-        .take_while(|line| line.is_empty() || line.starts_with(' '))
-        // A longer indent continues the text of the command above.
+    let lists = help.lines().skip_while(|line| !line.starts_with("Usage:")).skip(1);
+    lists
+        .take_while(|line| *line != "Options:")
+        // A longer indent continues the line above.
         .filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')))
         .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
+        .filter(|name| *name != "help" && !name.starts_with(['<', '[']))
         .map(str::to_owned)
         .collect()
 }
@@ -107,13 +108,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("jurat");
         let script = "#!/bin/sh\ncase $1 in\n\
-                      serve) echo 'Starts the server';;\n\
-                      *) printf 'Commands:\\n  serve  Starts\\n';;\nesac\n";
+                      serve) echo 'Start the server';;\n\
+                      *) printf 'Usage: jurat\\n\\nCommands:\\n  serve  Start\\n';;\nesac\n";
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
         let page = page(&program).unwrap();
         assert!(page.contains("# Command line\n"), "{page}");
-        assert!(page.contains("## `jurat serve`\n\n```text\nStarts the server\n```"), "{page}");
+        assert!(page.contains("## `jurat serve`\n\n```text\nStart the server\n```"), "{page}");
     }
 
     #[test]
@@ -127,9 +128,13 @@ mod tests {
 
     #[test]
     fn subcommands_are_read_from_the_help() {
-        let help = "Usage: jurat\n\nCommands:\n  serve  Starts\n         the server\n  demo   Shows it\n  \
-                    help   Print this\n\nOptions:\n  -h, --help  Print help\n";
+        let help = "Usage: jurat\n\nServer:\n  serve  Start\n         the server\n\nTools:\n  demo   \
+                    Run it\n  help   Print this\n\nOptions:\n  -h, --help  Print help\n\n\
+                    Examples:\n  jurat serve\n";
         assert_eq!(subcommands(help), ["serve", "demo"]);
+        let help = "Usage: jurat backup <FOLDER>\n       jurat backup <COMMAND>\n\nCommands:\n  \
+                    verify  Check\n\nArguments:\n  <FOLDER>  Where\n  [FILE]  What\n\nOptions:\n";
+        assert_eq!(subcommands(help), ["verify"]);
         assert_eq!(subcommands("Usage: jurat serve\n"), [] as [&str; 0]);
     }
 }

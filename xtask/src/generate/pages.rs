@@ -44,18 +44,21 @@ pub(super) fn exit_codes() -> String {
          | exit code | meaning | error codes |\n|---:|---|---|\n"
     );
     let meanings = [
-        (0, "Done."),
+        (0, "Success."),
         (
             1,
-            "An error; for `jurat executors check` and `jurat doctor` also: something is not well; for `jurat verifiers run` also: the judge gave no verdict; for `jurat task run-real` also: the task ended without a decision.",
+            "An error; for `jurat executors check` also an unhealthy executor, for `jurat doctor` a problem, for `jurat verifiers run` a judge without a verdict, and for `jurat task run-real` a task without a decision.",
         ),
-        (2, "Wrong usage: a flag, a file or a field that must be corrected first."),
-        (11, "Only with `--gate`: the answer is negative, or a measurement misses its threshold."),
+        (2, "Wrong usage: correct a flag, a file or a field first."),
+        (
+            11,
+            "Only with `--gate`: the answer is negative, a task failed, or a measurement misses its threshold.",
+        ),
         (
             12,
-            "Only with `--gate`: inconclusive, no consensus, or less sure than `--min-confidence` asks for.",
+            "Only with `--gate`: inconclusive, no consensus, confidence below `--min-confidence`, or a task without a decision.",
         ),
-        (130, "`jurat serve` was ended by a second signal before its rounds had ended."),
+        (130, "A second signal stopped `jurat serve` before its rounds had ended."),
     ];
     for (exit, meaning) in meanings {
         let codes: Vec<String> = Code::ALL

@@ -10,16 +10,16 @@ Examples:
   jurat --state-dir /var/lib/jurat backup /backups/jurat-monday --json
   jurat backup verify /backups/jurat-monday
 
-The server may run and write meanwhile: all that it answered before is in the backup. The folder
-holds the keys as well, so keep it as you keep those. A store in PostgreSQL is backed up with
-pg_dump.";
+The server can keep running: the backup holds everything that it confirmed before the backup
+started. The folder also holds the keys, so protect it as you protect them. Back up a PostgreSQL
+store with pg_dump.";
 
 const RESTORE_HELP: &str = "\
 Examples:
   jurat --state-dir /var/lib/jurat restore /backups/jurat-monday
 
-The state folder must have no store, and no server may run in it. Rounds that were under way at the
-moment of the backup are ended as expired by the next start.";
+The state folder must not have a store or a running server. The next start of the server marks
+rounds that were in progress at the time of the backup as expired.";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -34,10 +34,10 @@ pub(crate) struct Backup {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackupCommand {
-    /// Checks a backup without putting it back
+    /// Check a backup without restoring it
     #[command(after_help = "Examples:\n  jurat backup verify /backups/jurat-monday")]
     Verify {
-        /// Folder of the backup
+        /// Folder with the backup
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
@@ -46,7 +46,7 @@ pub(crate) enum BackupCommand {
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_HELP)]
 pub(crate) struct Restore {
-    /// Folder of the backup
+    /// Folder with the backup
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 }

@@ -12,24 +12,24 @@ Examples:
   jurat executors add lanes http://127.0.0.1:8789 --no-session
   jurat executors add later http://127.0.0.1:8790 --no-check
 
-A session of the same name is added with it, so that rounds can use it at once; `--no-session`
-leaves that to `jurat sessions add`. An executor that does not answer is not registered, and the exit
-code is 1; `--no-check` registers it all the same.";
+A session with the same name is added too, so rounds can use the executor immediately; with
+`--no-session`, add sessions yourself with `jurat sessions add`. An executor that does not answer is
+not registered, and the exit code is 1; `--no-check` registers it anyway.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Executors {
-    /// Registers an executor that answers, and says what it can do
+    /// Register an executor and print its capabilities
     Add(Box<AddExecutor>),
-    /// Lists the executors
+    /// List executors
     #[command(after_help = "Examples:\n  jurat executors list\n  jurat executors list --json")]
     List(ListArgs),
-    /// Shows one executor
+    /// Show an executor
     #[command(after_help = "Examples:\n  jurat executors show my-runtime")]
     Show { name: String },
-    /// Asks an executor for its health and capabilities now; exit code 1 when it is not well
+    /// Probe an executor's health and capabilities; exit with 1 if it is unhealthy
     #[command(after_help = "Examples:\n  jurat executors check my-runtime")]
     Check { name: String },
-    /// Removes an executor and its sessions
+    /// Remove an executor and its sessions
     #[command(after_help = "Examples:\n  jurat executors remove my-runtime")]
     Remove { name: String },
 }
@@ -38,18 +38,18 @@ pub(crate) enum Executors {
 #[command(after_help = ADD_EXAMPLES)]
 pub(crate) struct AddExecutor {
     pub(crate) name: String,
-    /// Base address; `/health`, `/capabilities`, `/execute` and `/verify` are below it
+    /// Base URL, under which `/health`, `/capabilities`, `/execute` and `/verify` are served
     pub(crate) url: String,
-    /// Environment variable of the server that holds the bearer token
+    /// Environment variable of the server with the executor's bearer token
     #[arg(long, value_name = "VAR")]
     pub(crate) token_env: Option<String>,
-    /// Base address below which `/agent-events` is told of what happens to tasks
+    /// Base URL of the `/agent-events` endpoint that receives task events
     #[arg(long, visible_alias = "agent-event-callback-base-url", value_name = "URL")]
     pub(crate) agent_events_url: Option<String>,
-    /// Registers it also when it does not answer now
+    /// Register the executor even if it does not answer
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Adds no session
+    /// Do not add a session
     #[arg(long, conflicts_with_all = ["profile", "tier", "label", "task_type", "price_micros", "reliability"])]
     pub(crate) no_session: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct AddExecutor {
     pub(crate) remote: RemoteArgs,
 }
 
-/// Parsed, so that they can be refused with a sentence.
+/// Parsed only to refuse them with a helpful message.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
     /// Not supported: executors are called directly over HTTP
@@ -75,22 +75,22 @@ pub(crate) struct RemoteArgs {
 /// What a session is beyond its name and executor.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// Profile that the executor is asked to use
+    /// Profile that the executor should use
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// Tier of the session
     #[arg(long, value_parser = ["fast", "safe", "oracle"])]
     pub(crate) tier: Option<String>,
-    /// Label by which pools and policies choose; may be given again
+    /// Label that pools and policies select by; repeatable
     #[arg(long, value_name = "LABEL")]
     pub(crate) label: Vec<String>,
-    /// The executor's own name for a task type, such as `delegate=swarm`; may be given again
+    /// The executor's own name for a task type, such as `delegate=swarm`; repeatable
     #[arg(long, value_name = "OURS=THEIRS", value_parser = pair)]
     pub(crate) task_type: Vec<(String, String)>,
-    /// Price of a call in millionths of a credit
+    /// Price per call, in millionths of a credit
     #[arg(long, value_name = "N")]
     pub(crate) price_micros: Option<u64>,
-    /// How often the session is right, from 0.01 to 0.99; by default what its tier assumes
+    /// How often the session is right, from 0.01 to 0.99 [default: the tier's assumption]
     #[arg(long, value_name = "SHARE")]
     pub(crate) reliability: Option<f64>,
 }
@@ -106,15 +106,15 @@ fn pair(text: &str) -> Result<(String, String), String> {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
-    /// Adds a session to an executor
+    /// Add a session to an executor
     Add(AddSession),
-    /// Lists the sessions
+    /// List sessions
     #[command(after_help = "Examples:\n  jurat sessions list\n  jurat sessions list --json")]
     List(ListArgs),
-    /// Shows one session
+    /// Show a session
     #[command(after_help = "Examples:\n  jurat sessions show 201")]
     Show { id: String },
-    /// Removes a session
+    /// Remove a session
     #[command(after_help = "Examples:\n  jurat sessions remove 201")]
     Remove { id: String },
 }
@@ -125,7 +125,7 @@ pub(crate) enum Sessions {
 )]
 pub(crate) struct AddSession {
     pub(crate) id: String,
-    /// Executor that the session leads to
+    /// Executor of the session
     #[arg(long, value_name = "NAME")]
     pub(crate) executor: String,
     #[command(flatten)]

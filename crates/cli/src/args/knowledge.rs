@@ -6,13 +6,13 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Knowledge {
-    /// Prints the decisions that are remembered, the newest first, each as one line of JSON
+    /// Export remembered decisions as JSON lines, newest first
     Export(ExportKnowledge),
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  jurat knowledge export --task-type swarm > decisions.jsonl\n  jurat knowledge export --task-type swarm --out decisions.jsonl\n  jurat knowledge export --task-id task-001\n\nA task has one decision, and a continuous one has one for each of its epochs."
+    after_help = "Examples:\n  jurat knowledge export --task-type swarm > decisions.jsonl\n  jurat knowledge export --task-type swarm --out decisions.jsonl\n  jurat knowledge export --task-id task-001\n\nA task has one decision; a continuous task has one per epoch."
 )]
 #[command(group(clap::ArgGroup::new("of").required(true).args(["task_type", "task_id"])))]
 pub(crate) struct ExportKnowledge {
@@ -22,7 +22,7 @@ pub(crate) struct ExportKnowledge {
     /// Decisions of this task
     #[arg(long, value_name = "ID")]
     pub(crate) task_id: Option<String>,
-    /// Writes them to this file, and not to standard output
+    /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -6,39 +6,39 @@ use super::{CreateKey, ListArgs, ListKeys, NamedKey};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
-    /// Has a code sent to an address, for a new account
+    /// Send a code by e-mail to register a new account
     #[command(
-        after_help = "Examples:\n  jurat auth register ann@example.com\n  jurat auth register-verify ann@example.com 12345678\n\nThe answer is the same for every address."
+        after_help = "Examples:\n  jurat auth register ann@example.com\n  jurat auth register-verify ann@example.com 12345678\n\nThe reply is the same for every address."
     )]
     Register(Address),
-    /// Makes the account with the code from the mail, and keeps its key
+    /// Create the account with the code from the mail, and store its key
     #[command(after_help = "Examples:\n  jurat auth register-verify ann@example.com 12345678")]
     RegisterVerify(MailCode),
-    /// Has a code sent to the address of an account
+    /// Send a login code to the e-mail address of an account
     #[command(
         after_help = "Examples:\n  jurat auth login ann@example.com\n  jurat auth login-verify ann@example.com 12345678"
     )]
     Login(Address),
-    /// Logs in with the code from the mail, and keeps the key in the state folder
+    /// Log in with the code from the mail, and store the key in the state folder
     #[command(
-        after_help = "Examples:\n  jurat auth login-verify ann@example.com 12345678\n\nThe key is kept in `login.key` of the state folder, for the server that it is from."
+        after_help = "Examples:\n  jurat auth login-verify ann@example.com 12345678\n\nThe key is stored in `login.key` of the state folder, and used for that server only."
     )]
     LoginVerify(MailCode),
-    /// Revokes the key that a login kept, and forgets it
+    /// Revoke and delete the key of the current login
     #[command(
-        after_help = "Examples:\n  jurat auth logout\n\nThe key is forgotten also when its server cannot be reached; then it says so."
+        after_help = "Examples:\n  jurat auth logout\n\nThe local key is deleted even if the server cannot be reached to revoke it; a warning says so."
     )]
     Logout,
-    /// Makes a key of your account and prints it, this once
+    /// Create a key of your account and print it once
     CreateKey(CreateKey),
-    /// Lists the keys of your account
+    /// List the keys of your account
     ListKeys(ListKeys),
-    /// Revokes a key at once and for ever
+    /// Revoke a key immediately and permanently
     #[command(after_help = "Examples:\n  jurat auth revoke-key laptop")]
     RevokeKey(NamedKey),
-    /// Lets a program in that shows a code, for your account
+    /// Approve a program that shows a code, for your account
     #[command(
-        after_help = "Examples:\n  jurat auth approve BCDF-GHJK\n  jurat auth approve BCDF-GHJK --deny\n\nLet in only what you started yourself: it gets a key of your account."
+        after_help = "Examples:\n  jurat auth approve BCDF-GHJK\n  jurat auth approve BCDF-GHJK --deny\n\nApprove only programs that you started yourself: they get a key of your account."
     )]
     Approve(Approve),
 }
@@ -55,75 +55,75 @@ pub(crate) struct MailCode {
     pub(crate) email: String,
     /// Code from the mail
     pub(crate) code: String,
-    /// Prints the key instead of keeping it in the state folder
+    /// Print the key instead of storing it in the state folder
     #[arg(long)]
     pub(crate) print: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
-    /// What the program shows
+    /// Code that the program shows
     #[arg(value_name = "CODE")]
     pub(crate) user_code: String,
-    /// Turns the program away
+    /// Deny access
     #[arg(long)]
     pub(crate) deny: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Me {
-    /// Says who you are: account, address, handle and key
+    /// Show your account, e-mail address, handle and key
     #[command(after_help = "Examples:\n  jurat me show\n  jurat me show --json")]
     Show,
-    /// Claims the handle by which others know you
+    /// Claim a handle
     #[command(after_help = "Examples:\n  jurat me claim-handle ann")]
     ClaimHandle(Handle),
-    /// Changes your handle; the one before leads to it for 90 days
+    /// Change your handle; the old one redirects for 90 days
     #[command(after_help = "Examples:\n  jurat me rename-handle anna")]
     RenameHandle(Handle),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Handle {
-    /// 3 to 40 small letters, digits and hyphens
+    /// 3 to 40 lowercase letters, digits and hyphens
     pub(crate) handle: String,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Teams {
-    /// Makes a team, which you own
+    /// Create a team, with you as the owner
     #[command(
         after_help = "Examples:\n  jurat teams create crew\n\nA team's handle never changes."
     )]
     Create(Handle),
-    /// Lists your teams
+    /// List your teams
     #[command(after_help = "Examples:\n  jurat teams list\n  jurat teams list --filter mine")]
     List {
         #[arg(long, value_name = "WHICH", default_value = "all")]
         filter: TeamFilter,
     },
-    /// Lists the members of a team
+    /// List the members of a team
     #[command(after_help = "Examples:\n  jurat teams members crew")]
     Members { team: String },
-    /// Invites somebody to a team that you own
+    /// Invite a user to a team that you own
     #[command(
         after_help = "Examples:\n  jurat teams add-member crew bob@example.com\n  jurat teams add-member crew @bob"
     )]
     AddMember(Membership),
-    /// Takes a member out of a team that you own
+    /// Remove a member from a team that you own
     #[command(after_help = "Examples:\n  jurat teams remove-member crew @bob")]
     RemoveMember(Membership),
-    /// Leaves a team
+    /// Leave a team
     #[command(after_help = "Examples:\n  jurat teams leave crew")]
     Leave { team: String },
-    /// Offers a team that you own to somebody
+    /// Offer a team that you own to another user
     #[command(after_help = "Examples:\n  jurat teams transfer-ownership crew @bob")]
     TransferOwnership(Membership),
-    /// Deletes a team that you own, with all that was granted to it
+    /// Delete a team that you own, and everything granted to it
     #[command(after_help = "Examples:\n  jurat teams delete crew --yes")]
     Delete {
         team: String,
-        /// Does not ask
+        /// Skip confirmation
         #[arg(long, short)]
         yes: bool,
     },
@@ -146,27 +146,27 @@ pub(crate) struct Membership {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Shares {
-    /// Lists workflows that others granted to you
+    /// List workflows shared with you
     #[command(after_help = "Examples:\n  jurat shares list\n  jurat shares list --state declined")]
     List(ListShares),
-    /// Accepts a share, so that searches find it
+    /// Accept a share, so that searches include it
     #[command(
-        after_help = "Examples:\n  jurat shares accept ID\n\nReading or running what is shared by its id or as `@owner/name` accepts it too."
+        after_help = "Examples:\n  jurat shares accept ID\n\nUsing a shared workflow by id or as `@owner/name` also accepts the share."
     )]
     Accept { id: String },
-    /// Declines a share; whoever granted it does not learn of it
+    /// Decline a share; the owner is not notified
     #[command(after_help = "Examples:\n  jurat shares decline ID")]
     Decline { id: String },
-    /// Declines all that the owner of a share grants to you, now and later
+    /// Block the owner of a share: decline all their current and future shares
     #[command(
-        after_help = "Examples:\n  jurat shares block ID\n\nAccept one of their shares to take it back."
+        after_help = "Examples:\n  jurat shares block ID\n\nTo unblock the owner, accept one of their shares."
     )]
     Block { id: String },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListShares {
-    /// Only those in this state; without it, all but those declined
+    /// Only shares in this state [default: all but declined]
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<ShareStates>,
     #[command(flatten)]
@@ -182,18 +182,18 @@ pub(crate) enum ShareStates {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Invitations {
-    /// Lists invitations, newest first
+    /// List invitations, newest first
     #[command(
         after_help = "Examples:\n  jurat invitations list\n  jurat invitations list --filter sent --state all"
     )]
     List(ListInvitations),
-    /// Takes what an invitation offers
+    /// Accept an invitation
     #[command(after_help = "Examples:\n  jurat invitations accept ID")]
     Accept { id: String },
-    /// Turns an invitation down
+    /// Decline an invitation
     #[command(after_help = "Examples:\n  jurat invitations decline ID")]
     Decline { id: String },
-    /// Calls back an invitation that you sent
+    /// Cancel an invitation that you sent
     #[command(after_help = "Examples:\n  jurat invitations cancel ID")]
     Cancel { id: String },
 }

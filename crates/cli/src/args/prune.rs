@@ -4,10 +4,10 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  jurat prune --dry-run\n  jurat prune --json\n\nA server does this by itself every ten minutes. How long what is kept, the settings under `storage` and\n`agent_events` say. Decisions and the ledger never go."
+    after_help = "Examples:\n  jurat prune --dry-run\n  jurat prune --json\n\nA server prunes every ten minutes. The settings under `storage` and `agent_events` set how long\ndata is kept. Decisions and the ledger are never deleted."
 )]
 pub(crate) struct Prune {
-    /// Only counts what would go
+    /// Only count what would be deleted
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -29,16 +29,16 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = DELEGATE_EXAMPLES)]
 pub(crate) struct Delegate {
-    /// What is to be done
+    /// Job to do
     #[arg(long, value_name = "TEXT")]
     pub(crate) objective: Option<String>,
-    /// What it is to be done with
+    /// Input of the job
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
-    /// JSON Schema that every answer must satisfy: a file, or the schema itself
+    /// JSON Schema for every answer: a file, or the schema itself
     #[arg(long, value_name = "FILE|JSON")]
     pub(crate) schema: Option<String>,
-    /// Task type that the executors are asked for, instead of `delegate`
+    /// Task type to request from executors [default: `delegate`]
     #[arg(long, value_name = "NAME")]
     pub(crate) task_type: Option<String>,
     #[command(flatten)]
@@ -50,10 +50,10 @@ pub(crate) struct Delegate {
 #[derive(Debug, Args)]
 #[command(after_help = VALIDATE_EXAMPLES)]
 pub(crate) struct Validate {
-    /// What is to be judged: text, or JSON that begins with `{`, `[` or `"`
+    /// Claim or output to judge: text, or JSON that starts with `{`, `[` or `"`
     #[arg(long, value_name = "TEXT|JSON")]
     pub(crate) claim: Option<String>,
-    /// JSON Schema that the output must satisfy: a file, or the schema itself
+    /// JSON Schema for the output: a file, or the schema itself
     #[arg(long, value_name = "FILE|JSON")]
     pub(crate) schema: Option<String>,
     #[command(flatten)]
@@ -65,20 +65,20 @@ pub(crate) struct Validate {
 #[derive(Debug, Args)]
 #[command(after_help = FACTCHECK_EXAMPLES)]
 pub(crate) struct Factcheck {
-    /// What is to be checked: text, or JSON that begins with `{`, `[` or `"`
+    /// Claim to check: text, or JSON that starts with `{`, `[` or `"`
     #[arg(long, value_name = "TEXT|JSON")]
     pub(crate) claim: Option<String>,
-    /// Whether the executors should look at the world as it is now
+    /// `realtime` asks executors to use current information
     #[arg(long, value_parser = ["standard", "realtime"])]
     pub(crate) mode: Option<String>,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
 }
 
-/// Under which policy candidates are checked.
+/// The policy that candidates are checked under.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
-    /// Policy that decides, such as `vp.schema_thresholds.v1`
+    /// Policy to check under, such as `vp.schema_thresholds.v1`
     #[arg(long, value_name = "ID")]
     pub(crate) policy: Option<String>,
     /// Parameters of the policy
@@ -86,72 +86,72 @@ pub(crate) struct PolicyArgs {
     pub(crate) params: Option<String>,
 }
 
-/// What the three requests have in common. Flags override the fields of the file.
+/// The flags that all three requests share. They override the fields of the file.
 #[derive(Debug, Args)]
 pub(crate) struct RequestArgs {
-    /// File with the request; `-` is standard input
+    /// File with the request; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// What the executors should know beside it
+    /// Additional context for the executors
     #[arg(long, value_name = "JSON")]
     pub(crate) context: Option<String>,
-    /// How many sessions are asked: 1, 3 or 5
+    /// Number of replicas: 1, 3 or 5
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<u64>,
-    /// Session that may be asked, or `label:…`, or `profile:…`; may be given again
+    /// Session to use, or `label:…` or `profile:…`; repeatable
     #[arg(long, value_name = "ID")]
     pub(crate) session: Vec<String>,
-    /// How many more sessions may be asked in the place of those that fail; 0 for none
+    /// Number of spare sessions that can replace failed ones; 0 for none
     #[arg(long, value_name = "N")]
     pub(crate) spares: Option<u64>,
-    /// Tier of the sessions; also sets the replicas when they are not given
+    /// Tier of the sessions; also sets the number of replicas unless --replicas does
     #[arg(long, value_parser = ["fast", "safe", "oracle"])]
     pub(crate) tier: Option<String>,
-    /// Label that the sessions must have; may be given again
+    /// Label that the sessions must have; repeatable
     #[arg(long, value_name = "LABEL")]
     pub(crate) label: Vec<String>,
-    /// What happens when there is no majority
+    /// Behaviour if there is no majority
     #[arg(long, value_parser = ["return_all", "fail_hard", "best_effort"])]
     pub(crate) disagreement_policy: Option<String>,
-    /// How answers become one: the majority, or for numbers their mean or median
+    /// How to combine answers: by majority or, for numbers, their mean or median
     #[arg(long, value_parser = ["majority", "mean", "median"])]
     pub(crate) aggregation: Option<String>,
-    /// When two outputs are the same: `canonical`, `text`, `unordered`, or JSON such as
+    /// How to compare outputs: `canonical`, `text`, `unordered`, or JSON such as
     /// `{"numeric": {"tolerance": 0.01}}`
     #[arg(long, value_name = "WORD|JSON")]
     pub(crate) equivalence: Option<String>,
-    /// What the silence of a replica does to the count
+    /// How to count a replica that does not answer
     #[arg(long, value_parser = ["count", "ignore", "negative"])]
     pub(crate) timeout_policy: Option<String>,
-    /// Least share of the replicas that must agree
+    /// Minimum share of the replicas that must agree
     #[arg(long, value_name = "SHARE")]
     pub(crate) min_agreement: Option<f64>,
-    /// Stops when no outstanding replica can change the winner
+    /// Stop when no outstanding replica can change the winner
     #[arg(long)]
     pub(crate) early_stop: bool,
-    /// Deadline of the round
+    /// Timeout of the round, in milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
     /// Version of the API
     #[arg(long, value_enum, default_value_t = Api::V3)]
     pub(crate) api: Api,
-    /// Makes it safe to repeat the command: the same key and request are done once
+    /// Idempotency key: safe to retry
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
-    /// Does not wait: prints the round, which goes on in the server
+    /// Print the round and exit; it continues on the server
     #[arg(long = "async", conflicts_with_all = ["gate", "junit"])]
     pub(crate) is_async: bool,
-    /// Exits with 11 when the answer is negative, with 12 when there is none or it is not sure enough
+    /// Exit with 11 if the answer is negative, or 12 if there is none or its confidence is too low
     #[arg(long)]
     pub(crate) gate: bool,
-    /// Least confidence of an answer that `--gate` and `--junit` take for one, from 0 to 1; below it
-    /// the answer is inconclusive [default: 0.5]
+    /// Minimum confidence for `--gate` and `--junit`, from 0 to 1; below it the answer is
+    /// inconclusive [default: 0.5]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) min_confidence: Option<f64>,
-    /// Writes a JUnit file with the round as a test case, for CI systems
+    /// Write a JUnit report with the round as a test case
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Name of the test case; by default the claim or the objective
+    /// Name of the test case [default: the claim or the objective]
     #[arg(long, value_name = "NAME", requires = "junit")]
     pub(crate) junit_name: Option<String>,
 }

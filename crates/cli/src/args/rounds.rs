@@ -4,35 +4,35 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rounds {
-    /// Lists the rounds, newest first
+    /// List rounds, newest first
     List(ListRounds),
-    /// Shows one round with what each replica said
+    /// Show a round with the answer of each replica
     #[command(
         after_help = "Examples:\n  jurat rounds show rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F\n  jurat rounds show rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F --wait 60"
     )]
     Show {
         id: String,
-        /// Waits so long for the end of the round, up to 60 seconds
+        /// Wait up to this long for the round to end, at most 60 seconds
         #[arg(long, value_name = "SECONDS")]
         wait: Option<u64>,
     },
-    /// Calls a round off: it ends without a verdict
+    /// Cancel a round; it ends without a verdict
     #[command(after_help = "Examples:\n  jurat rounds cancel rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F")]
     Cancel { id: String },
-    /// Erases what was asked and said in a round; its decision stays
+    /// Erase the question and the answers of a round; the decision stays
     #[command(after_help = "Examples:\n  jurat rounds erase rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F")]
     Erase { id: String },
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  jurat rounds list\n  jurat rounds list --kind validate --outcome split --limit 10\n  jurat rounds list --state open\n\nTimes are UTC. A narrow terminal shows fewer columns; `--json` has everything."
+    after_help = "Examples:\n  jurat rounds list\n  jurat rounds list --kind validate --outcome split --limit 10\n  jurat rounds list --state open\n\nTimes are UTC. A narrow terminal shows fewer columns; `--json` shows all."
 )]
 pub(crate) struct ListRounds {
     /// Only rounds of this kind
     #[arg(long, value_parser = ["delegate", "validate", "factcheck"])]
     pub(crate) kind: Option<String>,
-    /// Only rounds that ended so
+    /// Only rounds with this outcome
     #[arg(long, value_parser = ["agreed", "split", "abstained", "failed"])]
     pub(crate) outcome: Option<String>,
     /// Only rounds in this state
@@ -50,13 +50,13 @@ pub(crate) struct ListRounds {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// How many at most [default: 50]
+    /// Maximum number of entries [default: 50]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,
-    /// Goes on where an earlier list ended
+    /// Continue an earlier list from this cursor
     #[arg(long, value_name = "CURSOR")]
     pub(crate) cursor: Option<String>,
-    /// Lists everything, however much it is
+    /// List everything
     #[arg(long)]
     pub(crate) all: bool,
 }

@@ -12,7 +12,7 @@ Examples:
   jurat run submit run.json --kickoff
   cat run.json | jurat run submit - --kickoff --json
 
-The server works on the run once it is kicked off; `jurat run watch` follows it.";
+The server works on the run after kickoff; `jurat run watch` follows it.";
 
 const WORKER_EXAMPLES: &str = "\
 Examples:
@@ -20,75 +20,75 @@ Examples:
   jurat --store postgres://jurat@db.example.com/jurat run worker --worker-id blue --concurrency 32
   jurat run worker --once
 
-Any number of workers share one PostgreSQL, with servers or without. With a file as the store, the
-server works on the runs itself; a worker needs the store for itself, so stop the server first.";
+Any number of workers and servers can share one PostgreSQL store. An SQLite store has one process at
+a time: the server works on its runs itself, so stop the server before you start a worker.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskRuns {
-    /// Submits a run of several agents
+    /// Submit a run of several agents
     Submit(SubmitRun),
-    /// Lets a run begin that waits for it
+    /// Start a submitted run
     #[command(after_help = "Examples:\n  jurat run kickoff bridges-1")]
     Kickoff {
         id: String,
-        /// Makes a repeated request the same one
+        /// Idempotency key: safe to retry
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
     },
-    /// Follows a run until it ends
+    /// Follow a run until it ends
     #[command(
-        after_help = "Examples:\n  jurat run watch bridges-1\n  jurat run watch bridges-1 --json\n  jurat run watch bridges-1 --gate || echo stopped with $?\n\nWith --gate the exit code is 11 for a run that failed, and 12 for one that was cancelled or\nhas no answer."
+        after_help = "Examples:\n  jurat run watch bridges-1\n  jurat run watch bridges-1 --json\n  jurat run watch bridges-1 --gate || echo stopped with $?\n\nWith --gate the exit code is 11 if the run failed, and 12 if it was cancelled or has no answer."
     )]
     Watch(NamedRun),
-    /// Prints what came of a run
+    /// Print the result of a run
     #[command(
-        after_help = "Examples:\n  jurat run result bridges-1\n  jurat run result bridges-1 --json\n\nWith --gate the exit code is 11 for a run that failed, and 12 for one that was cancelled, is\nnot over, or has no answer."
+        after_help = "Examples:\n  jurat run result bridges-1\n  jurat run result bridges-1 --json\n\nWith --gate the exit code is 11 if the run failed, and 12 if it was cancelled, has not ended, or\nhas no answer."
     )]
     Result(NamedRun),
-    /// Prints what happened to a run, the newest first
+    /// Print the events of a run, newest first
     #[command(
         after_help = "Examples:\n  jurat run events bridges-1\n  jurat run events bridges-1 --limit 10 --json"
     )]
     Events {
         id: String,
-        /// How many events are printed at the most
+        /// Maximum number of events
         #[arg(long, value_name = "NUMBER", default_value_t = 50)]
         limit: u32,
     },
-    /// Lists the runs, newest first
+    /// List runs, newest first
     List(ListTaskRuns),
-    /// Shows one run with its steps
+    /// Show a run and its steps
     #[command(
         after_help = "Examples:\n  jurat run show bridges-1\n  jurat run show bridges-1 --json"
     )]
     Show { id: String },
-    /// Calls a run off
+    /// Cancel a run
     #[command(
         after_help = "Examples:\n  jurat run cancel bridges-1\n  jurat run cancel bridges-1 --reason 'asked twice'"
     )]
     Cancel {
         id: String,
-        /// Kept with the run
+        /// Reason, recorded with the run
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
-        /// Makes a repeated request the same one
+        /// Idempotency key: safe to retry
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
     },
-    /// Tries again what did not succeed of a run that is over
+    /// Retry the unsuccessful steps of a run that has ended
     #[command(after_help = "Examples:\n  jurat run retry bridges-1")]
     Retry {
         id: String,
-        /// Makes a repeated request the same one
+        /// Idempotency key: safe to retry
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
     },
-    /// Checks that the store is ready for runs, which needs no other preparation
+    /// Check that the store is ready for runs
     #[command(
         after_help = "Examples:\n  jurat run init\n  jurat --store postgres://jurat@db.example.com/jurat run init"
     )]
     Init,
-    /// Works on the runs of all accounts, until it is stopped
+    /// Work on the runs of all accounts until stopped
     Worker(RunWorker),
 }
 
@@ -98,10 +98,10 @@ pub(crate) struct SubmitRun {
     /// File with the spec, or with `kickoff` and `spec`; `-` reads standard input
     #[arg(value_name = "FILE")]
     pub(crate) spec: PathBuf,
-    /// Lets it begin at once
+    /// Start the run immediately
     #[arg(long)]
     pub(crate) kickoff: bool,
-    /// Makes a repeated submission the same one
+    /// Idempotency key: safe to retry
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }
@@ -109,7 +109,7 @@ pub(crate) struct SubmitRun {
 #[derive(Debug, Args)]
 pub(crate) struct NamedRun {
     pub(crate) id: String,
-    /// Ends with 11 when the run failed, and with 12 when it has no answer otherwise
+    /// Exit with 11 if the run failed, or 12 if it has no answer for another reason
     #[arg(long)]
     pub(crate) gate: bool,
 }
@@ -119,7 +119,7 @@ pub(crate) struct NamedRun {
     after_help = "Examples:\n  jurat run list\n  jurat run list --status FAILED --limit 10\n  jurat run list --json"
 )]
 pub(crate) struct ListTaskRuns {
-    /// Only runs that have come so far
+    /// Only runs with this status
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(
         jurat_core::task_run::RunStatus::ALL.iter().map(|status| status.as_str())
     ))]
@@ -131,25 +131,25 @@ pub(crate) struct ListTaskRuns {
 #[derive(Debug, Args)]
 #[command(after_help = WORKER_EXAMPLES)]
 pub(crate) struct RunWorker {
-    /// How runs call the worker; a name is drawn when it is left out
+    /// Name of the worker in run events [default: random]
     #[arg(long, value_name = "NAME")]
     pub(crate) worker_id: Option<String>,
-    /// Steps at a time
+    /// Maximum number of concurrent steps
     #[arg(long, value_name = "NUMBER", default_value_t = 8,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) concurrency: u32,
-    /// How seldom it looks for steps that others bring
+    /// Poll interval for new steps
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 250,
           value_parser = clap::value_parser!(u64).range(10..=60_000))]
     pub(crate) poll_ms: u64,
-    /// How long a step is held without a sign of life, before another worker takes it
+    /// Lease on a step; without a renewal, another worker takes the step
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 30_000,
           value_parser = clap::value_parser!(u64).range(300..=3_600_000))]
     pub(crate) lease_ms: u64,
-    /// Ends when there is nothing to do any more
+    /// Exit when there is no work left
     #[arg(long)]
     pub(crate) once: bool,
-    /// Form of the log: text or json [env: `JURAT_LOG_FORMAT`]
+    /// Log format: text or json [env: `JURAT_LOG_FORMAT`]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<String>,
 }

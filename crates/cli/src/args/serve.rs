@@ -14,9 +14,9 @@ Examples:
   jurat --state-dir /var/lib/jurat serve --listen 0.0.0.0:5872 --log-format json
   JURAT_STORE=postgres://app@db/jurat JURAT_MIGRATE_URL=postgres://owner@db/jurat jurat serve
 
-The first start writes `admin.key` into the state folder. A node that joins a PostgreSQL
-database with an operator's key writes none; copy the file, or add `--new-admin-key`. SIGTERM and ctrl-c end the server when
-the rounds under way have ended; a second one ends it at once.";
+The first start writes `admin.key` to the state folder. A node that joins a PostgreSQL database that
+already has an operator's key does not: copy the file, or add `--new-admin-key`. On SIGTERM or
+Ctrl-C the server finishes the rounds in progress and stops; a second signal stops it immediately.";
 
 const RUNTIME_EXAMPLES: &str = "\
 Examples:
@@ -31,17 +31,18 @@ Then register it:
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct Serve {
-    /// Address to listen on; port 0 takes a free one [env: `JURAT_LISTEN`] [default: 127.0.0.1:5872]
+    /// Address to listen on; port 0 picks a free port [env: `JURAT_LISTEN`] [default:
+    /// 127.0.0.1:5872]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// PostgreSQL address of the role that owns the tables and migrates them
+    /// PostgreSQL URL of the role that owns and migrates the tables
     /// [env: `JURAT_MIGRATE_URL`]
     #[arg(long, value_name = "URL")]
     pub(crate) migrate_url: Option<String>,
-    /// Form of the log on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
+    /// Log format on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     pub(crate) log_format: Option<String>,
-    /// Write a new operator's key to `admin.key`, beside those that the store knows
+    /// Create an additional operator's key and write it to `admin.key`
     #[arg(long)]
     pub(crate) new_admin_key: bool,
 }
@@ -60,77 +61,77 @@ fn price(text: &str) -> Result<u64, String> {
 #[derive(Debug, Args)]
 #[command(after_help = RUNTIME_EXAMPLES)]
 pub(crate) struct Runtime {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: String,
-    /// What does the work
+    /// Engine that does the work
     #[arg(long, value_enum, default_value_t = EngineName::Echo)]
     pub(crate) engine: EngineName,
-    /// How the echo engine behaves: honest, lie, hang or fail; by default honest
+    /// Behaviour of the echo engine: honest, lie, hang or fail [default: honest]
     #[arg(long)]
     pub(crate) mode: Option<EchoMode>,
-    /// Who stands behind the answers; by default `jurat-` and the engine
+    /// Provider that the answers are attributed to [default: `jurat-` and the engine]
     #[arg(long, value_name = "NAME")]
     pub(crate) provider_family: Option<String>,
-    /// The model or version; by default the model, the program or the mode
+    /// Model or version that the answers are attributed to [default: the model, program or mode]
     #[arg(long, value_name = "NAME")]
     pub(crate) model_id: Option<String>,
-    /// Profiles that sessions may ask for; `*` takes any
+    /// Profiles that sessions can request; `*` accepts any
     #[arg(long, value_delimiter = ',', default_value = "*", value_name = "NAMES")]
     pub(crate) profiles: Vec<String>,
-    /// Task types that are taken; `*` takes any
+    /// Task types to accept; `*` accepts any
     #[arg(long, value_delimiter = ',', default_value = "*", value_name = "NAMES")]
     pub(crate) task_types: Vec<String>,
-    /// Answers in the way another kernel wants them
+    /// Reply in the format of another kernel
     #[arg(long, value_enum)]
     pub(crate) compat: Option<Compat>,
     /// Environment variable with the bearer token that callers must send
     #[arg(long, value_name = "VAR")]
     pub(crate) token_env: Option<String>,
-    /// Private ranges from which evidence may be fetched, such as `10.0.0.0/8`; without it only public addresses
+    /// Private address ranges to allow evidence from, such as `10.0.0.0/8` [default: public only]
     #[arg(long, value_delimiter = ',', value_name = "RANGES")]
     pub(crate) evidence_allow: Vec<Range>,
-    /// Address of the model's API, for `--engine openai`; by default `https://api.openai.com/v1`
+    /// Base URL of the model API, for `--engine openai` [default: `https://api.openai.com/v1`]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// Name of the model, for `--engine openai`
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Environment variable with the key of the model's API, for `--engine openai`
+    /// Environment variable with the API key of the model, for `--engine openai`
     #[arg(long, value_name = "VAR")]
     pub(crate) key_env: Option<String>,
-    /// What a million tokens that the model reads cost in US dollars, such as 1.25, for
-    /// `--engine openai`; with it the trace of an answer says what it cost
+    /// Price of a million input tokens in US dollars, such as 1.25, for `--engine openai`; adds the
+    /// cost to the trace of each answer
     #[arg(long, value_name = "USD", value_parser = price, requires = "output_price")]
     pub(crate) input_price: Option<u64>,
-    /// What a million tokens that the model writes cost in US dollars, for `--engine openai`
+    /// Price of a million output tokens in US dollars, for `--engine openai`
     #[arg(long, value_name = "USD", value_parser = price, requires = "input_price")]
     pub(crate) output_price: Option<u64>,
-    /// Environment variable that the program of `--engine command` may see; may be given again
+    /// Environment variable to pass to the program of `--engine command`; repeatable
     #[arg(long, value_name = "VAR")]
     pub(crate) pass_env: Vec<String>,
-    /// Tells the program of `--engine command` of agent events too, as the endpoint `agent_event`
+    /// Pass agent events to the program of `--engine command` too, as the endpoint `agent_event`
     #[arg(long)]
     pub(crate) hear_events: bool,
-    /// Public key of a node, as `jurat node` shows it: only agent events that it signed are taken; may
-    /// be given again
+    /// Public key of a node, as printed by `jurat node`: accept only agent events signed by it;
+    /// repeatable
     #[arg(long, value_name = "KEY")]
     pub(crate) node_key: Vec<NodeKey>,
-    /// Form of the log on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
+    /// Log format on standard error [env: `JURAT_LOG_FORMAT`] [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     pub(crate) log_format: Option<String>,
-    /// The program of `--engine command`, and its arguments
+    /// Program of `--engine command`, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineName {
-    /// Repeats the prompt and knows whole-number arithmetic
+    /// Repeat the prompt; understands whole-number arithmetic
     Echo,
-    /// Runs a local program for each request
+    /// Run a local program for each request
     Command,
-    /// Asks a model behind an OpenAI-compatible API
+    /// Call a model with an OpenAI-compatible API
     #[value(name = "openai")]
     OpenAi,
 }

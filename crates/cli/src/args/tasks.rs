@@ -13,8 +13,8 @@ Examples:
   jurat task submit contract.json --executor alpha --executor beta --expires-in 600
   jurat task submit --file contract.json --task-id task-2 --json
 
-The server drives the task to its end; `jurat task watch` follows it. Without a server the task
-begins when one runs, or with `jurat task watch`.";
+The server carries out the task; `jurat task watch` follows it. If no server is running, the task
+waits for the next start or for `jurat task watch`.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -22,79 +22,78 @@ Examples:
   jurat task run --file contract.json --executor alpha --executor beta --verifier gamma
   jurat task run --file contract.json --expires-in 600 --gate || echo stopped with $?
 
-Without a file the contract of `jurat task sample` is used.
-With --gate the exit code is 11 for a task that failed, and 12 for one that expired or was
-cancelled.";
+Without --file, the contract of `jurat task sample` is used.
+With --gate the exit code is 11 if the task failed, and 12 if it expired or was cancelled.";
 
 const RUN_REAL_EXAMPLES: &str = "\
 Examples:
   jurat task run-real --executor my-runtime --profile default --task-id task-001
   jurat task run-real --executor my-runtime --file contract.json
 
-Like `jurat task run`, but the exit code is 1 when the task ends without a decision.
-With --gate it is 11 for a task that failed, and 12 for one that expired or was cancelled.";
+Like `jurat task run`, but the exit code is 1 if the task ends without a decision.
+With --gate it is 11 if the task failed, and 12 if it expired or was cancelled.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Tasks {
-    /// Submits a task, and leaves it to the server
+    /// Submit a task for the server to carry out
     Submit(SubmitTask),
-    /// Submits a task, follows it to its end, and prints the decision
+    /// Submit a task, follow it to its end and print the decision
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunTask),
-    /// Like `run`, and fails when the task does
+    /// Like `run`, but exit with 1 if there is no decision
     #[command(name = "run-real", after_help = RUN_REAL_EXAMPLES)]
     RunReal(RunTask),
-    /// Follows a task until it ends
+    /// Follow a task until it ends
     #[command(
-        after_help = "Examples:\n  jurat task watch task-001\n  jurat task watch task-001 --gate\n\nWith --gate the exit code is 11 for a task that failed, and 12 for one that expired or was\ncancelled."
+        after_help = "Examples:\n  jurat task watch task-001\n  jurat task watch task-001 --gate\n\nWith --gate the exit code is 11 if the task failed, and 12 if it expired or was cancelled."
     )]
     Watch(NamedTask),
-    /// Prints what a task decided
+    /// Print the decision of a task
     #[command(
-        after_help = "Examples:\n  jurat task decision task-001\n  jurat task decision task-001 --json\n\nWith --gate the exit code is 11 for a task that failed, and 12 for one without a decision."
+        after_help = "Examples:\n  jurat task decision task-001\n  jurat task decision task-001 --json\n\nWith --gate the exit code is 11 if the task failed, and 12 if it has no decision."
     )]
     Decision(NamedTask),
-    /// Lists the tasks, newest first
+    /// List tasks, newest first
     List(ListTasks),
-    /// Shows one task: who works on it, its candidates, votes and budget
+    /// Show a task with its executors, candidates, votes and budget
     #[command(
         after_help = "Examples:\n  jurat task show task-001\n  jurat task show task-001 --json"
     )]
     Show { id: String },
-    /// Calls a task off
+    /// Cancel a task
     #[command(
         after_help = "Examples:\n  jurat task cancel task-001\n  jurat task cancel task-001 --reason 'asked twice'"
     )]
     Cancel {
         id: String,
-        /// Kept with the task
+        /// Reason, recorded with the task
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
-        /// Makes a repeated request the same one
+        /// Idempotency key: safe to retry
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
     },
-    /// Begins the next epoch of a continuous task
+    /// Start the next epoch of a continuous task
     #[command(
         name = "next-epoch",
-        after_help = "Examples:\n  jurat task next-epoch task-001\n\nThe task must be CONTINUOUS, and the decision of its last epoch final."
+        after_help = "Examples:\n  jurat task next-epoch task-001\n\nThe task must be CONTINUOUS, and the decision of its last epoch must be final."
     )]
     NextEpoch {
         id: String,
-        /// Makes a repeated request the same one
+        /// Idempotency key: safe to retry
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
     },
-    /// Says that a decision was wrong, while it can be said
+    /// Dispute a decision before it is settled
     Complain(Complain),
-    /// Prints what happened to a task, the first event first
+    /// Print the events of a task, oldest first
     Events(TaskEvents),
-    /// Prints a contract to begin with
+    /// Print a sample contract
     #[command(
         after_help = "Examples:\n  jurat task sample > contract.json\n  jurat task sample --task-id task-001"
     )]
     Sample {
-        /// The name of the task; one is drawn when it is left out
+        /// Id of the task [default: random]
         #[arg(long, value_name = "ID")]
         task_id: Option<String>,
     },
@@ -114,7 +113,7 @@ pub(crate) struct SubmitTask {
 pub(crate) struct RunTask {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// Ends with 11 when the task failed, and with 12 when it ended without a decision otherwise
+    /// Exit with 11 if the task failed, or 12 if it ended without a decision for another reason
     #[arg(long)]
     pub(crate) gate: bool,
 }
@@ -125,45 +124,45 @@ pub(crate) struct OrderArgs {
     /// File with the contract; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Executor that may work on the task; once for each of a panel
+    /// Executor that may propose, and vote if there is no --verifier; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) executor: Vec<String>,
-    /// Executor that verifies; once for each. Left out: those of --executor
+    /// Executor that votes; repeatable [default: those of --executor]
     #[arg(long, value_name = "NAME")]
     pub(crate) verifier: Vec<String>,
-    /// Profile under which they work [default: default]
+    /// Profile that the executors use [default: default]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
-    /// The name of the task, instead of that in the contract
+    /// Id of the task, instead of the one in the contract
     #[arg(long, value_name = "ID")]
     pub(crate) task_id: Option<String>,
-    /// The contract ends so long from now, instead of at its `expiry_ms`
+    /// Expire after this many seconds instead of at the contract's `expiry_ms`
     #[arg(long, value_name = "SECONDS")]
     pub(crate) expires_in: Option<u64>,
-    /// Makes a repeated submission the same one
+    /// Idempotency key: safe to retry
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  jurat task complain task-001 --reason 'the river is the Rhone'\n  jurat task complain task-001 --epoch 2 --reason wrong --timestamp 1790000600000 --signature 5f0c…\n\nA contract that names the key of an authority wants a signature: Ed25519 over the text\n`ACCOUNT|TASK|EPOCH|BAD|REASON|TIMESTAMP`; without one the refusal shows it. Such a decision is not reused any more, and settles as bad."
+    after_help = "Examples:\n  jurat task complain task-001 --reason 'the river is the Rhone'\n  jurat task complain task-001 --epoch 2 --reason wrong --timestamp 1790000600000 --signature 5f0c…\n\nIf the contract names an authority's key, sign the text `ACCOUNT|TASK|EPOCH|BAD|REASON|TIMESTAMP`\nwith Ed25519; without a signature the error shows the exact text. A disputed decision is not reused\nand settles as bad."
 )]
 pub(crate) struct Complain {
     pub(crate) id: String,
-    /// Why the decision was wrong
+    /// Why the decision is wrong
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
-    /// Which decision of a continuous task is meant; the newest when left out
+    /// Epoch of the decision, for a continuous task [default: the newest]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) epoch: Option<u64>,
-    /// When it was signed, in milliseconds since 1970
+    /// Time of the signature, in milliseconds since 1970
     #[arg(long, value_name = "MILLISECONDS", requires = "signature")]
     pub(crate) timestamp: Option<u64>,
     /// Signature by the key that the contract names, in hex
     #[arg(long, value_name = "HEX", requires = "timestamp")]
     pub(crate) signature: Option<String>,
-    /// Makes a repeated request the same one
+    /// Idempotency key: safe to retry
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }
@@ -171,7 +170,7 @@ pub(crate) struct Complain {
 #[derive(Debug, Args)]
 pub(crate) struct NamedTask {
     pub(crate) id: String,
-    /// Ends with 11 when the task failed, and with 12 when it has no decision otherwise
+    /// Exit with 11 if the task failed, or 12 if it has no decision for another reason
     #[arg(long)]
     pub(crate) gate: bool,
 }
@@ -195,17 +194,17 @@ pub(crate) struct ListTasks {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  jurat task events task-001\n  jurat task events task-001 --after 20 --limit 100\n  jurat task events task-001 --follow --json\n\nWith --follow each event is printed as it happens, until the task ends; with --json each is one\nline."
+    after_help = "Examples:\n  jurat task events task-001\n  jurat task events task-001 --after 20 --limit 100\n  jurat task events task-001 --follow --json\n\nWith --follow, events are printed as they happen until the task ends; with --json, one per line."
 )]
 pub(crate) struct TaskEvents {
     pub(crate) id: String,
-    /// Starts behind the event with this number
+    /// Start after the event with this number
     #[arg(long, value_name = "NUMBER")]
     pub(crate) after: Option<u64>,
-    /// How many events are printed at the most
+    /// Maximum number of events
     #[arg(long, value_name = "NUMBER", conflicts_with = "follow")]
     pub(crate) limit: Option<u32>,
-    /// Goes on until the task ends
+    /// Continue until the task ends
     #[arg(long)]
     pub(crate) follow: bool,
 }

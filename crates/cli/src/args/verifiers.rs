@@ -13,11 +13,11 @@ Examples:
   jurat verifiers deploy ./claims-cite-source.json --expected-version-token 5d41402abc4b2a76
 
 The file is one JSON object: name, description, criterion, input_contract, input_fields,
-few_shot_examples and model_settings. The first deploy of a name makes a verifier; each later one
-adds a version, and needs the version token that the one before printed.
+few_shot_examples and model_settings. The first deploy of a name creates a verifier; each later one
+adds a version, and needs the version token that the previous deploy printed.
 
-A new version is measured against the examples of the one before when that was measured, and you
-are told when it does worse; `--no-test` leaves that out.";
+If the previous version was measured, the new one is measured on the same examples, and you get a
+warning if it does worse. `--no-test` skips the measurement.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -26,8 +26,8 @@ Examples:
   jurat verifiers run claims-cite-source --inputs-file ./inputs.json --version 2 --gate
   jurat verifiers run tone --inputs-file - --replicas 3 --judge openai/gpt-5.4-mini --json
 
-A judgment that was made exits with 0, whichever it is; `--gate` exits with 11 for FAIL and with 12
-when there is none. A judge that could not answer is an error, and exits with 1 without `--gate`.";
+The exit code is 0 for PASS and FAIL, and 1 if the judge could not answer. With `--gate` it is 11
+for FAIL and 12 if there is no verdict.";
 
 const RUNS_EXAMPLES: &str = "\
 Examples:
@@ -36,82 +36,82 @@ Examples:
   jurat verifiers runs claims-cite-source --jsonl > runs.jsonl
   jurat verifiers runs show 0198c1f0-0000-7000-8000-000000000001
 
-Runs are listed newest first, and those of tests and attacks with them; `--purpose run` leaves them
-out. A verifier that was revoked is named by its id.";
+Runs are listed newest first, including those of tests and attacks; `--purpose run` leaves these
+out. Name a revoked verifier by its id.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verifiers {
-    /// Deploys a verifier, or the next version of one, from a JSON file
+    /// Deploy a verifier, or a new version of one, from a JSON file
     Deploy(DeployVerifier),
-    /// Lists the verifiers that are active
+    /// List active verifiers
     #[command(
-        after_help = "Examples:\n  jurat verifiers list\n  jurat verifiers list --all --table\n\nA terminal gets a table, and a pipe gets JSON in one line."
+        after_help = "Examples:\n  jurat verifiers list\n  jurat verifiers list --all --table\n\nPrints a table to a terminal, and one line of JSON to a pipe."
     )]
     List(ListVerifiers),
-    /// Shows one version of a verifier in full
+    /// Show a version of a verifier in full
     #[command(
         after_help = "Examples:\n  jurat verifiers show claims-cite-source\n  jurat verifiers show claims-cite-source --version 1 --json"
     )]
     Show(NamedVersion),
-    /// Has inputs judged: PASS or FAIL, and why
+    /// Judge inputs: PASS or FAIL, with a reason
     Run(Box<RunVerifier>),
-    /// Deactivates a verifier for ever; its runs are kept, and its name stays taken
+    /// Deactivate a verifier permanently; its runs are kept and its name stays taken
     #[command(
-        after_help = "Examples:\n  jurat verifiers revoke claims-cite-source\n  jurat verifiers revoke claims-cite-source --yes\n\nAsks first in a terminal; elsewhere it does not."
+        after_help = "Examples:\n  jurat verifiers revoke claims-cite-source\n  jurat verifiers revoke claims-cite-source --yes\n\nAsks for confirmation in a terminal only."
     )]
     Revoke(RemoveVerifier),
-    /// Erases a verifier with all its versions and runs, for ever
+    /// Delete a verifier and all its versions and runs permanently
     #[command(
-        after_help = "Examples:\n  jurat verifiers delete 0198c1f0-0000-7000-8000-000000000001 --yes\n\nAsks first in a terminal; elsewhere it does not. `jurat verifiers revoke` keeps the runs."
+        after_help = "Examples:\n  jurat verifiers delete 0198c1f0-0000-7000-8000-000000000001 --yes\n\nAsks for confirmation in a terminal only. `jurat verifiers revoke` keeps the runs."
     )]
     Delete(RemoveVerifier),
-    /// Lists the versions of a verifier, newest first
+    /// List the versions of a verifier, newest first
     #[command(after_help = "Examples:\n  jurat verifiers versions claims-cite-source")]
     Versions(ListVersions),
-    /// Shows what changed between two versions
+    /// Show the changes between two versions
     #[command(
-        after_help = "Examples:\n  jurat verifiers diff claims-cite-source\n  jurat verifiers diff claims-cite-source --from 1 --to 3\n\nWithout `--to` the current version is meant, and without `--from` the one before."
+        after_help = "Examples:\n  jurat verifiers diff claims-cite-source\n  jurat verifiers diff claims-cite-source --from 1 --to 3\n\n`--to` defaults to the current version, and `--from` to the version before it."
     )]
     Diff(DiffVersions),
-    /// Lists runs, and shows one with what each judge said
+    /// List runs, or show one with each judge's answer
     Runs(Box<Runs>),
-    /// Measures a version against labelled examples
+    /// Measure a version against labelled examples
     Test(Box<TestVerifier>),
-    /// Tries known injections against a version
+    /// Try known injections against a version
     Attack(Box<AttackVerifier>),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = DEPLOY_EXAMPLES)]
 pub(crate) struct DeployVerifier {
-    /// File with the verifier; `-` is standard input
+    /// File with the verifier; `-` reads standard input
     pub(crate) file: PathBuf,
-    /// The token of the version before; overrides the one in the file
+    /// Version token of the previous version; overrides the one in the file
     #[arg(long, value_name = "TOKEN")]
     pub(crate) expected_version_token: Option<String>,
-    /// Measures the new version in any case
+    /// Always measure the new version
     #[arg(long, conflicts_with = "no_test")]
     pub(crate) test: bool,
-    /// Does not measure the new version
+    /// Do not measure the new version
     #[arg(long)]
     pub(crate) no_test: bool,
-    /// Makes it safe to repeat the command: the same key and file are deployed once
+    /// Idempotency key: safe to retry
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListVerifiers {
-    /// A table, also for a pipe
+    /// Print a table even to a pipe
     #[arg(long, conflicts_with = "json")]
     pub(crate) table: bool,
-    /// How many at most, up to 200
+    /// Maximum number of entries, up to 200
     #[arg(long, short, value_name = "N", default_value_t = 25)]
     pub(crate) limit: u32,
-    /// Goes on where an earlier list ended
+    /// Continue an earlier list from this cursor
     #[arg(long, value_name = "CURSOR")]
     pub(crate) cursor: Option<String>,
-    /// Reads on to the end of the list
+    /// List everything
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -119,10 +119,10 @@ pub(crate) struct ListVerifiers {
 /// A verifier, and a version of it.
 #[derive(Debug, Args)]
 pub(crate) struct NamedVersion {
-    /// The id or the name of a verifier
+    /// Id or name of a verifier
     #[arg(value_name = "ID|NAME")]
     pub(crate) verifier: String,
-    /// The version; by default the current one
+    /// Version [default: the current one]
     #[arg(long, short, value_name = "N")]
     pub(crate) version: Option<u32>,
 }
@@ -138,22 +138,22 @@ pub(crate) struct RunVerifier {
     pub(crate) judges: JudgeArgs,
     #[command(flatten)]
     pub(crate) provenance: ProvenanceArgs,
-    /// The judges write their own answer before they see the candidate
+    /// Have the judges write their own answer before they see the candidate
     #[arg(long)]
     pub(crate) commit_first: bool,
-    /// Deadline of the run
+    /// Timeout of the run, in milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
-    /// Makes it safe to repeat the command: the same key and inputs are judged once
+    /// Idempotency key: safe to retry
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
-    /// Exits with 11 for FAIL, and with 12 when there is no judgment
+    /// Exit with 11 for FAIL, or 12 if there is no verdict
     #[arg(long)]
     pub(crate) gate: bool,
-    /// Writes a JUnit file with the run as a test case, for CI systems
+    /// Write a JUnit report with the run as a test case
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Sends no key: runs what a published template names by id and version, or `system:` and a name
+    /// Send no key: run a verifier of a published template by id and version, or a `system:` one
     #[arg(long)]
     pub(crate) anonymous: bool,
 }
@@ -161,16 +161,16 @@ pub(crate) struct RunVerifier {
 /// What is judged.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// All inputs as one JSON object of texts
+    /// All inputs as one JSON object of strings
     #[arg(long, value_name = "JSON", conflicts_with = "inputs_file")]
     pub(crate) inputs_json: Option<String>,
-    /// File with that object; `-` is standard input
+    /// File with all inputs as a JSON object; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) inputs_file: Option<PathBuf>,
-    /// One input; may be given again, and overrides the object
+    /// One input; repeatable, overrides the JSON object
     #[arg(long, value_name = "NAME=TEXT", value_parser = pair)]
     pub(crate) input: Vec<(String, String)>,
-    /// Address of the image, where the contract has one
+    /// URL of the image, if the contract has one
     #[arg(long, value_name = "URL")]
     pub(crate) media_url: Option<String>,
 }
@@ -185,18 +185,18 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
 /// Who judges.
 #[derive(Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// How many judges decide
+    /// Number of judges
     #[arg(long, value_name = "N", value_parser = ["1", "3", "5"])]
     pub(crate) replicas: Option<String>,
-    /// Judge instead of the verifier's own, as `provider/model`; may be given again
+    /// Judge to use instead of the verifier's own, as `provider/model`; repeatable
     #[arg(long, value_name = "MODEL")]
     pub(crate) judge: Vec<String>,
-    /// Asks the judges anew, also where their verdict is known
+    /// Ignore cached verdicts and ask the judges again
     #[arg(long)]
     pub(crate) fresh: bool,
 }
 
-/// What a run belongs to.
+/// The workflow and the job that a run belongs to.
 #[derive(Debug, Args)]
 pub(crate) struct ProvenanceArgs {
     /// Workflow that the run belongs to
@@ -205,27 +205,27 @@ pub(crate) struct ProvenanceArgs {
     /// Version of that workflow
     #[arg(long, alias = "skill-version", value_name = "N")]
     pub(crate) workflow_version: Option<u32>,
-    /// Your own name for that workflow
+    /// Your own reference for that workflow
     #[arg(long, alias = "skill-ref", value_name = "TEXT")]
     pub(crate) workflow_ref: Option<String>,
-    /// Your own name for what the run belongs to
+    /// Your own id for the job that the run belongs to
     #[arg(long, value_name = "TEXT")]
     pub(crate) run_id: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoveVerifier {
-    /// The verifier
+    /// Id or name of a verifier
     #[arg(value_name = "ID|NAME")]
     pub(crate) verifier: String,
-    /// Does not ask
+    /// Skip confirmation
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListVersions {
-    /// The id or the name of a verifier
+    /// Id or name of a verifier
     #[arg(value_name = "ID|NAME")]
     pub(crate) verifier: String,
     #[command(flatten)]
@@ -234,13 +234,13 @@ pub(crate) struct ListVersions {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffVersions {
-    /// The id or the name of a verifier
+    /// Id or name of a verifier
     #[arg(value_name = "ID|NAME")]
     pub(crate) verifier: String,
-    /// The version before
+    /// Old version
     #[arg(long, value_name = "N")]
     pub(crate) from: Option<u32>,
-    /// The version after
+    /// New version
     #[arg(long, value_name = "N")]
     pub(crate) to: Option<u32>,
 }
@@ -256,9 +256,9 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
-    /// Shows one run with what each judge said
+    /// Show a run with each judge's answer
     Show {
-        /// The id of a run
+        /// Id of a run
         #[arg(value_name = "ID")]
         run: String,
     },
@@ -266,27 +266,27 @@ pub(crate) enum RunsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListRuns {
-    /// The id or the name of a verifier; by default runs of all
+    /// Id or name of a verifier [default: all]
     #[arg(value_name = "ID|NAME")]
     pub(crate) verifier: Option<String>,
-    /// Only runs that ended so
+    /// Only runs with this verdict
     #[arg(long, value_parser = ["passed", "failed", "error", "running"])]
     pub(crate) verdict: Option<String>,
-    /// Only runs for this
+    /// Only runs for this purpose
     #[arg(long, value_parser = ["run", "test", "attack"])]
     pub(crate) purpose: Option<String>,
     /// Only runs of this version
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u32>,
-    /// Only runs begun at this time or later, such as 2026-11-15T09:30:00Z
+    /// Only runs started at this time or later, such as 2026-11-15T09:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Only runs begun before this time
+    /// Only runs started before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     #[command(flatten)]
     pub(crate) list: super::ListArgs,
-    /// All runs, one JSON object in a line
+    /// Print all runs as JSON lines
     #[arg(long, conflicts_with_all = ["json", "cursor", "limit"])]
     pub(crate) jsonl: bool,
 }
