@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path) -> Result<Contents, Vec<String>> {
     let read = file.take(LARGEST + 1).read_to_string(&mut text);
     read.map_err(|error| unreadable(error.to_string()))?;
     if LARGEST < u64::try_from(text.len()).unwrap_or(u64::MAX) {
-        return Err(unreadable("it is larger than 1 MiB, which is too large for settings".into()));
+        return Err(unreadable("it is larger than 1 MiB".into()));
     }
     parse(&text).map_err(|faults| {
         faults.into_iter().map(|(line, text)| format!("`{name}` line {line}: {text}")).collect()
@@ -52,7 +52,7 @@ fn parse(text: &str) -> Result<Contents, Vec<(usize, String)>> {
         |at: usize| text.as_bytes().iter().take(at).filter(|it| **it == b'\n').count() + 1;
     let table = DeTable::parse(text).map_err(|error| {
         let line = line_of(error.span().map_or(0, |span| span.start));
-        vec![(line, format!("this is not TOML: {}", error.message()))]
+        vec![(line, format!("invalid TOML: {}", error.message()))]
     })?;
     let mut faults = Vec::new();
     let mut contents = Contents {
@@ -119,9 +119,9 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
         let name = crate::output::shortened(name, 60);
         return Err(match nearest(&name) {
             Some(meant) => format!("there is no setting `{name}`; did you mean `{meant}`?"),
-            None => format!(
-                "there is no setting `{name}`; `jurat config example` lists those there are"
-            ),
+            None => {
+                format!("there is no setting `{name}`; `jurat config example` lists all settings")
+            }
         });
     };
     Ok((setting, typed(name, setting.kind, given)?))
@@ -196,12 +196,12 @@ mod tests {
                 "3: `limits.rounds` must be a whole number from 1 to 1000000, and is a string",
                 "4: there is no setting `limits.round`; did you mean `limits.rounds`?",
                 "6: `log.format` must be `text` or `json`, and is `xml`",
-                "7: `store.location` must be a file or a postgres:// address, and is a table",
-                "10: there is no setting `zzz.q.a`; `jurat config example` lists those there are",
+                "7: `store.location` must be a file or a postgres:// URL, and is a table",
+                "10: there is no setting `zzz.q.a`; `jurat config example` lists all settings",
             ]
         );
         let faults = parse("[limits]\nrounds = \n").unwrap_err();
         assert_eq!(faults[0].0, 2);
-        assert!(faults[0].1.starts_with("this is not TOML: "), "{faults:?}");
+        assert!(faults[0].1.starts_with("invalid TOML: "), "{faults:?}");
     }
 }

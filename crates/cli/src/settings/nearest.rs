@@ -29,8 +29,8 @@ pub(crate) fn unknown_variable(name: &str) -> Option<String> {
     }
     let shown = crate::output::shortened(name, 60);
     Some(match closest(name, known()) {
-        Some(meant) => format!("the variable {shown} is no setting; did you mean {meant}?"),
-        None => format!("the variable {shown} is no setting, and means nothing to Jurat itself"),
+        Some(meant) => format!("the variable {shown} is not a setting; did you mean {meant}?"),
+        None => format!("the variable {shown} is not a setting, and Jurat ignores it"),
     })
 }
 
@@ -73,9 +73,9 @@ mod tests {
     #[test]
     fn a_misspelt_variable_is_told_from_those_of_others() {
         let found = unknown_variable("JURAT_LISTN").unwrap();
-        assert_eq!(found, "the variable JURAT_LISTN is no setting; did you mean JURAT_LISTEN?");
+        assert_eq!(found, "the variable JURAT_LISTN is not a setting; did you mean JURAT_LISTEN?");
         let found = unknown_variable("JURAT_MODEL_TOKEN").unwrap();
-        assert!(found.ends_with("means nothing to Jurat itself"), "{found}");
+        assert!(found.ends_with("and Jurat ignores it"), "{found}");
         let others = ["JURAT_LISTEN", "JURAT_CONFIG", "PATH", "JURAT_PORT_5872_TCP_ADDR"];
         assert!(others.iter().all(|name| unknown_variable(name).is_none()));
     }

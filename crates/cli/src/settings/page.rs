@@ -1,4 +1,4 @@
-//! The settings as text: a file to begin with, and a topic of the help.
+//! The settings as text: a sample file, and a help topic.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use super::{ALL, Kind, Setting, providers};
 /// A file with every setting, each commented out.
 pub(crate) fn example() -> String {
     let mut text = String::from(
-        "# Settings of Jurat. Save it as `jurat.toml` in the state folder, or name it with `--config`.\n\
+        "# Settings of Jurat. Save this file as `jurat.toml` in the state folder, or pass it with `--config`.\n\
          # The environment overrides this file, and flags override both.\n\
-         # `jurat config check FILE` says whether it is in order.\n",
+         # `jurat config check FILE` checks the file.\n",
     );
     let mut section = "";
     for setting in ALL {
@@ -48,10 +48,10 @@ fn literal(setting: &Setting) -> String {
 /// What `jurat help settings` says.
 pub(crate) fn topic() -> String {
     let mut text = String::from(
-        "Settings come from a file, from the environment and from flags; later ones win.\n\
-         The file is TOML: the one that `--config FILE` or JURAT_CONFIG names, else `jurat.toml` in \
+        "Settings come from a config file, the environment and flags; later ones win.\n\
+         The file is TOML. `--config FILE` or JURAT_CONFIG names it; the default is `jurat.toml` in \
          the state folder.\n\
-         `jurat config show` prints every value and where it comes from.\n",
+         `jurat config show` prints every value and its source.\n",
     );
     for setting in ALL {
         let _ = write!(
@@ -63,7 +63,7 @@ pub(crate) fn topic() -> String {
             let _ = write!(text, ", {flag}");
         }
         let _ = match setting.default {
-            Some(default) => writeln!(text, "; by default {default}"),
+            Some(default) => writeln!(text, "; default: {default}"),
             None => writeln!(text, "; no default"),
         };
     }

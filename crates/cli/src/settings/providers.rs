@@ -40,49 +40,49 @@ pub(crate) static PROVIDER_SETTINGS: &[ProviderSetting] = &[
         name: "kind",
         default: "`anthropic` for the provider of that name, else `openai`",
         expects: "`anthropic` or `openai`",
-        about: "Which API the provider speaks.",
+        about: "API of the provider.",
         example: "\"openai\"",
     },
     ProviderSetting {
         name: "base_url",
-        default: "that of the vendor for `anthropic` and `openai`; other providers need one",
-        expects: "an address like http://127.0.0.1:11434/v1",
-        about: "Where the API is; it may be on this machine or in a private network.",
+        default: "the vendor's own for `anthropic` and `openai`; required for other providers",
+        expects: "a URL like http://127.0.0.1:11434/v1",
+        about: "Base URL of the API; it can be on this machine or in a private network.",
         example: "\"http://127.0.0.1:11434/v1\"",
     },
     ProviderSetting {
         name: "key_env",
-        default: "`ANTHROPIC_API_KEY` and `OPENAI_API_KEY` for those two; others send no key",
-        expects: "the name of a variable",
-        about: "Environment variable of the server that holds the key of the provider.",
+        default: "`ANTHROPIC_API_KEY` and `OPENAI_API_KEY` for those two; no key for others",
+        expects: "the name of an environment variable",
+        about: "Environment variable of the server with the provider's API key.",
         example: "\"LOCAL_API_KEY\"",
     },
     ProviderSetting {
         name: "concurrency",
         default: "8",
         expects: "a whole number from 1 to 10000",
-        about: "Requests under way to the provider from this node; more wait for their turn.",
+        about: "Maximum number of concurrent requests to the provider from this node; further ones wait.",
         example: "8",
     },
     ProviderSetting {
         name: "timeout_ms",
         default: "60000",
         expects: "a whole number from 100 to 600000",
-        about: "How many milliseconds one request to the provider may take.",
+        about: "Timeout of one request to the provider, in milliseconds.",
         example: "60000",
     },
     ProviderSetting {
         name: "max_output_tokens",
         default: "2048",
         expects: "a whole number from 64 to 1000000",
-        about: "How many tokens a judge may write.",
+        about: "Maximum number of output tokens of a judge.",
         example: "2048",
     },
     ProviderSetting {
         name: "models",
         default: "any model",
         expects: "a list of names",
-        about: "Models that verifiers may name; others are refused.",
+        about: "Models that verifiers can use; others are refused.",
         example: "[\"llama3.3\"]",
     },
 ];
@@ -91,16 +91,16 @@ pub(crate) static PROVIDER_SETTINGS: &[ProviderSetting] = &[
 pub(crate) static PRICE_SETTINGS: &[ProviderSetting] = &[
     ProviderSetting {
         name: INPUT_PRICE,
-        default: "none; it is needed",
+        default: "none; required",
         expects: "an amount like \"1.25\", in quotes",
-        about: "What a million tokens that the judge reads cost, in US dollars.",
+        about: "Price of a million input tokens, in US dollars.",
         example: "\"1.25\"",
     },
     ProviderSetting {
         name: OUTPUT_PRICE,
-        default: "none; it is needed",
+        default: "none; required",
         expects: "an amount like \"10.00\", in quotes",
-        about: "What a million tokens that the judge writes cost, in US dollars.",
+        about: "Price of a million output tokens, in US dollars.",
         example: "\"10.00\"",
     },
 ];
@@ -121,7 +121,7 @@ impl Provider {
     }
 }
 
-/// What is wrong with the judges that a setting names: their providers must be set up.
+/// Objections to the judges that a setting names: their providers must be set up.
 pub(super) fn unknown_judges(setting: &str, models: &str, providers: &[Provider]) -> Vec<String> {
     let models = value::listed(models).filter_map(|model| model.parse::<ModelRef>().ok());
     let objection = |model: ModelRef| {
@@ -130,7 +130,7 @@ pub(super) fn unknown_judges(setting: &str, models: &str, providers: &[Provider]
         match allowed {
             _ if model.provider == BUILTIN => None,
             None => Some(format!(
-                "`{setting}` names the judge `{model}`, and there is no section `[{TABLE}.{}]`",
+                "`{setting}` names the judge `{model}`, but there is no section `[{TABLE}.{}]`",
                 model.provider
             )),
             Some(Some(models)) if !models.contains(&model.model) => Some(format!(
@@ -145,17 +145,17 @@ pub(super) fn unknown_judges(setting: &str, models: &str, providers: &[Provider]
 /// The sections of the example file, commented out: an empty one would already set a provider up.
 pub(super) fn example() -> String {
     let mut text = String::from(
-        "\n# Providers of judges. `[providers.anthropic]` and `[providers.openai]` may stay empty: their\n\
-         # keys are read from ANTHROPIC_API_KEY and OPENAI_API_KEY. A provider of any other name needs\n\
-         # its address, and speaks the API of OpenAI unless `kind` says otherwise.\n\
+        "\n# Providers of judges. `[providers.anthropic]` and `[providers.openai]` can stay empty: their\n\
+         # keys are read from ANTHROPIC_API_KEY and OPENAI_API_KEY. A provider with another name needs\n\
+         # a `base_url`, and has an OpenAI-compatible API unless `kind` says otherwise.\n\
          # [providers.local]\n",
     );
     for setting in PROVIDER_SETTINGS {
         let _ = write!(text, "\n# {}\n# {} = {}\n", setting.about, setting.name, setting.example);
     }
     text.push_str(
-        "\n# What a model costs; \"*\" is for every model without a price of its own. A model without any\n\
-         # price costs nothing, whoever uses it.\n\
+        "\n# Price of a model; \"*\" is for every model without its own price. A model without a price is\n\
+         # free for all accounts.\n\
          # [providers.local.prices.\"*\"]\n",
     );
     for setting in PRICE_SETTINGS {
@@ -167,7 +167,7 @@ pub(super) fn example() -> String {
 /// What `jurat help settings` says of providers.
 pub(super) fn topic() -> String {
     let mut text = String::from(
-        "\nProviders of judges stand in the file only, each in a section of its own:\n",
+        "\nProviders of judges can only be set in the file, each in its own section:\n",
     );
     for (section, settings) in
         [("NAME", PROVIDER_SETTINGS), ("NAME.prices.\"MODEL\"", PRICE_SETTINGS)]
@@ -175,7 +175,7 @@ pub(super) fn topic() -> String {
         let _ = write!(text, "\n  [{TABLE}.{section}]\n");
         for setting in settings {
             let (name, about, default) = (setting.name, setting.about, setting.default);
-            let _ = write!(text, "    {name}\n      {about}\n      by default {default}\n");
+            let _ = write!(text, "    {name}\n      {about}\n      default: {default}\n");
         }
     }
     text

@@ -95,7 +95,7 @@ impl Settings {
         for found in contents.values {
             if found.setting.name == STATE_DIR.name && !is_named {
                 faults.push(format!(
-                    "`{}` line {}: `{}` cannot stand in the file of the state folder itself; leave it out, or name the file with `--config`",
+                    "`{}` line {}: `{}` cannot be set by the file in the state folder itself; leave it out, or pass the file with `--config`",
                     path.display(),
                     found.line,
                     STATE_DIR.name

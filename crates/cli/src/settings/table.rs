@@ -82,7 +82,7 @@ pub(crate) static STATE_DIR: Setting = Setting {
     flag: Some("--state-dir"),
     kind: Kind::Folder,
     default: Some("./.jurat"),
-    about: "Folder with the store, the keys and the lock; a file in that folder cannot name it.",
+    about: "Folder with the store, the keys and the lock; a config file in that folder cannot set it.",
     example: "/var/lib/jurat",
     privacy: Privacy::Open,
 };
@@ -93,7 +93,7 @@ pub(crate) static LISTEN: Setting = Setting {
     flag: Some("--listen"),
     kind: Kind::Listen,
     default: Some("127.0.0.1:5872"),
-    about: "Address that `jurat serve` listens on; port 0 takes a free one.",
+    about: "Address that `jurat serve` listens on; port 0 picks a free port.",
     example: "0.0.0.0:5872",
     privacy: Privacy::Open,
 };
@@ -104,7 +104,7 @@ pub(crate) static STORE: Setting = Setting {
     flag: Some("--store"),
     kind: Kind::Store,
     default: Some("jurat.db"),
-    about: "Where the data is: a file name in the state folder, a path, or a postgres:// address.",
+    about: "Store of the data: a file name in the state folder, a path, or a postgres:// URL.",
     example: "postgres://jurat_app@db.example.com/jurat",
     privacy: Privacy::Address,
 };
@@ -115,7 +115,7 @@ pub(crate) static MIGRATE_URL: Setting = Setting {
     flag: Some("--migrate-url"),
     kind: Kind::Postgres,
     default: None,
-    about: "PostgreSQL address of the role that owns the tables and migrates them.",
+    about: "PostgreSQL URL of the role that owns and migrates the tables.",
     example: "postgres://jurat_owner@db.example.com/jurat",
     privacy: Privacy::Address,
 };
@@ -126,7 +126,7 @@ pub(crate) static LOG_FILTER: Setting = Setting {
     flag: None,
     kind: Kind::Filter,
     default: None,
-    about: "What is logged on standard error; without it `warn,jurat=info` for a server and `error` for a command.",
+    about: "Log filter for standard error; without it, `warn,jurat=info` for a server and `error` for a command.",
     example: "info",
     privacy: Privacy::Open,
 };
@@ -137,7 +137,7 @@ pub(crate) static LOG_FORMAT: Setting = Setting {
     flag: Some("--log-format"),
     kind: Kind::Word(&["text", "json"]),
     default: Some("text"),
-    about: "Form of the log of `jurat serve` and `jurat runtime`.",
+    about: "Log format of `jurat serve` and `jurat runtime`.",
     example: "json",
     privacy: Privacy::Open,
 };
@@ -148,7 +148,7 @@ pub(crate) static OTLP_ENDPOINT: Setting = Setting {
     flag: None,
     kind: Kind::Url,
     default: None,
-    about: "OpenTelemetry collector that `jurat serve` sends traces and evaluation events to; without it `OTEL_EXPORTER_OTLP_ENDPOINT` is looked at.",
+    about: "OpenTelemetry collector for the traces and evaluation events of `jurat serve`; without it, `OTEL_EXPORTER_OTLP_ENDPOINT` is used.",
     example: "http://127.0.0.1:4318",
     privacy: Privacy::Address,
 };
@@ -159,7 +159,7 @@ pub(crate) static SAMPLE_RATIO: Setting = Setting {
     flag: None,
     kind: Kind::Share,
     default: Some("1.0"),
-    about: "Share of the traces that are kept, where the caller did not begin the trace.",
+    about: "Share of traces to keep, unless the caller started the trace.",
     example: "0.1",
     privacy: Privacy::Open,
 };
@@ -170,7 +170,7 @@ pub(crate) static TASKS_AT_ONCE: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 10_000 },
     default: Some("256"),
-    about: "Tasks that this node drives at a time; more wait for their turn.",
+    about: "Maximum number of concurrent tasks on this node; further ones wait.",
     example: "64",
     privacy: Privacy::Open,
 };
@@ -181,7 +181,7 @@ pub(crate) static TASKS_OPEN_PER_ACCOUNT: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("10000"),
-    about: "Tasks of one account that are not over; more are refused with `conflict`.",
+    about: "Maximum number of open tasks per account; further ones are refused with `conflict`.",
     example: "500",
     privacy: Privacy::Open,
 };
@@ -192,7 +192,7 @@ pub(crate) static RUNS_WORKER: Setting = Setting {
     flag: None,
     kind: Kind::Word(&["on", "off"]),
     default: Some("on"),
-    about: "Whether `jurat serve` works on runs itself; `off` leaves that to `jurat run worker` on the same PostgreSQL.",
+    about: "Whether `jurat serve` works on runs itself; `off` leaves them to `jurat run worker` on the same PostgreSQL.",
     example: "off",
     privacy: Privacy::Open,
 };
@@ -203,7 +203,7 @@ pub(crate) static RUNS_AT_ONCE: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 10_000 },
     default: Some("64"),
-    about: "Steps of runs that `jurat serve` works on at a time.",
+    about: "Maximum number of concurrent run steps of `jurat serve`.",
     example: "16",
     privacy: Privacy::Open,
 };
@@ -214,7 +214,7 @@ pub(crate) static RUNS_PER_EXECUTOR: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 10_000 },
     default: Some("8"),
-    about: "Steps of runs that are with one executor at a time, on all nodes and workers together.",
+    about: "Maximum number of concurrent run steps per executor, across all nodes and workers.",
     example: "2",
     privacy: Privacy::Open,
 };
@@ -225,7 +225,7 @@ pub(crate) static RUNS_OPEN_PER_ACCOUNT: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("10000"),
-    about: "Runs of one account that are not over; more are refused with `conflict`.",
+    about: "Maximum number of open runs per account; further ones are refused with `conflict`.",
     example: "100",
     privacy: Privacy::Open,
 };
@@ -236,7 +236,7 @@ pub(crate) static RUNS_LEASE_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 300, most: 3_600_000 },
     default: Some("30000"),
-    about: "How many milliseconds `jurat serve` holds a step of a run without a sign of life, before another node takes it.",
+    about: "Lease of `jurat serve` on a run step, in milliseconds; without a renewal, another node takes the step.",
     example: "10000",
     privacy: Privacy::Open,
 };
@@ -247,7 +247,7 @@ pub(crate) static AGENT_EVENTS_TIMEOUT_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 100, most: 600_000 },
     default: Some("60000"),
-    about: "How long an executor may take to answer an event.",
+    about: "Timeout for an executor to answer an event, in milliseconds.",
     example: "10000",
     privacy: Privacy::Open,
 };
@@ -258,7 +258,7 @@ pub(crate) static AGENT_EVENTS_ATTEMPTS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 8 },
     default: Some("3"),
-    about: "How often an executor is told of an event that it does not take.",
+    about: "Maximum number of attempts to deliver an event.",
     example: "5",
     privacy: Privacy::Open,
 };
@@ -269,7 +269,7 @@ pub(crate) static AGENT_EVENTS_BACKOFF_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 3_600_000 },
     default: Some("1000"),
-    about: "How long to wait before an executor is told again; twice as long each time.",
+    about: "Wait before the second delivery attempt, in milliseconds; it doubles with each further attempt.",
     example: "5000",
     privacy: Privacy::Open,
 };
@@ -280,7 +280,7 @@ pub(crate) static AGENT_EVENTS_EXPIRES_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1_000, most: 2_592_000_000 },
     default: Some("86400000"),
-    about: "How old an event may be to be told.",
+    about: "Maximum age of an event to deliver, in milliseconds.",
     example: "3600000",
     privacy: Privacy::Open,
 };
@@ -291,7 +291,7 @@ pub(crate) static AGENT_EVENTS_PENDING: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 100_000 },
     default: Some("1000"),
-    about: "Events of an account that may wait for one executor; those of tasks beyond it are given up, others refused.",
+    about: "Maximum number of undelivered events per account and executor; beyond it, task events are dropped and others refused.",
     example: "100",
     privacy: Privacy::Open,
 };
@@ -302,7 +302,7 @@ pub(crate) static AGENT_EVENTS_KEEP_DAYS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 3_650 },
     default: Some("30"),
-    about: "How many days after it was caused an event that is told no more is removed.",
+    about: "Days until an event with a final delivery state is deleted, counted from its creation.",
     example: "7",
     privacy: Privacy::Open,
 };
@@ -313,7 +313,7 @@ pub(crate) static MAX_CONNECTIONS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("4096"),
-    about: "Connections at once; one more is told to come back and closed.",
+    about: "Maximum number of concurrent connections; further ones are told to retry and closed.",
     example: "1024",
     privacy: Privacy::Open,
 };
@@ -324,7 +324,7 @@ pub(crate) static MAX_CONNECTIONS_PER_ADDRESS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("256"),
-    about: "Connections at once from one address of another machine; the loopback may use them all.",
+    about: "Maximum number of concurrent connections per remote address; loopback has no such limit.",
     example: "4096",
     privacy: Privacy::Open,
 };
@@ -335,7 +335,7 @@ pub(crate) static TRUSTED_PROXIES: Setting = Setting {
     flag: None,
     kind: Kind::Ranges,
     default: None,
-    about: "Where the proxies stand whose X-Forwarded-For or Forwarded says who the client is, with commas between them; without it the address of the connection is the client's.",
+    about: "Address ranges of the proxies whose X-Forwarded-For or Forwarded header names the client, separated by commas; without it, the peer of the connection is the client.",
     example: "10.0.0.0/8",
     privacy: Privacy::Open,
 };
@@ -346,7 +346,7 @@ pub(crate) static HEADER_TIMEOUT_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 100, most: 600_000 },
     default: Some("10000"),
-    about: "How many milliseconds the head of a request may take.",
+    about: "Timeout for the head of a request, in milliseconds.",
     example: "5000",
     privacy: Privacy::Open,
 };
@@ -357,7 +357,7 @@ pub(crate) static IDLE_TIMEOUT_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 100, most: 3_600_000 },
     default: Some("60000"),
-    about: "How many milliseconds a connection may wait for its next request.",
+    about: "Timeout of an idle connection, in milliseconds.",
     example: "15000",
     privacy: Privacy::Open,
 };
@@ -368,7 +368,7 @@ pub(crate) static BODY_TIMEOUT_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 100, most: 600_000 },
     default: Some("30000"),
-    about: "How many milliseconds a body may take, however steadily it comes.",
+    about: "Timeout for the whole body of a request, in milliseconds.",
     example: "10000",
     privacy: Privacy::Open,
 };
@@ -379,7 +379,7 @@ pub(crate) static MIN_BODY_RATE: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000_000 },
     default: Some("1024"),
-    about: "How many bytes a second a body must bring, and a peer must take of its reply.",
+    about: "Minimum rate in bytes per second for sending a request body and for reading a reply.",
     example: "4096",
     privacy: Privacy::Open,
 };
@@ -390,7 +390,7 @@ pub(crate) static WRITE_TIMEOUT_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 100, most: 600_000 },
     default: Some("30000"),
-    about: "How many milliseconds a peer may leave its reply unread before it is dropped.",
+    about: "Timeout for a peer that does not read its reply, in milliseconds.",
     example: "10000",
     privacy: Privacy::Open,
 };
@@ -401,7 +401,7 @@ pub(crate) static DRAIN_SECONDS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 0, most: 3_600 },
     default: Some("25"),
-    about: "How many seconds rounds under way may take once the server stops; then they are released.",
+    about: "Seconds that rounds in progress may take once the server stops; then they are released.",
     example: "600",
     privacy: Privacy::Open,
 };
@@ -412,7 +412,7 @@ pub(crate) static DELAY_SECONDS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 0, most: 600 },
     default: Some("0"),
-    about: "How many seconds a server that stops goes on to serve, so that load balancers notice.",
+    about: "Seconds that a stopping server continues to serve, so that load balancers notice.",
     example: "5",
     privacy: Privacy::Open,
 };
@@ -423,7 +423,7 @@ pub(crate) static MCP_HOSTS: Setting = Setting {
     flag: None,
     kind: Kind::Hosts,
     default: None,
-    about: "Names by which clients of the Model Context Protocol reach `/mcp`, with commas between them; `localhost` and the address of `server.listen` are known.",
+    about: "Host names that Model Context Protocol clients use for `/mcp`, separated by commas; `localhost` and the address of `server.listen` are always accepted.",
     example: "jurat.example.com",
     privacy: Privacy::Open,
 };
@@ -434,7 +434,7 @@ pub(crate) static DEFAULT_MODEL: Setting = Setting {
     flag: None,
     kind: Kind::Model,
     default: None,
-    about: "Judge of verifiers that name none; without it the built-in one, which follows rules and asks no model.",
+    about: "Default judge of verifiers; without it, the built-in judge, which follows rules and calls no model.",
     example: "builtin/rules",
     privacy: Privacy::Open,
 };
@@ -445,7 +445,7 @@ pub(crate) static PANEL: Setting = Setting {
     flag: None,
     kind: Kind::Models,
     default: None,
-    about: "Judges of runs that ask for several and name none, with commas between them.",
+    about: "Default judges of verifier runs with several judges, separated by commas.",
     example: "builtin/rules",
     privacy: Privacy::Open,
 };
@@ -456,7 +456,7 @@ pub(crate) static MARGIN_PERCENT: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 0, most: 10_000 },
     default: Some("0"),
-    about: "How many percent an account pays above the prices of the providers.",
+    about: "Percentage that accounts pay on top of the providers' prices.",
     example: "10",
     privacy: Privacy::Open,
 };
@@ -467,7 +467,7 @@ pub(crate) static CACHE_SECONDS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 0, most: 315_360_000 },
     default: Some("2592000"),
-    about: "How many seconds a verdict on the same inputs is used again; 0 asks the judge each time.",
+    about: "Seconds that a verdict on the same inputs is cached; 0 asks the judge each time.",
     example: "86400",
     privacy: Privacy::Open,
 };
@@ -478,7 +478,7 @@ pub(crate) static CACHE_MOST: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 100_000_000 },
     default: Some("100000"),
-    about: "How many verdicts are kept for that, of all accounts together; the oldest go first.",
+    about: "Maximum number of cached verdicts of all accounts together; the oldest are evicted first.",
     example: "1000000",
     privacy: Privacy::Open,
 };
@@ -489,7 +489,7 @@ pub(crate) static MEDIA_ALLOW: Setting = Setting {
     flag: None,
     kind: Kind::Ranges,
     default: None,
-    about: "Private ranges from which images and evidence may be fetched, with commas between them; without it only public addresses.",
+    about: "Private address ranges that images and evidence may be fetched from, separated by commas; without it, only public addresses.",
     example: "10.20.0.0/16",
     privacy: Privacy::Open,
 };
@@ -500,7 +500,7 @@ pub(crate) static ANONYMOUS_GRANT_USD: Setting = Setting {
     flag: None,
     kind: Kind::Amount,
     default: Some("0.10"),
-    about: "Credit that a network address without a key has each month, for runs of what is published.",
+    about: "Monthly credit of a network address without a key, for running published verifiers.",
     example: "0.50",
     privacy: Privacy::Open,
 };
@@ -511,7 +511,7 @@ pub(crate) static ANONYMOUS_DAILY_CAP_USD: Setting = Setting {
     flag: None,
     kind: Kind::Amount,
     default: Some("1.00"),
-    about: "Credit that all callers without a key may spend in a day together; 0 lets nothing run that costs.",
+    about: "Daily credit limit for all callers without a key together; 0 refuses all paid runs.",
     example: "5.00",
     privacy: Privacy::Open,
 };
@@ -522,7 +522,7 @@ pub(crate) static REGISTRATION: Setting = Setting {
     flag: None,
     kind: Kind::Word(&["open", "closed"]),
     default: Some("closed"),
-    about: "Whether anybody with an e-mail address may have an account; else the operator makes them.",
+    about: "Whether anyone with an e-mail address can register; otherwise the operator creates accounts.",
     example: "open",
     privacy: Privacy::Open,
 };
@@ -544,7 +544,7 @@ pub(crate) static PUBLIC_URL: Setting = Setting {
     flag: None,
     kind: Kind::Url,
     default: None,
-    about: "Where people reach this server, for the addresses that it tells programs; without it, as they called it.",
+    about: "Public URL of this server, for the links that it gives to programs; without it, the URL of the request.",
     example: "https://jurat.example.com",
     privacy: Privacy::Open,
 };
@@ -555,7 +555,7 @@ pub(crate) static SMTP_URL: Setting = Setting {
     flag: None,
     kind: Kind::Text,
     default: None,
-    about: "Mail server, as smtps://user:password@host or smtp://host:port; without it mail is written to the folder `mail` of the state folder.",
+    about: "Mail server, as smtps://user:password@host or smtp://host:port; without it, mail is written to the folder `mail` in the state folder.",
     example: "smtps://jurat:secret@mail.example.com",
     privacy: Privacy::Address,
 };
@@ -566,7 +566,7 @@ pub(crate) static MAIL_FROM: Setting = Setting {
     flag: None,
     kind: Kind::Text,
     default: None,
-    about: "Sender of mail.",
+    about: "Sender address of mail.",
     example: "Jurat <jurat@example.com>",
     privacy: Privacy::Open,
 };
@@ -577,7 +577,7 @@ pub(crate) static SERVER: Setting = Setting {
     flag: Some("--server"),
     kind: Kind::Url,
     default: None,
-    about: "Server that commands speak to, instead of the one of the state folder.",
+    about: "Server that commands use, instead of the one of the state folder.",
     example: "https://jurat.example.com",
     privacy: Privacy::Address,
 };
@@ -588,7 +588,7 @@ pub(crate) static KEY: Setting = Setting {
     flag: None,
     kind: Kind::Text,
     default: None,
-    about: "API key that commands send; without it the one in `admin.key` of the state folder.",
+    about: "API key that commands send; without it, the one in `admin.key` of the state folder.",
     example: "jrt_live_…",
     privacy: Privacy::Hidden,
 };

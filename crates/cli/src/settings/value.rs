@@ -12,30 +12,30 @@ use super::Kind;
 /// More than any run asks.
 const MOST_JUDGES: usize = 15;
 /// Shown instead of an address that cannot be taken apart, and may hold a password.
-const UNREADABLE: &str = "(hidden, because it cannot be read as an address)";
+const UNREADABLE: &str = "(hidden, because it is not a valid URL)";
 
 /// What a value must be, to be read behind the words `must be`.
 pub(super) fn expected(kind: Kind) -> String {
     match kind {
-        Kind::Text => "a text".to_owned(),
+        Kind::Text => "text".to_owned(),
         Kind::Folder => "the path of a folder".to_owned(),
         Kind::Listen => "an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned(),
-        Kind::Url => "an address like http://127.0.0.1:5872".to_owned(),
+        Kind::Url => "a URL like http://127.0.0.1:5872".to_owned(),
         Kind::Hosts => {
-            "names like jurat.example.com with commas between them, without http:// and ports"
+            "host names like jurat.example.com, separated by commas, without http:// and ports"
                 .to_owned()
         }
-        Kind::Store => "a file or a postgres:// address".to_owned(),
-        Kind::Postgres => "an address that begins with postgres://".to_owned(),
+        Kind::Store => "a file or a postgres:// URL".to_owned(),
+        Kind::Postgres => "a URL that starts with postgres://".to_owned(),
         Kind::Filter => "a filter like `debug` or `warn,jurat=info`".to_owned(),
-        Kind::Variable => "the name of a variable".to_owned(),
+        Kind::Variable => "the name of an environment variable".to_owned(),
         Kind::Model => "a provider and a model, like `openai/gpt-5.4-mini`".to_owned(),
         Kind::Models => {
-            "judges like `openai/gpt-5.4-mini`, at most 15, with commas between them".to_owned()
+            "judges like `openai/gpt-5.4-mini`, at most 15, separated by commas".to_owned()
         }
-        Kind::Ranges => "ranges of addresses like 10.0.0.0/8, with commas between them".to_owned(),
+        Kind::Ranges => "address ranges like 10.0.0.0/8, separated by commas".to_owned(),
         Kind::Word(words) => one_of(words),
-        Kind::Amount => "an amount like 0.10, with up to six places".to_owned(),
+        Kind::Amount => "an amount like 0.10, with up to six decimal places".to_owned(),
         Kind::Share => "a number from 0 to 1".to_owned(),
         Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
     }
@@ -68,7 +68,7 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
         Kind::Variable if is_variable(text) => Ok(text.to_owned()),
         // What was given may be the key, in the wrong place.
         Kind::Variable => {
-            Err("must be the name of a variable, like OPENAI_API_KEY, and never the key itself"
+            Err("must be the name of an environment variable, like OPENAI_API_KEY, and never the key itself"
                 .to_owned())
         }
         Kind::Model if is_model(text) => Ok(text.to_owned()),
@@ -166,7 +166,7 @@ fn store(text: &str) -> Result<(), String> {
     match text.split_once(':').filter(|(scheme, _)| !scheme.contains('/')) {
         None => Ok(()),
         Some((scheme, _)) => Err(format!(
-            "cannot begin with `{scheme}:`; name a postgres:// address or a file, and write `./` before a file with a colon in its name"
+            "cannot start with `{scheme}:`; name a postgres:// URL or a file, and write `./` before a file name with a colon"
         )),
     }
 }
@@ -206,19 +206,19 @@ mod tests {
             (count, "-1", "must be a whole number from 1 to 10, and is `-1`"),
             (Kind::Word(&["text", "json"]), "xml", "must be `text` or `json`, and is `xml`"),
             (Kind::Share, "1.5", "must be a number from 0 to 1, and is `1.5`"),
-            (Kind::Url, "ftp://h", "must be an address like http://127.0.0.1:5872"),
+            (Kind::Url, "ftp://h", "must be a URL like http://127.0.0.1:5872"),
             (
                 Kind::Hosts,
                 "a.example,http://b",
-                "must be names like jurat.example.com with commas between them, without http:// and ports, and is `a.example,http://b`",
+                "must be host names like jurat.example.com, separated by commas, without http:// and ports, and is `a.example,http://b`",
             ),
-            (Kind::Postgres, "s3cret", "must be an address that begins with postgres://"),
+            (Kind::Postgres, "s3cret", "must be a URL that starts with postgres://"),
             (
                 Kind::Model,
                 "gpt",
                 "must be a provider and a model, like `openai/gpt-5.4-mini`, and is `gpt`",
             ),
-            (Kind::Text, " ", "is empty; it must be a text, or be left out"),
+            (Kind::Text, " ", "is empty; it must be text, or be left out"),
         ] {
             assert_eq!(parse(kind, text).unwrap_err(), expected);
         }

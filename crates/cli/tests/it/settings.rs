@@ -86,7 +86,7 @@ fn every_fault_of_a_file_is_named_with_its_line_before_anything_is_touched() {
     let home = with_file("[state]\ndir = \"x\"\n");
     let ran = home.run(&["config", "check"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("`state.dir` cannot stand in the file of the state folder itself"));
+    assert!(ran.err.contains("`state.dir` cannot be set by the file in the state folder itself"));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_wrong_variable_is_named() {
         ("JURAT_LOG", "jurat=loud", "the variable JURAT_LOG must be a filter like"),
         ("JURAT_LISTEN", "5872", "the variable JURAT_LISTEN must be an address and a port"),
         ("JURAT_LOG_FORMAT", "xml", "must be `text` or `json`, and is `xml`"),
-        ("JURAT_MIGRATE_URL", "s3cret", "must be an address that begins with postgres://"),
+        ("JURAT_MIGRATE_URL", "s3cret", "must be a URL that starts with postgres://"),
     ] {
         let ran =
             Ran::from(home.command(&["executors", "list"]).env(name, value).output().unwrap());
@@ -133,7 +133,7 @@ fn the_settings_are_a_table_and_say_when_there_is_no_file() {
     command.env("JURAT_STATE_DIR", "state").env("JURAT_LOG", "info");
     let ran = Ran::from(command.output().unwrap()).ok();
     insta::assert_snapshot!(ran.out);
-    assert!(ran.err.contains("`jurat config example` prints one"), "{}", ran.err);
+    assert!(ran.err.contains("`jurat config example` prints a sample"), "{}", ran.err);
     assert_eq!(home.run(&["config", "show", "--quiet"]).ok().err, "");
 }
 
@@ -144,7 +144,7 @@ fn the_example_is_a_file_that_is_in_order() {
     fs::create_dir_all(home.state()).unwrap();
     fs::write(home.state().join("jurat.toml"), &example).unwrap();
     let ran = home.run(&["config", "check"]).ok();
-    assert!(ran.out.contains("jurat.toml` is in order: 0 settings"), "{}", ran.out);
+    assert!(ran.out.contains("jurat.toml` is valid: 0 settings"), "{}", ran.out);
     // Each line that is commented out is one that could be used.
     let used: Vec<&str> = example
         .lines()
@@ -189,7 +189,7 @@ fn the_limit_of_rounds_is_the_one_that_was_set() {
     let _server = home.serve();
     let _executor = home.register("sleeper", "hang");
     let asking = home.start(&["validate", "--claim", "1 = 1", "--session", "sleeper"]);
-    asking.wait_for("is asked in round ");
+    asking.wait_for(" in round ");
     let ran = home.run(&["validate", "--claim", "1 = 1", "--session", "sleeper", "--json"]);
     assert_eq!(ran.json()["code"], "overloaded", "{}", ran.err);
 }
@@ -232,7 +232,7 @@ fn an_error_of_a_server_that_logs_json_is_json_too() {
 fn help_topics_are_read_like_the_help_of_a_command() {
     let home = Home::new();
     let ran = home.run(&["help", "exit-codes"]).ok();
-    assert!(ran.out.starts_with("Exit codes:\n  0   done"), "{}", ran.out);
+    assert!(ran.out.starts_with("Exit codes:\n  0   success"), "{}", ran.out);
     assert!(ran.out.contains("\n  12  only with --gate"), "{}", ran.out);
     assert!(!ran.out.contains("Usage:"), "{}", ran.out);
     let settings = home.run(&["help", "settings"]).ok().out;
@@ -240,7 +240,7 @@ fn help_topics_are_read_like_the_help_of_a_command() {
         let name = item["name"].as_str().unwrap();
         assert!(settings.contains(&format!("\n  {name}\n")), "{name}");
     }
-    assert!(home.run(&["help", "executors", "add"]).ok().out.contains("Registers an executor"));
+    assert!(home.run(&["help", "executors", "add"]).ok().out.contains("Register an executor"));
 }
 
 const PROVIDERS: &str = "[providers.anthropic]\n\
@@ -276,7 +276,7 @@ fn providers_are_shown_with_where_their_keys_are_and_never_with_the_keys() {
     assert!(ran.out.contains("LOCAL_KEY, set"), "{}", ran.out);
     assert!(ran.out.contains("*: 1.25 in, 10.00 out"), "{}", ran.out);
     let ran = home.run(&["config", "check"]).ok();
-    assert!(ran.out.ends_with("is in order: 1 setting and 2 providers\n"), "{}", ran.out);
+    assert!(ran.out.ends_with("is valid: 1 setting and 2 providers\n"), "{}", ran.out);
 }
 
 #[test]
@@ -294,13 +294,13 @@ fn a_fault_of_a_provider_is_named_with_its_line() {
     let home = with_file("[judges]\npanel = \"builtin/rules,openai/b\"\n");
     let ran = home.run(&["config", "check"]);
     assert_eq!(ran.code, 2);
-    let expected = "line 2: `judges.panel` names the judge `openai/b`, and there is no section `[providers.openai]`\n";
+    let expected = "line 2: `judges.panel` names the judge `openai/b`, but there is no section `[providers.openai]`\n";
     assert!(ran.err.ends_with(expected), "{}", ran.err);
     let home = Home::new();
     let mut command = home.command(&["executors", "list"]);
     let ran = Ran::from(command.env("JURAT_JUDGES_DEFAULT_MODEL", "openai/b").output().unwrap());
     assert_eq!(ran.code, 2);
-    let expected = "error: the variable JURAT_JUDGES_DEFAULT_MODEL: `judges.default_model` names the judge `openai/b`, and there is no section `[providers.openai]`\n";
+    let expected = "error: the variable JURAT_JUDGES_DEFAULT_MODEL: `judges.default_model` names the judge `openai/b`, but there is no section `[providers.openai]`\n";
     assert_eq!(ran.err, expected);
 }
 

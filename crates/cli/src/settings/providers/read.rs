@@ -50,7 +50,8 @@ pub(in crate::settings) fn read(
     };
     let Some(sections) = value.get_ref().as_table() else {
         let kind = a_kind(value.get_ref());
-        let text = format!("`{TABLE}` must hold sections like `[{TABLE}.openai]`, and is {kind}");
+        let text =
+            format!("`{TABLE}` must contain sections like `[{TABLE}.openai]`, and is {kind}");
         faults.push((key.span().start, text));
         return Vec::new();
     };
@@ -88,10 +89,10 @@ impl<'a, 'i> Section<'a, 'i> {
         // A name with a slash would be read as another provider.
         let is_formed = model.is_ok_and(|model| model.provider == self.name);
         if self.name == BUILTIN {
-            let text = "cannot be set: it is the provider of the judges that Jurat brings along";
+            let text = "cannot be set: it is the provider of Jurat's built-in judges";
             self.refuse(self.at, text);
         } else if !is_formed {
-            self.refuse(self.at, "must be named by lowercase letters, digits and hyphens");
+            self.refuse(self.at, "must have a name of lowercase letters, digits and hyphens");
         }
         is_formed && self.name != BUILTIN
     }
@@ -109,7 +110,7 @@ impl<'a, 'i> Section<'a, 'i> {
         let base_url = self.text("base_url", Kind::Url);
         let base_url = base_url.or_else(|| known.map(|(_, url, _)| (*url).to_owned()));
         if base_url.is_none() && !given {
-            let text = "lacks `base_url`, the address of its API; only `anthropic` and `openai` have one by default";
+            let text = "needs a `base_url`, the URL of its API; only `anthropic` and `openai` have a default";
             self.refuse(self.at, text);
         }
         let key_env = self.text("key_env", Kind::Variable);
@@ -150,9 +151,9 @@ impl<'a, 'i> Section<'a, 'i> {
         let name = shortened(name, 100);
         let text = match meant {
             Some(meant) => format!("there is no setting `{name}`; did you mean `{meant}`?"),
-            None => format!(
-                "there is no setting `{name}`; `jurat config example` lists those there are"
-            ),
+            None => {
+                format!("there is no setting `{name}`; `jurat config example` lists all settings")
+            }
         };
         self.faults.push((at, text));
     }
@@ -196,7 +197,7 @@ impl<'a, 'i> Section<'a, 'i> {
             Some(names) if !names.is_empty() => Some(names),
             Some(_) | None => {
                 let text = format!(
-                    "`{TABLE}.{}.models` must be a list of names of models, like [\"llama3.3\"], or be left out",
+                    "`{TABLE}.{}.models` must be a list of model names, like [\"llama3.3\"], or be left out",
                     self.name
                 );
                 self.faults.push((at, text));
@@ -210,7 +211,7 @@ impl<'a, 'i> Section<'a, 'i> {
         let Some((at, given)) = self.find(PRICES) else { return prices };
         let Some(table) = given.get_ref().as_table() else {
             let text = format!(
-                "`{TABLE}.{0}.{PRICES}` must hold sections like `[{TABLE}.{0}.{PRICES}.\"*\"]`, and is {1}",
+                "`{TABLE}.{0}.{PRICES}` must contain sections like `[{TABLE}.{0}.{PRICES}.\"*\"]`, and is {1}",
                 self.name,
                 a_kind(given.get_ref())
             );
@@ -337,25 +338,25 @@ mod tests {
                     [providers.openai.prices.b]\ninput_usd_per_million = 1.25\noutput = '1'\n";
         let faults = parse(text).unwrap_err();
         let expected = [
-            "1: `providers.local` lacks `base_url`, the address of its API; only `anthropic` and `openai` have one by default",
+            "1: `providers.local` needs a `base_url`, the URL of its API; only `anthropic` and `openai` have a default",
             "2: `providers.local.kind` must be `anthropic` or `openai`, and is `claude`",
             "3: there is no setting `providers.local.key_envs`; did you mean `key_env`?",
-            "4: `providers.local.key_env` must be the name of a variable, like OPENAI_API_KEY, and never the key itself",
+            "4: `providers.local.key_env` must be the name of an environment variable, like OPENAI_API_KEY, and never the key itself",
             "5: `providers.local.concurrency` must be a whole number from 1 to 10000, and is `0`",
-            "6: `providers.local.models` must be a list of names of models, like [\"llama3.3\"], or be left out",
-            "7: there is no setting `providers.local.zzz`; `jurat config example` lists those there are",
-            "8: `providers.builtin` cannot be set: it is the provider of the judges that Jurat brings along",
-            "9: `providers.Big` must be named by lowercase letters, digits and hyphens",
-            "11: `providers.big.base_url` must be an address like http://127.0.0.1:5872",
+            "6: `providers.local.models` must be a list of model names, like [\"llama3.3\"], or be left out",
+            "7: there is no setting `providers.local.zzz`; `jurat config example` lists all settings",
+            "8: `providers.builtin` cannot be set: it is the provider of Jurat's built-in judges",
+            "9: `providers.Big` must have a name of lowercase letters, digits and hyphens",
+            "11: `providers.big.base_url` must be a URL like http://127.0.0.1:5872",
             "14: `providers.openai.prices.\"b\".output_usd_per_million` must be an amount in quotes, like \"1.25\", and is missing",
             "14: `providers.openai` has a price for `b`, which is not among its `models`",
             "15: `providers.openai.prices.\"b\".input_usd_per_million` must be an amount in quotes, like \"1.25\", and is a float",
-            "16: there is no setting `providers.openai.prices.\"b\".output`; `jurat config example` lists those there are",
+            "16: there is no setting `providers.openai.prices.\"b\".output`; `jurat config example` lists all settings",
         ];
         assert_eq!(faults, expected);
         assert_eq!(
             parse("providers = 1").unwrap_err(),
-            ["1: `providers` must hold sections like `[providers.openai]`, and is an integer"]
+            ["1: `providers` must contain sections like `[providers.openai]`, and is an integer"]
         );
         assert_eq!(
             parse("[providers]\nopenai = 1").unwrap_err(),
@@ -371,7 +372,7 @@ mod tests {
             unknown_judges("judges.panel", panel, &providers),
             [
                 "`judges.panel` names the judge `openai/b`, which is not among the `models` of its provider",
-                "`judges.panel` names the judge `local/x`, and there is no section `[providers.local]`",
+                "`judges.panel` names the judge `local/x`, but there is no section `[providers.local]`",
             ]
         );
     }

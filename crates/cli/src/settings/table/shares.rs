@@ -8,7 +8,7 @@ pub(crate) static ROUNDS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("1024"),
-    about: "Rounds under way on this node; more are refused with `overloaded`.",
+    about: "Maximum number of concurrent rounds on this node; further ones are refused with `overloaded`.",
     example: "256",
     privacy: Privacy::Open,
 };
@@ -19,7 +19,7 @@ pub(crate) static CALLS_PER_EXECUTOR: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("256"),
-    about: "Calls under way to one executor from this node; more wait for their turn.",
+    about: "Maximum number of concurrent calls to one executor from this node; further ones wait.",
     example: "16",
     privacy: Privacy::Open,
 };
@@ -30,7 +30,7 @@ pub(crate) static PROBE_FRESH_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 100, most: 86_400_000 },
     default: Some("15000"),
-    about: "How many milliseconds what a check of an executor found is believed; after that, `/health` and `/capabilities` are asked before it is used.",
+    about: "Milliseconds that the result of a health probe stays valid; after that, the executor is probed again before it is used.",
     example: "5000",
     privacy: Privacy::Open,
 };
@@ -41,7 +41,7 @@ pub(crate) static LAG_MS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 0, most: 60_000 },
     default: Some("2"),
-    about: "How many milliseconds work that is ready may wait for its turn before new rounds are refused; 0 refuses none for that.",
+    about: "Scheduling delay in milliseconds beyond which new rounds are refused; 0 turns this limit off.",
     example: "10",
     privacy: Privacy::Open,
 };
@@ -52,7 +52,7 @@ pub(crate) static REQUESTS_PER_MINUTE_PER_KEY: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: None,
-    about: "Requests a minute on this node of a key that has no limit of its own; without it as many as it likes.",
+    about: "Requests per minute and key on this node, for keys without their own limit; without it, unlimited.",
     example: "600",
     privacy: Privacy::Open,
 };
@@ -63,7 +63,7 @@ pub(crate) static ROUNDS_PER_KEY: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("256"),
-    about: "Rounds under way on this node of a key that has no limit of its own; more are refused with `rate_limited`.",
+    about: "Maximum number of concurrent rounds per key on this node, for keys without their own limit; further ones are refused with `rate_limited`.",
     example: "32",
     privacy: Privacy::Open,
 };
@@ -74,7 +74,7 @@ pub(crate) static REQUESTS_PER_MINUTE_PER_ACCOUNT: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: None,
-    about: "Requests a minute on this node of all keys of an account together; without it as many as they like.",
+    about: "Requests per minute and account on this node, for all its keys together; without it, unlimited.",
     example: "3000",
     privacy: Privacy::Open,
 };
@@ -85,7 +85,7 @@ pub(crate) static ROUNDS_PER_ACCOUNT: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("512"),
-    about: "Rounds under way on this node of all keys of an account together; more are refused with `rate_limited`.",
+    about: "Maximum number of concurrent rounds per account on this node; further ones are refused with `rate_limited`.",
     example: "64",
     privacy: Privacy::Open,
 };
@@ -96,7 +96,7 @@ pub(crate) static MEMORY_MIB: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 16, most: 1_000_000 },
     default: Some("512"),
-    about: "Memory that requests and rounds under way may take on this node, in MiB; more are refused with `overloaded`.",
+    about: "Memory limit for the requests and rounds in progress on this node, in MiB; further ones are refused with `overloaded`.",
     example: "2048",
     privacy: Privacy::Open,
 };
@@ -107,7 +107,7 @@ pub(crate) static MEMORY_MIB_PER_ACCOUNT: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000 },
     default: Some("128"),
-    about: "The same for those of one account, in MiB; more are refused with `rate_limited`.",
+    about: "Memory limit for the requests and rounds of one account, in MiB; further ones are refused with `rate_limited`.",
     example: "32",
     privacy: Privacy::Open,
 };
@@ -118,7 +118,7 @@ pub(crate) static STORAGE_QUOTA_MIB: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 1_000_000_000 },
     default: Some("1024"),
-    about: "What one account may have stored, in MiB; more is refused with `quota_exceeded`. Decisions and the ledger do not count, and the account of the operator has no limit.",
+    about: "Storage quota per account, in MiB; beyond it, writes are refused with `quota_exceeded`. Decisions and the ledger do not count, and the operator's account has no quota.",
     example: "10240",
     privacy: Privacy::Open,
 };
@@ -129,7 +129,7 @@ pub(crate) static STORAGE_IDEMPOTENCY_DAYS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 36_500 },
     default: Some("30"),
-    about: "How many days the answer to a request is kept for whoever sends its `Idempotency-Key` again; later the request is done anew.",
+    about: "Days that the reply to an `Idempotency-Key` is kept; after that, a retry runs the request again.",
     example: "7",
     privacy: Privacy::Open,
 };
@@ -140,7 +140,7 @@ pub(crate) static STORAGE_PAYLOAD_DAYS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 36_500 },
     default: Some("90"),
-    about: "How many days it is kept what was asked and said in a round that has ended; its decision is kept for ever.",
+    about: "Days that the question and the answers of an ended round are kept; its decision is kept forever.",
     example: "30",
     privacy: Privacy::Open,
 };
@@ -151,7 +151,7 @@ pub(crate) static STORAGE_EVENT_DAYS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 36_500 },
     default: Some("90"),
-    about: "How many days the events of a task or a run of several agents are kept when it has ended.",
+    about: "Days that the events of an ended task or agent run are kept.",
     example: "365",
     privacy: Privacy::Open,
 };
@@ -162,7 +162,7 @@ pub(crate) static STORAGE_KEEP_REQUESTS: Setting = Setting {
     flag: None,
     kind: Kind::Word(&["on", "off"]),
     default: Some("on"),
-    about: "Whether what was asked in a round is kept, so that lists and `rounds show` say it; digests are kept in any case.",
+    about: "Whether the question of a round is stored, so that lists and `rounds show` can show it; digests are always stored.",
     example: "off",
     privacy: Privacy::Open,
 };
