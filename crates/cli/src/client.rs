@@ -31,21 +31,21 @@ use crate::{
 /// Five replicas may each say as much as one executor may.
 const LARGEST_REPLY: usize = 64 * 1024 * 1024;
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
-const NO_KEY: &str = "the database has an operator's key and this folder has none; set JURAT_KEY, copy `admin.key` from another node, or start `jurat serve --new-admin-key` once";
+const NO_KEY: &str = "the database has an operator's key, but this folder has none; set JURAT_KEY, copy `admin.key` from another node, or start `jurat serve --new-admin-key` once";
 /// Longer than any round may take.
 const LONGEST_ROUND: Duration = Duration::from_secs(630);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    #[error("no use of the server at {url}; is it running? start it with `jurat serve`")]
+    #[error("cannot use the server at {url}; is it running? start it with `jurat serve`")]
     Call { url: String, source: CallError },
-    #[error("the reply ended before it was whole")]
+    #[error("the reply is incomplete")]
     InProcess(#[source] axum::Error),
-    #[error("the key cannot stand in a header; look at JURAT_KEY or `admin.key`")]
+    #[error("the key has characters that a header cannot hold; check JURAT_KEY or `admin.key`")]
     Key,
-    #[error("the request could not be made")]
+    #[error("the request could not be built")]
     Request(#[from] http::Error),
-    #[error("the reply is not one of a Jurat server (status {status}); look at `--server`")]
+    #[error("the reply does not come from a Jurat server (status {status}); check `--server`")]
     Foreign { status: StatusCode },
 }
 

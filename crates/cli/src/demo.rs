@@ -38,7 +38,7 @@ const TIMEOUT_MS: u64 = 2_000;
 const LOOPBACK: &str = "127.0.0.1:0";
 
 pub(crate) async fn run(context: &Context) -> anyhow::Result<u8> {
-    let folder = tempfile::tempdir().context("there is no place for temporary files")?;
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let mut tasks = JoinSet::new();
     let result = play(context.out, folder.path(), &mut tasks).await;
     tasks.shutdown().await;
@@ -64,7 +64,7 @@ async fn play(
     tasks.spawn(async { drop(server.await) });
 
     let client = Client::http(&url, &state.admin_key()?.reveal())?;
-    out.note("Five executors start: three honest ones, one that lies, one that never answers.");
+    out.note("Starting five executors: three honest, one that lies, one that never answers.");
     register(&client, tasks).await?;
     let result = rounds(out, &client).await;
     engine.shutdown().await;
@@ -129,7 +129,7 @@ Try it yourself:
   {program} validate --claim '12 * 12 = 144' --replicas 3
   {program} validate --help
 
-How to write an executor of your own: docs/guide/executors.md
+How to write your own executor: docs/guide/executors.md
 How to write a verifier: docs/guide/verifiers.md"
     )
 }

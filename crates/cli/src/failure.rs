@@ -106,8 +106,8 @@ mod tests {
         assert_eq!(failure.to_string(), "`claim` is required");
         assert_eq!(failure.exit_code(), 2);
         let expected = [
-            "field: claim, which is `--claim` here",
-            "hint: Correct what the message names, in the flag or the file, and run the command again.",
+            "field: claim, set by `--claim`",
+            "hint: Correct the flag or the file as the message says, and run the command again.",
         ];
         assert_eq!(failure.advice(), expected);
     }

@@ -42,17 +42,17 @@ pub(crate) fn field(name: &str) -> String {
         below.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[', '/']))
     };
     match FLAGS.iter().find(|(known, _)| is_it(known)) {
-        Some((_, flag)) => format!("field: {name}, which is `{flag}` here"),
+        Some((_, flag)) => format!("field: {name}, set by `{flag}`"),
         None => format!("field: {name}"),
     }
 }
 
-/// What to do, where the command line has words of its own for it. Where a problem has a hint of its
-/// own, that says more than its code does.
+/// What to do, in terms of the command line. A hint that is specific to the problem wins over the
+/// hint of its code.
 pub(crate) fn of(code: Option<Code>, body: &Value) -> Option<String> {
     if let Some(token) = body["current_version_token"].as_str() {
         return Some(format!(
-            "Look at the current version, then run the command again with `--expected-version-token {token}`."
+            "Check the current version, then run the command again with `--expected-version-token {token}`."
         ));
     }
     let given = body["hint"].as_str()?;
@@ -62,54 +62,54 @@ pub(crate) fn of(code: Option<Code>, body: &Value) -> Option<String> {
 
 /// Only codes whose hint would send people to HTTP.
 fn of_code(code: Code) -> Option<&'static str> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other hints are for everybody")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other hints fit every client")]
     let hint = match code {
         Code::AuthRequired => {
             "Set JURAT_KEY to a key of this server, or log in with `jurat auth login`; the first start of `jurat serve` writes an admin key to `admin.key` in its state folder."
         }
         Code::Forbidden => {
-            "Use a key with the scope that the message names; `jurat whoami` shows yours, and `jurat keys create` makes another."
+            "Use a key with the scope that the message names; `jurat whoami` shows your scopes, and `jurat keys create` creates a key."
         }
         Code::InvalidJson => {
-            "Give one JSON document in UTF-8 without duplicate keys in the file or the flag."
+            "Pass one UTF-8 JSON document without duplicate keys in the file or the flag."
         }
         Code::ValidationError | Code::RequestInvalid => {
-            "Correct what the message names, in the flag or the file, and run the command again."
+            "Correct the flag or the file as the message says, and run the command again."
         }
         Code::PolicyInvalid => {
             "Check `--policy` and `--params` against the policy's page, docs/guide/policies.md."
         }
         Code::NotFound => {
-            "Check the name or the id; the command `list` of the same kind shows what there is."
+            "Check the name or the id; the matching `list` command shows what exists."
         }
         Code::MethodNotAllowed | Code::UnsupportedMediaType => {
-            "The server is of another version; `jurat --version` shows that of this program."
+            "The server has a different version; `jurat --version` shows the version of this program."
         }
         Code::Conflict => {
-            "Look at what is there with the command `show` or `list` of the same kind, then choose another name, or remove what is there."
+            "Look at the existing entry with the matching `show` or `list` command, then choose another name or remove the entry."
         }
         Code::AnonymousDailyCap => "Use a key, or try again after the time that the message names.",
         Code::SessionPoolTooSmall => {
-            "Give `--session` at least as often as `--replicas` says, or ask for fewer replicas."
+            "Pass at least as many `--session` flags as `--replicas` asks for, or lower `--replicas`."
         }
         Code::ExecutorUnavailable => {
-            "Nothing was registered. Start it and run the command again, or register it as it is with `--no-check`."
+            "Nothing was registered. Start the executor and run the command again, or skip the check with `--no-check`."
         }
         Code::ConsensusDisagreement => {
-            "Leave out `--disagreement-policy fail_hard` to see what each replica said."
+            "Leave out `--disagreement-policy fail_hard` to see the answer of each replica."
         }
         Code::IdempotencyMismatch => {
-            "Give a new `--idempotency-key` for a new request; repeat a request only as it was."
+            "Use a new `--idempotency-key` for a new request, or repeat the old request unchanged."
         }
-        Code::RequestTimeout => "Run the command again, over a faster line.",
+        Code::RequestTimeout => "Run the command again on a faster connection.",
         Code::RateLimited => {
-            "Wait for the seconds above, or ask the operator for higher limits on the key."
+            "Wait for the time shown above, or ask the operator for higher limits on the key."
         }
-        Code::ShuttingDown | Code::Overloaded => "Run the command again after the seconds above.",
-        Code::PayloadTooLarge => "Give less: a smaller file, or fewer and shorter inputs.",
-        Code::Internal => {
-            "Run `jurat doctor`, and look into the log of the server, which has the cause."
+        Code::ShuttingDown | Code::Overloaded => {
+            "Run the command again after the time shown above."
         }
+        Code::PayloadTooLarge => "Use a smaller file, or fewer and shorter inputs.",
+        Code::Internal => "Run `jurat doctor`, and look for the cause in the log of the server.",
         _ => return None,
     };
     Some(hint)
@@ -149,11 +149,8 @@ mod tests {
 
     #[test]
     fn a_field_is_named_with_its_flag() {
-        assert_eq!(
-            field("consensus.replicas"),
-            "field: consensus.replicas, which is `--replicas` here"
-        );
-        let below = "field: consensus.equivalence.numeric, which is `--equivalence` here";
+        assert_eq!(field("consensus.replicas"), "field: consensus.replicas, set by `--replicas`");
+        let below = "field: consensus.equivalence.numeric, set by `--equivalence`";
         assert_eq!(field("consensus.equivalence.numeric"), below);
         assert_eq!(field("contextual"), "field: contextual");
     }

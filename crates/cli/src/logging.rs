@@ -59,7 +59,7 @@ fn begin(
     // Whoever wants verdicts in the log as well names their target.
     let text = format!("{}=off,{text},{ALWAYS}=info", evaluation::TARGET);
     let filter = EnvFilter::try_new(text)
-        .map_err(|error| Failure::usage(format!("`log.filter` is not a filter: {error}")))?;
+        .map_err(|error| Failure::usage(format!("`log.filter` is invalid: {error}")))?;
     let lines = fmt::layer()
         .fmt_fields(Fields)
         .event_format(Line(format))
@@ -104,7 +104,7 @@ fn tell_panic(panic: &std::panic::PanicHookInfo<'_>) {
     tracing::error!(
         panic.text = text.unwrap_or("(hidden)"),
         panic.location = location,
-        "a defect of this program: a panic"
+        "bug in jurat: panic"
     );
 }
 

@@ -67,7 +67,7 @@ async fn ensure_admin(state: &State, store: &Location, engine: &Engine) -> anyho
     if is_shared && engine.key_has_admin().await? {
         if state.existing_admin_key()?.is_none() {
             tracing::info!(
-                "The database has an operator's key, so no `admin.key` was written; `jurat serve --new-admin-key` writes one."
+                "the database already has an operator's key, so `admin.key` was not written; `jurat serve --new-admin-key` writes one"
             );
         }
         return Ok(());
@@ -87,7 +87,7 @@ fn unopened(store: &Location, error: StoreError) -> anyhow::Error {
     let name = store_name(store);
     let text = match store {
         Location::Postgres { migrate_url: None, .. } if error.is_denied() => format!(
-            "cannot open the store `{name}`, because its role may not make the tables; start `jurat serve` with `--migrate-url`, the address for the role that owns them"
+            "cannot open the store `{name}`, because its role may not create the tables; start `jurat serve` with `--migrate-url`, the URL of the role that owns them"
         ),
         Location::Memory | Location::File(_) | Location::Postgres { .. } => {
             format!("cannot open the store `{name}`")

@@ -30,7 +30,7 @@ pub(crate) async fn patiently<T>(
             return Err(error);
         }
         if let Some(say) = say.take() {
-            say("waiting for another jurat process that uses the state folder");
+            say("waiting for another jurat process that is using the state folder");
         }
         if PATIENCE <= ticks.tick().await.duration_since(begun) {
             return Err(error);

@@ -17,7 +17,7 @@ use crate::output::Output;
 pub(crate) const ADMIN_KEY: &str = "admin.key";
 pub(crate) const NODE_KEY: &str = "node.key";
 /// What to do about a node key that cannot be read.
-pub(crate) const NODE_KEY_ADVICE: &str = "put it back from a backup; removing it makes a new identity, which executors must be told (`jurat node` prints it)";
+pub(crate) const NODE_KEY_ADVICE: &str = "restore it from a backup; if you remove it, the node gets a new identity, and executors need its new public key (`jurat node` prints it)";
 pub(crate) const LOGIN_KEY: &str = "login.key";
 const LOCK: &str = "lock";
 const SERVER: &str = "server.json";
@@ -25,13 +25,13 @@ const SERVER: &str = "server.json";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateError {
     #[error(
-        "there is no state folder `{}`, so there is neither a server to speak to nor a store; go to the folder where `jurat serve` was started, name its state folder with `--state-dir`, name a server with `--server`, or start `jurat serve` here", path.display()
+        "there is no state folder `{}`, so there is neither a server nor a store; change to the folder where `jurat serve` was started, name its state folder with `--state-dir`, name a server with `--server`, or start `jurat serve` here", path.display()
     )]
     NoState { path: PathBuf },
     #[error("cannot use `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error(
-        "`{}` is in use by another jurat command; wait until it has ended, or start `jurat serve` and let commands share it", path.display()
+        "`{}` is in use by another jurat command; wait for it to end, or start `jurat serve` so that commands can share it", path.display()
     )]
     Locked { path: PathBuf },
     #[error(
@@ -39,27 +39,27 @@ pub(crate) enum StateError {
     )]
     Served { path: PathBuf, pid: u32, url: String },
     #[error(
-        "there is no folder `{}` for the store; make it, or name another `--store`", path.display()
+        "the folder `{}` for the store does not exist; create it, or name another `--store`", path.display()
     )]
     NoFolder { path: PathBuf },
     #[error(
-        "the store `{}` is in use by another jurat process, which has another state folder; stop it, use its `--state-dir`, or choose another `--store`", path.display()
+        "the store `{}` is in use by another jurat process with a different state folder; stop it, use its `--state-dir`, or choose another `--store`", path.display()
     )]
     StoreLocked { path: PathBuf },
     #[error(
-        "the server of this state folder, with pid {pid} at {url}, does not answer; wait for it or stop it, or name the store with `--store`"
+        "the server of this state folder (pid {pid}, {url}) does not answer; wait for it, stop it, or name the store with `--store`"
     )]
     Silent { pid: u32, url: String },
     #[error(
-        "`{}` holds no key; restore it from a backup, or remove it, and the next start of `jurat serve` writes a new one", path.display()
+        "`{}` does not contain a key; restore it from a backup, or remove it so that the next start of `jurat serve` writes a new one", path.display()
     )]
     AdminKey { path: PathBuf },
-    #[error("`{}` holds no key; restore it from a backup, or set JURAT_KEY", path.display())]
+    #[error("`{}` does not contain a key; restore it from a backup, or set JURAT_KEY", path.display())]
     NothingToSend { path: PathBuf },
-    #[error("`{}` holds no key; {NODE_KEY_ADVICE}", path.display())]
+    #[error("`{}` does not contain a key; {NODE_KEY_ADVICE}", path.display())]
     NodeKey { path: PathBuf },
     #[error(
-        "there is no `{}`; the first start of `jurat serve` writes it, and `--state-dir` names the folder", path.display()
+        "`{}` does not exist; the first start of `jurat serve` writes it, and `--state-dir` names the folder", path.display()
     )]
     NoNodeKey { path: PathBuf },
     #[error(
@@ -124,7 +124,7 @@ impl State {
         let is_new = !dir.exists();
         let state = Self::open(dir)?;
         if is_new {
-            out.note(&format!("made the state folder {}", absolute(dir).display()));
+            out.note(&format!("created the state folder {}", absolute(dir).display()));
         }
         Ok(state)
     }

@@ -42,7 +42,7 @@ impl Client {
             }
             let Some(pause) = line.next_pause() else { return watched };
             if line.tries == 1 {
-                out.note("the connection to the server is lost; trying to go on");
+                out.note("lost the connection to the server; reconnecting");
             }
             // Nothing is waited for but the time.
             let _elapsed = timeout(pause, pending::<()>()).await;

@@ -22,13 +22,13 @@ pub(super) async fn whoami(context: &Context) -> anyhow::Result<u8> {
     context.out.reply(&reply, |_| {
         let mut lines = vec![
             ("account", said(&body["id"])),
-            ("address", said(&body["email"])),
+            ("email", said(&body["email"])),
             ("handle", body["handle"].as_str().map_or("none".to_owned(), |it| format!("@{it}"))),
             ("key", format!("{} ({})", said(&body["key"]["name"]), said(&body["key"]["id"]))),
             ("scopes", scopes(body)),
         ];
         if body["suspended"] == true {
-            lines.push(("standing", "suspended: nothing that costs is done".to_owned()));
+            lines.push(("status", "suspended: paid work is refused".to_owned()));
         }
         fields(&lines)
     })?;
@@ -47,7 +47,7 @@ pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
             ("available", dollars("available_usd")),
             ("held", dollars("held_usd")),
             ("used", format!("{} in {rounds} since {since}", dollars("used_usd"))),
-            ("spent", format!("{} in all", dollars("spent_usd"))),
+            ("spent", format!("{} in total", dollars("spent_usd"))),
         ])
     })?;
     Ok(0)
@@ -76,7 +76,7 @@ async fn grant(context: &Context, args: &Grant) -> anyhow::Result<()> {
     let is_amount = ledger::micros(&args.amount).is_some_and(|micros| micros != 0);
     if !is_amount {
         let text = format!(
-            "`{}` is no amount; write US dollars with at most six places, such as 25 or 0.50",
+            "`{}` is not an amount; write US dollars with at most six decimal places, such as 25 or 0.50",
             whole_text(&json!(args.amount))
         );
         return Err(Failure::usage(text));
@@ -94,7 +94,7 @@ async fn grant(context: &Context, args: &Grant) -> anyhow::Result<()> {
             Some(amount) => format!("took ${amount} back from"),
             None => format!("granted ${} to", args.amount),
         };
-        format!("{done} {}, which has {available} available", args.account)
+        format!("{done} {}; {available} available", args.account)
     })?;
     Ok(())
 }
@@ -120,7 +120,7 @@ async fn accounts(context: &Context, args: ListArgs) -> anyhow::Result<()> {
             cell(&json!(to_the_second(&item["created_at"]))),
         ]
     });
-    let header = ["account", "standing", "available", "held", "spent", "granted", "since"];
+    let header = ["account", "status", "available", "held", "spent", "granted", "since"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     context.note_page(&reply.value, "no accounts");
     Ok(())
@@ -143,6 +143,6 @@ async fn transfers(context: &Context, args: Transfers) -> anyhow::Result<()> {
     });
     let header = ["at", "movement", "amount", "round", "note"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
-    context.note_page(&reply.value, "no credit has moved yet");
+    context.note_page(&reply.value, "no transfers yet");
     Ok(())
 }

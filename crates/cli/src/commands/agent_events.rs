@@ -44,12 +44,12 @@ async fn list(context: &Context, args: ListAgentEvents) -> anyhow::Result<u8> {
             cell(&json!(to_the_second(&item["created_at"]))),
         ]
     });
-    let header = ["event", "executor", "type", "stands", "tries", "decided", "since"];
+    let header = ["event", "executor", "type", "state", "attempts", "decision", "created"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     let when_empty = if is_filtered {
         "no events match"
     } else {
-        "no events yet: executors with `--agent-events-url` are told of tasks"
+        "no events yet: executors with `--agent-events-url` receive task events"
     };
     context.note_page(&reply.value, when_empty);
     Ok(0)
@@ -75,7 +75,7 @@ async fn send(context: &Context, args: SendAgentEvent) -> anyhow::Result<u8> {
     let reply = context.send(Call::post(ROUTE, Value::Object(body))).await?;
     let id = said(&reply.value["event_id"]);
     context.out.reply(&reply, |_| format!("sent {id}"))?;
-    context.out.note(&format!("see what becomes of it with `jurat agent-events show {id}`"));
+    context.out.note(&format!("check its delivery with `jurat agent-events show {id}`"));
     Ok(0)
 }
 
@@ -87,7 +87,9 @@ fn payload(args: &SendAgentEvent) -> anyhow::Result<Value> {
             let bytes = input::whole(&name, file, input::LARGEST)?;
             (name, bytes)
         }
-        (None, None) => return Err(Failure::usage("`--payload` says what the event is about")),
+        (None, None) => {
+            return Err(Failure::usage("an event needs a `--payload` or a `--payload-file`"));
+        }
     };
     strict::parse(&bytes).map_err(|error| Failure::usage(format!("{name} is not JSON: {error}")))
 }
@@ -104,13 +106,13 @@ fn shown(body: &Value) -> String {
         ("event", said(&body["event_id"])),
         ("type", said(&body["event_type"])),
         ("executor", said(&body["target_executor"])),
-        ("stands", said(&body["state"])),
-        ("tries", said(&body["attempts"])),
-        ("tried again at", said(&body["next_attempt_at"])),
-        ("decided", decision),
+        ("state", said(&body["state"])),
+        ("attempts", said(&body["attempts"])),
+        ("next attempt", said(&body["next_attempt_at"])),
+        ("decision", decision),
         ("needs review", said(&body["needs_review"])),
-        ("trouble", said(&body["last_error"])),
-        ("since", said(&body["created_at"])),
+        ("last error", said(&body["last_error"])),
+        ("created", said(&body["created_at"])),
     ]);
     format!("{head}\n{:#}", body["event"])
 }

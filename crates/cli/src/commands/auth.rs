@@ -37,7 +37,7 @@ async fn ask(context: &Context, kind: &str, email: &str) -> anyhow::Result<()> {
     let call = Call::post(format!("/v1/{kind}"), json!({ "email": email }));
     let reply = keyless(context).send(call).await?;
     context.out.confirm(&reply, || said(&reply.value["message"]))?;
-    context.out.note(&format!("go on with `jurat auth {kind}-verify {email} CODE`"));
+    context.out.note(&format!("continue with `jurat auth {kind}-verify {email} CODE`"));
     Ok(())
 }
 
@@ -54,7 +54,7 @@ async fn verify(context: &Context, kind: &str, args: &MailCode) -> anyhow::Resul
     State::open_saying(&context.config.state_dir, context.out)?.keep_login(&kept)?;
     let id = said(&reply.value["key_id"]);
     context.out.data_or(&json!({ "status": "ok", "key_id": id }), || {
-        format!("logged in; `login.key` in the state folder holds the key {id}")
+        format!("logged in; the key {id} is stored in `login.key` in the state folder")
     })?;
     Ok(())
 }
@@ -64,7 +64,7 @@ async fn logout(context: &Context) -> anyhow::Result<()> {
     let state = State::existing(&context.config.state_dir);
     let Some(kept) = state.login() else {
         let body = json!({ "status": "ok", "was_logged_in": false, "revoked": false });
-        context.out.data_or(&body, || "there was no login".to_owned())?;
+        context.out.data_or(&body, || "not logged in".to_owned())?;
         return Ok(());
     };
     let revoked = revoke(context, kept).await;
@@ -72,11 +72,11 @@ async fn logout(context: &Context) -> anyhow::Result<()> {
     let body = json!({ "status": "ok", "was_logged_in": true, "revoked": revoked.is_ok() });
     context.out.data_or(&body, || match &revoked {
         Ok(()) => "logged out; the key is revoked".to_owned(),
-        Err(_) => "forgot the key".to_owned(),
+        Err(_) => "logged out; the local key is deleted".to_owned(),
     })?;
     if let Err(error) = revoked {
         context.out.note(&format!(
-            "the key was not revoked: {error:#}; `jurat auth revoke-key` does it under another one"
+            "the key was not revoked: {error:#}; revoke it with `jurat auth revoke-key` and another key"
         ));
     }
     Ok(())
@@ -85,7 +85,7 @@ async fn logout(context: &Context) -> anyhow::Result<()> {
 /// The key of a login may revoke itself.
 async fn revoke(context: &Context, kept: LoginKey) -> anyhow::Result<()> {
     let Some(id) = ApiKey::parse(&kept.key).map(|key| key.id().to_owned()) else {
-        anyhow::bail!("`login.key` holds none");
+        anyhow::bail!("`login.key` does not contain a key");
     };
     let server = Some(kept.server).filter(|server| !server.is_empty());
     let config = Config { key: Some(kept.key), server, ..context.config.clone() };
@@ -97,8 +97,8 @@ async fn approve(context: &Context, args: &Approve) -> anyhow::Result<()> {
     let body = json!({ "user_code": args.user_code, "approve": !args.deny });
     let reply = context.send(Call::post("/v1/auth/approve", body)).await?;
     context.out.confirm(&reply, || {
-        let done = if args.deny { "turned away" } else { "let in" };
-        format!("{done} the program with the code {}", args.user_code)
+        let done = if args.deny { "denied" } else { "approved" };
+        format!("{done} the program with code {}", args.user_code)
     })?;
     Ok(())
 }

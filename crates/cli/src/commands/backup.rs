@@ -55,7 +55,7 @@ async fn write(context: &Context, folder: PathBuf) -> anyhow::Result<u8> {
     .await?;
     said(context, &folder, &manifest, "backup")?;
     context.out.note(
-        "the folder holds the keys of the node and of the operator: keep it as you keep those",
+        "the backup contains the keys of the node and the operator: protect it as you protect them",
     );
     Ok(0)
 }
@@ -107,15 +107,15 @@ fn at_risk(manifest: &Manifest) -> Vec<String> {
     let moment = &manifest.created_at;
     let mut lines = vec![
         format!(
-            "at risk: what was written after {moment} is not here, such as rounds, executors, sessions and keys, and keys revoked since then are valid again"
+            "data loss: everything written after {moment} is missing, such as rounds, executors, sessions and keys, and keys revoked since then are valid again"
         ),
         format!(
-            "at risk: a request that is sent again with an Idempotency-Key first used after {moment} is done again"
+            "duplicates: a retried request whose Idempotency-Key was first used after {moment} runs again"
         ),
     ];
     if 0 < manifest.open_rounds {
         lines.push(format!(
-            "the next start of `jurat serve` ends {} as expired, which {} under way",
+            "the next start of `jurat serve` marks {} as expired, which {} in progress",
             counted(manifest.open_rounds, "round"),
             were(manifest.open_rounds)
         ));
@@ -133,7 +133,7 @@ fn local_only(context: &Context) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(Failure::usage(
-        "backups are made of the files of a state folder, not through a server; leave out `--server` and JURAT_SERVER, and run it where the server runs",
+        "backups use the files of a state folder, not a server; leave out `--server` and JURAT_SERVER, and run the command on the server's machine",
     ))
 }
 
@@ -157,7 +157,7 @@ fn database_of_server(context: &Context) -> anyhow::Result<PathBuf> {
 
 fn not_for(command: &str, tool: &str) -> anyhow::Error {
     Failure::usage(format!(
-        "`jurat {command}` is for stores in SQLite, and this one is in {IN_POSTGRESQL}; use {tool}, as docs/guide/backup.md shows, and copy `node.key` and `admin.key` of the state folder"
+        "`jurat {command}` is for SQLite stores, and this one is in {IN_POSTGRESQL}; use {tool} as docs/guide/backup.md shows, and copy `node.key` and `admin.key` from the state folder"
     ))
 }
 
@@ -199,11 +199,12 @@ fn said(context: &Context, folder: &Path, manifest: &Manifest, word: &str) -> an
             context.out.data(&body.to_string())?;
         }
         Format::Text => {
+            let label = if word == "whole" { "verified" } else { word };
             let newest = manifest.newest_round_id.clone().unwrap_or_else(|| "–".to_owned());
             context.out.data(&fields(&[
-                (word, folder.display().to_string()),
-                ("moment", manifest.created_at.clone()),
-                ("program", manifest.program_version.clone()),
+                (label, folder.display().to_string()),
+                ("taken", manifest.created_at.clone()),
+                ("version", manifest.program_version.clone()),
                 ("schema", manifest.schema_version.to_string()),
                 (
                     "rounds",

@@ -48,9 +48,7 @@ pub(super) fn show(context: &Context) -> anyhow::Result<u8> {
     context.out.data(&text)?;
     note_unknown(context.out);
     if settings.file().is_none() {
-        context.out.note(
-            "no file with settings was read; `jurat config example` prints one to begin with",
-        );
+        context.out.note("no config file was read; `jurat config example` prints a sample");
     }
     Ok(0)
 }
@@ -122,14 +120,14 @@ fn in_order(
             json!({ "ok": true, "file": file, "settings": count, "providers": providers })
                 .to_string()
         }
-        (Format::Text, None) => "there is no file with settings, and nothing wrong".to_owned(),
+        (Format::Text, None) => "no config file; the environment is valid".to_owned(),
         (Format::Text, Some(file)) => {
             let settings = counted(count, "setting");
             let also = match providers {
                 0 => String::new(),
                 some => format!(" and {}", counted(some, "provider")),
             };
-            format!("`{}` is in order: {settings}{also}", file.display())
+            format!("`{}` is valid: {settings}{also}", file.display())
         }
     };
     out.data(&text)?;

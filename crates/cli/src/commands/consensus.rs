@@ -50,11 +50,11 @@ async fn run(
 ) -> anyhow::Result<u8> {
     draft.common(args)?;
     if args.min_confidence.is_some() && !args.gate && args.junit.is_none() {
-        let text = "`--min-confidence` says what `--gate` and `--junit` take for an answer; give one of them too";
+        let text = "`--min-confidence` needs `--gate` or `--junit`; add one of them";
         return Err(Failure::usage(text));
     }
     if !draft.has(needed) {
-        let text = format!("there is nothing to {operation}: give `--{needed}`, or a `--file`");
+        let text = format!("there is nothing to {operation}: add `--{needed}` or `--file`");
         return Err(Failure::usage(text));
     }
     let body = draft.body();
@@ -84,7 +84,7 @@ async fn run(
     if let Some(wanted) = args.min_confidence.filter(|least| gate::is_below(&reply.value, *least)) {
         let wanted = wanted * 100.0;
         context.out.note(&format!(
-            "inconclusive: the confidence is below the {wanted} % of `--min-confidence`"
+            "inconclusive: the confidence is below `--min-confidence` ({wanted} %)"
         ));
     }
     Ok(if args.gate { gate::exit_code(&reply.value, least(args)) } else { 0 })
@@ -99,7 +99,7 @@ async fn sent(context: &Context, call: Call, args: &RequestArgs) -> anyhow::Resu
     let client = Box::pin(Client::connect(&context.config, context.out)).await?;
     if args.is_async && client.is_in_process() {
         client.close().await;
-        let text = "`--async` needs a server that goes on: start `jurat serve` first";
+        let text = "`--async` needs a running server: start `jurat serve` first";
         return Err(Failure::usage(text));
     }
     let reply =

@@ -37,7 +37,7 @@ pub(super) async fn run(context: &Context, args: &Doctor) -> anyhow::Result<u8> 
     if let Some(found) = store::unopened(&context.config) {
         checks.push(finding(&found));
     } else if let Err(error) = Box::pin(ask(context, args, &mut checks, &mut entries)).await {
-        let advice = "Mend this first; nothing behind it could be checked.";
+        let advice = "Fix this first; the remaining checks could not run.";
         checks.push(finding(&Finding::problem("store", sentence(&error), advice)));
     }
     let status = worst_of(&checks);
@@ -94,7 +94,7 @@ fn shown(out: Output, checks: &[Value]) -> String {
         }
         vec![word(&check["status"]), Cell::new(said(&check["check"])), Cell::new(text)]
     });
-    let list = table(out, &["status", "check", "finds"], rows.collect());
+    let list = table(out, &["status", "check", "finding"], rows.collect());
     let count = |word: &str| checks.iter().filter(|check| check["status"] == word).count();
     let (warnings, problems) = (count("warning"), count("problem"));
     let [warnings, problems] = [counted(warnings, "warning"), counted(problems, "problem")];

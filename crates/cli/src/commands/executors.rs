@@ -25,7 +25,9 @@ pub(super) async fn run(context: &Context, command: Executors) -> anyhow::Result
         Executors::Remove { name } => {
             let reply = context.send(Call::delete(path(ROUTE, &[&name]))).await?;
             let sessions = said(&reply.value["sessions"]);
-            context.out.confirm(&reply, || format!("removed {name}; its sessions: {sessions}"))?;
+            context
+                .out
+                .confirm(&reply, || format!("removed {name} and its sessions: {sessions}"))?;
             Ok(0)
         }
     }
@@ -40,7 +42,7 @@ async fn add(context: &Context, args: &AddExecutor) -> anyhow::Result<u8> {
     ];
     if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::usage(format!(
-            "`{flag}` is not supported: there is no remote dispatch, executors are called directly over HTTP; leave it out and give a URL that the server can reach"
+            "`{flag}` is not supported: executors are called directly over HTTP, without remote dispatch; leave it out and pass a URL that the server can reach"
         )));
     }
     let mut body = Map::new();
@@ -66,14 +68,14 @@ async fn add(context: &Context, args: &AddExecutor) -> anyhow::Result<u8> {
     let name = &args.name;
     if reply.value["probe"]["ok"] != true {
         context.out.note(&format!(
-            "{name} is registered, but does not answer: start it, then try `jurat executors check {name}`"
+            "{name} is registered but does not answer; start it, then run `jurat executors check {name}`"
         ));
     }
     if let Some(others) = reply.value["same_url"].as_array().filter(|it| !it.is_empty()) {
         let has = if others.len() == 1 { "has" } else { "have" };
         let others = said(&json!(others));
         context.out.warn(&format!(
-            "{others} {has} the same address as {name}: rounds take them for different executors, and one that is asked twice is no second opinion; `jurat executors remove NAME` takes one away"
+            "{others} {has} the same URL as {name}: rounds treat them as different executors, but asking one twice is not a second opinion; remove one with `jurat executors remove NAME`"
         ));
     }
     Ok(0)
@@ -81,7 +83,7 @@ async fn add(context: &Context, args: &AddExecutor) -> anyhow::Result<u8> {
 
 fn added(body: &Value) -> String {
     let session = match body["session"]["id"].as_str() {
-        Some(id) => format!("with the session {id}"),
+        Some(id) => format!("with session {id}"),
         None => "without a session".to_owned(),
     };
     let name = said(&body["name"]);
@@ -91,7 +93,7 @@ fn added(body: &Value) -> String {
 /// What a check found.
 fn found(probe: &Value) -> String {
     let well = |part: &Value, text: String| {
-        if part["ok"] == true { text } else { format!("not well: {}", said(&part["error"])) }
+        if part["ok"] == true { text } else { format!("unhealthy: {}", said(&part["error"])) }
     };
     let (health, can) = (&probe["health"], &probe["capabilities"]);
     let mut lines = vec![("health", well(health, "ok".to_owned()))];
@@ -142,10 +144,10 @@ fn shown(body: &Value) -> String {
         ("url", said(&body["url"])),
         ("status", said(&body["status"])),
         ("circuit", said(&body["circuit"]["state"])),
-        ("token from", said(&body["token_env"])),
-        ("events to", said(&body["agent_events_url"])),
-        ("added at", said(&body["created_at"])),
-        ("checked at", said(&body["probe"]["at"])),
+        ("token env", said(&body["token_env"])),
+        ("events url", said(&body["agent_events_url"])),
+        ("added", said(&body["created_at"])),
+        ("checked", said(&body["probe"]["at"])),
     ]);
     if body["probe"].is_null() { head } else { format!("{head}\n{}", found(&body["probe"])) }
 }

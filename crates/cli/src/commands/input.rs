@@ -47,7 +47,7 @@ pub(super) fn object_of(name: &str, bytes: &[u8]) -> anyhow::Result<Map<String, 
     match value {
         Value::Object(members) => Ok(members),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(Failure::usage(format!("{name} must hold one JSON object")))
+            Err(Failure::usage(format!("{name} must contain one JSON object")))
         }
     }
 }

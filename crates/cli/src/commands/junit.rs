@@ -31,7 +31,7 @@ impl JunitFile {
         let Some(file) = file else { return Ok(None) };
         if !folder(file).is_dir() || file.is_dir() {
             let text = format!(
-                "`--junit {}` cannot be written; name a file in a folder that is there",
+                "`--junit {}` cannot be written; name a file in an existing folder",
                 file.display()
             );
             return Err(Failure::usage(text));
@@ -45,7 +45,7 @@ impl JunitFile {
         operation: &str,
         cases: impl IntoIterator<Item = TestCase>,
     ) -> anyhow::Result<()> {
-        let wrong = || format!("cannot write the file of `--junit`, {}", self.file.display());
+        let wrong = || format!("cannot write the `--junit` file {}", self.file.display());
         let mut report = Report::new("jurat");
         let mut suite = TestSuite::new(format!("jurat {operation}"));
         suite.add_test_cases(cases);

@@ -18,7 +18,7 @@ use crate::{
 };
 
 const ROUTE: &str = "/v1/api-keys";
-const KEPT: &str = "`admin.key` in the state folder holds the new key";
+const KEPT: &str = "the new key is stored in `admin.key` in the state folder";
 
 pub(super) async fn run(context: &Context, command: Keys) -> anyhow::Result<u8> {
     match command {
@@ -46,7 +46,7 @@ async fn create(context: &Context, args: &CreateKey) -> anyhow::Result<()> {
     show_once(context, &reply).map_err(|error| unseen(&reply, &error))?;
     let key = &reply.value;
     context.out.note(&format!(
-        "made the key {} of {} for {}; it is not shown again",
+        "created key {} of {} with scopes {}; it is not shown again",
         said(&key["name"]),
         said(&key["account"]),
         scopes(key)
@@ -101,7 +101,7 @@ async fn rotate(context: &Context, args: &RotateKey) -> anyhow::Result<()> {
         }
     })?;
     context.out.note(&format!(
-        "made the key {}, which takes the place of {}; it is not shown again",
+        "created key {}, which replaces {}; it is not shown again",
         said(&key["name"]),
         said(&key["replaces"])
     ));
@@ -116,7 +116,7 @@ async fn rotate(context: &Context, args: &RotateKey) -> anyhow::Result<()> {
 fn unseen(reply: &Reply, error: &std::io::Error) -> anyhow::Error {
     let id = said(&reply.value["id"]);
     anyhow!(
-        "the key {id} was made, but could not be printed: {error}; revoke it with `jurat keys revoke {id}`, and make another"
+        "the key {id} was created but could not be printed: {error}; revoke it with `jurat keys revoke {id}`, and create another"
     )
 }
 
@@ -148,9 +148,9 @@ async fn list(context: &Context, args: ListKeys) -> anyhow::Result<()> {
             cell(&json!(to_the_second(&item["last_used_at"]))),
         ]
     });
-    let header = ["name", "key", "account", "status", "scopes", "limits", "ends at", "last used"];
+    let header = ["name", "key", "account", "status", "scopes", "limits", "expires", "last used"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
-    context.note_page(&reply.value, "no keys: make one with `jurat keys create NAME`");
+    context.note_page(&reply.value, "no keys: create one with `jurat keys create NAME`");
     Ok(())
 }
 
@@ -166,7 +166,7 @@ fn status(item: &Value, now: Timestamp) -> &'static str {
 }
 
 fn limits(item: &Value) -> Option<String> {
-    let rate = item["rate_per_minute"].as_u64().map(|rate| format!("{rate} a minute"));
+    let rate = item["rate_per_minute"].as_u64().map(|rate| format!("{rate} per minute"));
     let rounds = item["concurrent_rounds"].as_u64().map(|rounds| counted(rounds, "round"));
     let both: Vec<String> = rate.into_iter().chain(rounds).collect();
     if both.is_empty() { None } else { Some(both.join(", ")) }

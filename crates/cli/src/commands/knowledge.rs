@@ -55,7 +55,7 @@ async fn export(context: &Context, args: ExportKnowledge) -> anyhow::Result<u8> 
 
 fn note(out: Output, count: usize) {
     if count == 0 {
-        out.note("nothing is remembered of it yet");
+        out.note("no remembered decisions yet");
     }
 }
 

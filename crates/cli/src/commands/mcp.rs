@@ -153,7 +153,7 @@ async fn answer(
     });
     let error = match exchanged.await {
         Ok(()) if is_answered => return Ok(()),
-        Ok(()) => "the reply ended before it was whole".to_owned(),
+        Ok(()) => "the reply is incomplete".to_owned(),
         Err(error) => match error.downcast::<io::Error>() {
             Ok(error) => return Err(error),
             Err(error) => sentence(&error),

@@ -15,7 +15,7 @@ const ALGORITHM: &str = "ed25519";
 pub(super) fn run(context: &Context) -> anyhow::Result<u8> {
     if context.config.server.is_some() {
         return Err(Failure::usage(
-            "`jurat node` reads the key of a state folder and cannot ask a server; leave out `--server` and JURAT_SERVER, and run it where the server runs",
+            "`jurat node` reads the key from a state folder and cannot ask a server; leave out `--server` and JURAT_SERVER, and run the command on the server's machine",
         ));
     }
     let key = State::existing(&context.config.state_dir).existing_node_key()?;

@@ -41,7 +41,7 @@ impl Context {
         }
         if let Some(cursor) = body["next_cursor"].as_str() {
             self.out.note(&format!(
-                "there are more than these {shown}: list everything with `--all`, or go on with `--cursor {cursor}`"
+                "there are more than these {shown}: list everything with `--all`, or continue with `--cursor {cursor}`"
             ));
         }
     }
@@ -70,9 +70,7 @@ impl Pages {
         let page = client.send(Call::get(query(&self.route, &parameters))).await?.well()?.value;
         let next = page["next_cursor"].as_str().map(str::to_owned);
         if next.is_some() && next == self.cursor {
-            bail!(
-                "the server gives the same page again and again; the list was not read to its end"
-            );
+            bail!("the server keeps returning the same page; the list is incomplete");
         }
         self.cursor = next;
         Ok(page)

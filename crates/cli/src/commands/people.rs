@@ -24,7 +24,7 @@ pub(super) async fn me(context: &Context, command: Me) -> anyhow::Result<u8> {
     };
     let reply = context.send(call).await?;
     let handle = said(&reply.value["handle"]);
-    context.out.confirm(&reply, || format!("you are known as @{handle}"))?;
+    context.out.confirm(&reply, || format!("your handle is @{handle}"))?;
     Ok(0)
 }
 
@@ -33,7 +33,7 @@ pub(super) async fn teams(context: &Context, command: Teams) -> anyhow::Result<u
         Teams::Create(args) => {
             let reply = context.send(Call::post(TEAMS, json!({ "handle": args.handle }))).await?;
             let id = said(&reply.value["team_id"]);
-            context.out.confirm(&reply, || format!("made the team @{} ({id})", args.handle))?;
+            context.out.confirm(&reply, || format!("created team @{} ({id})", args.handle))?;
         }
         Teams::List { filter } => list_teams(context, filter).await?,
         Teams::Members { team } => members(context, &team).await?,
@@ -52,12 +52,13 @@ pub(super) async fn teams(context: &Context, command: Teams) -> anyhow::Result<u
             remove(context, &Membership { team, user }).await?;
         }
         Teams::Delete { team, yes } => {
-            if !confirm::is_wanted(yes, &format!("Delete the team {team}?"))? {
+            if !confirm::is_wanted(yes, &format!("Delete the team {team}? This cannot be undone."))?
+            {
                 context.out.note("nothing was deleted");
                 return Ok(0);
             }
             let reply = context.send(Call::delete(path(TEAMS, &[&team]))).await?;
-            context.out.confirm(&reply, || format!("deleted the team {team}"))?;
+            context.out.confirm(&reply, || format!("deleted team {team}"))?;
         }
     }
     Ok(0)
@@ -82,7 +83,7 @@ async fn list_teams(context: &Context, filter: TeamFilter) -> anyhow::Result<()>
     });
     let header = ["handle", "role", "team", "owner", "since"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
-    context.note_page(&reply.value, "no teams; make one with `jurat teams create`");
+    context.note_page(&reply.value, "no teams: create one with `jurat teams create`");
     Ok(())
 }
 
@@ -97,7 +98,7 @@ async fn members(context: &Context, team: &str) -> anyhow::Result<()> {
             cell(&json!(to_the_second(&item["since"]))),
         ]
     });
-    let header = ["handle", "address", "role", "account", "since"];
+    let header = ["handle", "email", "role", "account", "since"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     Ok(())
 }
@@ -111,7 +112,7 @@ async fn offer(
     let reply = context.send(Call::post(path(TEAMS, &[&args.team, what]), body)).await?;
     let id = said(&reply.value["invitation_id"]);
     context.out.confirm(&reply, || {
-        format!("invited {}; they go on with `jurat invitations accept {id}`", args.user)
+        format!("invited {}; they accept with `jurat invitations accept {id}`", args.user)
     })?;
     Ok(())
 }
@@ -119,7 +120,7 @@ async fn offer(
 async fn remove(context: &Context, args: &Membership) -> anyhow::Result<()> {
     let address = path(TEAMS, &[&args.team, "members", &args.user]);
     let reply = context.send(Call::delete(address)).await?;
-    context.out.confirm(&reply, || format!("took {} out of {}", args.user, args.team))?;
+    context.out.confirm(&reply, || format!("removed {} from {}", args.user, args.team))?;
     Ok(())
 }
 
@@ -138,7 +139,7 @@ pub(super) async fn shares(context: &Context, command: Shares) -> anyhow::Result
     context.out.confirm(&reply, || {
         let (name, owner) = (said(&body["reference"]), said(&body["owner"]));
         if body["blocked"] == json!(true) {
-            return format!("blocked {owner}: all that they grant to you is declined");
+            return format!("blocked {owner}: all their shares are declined");
         }
         format!("{} {name}", said(&body["state"]))
     })?;
@@ -165,7 +166,7 @@ async fn list_shares(context: &Context, args: ListShares) -> anyhow::Result<()> 
     });
     let header = ["share", "reference", "name", "role", "state", "team", "since"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
-    context.note_page(&reply.value, "nobody shares anything with you");
+    context.note_page(&reply.value, "no workflows are shared with you");
     Ok(())
 }
 
@@ -183,7 +184,7 @@ pub(super) async fn invitations(context: &Context, command: Invitations) -> anyh
     let body = &reply.value;
     context.out.confirm(&reply, || {
         let about = said(&body["target_label"]);
-        format!("{} the invitation about {about}", said(&body["resolution"]))
+        format!("{} the invitation for {about}", said(&body["resolution"]))
     })?;
     Ok(0)
 }
@@ -202,7 +203,7 @@ async fn list_invitations(context: &Context, args: ListInvitations) -> anyhow::R
             cell(&json!(to_the_second(&item["expires_at"]))),
         ]
     });
-    let header = ["invitation", "kind", "about", "from", "to", "ended", "until"];
+    let header = ["invitation", "kind", "target", "from", "to", "resolution", "expires"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     context.note_page(&reply.value, "no invitations");
     Ok(())

@@ -15,17 +15,17 @@ pub(super) async fn run(context: &Context, args: &Prune) -> anyhow::Result<u8> {
     context.out.reply(&reply, |_| {
         let rows = [
             ("accounts", "accounts"),
-            ("answers under idempotency keys", "idempotency_answers"),
-            ("rounds whose texts went", "rounds"),
-            ("tasks whose events went", "tasks"),
-            ("runs whose events went", "runs"),
-            ("events to executors", "agent_events"),
+            ("idempotency replies", "idempotency_answers"),
+            ("rounds (texts)", "rounds"),
+            ("tasks (events)", "tasks"),
+            ("runs (events)", "runs"),
+            ("agent events", "agent_events"),
         ];
         let rows = rows.map(|(name, member)| (name, said(&reply.value[member])));
         fields(&rows)
     })?;
     if args.dry_run {
-        context.out.note("nothing was removed: this was a dry run");
+        context.out.note("dry run: nothing was deleted");
     }
     Ok(0)
 }

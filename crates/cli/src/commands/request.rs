@@ -32,7 +32,7 @@ impl Draft {
             | Value::Number(_)
             | Value::String(_)
             | Value::Array(_) => {
-                Err(Failure::usage(format!("`--file {name}` must hold an object")))
+                Err(Failure::usage(format!("`--file {name}` must contain a JSON object")))
             }
         }
     }
@@ -186,8 +186,7 @@ impl Draft {
             ("--early-stop", args.early_stop),
         ];
         if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given) {
-            let text =
-                format!("`{flag}` is too much for v2, which asks one session; use `--api v3`");
+            let text = format!("v2 asks one session and has no `{flag}`; use `--api v3`");
             return Err(Failure::usage(text));
         }
         if let Some(session) = args.session.first() {

@@ -34,7 +34,7 @@ pub(super) async fn run(context: &Context, command: Rounds) -> anyhow::Result<u8
             let reply = context.send(Call::delete(path(ROUTE, &[&id, "payload"]))).await?;
             context.out.reply(&reply, |_| {
                 let (round, at) = (said(&reply.value["round_id"]), &reply.value["erased_at"]);
-                format!("what was asked and said in {round} is erased since {}", said(at))
+                format!("erased the question and the answers of {round} at {}", said(at))
             })?;
         }
     }
@@ -73,7 +73,7 @@ async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
         "outcome",
         "agreement",
         "confidence",
-        "opened at",
+        "opened",
         "asked",
     ];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
@@ -103,7 +103,7 @@ fn asked(body: &Value) -> String {
     }
     match body.get("request") {
         Some(request) => shortened(&request.to_string(), WIDEST_REQUEST),
-        None if body["asked"].is_null() => "not kept".to_owned(),
+        None if body["asked"].is_null() => "not stored".to_owned(),
         None => said(&body["asked"]),
     }
 }
@@ -116,8 +116,8 @@ pub(super) fn shown(out: Output, body: &Value) -> String {
         ("state", said(&body["state"])),
         ("policy", said(&body["policy_id"])),
         ("sessions", said(&body["sessions"])),
-        ("opened at", said(&body["opened_at"])),
-        ("closed at", said(&body["closed_at"])),
+        ("opened", said(&body["opened_at"])),
+        ("closed", said(&body["closed_at"])),
     ]);
     if body["state"] == "open" { head } else { format!("{head}\n{}", round::reply(out, body)) }
 }

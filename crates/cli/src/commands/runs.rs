@@ -34,12 +34,12 @@ pub(super) async fn run(context: &Context, command: TaskRuns) -> anyhow::Result<
         }
         TaskRuns::Retry { id, idempotency_key } => {
             let call = asked(&id, "retry", json!({}), idempotency_key.as_deref());
-            change(context, call, &format!("retry requested {id}")).await
+            change(context, call, &format!("requested retry of {id}")).await
         }
         TaskRuns::Cancel { id, reason, idempotency_key } => {
             let body = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
             let call = asked(&id, "cancel", body, idempotency_key.as_deref());
-            change(context, call, &format!("cancel requested {id}")).await
+            change(context, call, &format!("requested cancellation of {id}")).await
         }
         TaskRuns::Watch(args) => watch(context, &args).await,
         TaskRuns::Result(args) => result(context, &args).await,
@@ -77,10 +77,12 @@ async fn submit(context: &Context, args: &SubmitRun) -> anyhow::Result<u8> {
     let id = reply.value["run_id"].as_str().unwrap_or_default().to_owned();
     context.out.reply(&reply, |_| format!("submitted {id}"))?;
     let next = match (reply.value["kicked_off"] == true, is_here) {
-        (false, _) => format!("it waits: `jurat run kickoff {id}` lets it begin"),
+        (false, _) => format!("start it with `jurat run kickoff {id}`"),
         (true, false) => format!("follow it with `jurat run watch {id}`"),
         (true, true) => {
-            format!("no server runs: `jurat run watch {id}` works on it, or `jurat serve`")
+            format!(
+                "no server is running: start `jurat serve`, or work on the run with `jurat run watch {id}`"
+            )
         }
     };
     context.out.note(&next);
@@ -185,7 +187,7 @@ async fn list(context: &Context, args: ListTaskRuns) -> anyhow::Result<u8> {
             cell(&json!(to_the_second(&item["created_at"]))),
         ]
     });
-    let header = ["run", "type", "stands", "succeeded", "begun at"];
+    let header = ["run", "type", "status", "succeeded", "started"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     let when_empty = if is_filtered {
         "no runs match"

@@ -116,8 +116,9 @@ fn command(args: &Runtime) -> anyhow::Result<CommandExecutor> {
     let mut executor = CommandExecutor::new(capabilities, program.clone(), arguments);
     executor.hears_events = args.hear_events;
     for name in &args.pass_env {
-        let value = config::variable(name)
-            .ok_or_else(|| Failure::usage(format!("`--pass-env {name}`: it is not set")))?;
+        let value = config::variable(name).ok_or_else(|| {
+            Failure::usage(format!("`--pass-env {name}`: the variable is not set"))
+        })?;
         executor.environment.insert(name.clone(), value);
     }
     let search = executor.environment.get("PATH").map_or("", String::as_str);
@@ -125,7 +126,7 @@ fn command(args: &Runtime) -> anyhow::Result<CommandExecutor> {
         let program = program.display();
         let place = if search.is_empty() { "the PATH" } else { search };
         return Err(Failure::usage(format!(
-            "there is no program `{program}` that can be run; give its path, or put it into one of {place}"
+            "there is no executable program `{program}`; give its path, or put it into one of {place}"
         )));
     }
     Ok(executor)

@@ -73,12 +73,12 @@ pub(super) async fn run(context: &Context, args: &Serve) -> anyhow::Result<u8> {
         () = signals.next() => {
             // Before anybody is told, so that nobody who was told can begin another.
             engine.stop_rounds();
-            tracing::info!("stopping when the rounds under way have ended; a second signal ends them");
+            tracing::info!("stopping after the rounds in progress; a second signal stops immediately");
             drop(stop);
             tokio::select! {
                 result = &mut serving => result?,
                 () = signals.next() => {
-                    tracing::warn!("ended by a second signal; rounds under way are ended as expired by the next start");
+                    tracing::warn!("stopped by a second signal; the next start marks rounds in progress as expired");
                     return Ok(INTERRUPTED);
                 }
             }
@@ -126,11 +126,12 @@ pub(super) async fn bind(address: &str) -> anyhow::Result<TcpListener> {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             bail!(
-                "cannot listen on {address}: another program does; stop it, or choose another address with `--listen`"
+                "cannot listen on {address}: the address is in use; stop the other program, or choose another address with `--listen`"
             )
         }
-        Err(error) => Err(error)
-            .with_context(|| format!("cannot listen on {address}; choose with `--listen`")),
+        Err(error) => Err(error).with_context(|| {
+            format!("cannot listen on {address}; choose another address with `--listen`")
+        }),
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) async fn run(context: &Context, command: Sessions) -> anyhow::Result<
     match command {
         Sessions::Add(args) => {
             let reply = context.send(Call::post(ROUTE, add_body(&args))).await?;
-            let text = format!("added the session {} to {}", args.id, args.executor);
+            let text = format!("added session {} to {}", args.id, args.executor);
             context.out.confirm(&reply, || text)?;
         }
         Sessions::List(args) => list(context, args).await?,
@@ -25,7 +25,7 @@ pub(super) async fn run(context: &Context, command: Sessions) -> anyhow::Result<
         }
         Sessions::Remove { id } => {
             let reply = context.send(Call::delete(path(ROUTE, &[&id]))).await?;
-            context.out.confirm(&reply, || format!("removed the session {id}"))?;
+            context.out.confirm(&reply, || format!("removed session {id}"))?;
         }
     }
     Ok(0)
@@ -85,6 +85,6 @@ fn shown(body: &Value) -> String {
         ("task types", said(&body["task_types"])),
         ("price", said(&body["price_micros"])),
         ("reliability", said(&body["reliability"])),
-        ("added at", said(&body["created_at"])),
+        ("added", said(&body["created_at"])),
     ])
 }

@@ -73,7 +73,7 @@ async fn submit(context: &Context, args: &SubmitTask) -> anyhow::Result<u8> {
     let id = reply.value["task_id"].as_str().unwrap_or_default().to_owned();
     context.out.reply(&reply, |_| format!("submitted {id}"))?;
     context.out.note(&if is_here {
-        format!("no server runs: `jurat task watch {id}` drives it, or `jurat serve`")
+        format!("no server is running: start `jurat serve`, or carry out the task with `jurat task watch {id}`")
     } else {
         format!("follow it with `jurat task watch {id}`")
     });
@@ -134,9 +134,9 @@ async fn next_epoch(context: &Context, id: &str, key: Option<&str>) -> anyhow::R
     let (reply, is_here) = context
         .with_client(async |client| Ok((client.send(call).await?.well()?, client.is_in_process())))
         .await?;
-    context.out.reply(&reply, |_| format!("epoch {} of {id} begins", reply.value["epoch"]))?;
+    context.out.reply(&reply, |_| format!("started epoch {} of {id}", reply.value["epoch"]))?;
     context.out.note(&if is_here {
-        format!("no server runs: `jurat task watch {id}` drives it, or `jurat serve`")
+        format!("no server is running: start `jurat serve`, or carry out the task with `jurat task watch {id}`")
     } else {
         format!("follow it with `jurat task watch {id}`")
     });
@@ -171,7 +171,7 @@ async fn list(context: &Context, args: ListTasks) -> anyhow::Result<u8> {
             cell(&item["reason"]),
         ]
     });
-    let header = ["task", "type", "stands", "begun at", "reason"];
+    let header = ["task", "type", "state", "started", "reason"];
     context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     let when_empty = if is_filtered {
         "no tasks match"
@@ -196,7 +196,7 @@ async fn events(context: &Context, args: &TaskEvents) -> anyhow::Result<u8> {
         .out
         .reply(&reply, |_| items(&reply.value).iter().map(line).collect::<Vec<_>>().join("\n"))?;
     if let Some(cursor) = reply.value["next_cursor"].as_str() {
-        context.out.note(&format!("there are more: go on with `--after {cursor}`"));
+        context.out.note(&format!("there are more: continue with `--after {cursor}`"));
     }
     Ok(0)
 }

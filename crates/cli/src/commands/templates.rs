@@ -61,7 +61,7 @@ pub(super) async fn run(context: &Context, command: Templates) -> anyhow::Result
             context.out.confirm(&reply, || {
                 let (label, to) = (said(&reply.value["target_label"]), &args.new_owner);
                 if reply.value["invitation_id"].is_null() {
-                    return format!("{label} is yours already");
+                    return format!("{label} is already yours");
                 }
                 format!(
                     "Offered {label} to {to} (invitation_id={})",
@@ -104,9 +104,9 @@ async fn list(context: &Context, args: ListTemplates) -> anyhow::Result<u8> {
             cell(&json!(to_the_second(&item["published_at"]))),
         ]
     });
-    let header = ["template", "version", "safety", "name", "published at"];
+    let header = ["template", "version", "safety", "name", "published"];
     context.out.text(&table(context.out, &header, rows.collect()))?;
-    context.note_page(&body, "no templates: `jurat templates publish --help` says how to make one");
+    context.note_page(&body, "no templates: see `jurat templates publish --help`");
     Ok(0)
 }
 
@@ -220,7 +220,7 @@ async fn fork(context: &Context, args: &ForkTemplate) -> anyhow::Result<u8> {
 async fn delete(context: &Context, args: &RemoveTemplate) -> anyhow::Result<u8> {
     let template = &args.named.template;
     let question =
-        format!("Erase the template {template} with all its versions? It cannot be undone.");
+        format!("Delete the template {template} and all its versions? This cannot be undone.");
     if !is_wanted(args.yes, &question)? {
         context.out.note("nothing was deleted");
         return Ok(0);
@@ -232,7 +232,8 @@ async fn delete(context: &Context, args: &RemoveTemplate) -> anyhow::Result<u8> 
 
 async fn delete_version(context: &Context, args: &RemoveTemplateVersion) -> anyhow::Result<u8> {
     let NumberedTemplate { named, version } = &args.numbered;
-    let question = format!("Erase version {version} of {}? It cannot be undone.", named.template);
+    let question =
+        format!("Delete version {version} of {}? This cannot be undone.", named.template);
     if !is_wanted(args.yes, &question)? {
         context.out.note("nothing was deleted");
         return Ok(0);
@@ -277,7 +278,7 @@ async fn lineage(context: &Context, workflow: &str) -> anyhow::Result<u8> {
             ("template", said(&it["parent_template_id"])),
             ("version", it["parent_template_version"].to_string()),
             ("newest", it["upstream_latest_version"].to_string()),
-            ("standing", said(&it["parent_source_status"])),
+            ("state", said(&it["parent_source_status"])),
         ])
     })?;
     Ok(0)

@@ -63,10 +63,9 @@ async fn list(context: &Context, args: ListVerifiers) -> anyhow::Result<u8> {
             cell(&item["verifier_id"]),
         ]
     });
-    let header = ["name", "version", "role", "description", "updated at", "id"];
+    let header = ["name", "version", "role", "description", "updated", "id"];
     context.out.text(&table(context.out, &header, rows.collect()))?;
-    context
-        .note_page(&body, "no verifiers yet: `jurat verifiers deploy --help` says how to make one");
+    context.note_page(&body, "no verifiers yet: see `jurat verifiers deploy --help`");
     Ok(0)
 }
 
@@ -100,5 +99,5 @@ fn versions_table(out: Output, body: &Value) -> String {
             cell(&item["description"]),
         ]
     });
-    table(out, &["version", "", "deployed at", "config", "description"], rows.collect())
+    table(out, &["version", "", "deployed", "config", "description"], rows.collect())
 }

@@ -94,10 +94,7 @@ async fn list(context: &Context, args: ListWorkflows) -> anyhow::Result<u8> {
         return Ok(0);
     }
     context.out.text(&workflows_table(context.out, &body))?;
-    context.note_page(
-        &body,
-        "no workflows yet: `jurat workflows publish --help` says how to make one",
-    );
+    context.note_page(&body, "no workflows yet: see `jurat workflows publish --help`");
     Ok(0)
 }
 
@@ -114,7 +111,7 @@ fn workflows_table(out: Output, body: &Value) -> String {
             cell(&item["id"]),
         ]
     });
-    let header = ["name", "version", "role", "", "description", "updated at", "id"];
+    let header = ["name", "version", "role", "", "description", "updated", "id"];
     table(out, &header, rows.collect())
 }
 
@@ -140,7 +137,7 @@ async fn search(context: &Context, args: &SearchWorkflows) -> anyhow::Result<u8>
         });
         table(out, &["rank", "name", "found in", "description", "id"], rows.collect())
     })?;
-    context.note_page(&reply.value, "nothing was found");
+    context.note_page(&reply.value, "no workflows match");
     Ok(0)
 }
 
@@ -193,8 +190,9 @@ async fn change(
 
 async fn delete(context: &Context, args: &DeleteWorkflow) -> anyhow::Result<u8> {
     let name = &args.named.workflow;
-    let question =
-        format!("Erase the workflow {name} with all its versions and files? It cannot be undone.");
+    let question = format!(
+        "Delete the workflow {name} and all its versions and files? This cannot be undone."
+    );
     if !is_wanted(args.yes, &question)? {
         context.out.note("nothing was deleted");
         return Ok(0);
@@ -207,7 +205,7 @@ async fn delete(context: &Context, args: &DeleteWorkflow) -> anyhow::Result<u8> 
 
 async fn delete_version(context: &Context, args: &DeleteWorkflowVersion) -> anyhow::Result<u8> {
     let (name, version) = (&args.named.workflow, args.version.to_string());
-    let question = format!("Erase version {version} of {name}? It cannot be undone.");
+    let question = format!("Delete version {version} of {name}? This cannot be undone.");
     if !is_wanted(args.yes, &question)? {
         context.out.note("nothing was deleted");
         return Ok(0);

@@ -10,10 +10,10 @@ use super::{
 };
 
 const WIDEST_REASON: usize = 300;
-/// More are told by `--json`.
+/// `--json` has the rest.
 const MOST_CASES: usize = 20;
 
-/// Where a case stands.
+/// How a case was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Right,
@@ -27,9 +27,9 @@ pub(crate) fn test(out: Output, report: &Value) -> String {
     let figures = &report["figures"];
     let rows = [
         ("right", "accuracy"),
-        ("let pass, but fails", "false_pass_rate"),
-        ("let fail, but passes", "false_fail_rate"),
-        ("without a verdict", "inconclusive_rate"),
+        ("false pass", "false_pass_rate"),
+        ("false fail", "false_fail_rate"),
+        ("no verdict", "inconclusive_rate"),
     ];
     let rows = rows.iter().map(|(title, name)| figure_row(title, &figures[*name]));
     let mut parts = vec![
@@ -62,9 +62,9 @@ pub(crate) fn attack(out: Output, report: &Value) -> String {
     parts.join("\n")
 }
 
-/// Figures of other judges or of a part are not those of the version.
+/// A measurement with other judges or of a part only is not the version's own.
 fn not_shown(report: &Value) -> Option<String> {
-    let text = "the version keeps the figures it had: only those of its own judge alone, on all cases and families, are shown with it";
+    let text = "this measurement is not shown with the version, which shows only those of its own judge alone, on all cases and families";
     (report["shown"] == false).then(|| text.to_owned())
 }
 
@@ -87,7 +87,7 @@ fn figure_row(title: &str, rate: &Value) -> Vec<Cell> {
     vec![Cell::new(title), Cell::new(share), Cell::new(interval), Cell::new(of)]
 }
 
-/// A share in one line, with its interval and how many cases it stands on.
+/// A share in one line, with its interval and the number of cases.
 pub(crate) fn rate(rate: &Value) -> String {
     let percent = |name: &str| rate[name].as_f64().map(|share| share * 100.0);
     match (percent("value"), percent("low"), percent("high")) {
@@ -134,7 +134,7 @@ fn wrong_cases(report: &Value) -> Vec<String> {
         wrong.iter().take(MOST_CASES).map(|case| case_line(case)).collect();
     let left = wrong.len().saturating_sub(MOST_CASES);
     if left > 0 {
-        lines.push(format!("and {left} more; `--json` has them all"));
+        lines.push(format!("and {left} more; `--json` lists them all"));
     }
     lines
 }

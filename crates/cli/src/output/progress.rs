@@ -47,7 +47,7 @@ impl Progress {
                     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
                         bar.set_style(style);
                     }
-                    bar.set_message(format!("{} is asked", said(&body["session_id"])));
+                    bar.set_message(format!("asking {}", said(&body["session_id"])));
                     bar.enable_steady_tick(Duration::from_millis(100));
                     bars.insert(index, bar);
                 }
@@ -74,10 +74,7 @@ fn line(name: &str, index: u64, body: &Value) -> Option<String> {
     match name {
         events::REPLICA_STARTED => {
             let round = said(&body["round_id"]);
-            Some(format!(
-                "replica {number}: {} is asked in round {round}",
-                said(&body["session_id"])
-            ))
+            Some(format!("replica {number}: asking {} in round {round}", said(&body["session_id"])))
         }
         events::REPLICA_DONE => Some(format!("replica {number}: {}", done(body))),
         events::DECIDED => Some(format!("decided: {}", said(&body["consensus"]["outcome"]))),

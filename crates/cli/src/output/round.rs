@@ -30,7 +30,7 @@ pub(crate) fn reply(out: Output, body: &Value) -> String {
     parts.join("\n")
 }
 
-/// Why as many who agree are more to be believed on one question than on another.
+/// Explains the confidence: the same agreement counts for more on some questions than on others.
 fn why_so_sure(body: &Value) -> Option<String> {
     let consensus = &body["consensus"];
     let winner = consensus["winner"].as_u64()?;
@@ -72,7 +72,7 @@ fn replicas_table(out: Output, replicas: &[Value], winner: &Value) -> String {
             Cell::new(format!("{} ms", replica["latency_ms"])),
         ]
     });
-    let header = ["", "session", "executor", "verdict", "says", "took"];
+    let header = ["", "session", "executor", "verdict", "detail", "took"];
     table::table(out, &header, rows.collect())
 }
 
@@ -122,7 +122,7 @@ fn remark(replica: &Value) -> Option<String> {
         });
     }
     if let Some(spare) = replica["replaced_by"].as_u64() {
-        said.push(format!("replica {spare} took its seat"));
+        said.push(format!("replaced by replica {spare}"));
     }
     said.extend(notes(replica).into_iter().map(str::to_owned));
     if said.is_empty() {

@@ -23,13 +23,13 @@ pub(crate) fn shown(out: Output, body: &Value) -> String {
         ("run", said(&body["run_id"])),
         ("type", said(&body["task_type"])),
         ("status", painted(out, &said(&body["status"]))),
-        ("created at", said(&body["created_at"])),
+        ("created", said(&body["created_at"])),
     ];
     if !body["finished_at"].is_null() {
-        lines.push(("finished at", said(&body["finished_at"])));
+        lines.push(("finished", said(&body["finished_at"])));
     }
     if body["iteration"].as_u64().is_some_and(|iteration| iteration > 0) {
-        lines.push(("asked once more", format!("{} times", body["iteration"])));
+        lines.push(("repeated", format!("{} times", body["iteration"])));
     }
     if let Some(error) = body["error"].as_str() {
         lines.push(("error", shortened(error, WIDEST)));
@@ -44,7 +44,7 @@ pub(crate) fn shown(out: Output, body: &Value) -> String {
             cell(&step["error"]),
         ]
     });
-    let header = ["agent", "executor", "stands", "attempt", "task", "error"];
+    let header = ["agent", "executor", "status", "attempt", "task", "error"];
     format!("{}\n{}", fields(&lines), table(out, &header, rows.collect()))
 }
 
@@ -77,7 +77,7 @@ fn counted(bucket: &Value) -> String {
         .map(|it| format!("{} by {}", shortened(&said(&it["value"]), 80), said(&it["agents"])))
         .collect();
     let decided = match (bucket["decided_by"].as_str(), bucket["unresolved"].as_str()) {
-        (Some(step), _) => format!("; a tie, decided by {step}"),
+        (Some(step), _) => format!("; tie, decided by {step}"),
         (None, Some(why)) => format!("; unresolved: {why}"),
         (None, None) => String::new(),
     };
@@ -93,7 +93,7 @@ fn painted(out: Output, status: &str) -> String {
     out.paint(status, &style)
 }
 
-/// Tells of what happens to a run: lines above a spinner on a terminal, lines elsewhere.
+/// Shows the events of a run: lines above a spinner on a terminal, lines elsewhere.
 #[derive(Debug)]
 pub(crate) enum RunProgress {
     Silent,
@@ -138,19 +138,19 @@ fn told(event: &Value) -> String {
     let payload = &event["payload"];
     let (agent, error) = (said(&payload["agent_id"]), said(&payload["error"]));
     match event["event_type"].as_str().unwrap_or_default() {
-        "RUN_CREATED" => format!("the run is created, with {} agents", payload["agents"]),
-        "RUN_KICKOFF" => "the run is kicked off".to_owned(),
-        "STEP_LEASED" => format!("{agent} begins, with {}", said(&payload["worker"])),
-        "STEP_RELEASED" => format!("{agent} is given back"),
-        "STEP_COMPLETED" => format!("{agent} is done"),
-        "STEP_RETRY_WAIT" => format!("{agent} is tried again: {error}"),
+        "RUN_CREATED" => format!("run created with {} agents", payload["agents"]),
+        "RUN_KICKOFF" => "run kicked off".to_owned(),
+        "STEP_LEASED" => format!("{agent} started on {}", said(&payload["worker"])),
+        "STEP_RELEASED" => format!("{agent} returned to the queue"),
+        "STEP_COMPLETED" => format!("{agent} completed"),
+        "STEP_RETRY_WAIT" => format!("{agent} will be retried: {error}"),
         "STEP_FAILED" => format!("{agent} failed: {error}"),
-        "STEP_CANCELLED" => format!("{agent} is cancelled"),
-        "RUN_TIE_REEXPLORE_TRIGGERED" => "a tie: the agents are asked once more".to_owned(),
-        "RUN_NULL_REEXPLORE_TRIGGERED" => "no value: the agents are asked once more".to_owned(),
-        "RUN_FINALIZED" => "the run is over".to_owned(),
-        "RUN_FAILED" => format!("the run failed: {error}"),
-        "RUN_CANCELLED" => "the run is cancelled".to_owned(),
+        "STEP_CANCELLED" => format!("{agent} cancelled"),
+        "RUN_TIE_REEXPLORE_TRIGGERED" => "tie: asking the agents again".to_owned(),
+        "RUN_NULL_REEXPLORE_TRIGGERED" => "no value: asking the agents again".to_owned(),
+        "RUN_FINALIZED" => "run finalized".to_owned(),
+        "RUN_FAILED" => format!("run failed: {error}"),
+        "RUN_CANCELLED" => "run cancelled".to_owned(),
         other => other.to_ascii_lowercase().replace('_', " "),
     }
 }
@@ -178,7 +178,7 @@ mod tests {
             } },
         });
         let text = result(Output::plain(), &body);
-        let expected = "answer    Paris\nanswer: Paris by a, London by b; a tie, decided by STOCHASTIC\nFINALIZED";
+        let expected = "answer    Paris\nanswer: Paris by a, London by b; tie, decided by STOCHASTIC\nFINALIZED";
         assert_eq!(text, expected);
     }
 
@@ -187,6 +187,6 @@ mod tests {
         let event = json!({
             "event_type": "STEP_RETRY_WAIT", "payload": { "agent_id": "a", "error": "it broke" },
         });
-        assert_eq!(told(&event), "a is tried again: it broke");
+        assert_eq!(told(&event), "a will be retried: it broke");
     }
 }

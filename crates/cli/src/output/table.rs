@@ -19,20 +19,21 @@ const IDS: [&str; 11] = [
     "task", "round", "session", "executor", "name", "setting", "key", "provider", "run", "account",
     "id",
 ];
-/// Columns that give way on a narrow terminal, the first one first: words in pieces help nobody.
-const SPARE: [&str; 13] = [
+/// Columns that a narrow terminal leaves out, the first one first.
+const SPARE: [&str; 14] = [
     "state",
-    "opened at",
+    "opened",
     "agreement",
     "last used",
-    "ends at",
+    "expires",
     "limits",
     "verifier",
     "id",
     "cost",
     "took",
-    "updated at",
-    "begun at",
+    "updated",
+    "started",
+    "created",
     "since",
 ];
 /// A space on both sides, and one between two columns.
@@ -114,7 +115,9 @@ fn left_out<'a>(out: Output, header: &[&'a str], widths: &[u16]) -> Vec<&'a str>
     let columns = || header.iter().zip(widths);
     let mut needed = columns().fold(0_u16, |sum, (_, width)| sum.saturating_add(width + AROUND));
     let mut gone = Vec::new();
-    for spare in SPARE {
+    // Only a round has an outcome, which says the state too.
+    let is_spare = |spare: &&str| *spare != "state" || header.contains(&"outcome");
+    for spare in SPARE.iter().copied().filter(is_spare) {
         let Some((title, width)) = columns().find(|(title, _)| **title == spare) else { continue };
         // Nothing follows the last column.
         if available.saturating_add(1) < needed {
@@ -201,9 +204,9 @@ mod tests {
     fn rounds(width: Option<u16>, colours: Colours) -> String {
         let (format, chatter, log) = (Format::Text, Chatter::Normal, LogFormat::Text);
         let out = Output { format, chatter, colours, width, error_width: None, log };
-        let header = ["round", "state", "verdict", "outcome", "says", "opened at"];
-        let says = "a sentence that is long enough to need several lines";
-        let values = [ID, "closed", "VALID", "agreed", says, "2026-01-02 03:04:05"];
+        let header = ["round", "state", "verdict", "outcome", "detail", "opened"];
+        let detail = "a sentence that is long enough to need several lines";
+        let values = [ID, "closed", "VALID", "agreed", detail, "2026-01-02 03:04:05"];
         table(out, &header, vec![values.iter().map(|value| word(&json!(value))).collect()])
     }
 
@@ -214,7 +217,7 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         // What matters least gives way.
         assert!(text.contains("verdict") && text.contains("agreed"), "{text}");
-        assert!(!text.contains("state") && !text.contains("opened at"), "{text}");
+        assert!(!text.contains("state") && !text.contains("opened"), "{text}");
     }
 
     #[test]

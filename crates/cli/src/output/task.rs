@@ -20,7 +20,7 @@ pub(crate) fn shown(out: Output, body: &Value) -> String {
     }
     let votes: Vec<Vec<Cell>> = candidates.iter().flat_map(votes_of).collect();
     if !votes.is_empty() {
-        parts.push(table(out, &["candidate", "voter", "verdict", "score", "says"], votes));
+        parts.push(table(out, &["candidate", "voter", "verdict", "score", "detail"], votes));
     }
     parts.join("\n")
 }
@@ -32,14 +32,14 @@ fn head(out: Output, body: &Value) -> String {
         ("state", painted(out, &said(&body["state"]))),
         ("epoch", body["epoch"].to_string()),
         ("executors", said(&body["panel"]["executors"])),
-        ("verifiers", verifiers(&body["panel"])),
+        ("voters", verifiers(&body["panel"])),
         ("profile", said(&body["panel"]["profile"])),
-        ("created at", said(&body["created_at"])),
+        ("created", said(&body["created_at"])),
     ];
     if body["ended_at"].is_null() {
-        lines.push(("ends by", said(&body["deadline_at"])));
+        lines.push(("deadline", said(&body["deadline_at"])));
     } else {
-        lines.push(("ended at", said(&body["ended_at"])));
+        lines.push(("ended", said(&body["ended_at"])));
     }
     let spent = &body["spent"];
     let of = |name: &str| format!("{} of {}", spent[name]["spent"], spent[name]["limit"]);
@@ -48,15 +48,15 @@ fn head(out: Output, body: &Value) -> String {
     for claim in body["claims"].as_array().into_iter().flatten() {
         let until = said(&claim["until"]);
         let text = format!("{} by {} until {until}", said(&claim["role"]), said(&claim["holder"]));
-        lines.push(("under way", text));
+        lines.push(("in progress", text));
     }
     if !body["finalized_candidate_id"].is_null() {
-        lines.push(("decided on", said(&body["finalized_candidate_id"])));
+        lines.push(("final candidate", said(&body["finalized_candidate_id"])));
     }
     for decision in body["settling"].as_array().into_iter().flatten() {
         let (epoch, at) = (&decision["epoch"], said(&decision["settles_at"]));
         let complaint = decision["complaint"].as_str();
-        let complaint = complaint.map(|it| format!(", complained of: {it}")).unwrap_or_default();
+        let complaint = complaint.map(|it| format!(", disputed: {it}")).unwrap_or_default();
         lines.push(("settles", shortened(&format!("epoch {epoch} at {at}{complaint}"), WIDEST)));
     }
     if let Some(reason) = body["reason"].as_str() {
@@ -67,7 +67,7 @@ fn head(out: Output, body: &Value) -> String {
 
 fn verifiers(panel: &Value) -> String {
     let named = said(&panel["verifiers"]);
-    if panel["node_votes"] == true { format!("{named}, and this node") } else { named }
+    if panel["node_votes"] == true { format!("{named} and this node") } else { named }
 }
 
 fn candidates_table(out: Output, candidates: &[Value]) -> String {
@@ -80,7 +80,7 @@ fn candidates_table(out: Output, candidates: &[Value]) -> String {
             cell(&it["turn"]),
         ]
     });
-    table(out, &["candidate", "proposed by", "standing", "gap", "turn"], rows.collect())
+    table(out, &["candidate", "proposed by", "state", "gap", "turn"], rows.collect())
 }
 
 fn votes_of(candidate: &Value) -> Vec<Vec<Cell>> {
@@ -109,7 +109,7 @@ pub(crate) fn decision(out: Output, body: &Value) -> String {
     let votes = votes_of(body);
     if !votes.is_empty() {
         let rows = votes.into_iter().map(|row| row.into_iter().skip(1).collect()).collect();
-        parts.push(table(out, &["voter", "verdict", "score", "says"], rows));
+        parts.push(table(out, &["voter", "verdict", "score", "detail"], rows));
     }
     if let Some(output) = body.get("output").filter(|output| !output.is_null()) {
         let text = output.as_str().map_or_else(|| output.to_string(), str::to_owned);

@@ -1,4 +1,4 @@
-//! What happens to a task while it happens: a line for each event that people want to hear of.
+//! The progress of a task: a line for each event that matters to people.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use super::{Chatter, Format, Output, complain, shortened, table::said};
 
 const WIDEST: usize = 300;
 
-/// Tells of events: lines above a spinner on a terminal, lines elsewhere.
+/// Shows events: lines above a spinner on a terminal, lines elsewhere.
 #[derive(Debug)]
 pub(crate) struct TaskProgress {
     teller: Teller,
@@ -92,9 +92,9 @@ impl Teller {
             "TASK_CLAIMED" => {
                 let claim = &data["claim"];
                 let does = match claim["role"].as_str() {
-                    Some("propose") => "proposes".to_owned(),
-                    Some("verify") => format!("verifies {}", said(&claim["candidate"])),
-                    _ => "makes it final".to_owned(),
+                    Some("propose") => "is proposing".to_owned(),
+                    Some("verify") => format!("is verifying {}", said(&claim["candidate"])),
+                    _ => "is finalizing".to_owned(),
                 };
                 self.claims.insert(token, (does, said(&claim["holder"])));
             }
@@ -107,7 +107,7 @@ impl Teller {
 
     fn holder(&mut self, data: &Value) -> String {
         let token = data["token"].as_u64().unwrap_or_default();
-        self.claims.remove(&token).map_or_else(|| "somebody".to_owned(), |(_, holder)| holder)
+        self.claims.remove(&token).map_or_else(|| "an executor".to_owned(), |(_, holder)| holder)
     }
 
     fn of_work(&mut self, name: &str, data: &Value) -> Option<String> {
@@ -125,16 +125,16 @@ impl Teller {
                     }
                     _ => said(&reason["detail"]),
                 };
-                format!("{} did not: {why}", self.holder(data))
+                format!("{} stopped: {why}", self.holder(data))
             }
             "CANDIDATE_PROPOSED" => {
                 format!("{} proposed {}", self.holder(data), said(&data["candidate"]))
             }
             "CANDIDATE_REUSED" => {
-                format!("{} comes from {}", said(&data["candidate"]), said(&data["source"]))
+                format!("{} reused from {}", said(&data["candidate"]), said(&data["source"]))
             }
             "VOTE_COMMIT" => format!("{} committed its vote", self.holder(data)),
-            "TASK_RETRY_SCHEDULED" => format!("proposing begins anew at {}", said(&data["at"])),
+            "TASK_RETRY_SCHEDULED" => format!("next proposals at {}", said(&data["at"])),
             _ => return None,
         })
     }
@@ -151,25 +151,25 @@ fn of_votes(name: &str, data: &Value) -> Option<String> {
         "EQUIVOCATION_PROVEN" => format!("{voter} gave two verdicts on {candidate}"),
         "DECISION_COMMITTED" => format!("{candidate} is approved"),
         "CANDIDATE_REJECTED" => format!("{candidate} is rejected"),
-        "CANDIDATE_UNDECIDED" => format!("{candidate} stays undecided: {}", said(&data["why"])),
+        "CANDIDATE_UNDECIDED" => format!("{candidate} is undecided: {}", said(&data["why"])),
         "VERIFICATION_REPEATED" => {
-            format!("{candidate} is verified anew: {}", said(&data["why"]))
+            format!("verifying {candidate} again: {}", said(&data["why"]))
         }
-        "VOTING_EXTENDED" => format!("{candidate}: more verifiers are asked"),
+        "VOTING_EXTENDED" => format!("{candidate}: asking more voters"),
         _ => return None,
     })
 }
 
 fn of_the_end(name: &str, data: &Value) -> Option<String> {
     Some(match name {
-        "TASK_CREATED" => "the task is created".to_owned(),
+        "TASK_CREATED" => "task created".to_owned(),
         "DECISION_FINALIZED" => format!("{} is final", said(&data["candidate"])),
-        "TASK_FAILED" => format!("the task failed: {}", said(&data["reason"])),
-        "TASK_EXPIRED" => format!("the task expired: {}", said(&data["reason"])),
-        "TASK_CANCELLED" => format!("the task is cancelled: {}", said(&data["reason"])),
-        "EPOCH_ENDED" => format!("epoch {} is over", data["epoch"]),
+        "TASK_FAILED" => format!("task failed: {}", said(&data["reason"])),
+        "TASK_EXPIRED" => format!("task expired: {}", said(&data["reason"])),
+        "TASK_CANCELLED" => format!("task cancelled: {}", said(&data["reason"])),
+        "EPOCH_ENDED" => format!("epoch {} ended", data["epoch"]),
         "TASK_FEEDBACK_REPORTED" => {
-            format!("the decision of epoch {} is complained of", data["epoch"])
+            format!("the decision of epoch {} is disputed", data["epoch"])
         }
         "TASK_SETTLED" => {
             let how = if data["is_bad"] == true { " as bad" } else { "" };
@@ -193,19 +193,19 @@ mod tests {
             (
                 "TASK_CLAIMED",
                 json!({ "token": 1, "claim": claim("propose") }),
-                Some("alpha proposes"),
+                Some("alpha is proposing"),
             ),
             ("BUDGET_CHARGED", json!({ "role": "propose" }), None),
             ("TASK_CLAIM_RENEWED", json!({ "token": 1 }), None),
             (
                 "TASK_CLAIM_RELEASED",
                 json!({ "token": 1, "reason": { "why": "failed", "code": "timeout", "detail": "no answer\u{1b}[2J" } }),
-                Some("alpha did not: timeout: no answer\\u{1b}[2J"),
+                Some("alpha stopped: timeout: no answer\\u{1b}[2J"),
             ),
             (
                 "TASK_CLAIMED",
                 json!({ "token": 2, "claim": claim("verify") }),
-                Some("alpha verifies cand-1"),
+                Some("alpha is verifying cand-1"),
             ),
             ("VOTE_COMMIT", json!({ "token": 2 }), Some("alpha committed its vote")),
             (
@@ -216,7 +216,7 @@ mod tests {
             (
                 "TASK_FAILED",
                 json!({ "reason": "nobody is left" }),
-                Some("the task failed: nobody is left"),
+                Some("task failed: nobody is left"),
             ),
         ] {
             let event = json!({ "type": name, "data": data });

@@ -31,7 +31,7 @@ pub(crate) fn shown(out: Output, body: &Value) -> String {
         ("fields", said(&body["input_fields"])),
         ("judge", judge(&body["judge_model_config"])),
         ("config", whole_text(&body["config_hash"])),
-        ("deployed at", said(&body["deployed_at"])),
+        ("deployed", said(&body["deployed_at"])),
     ]);
     let mut parts = vec![head, format!("\n{}", paragraph(&body["criterion"]))];
     let examples = body["few_shot_examples"].as_array().map_or(&[][..], Vec::as_slice);
@@ -52,7 +52,7 @@ fn judge(config: &Value) -> String {
         text = format!("{text}, effort {}", shortened(effort, 20));
     }
     if config["commit_first"] == true {
-        text.push_str(", commits to an answer of its own first");
+        text.push_str(", commits to its own answer first");
     }
     text
 }

@@ -42,7 +42,7 @@ pub(crate) fn shown(out: Output, body: &Value) -> String {
         ("verifier", verifier),
         ("verdict", verdict(body).to_owned()),
         ("purpose", said(&body["purpose"])),
-        ("begun at", said(&body["created_at"])),
+        ("started", said(&body["created_at"])),
         ("took", format!("{} ms", body["duration_ms"])),
         ("cost", said(&body["cost_usd"])),
         ("round", whole_text(&body["round_id"])),
@@ -92,7 +92,7 @@ fn reasoning(body: &Value) -> Option<String> {
 }
 
 fn unlikely(out: Output, body: &Value) -> Option<String> {
-    let text = "warning: the confidence is below 50 %; those who decided are less reliable than those who disagree or were silent";
+    let text = "warning: the confidence is below 50 %; the deciding judges are less reliable than those that disagreed or did not answer";
     let style = Style::new().yellow().bold();
     (body["low_confidence"] == true).then(|| out.paint(text, &style))
 }
@@ -105,7 +105,7 @@ fn judges_table(out: Output, body: &Value) -> String {
     let rows = judges(body).iter().map(|judge| {
         let mut cost = said(&judge["cost_usd"]);
         if judge["cached"] == true {
-            cost.push_str(" (known)");
+            cost.push_str(" (cached)");
         }
         let why = match judge["error"]["code"].as_str() {
             Some(code) => format!("{code}: {}", said(&judge["error"]["detail"])),
@@ -119,7 +119,7 @@ fn judges_table(out: Output, body: &Value) -> String {
             Cell::new(cost),
         ]
     });
-    table(out, &["judge", "verdict", "says", "took", "cost"], rows.collect())
+    table(out, &["judge", "verdict", "detail", "took", "cost"], rows.collect())
 }
 
 fn agreement(body: &Value) -> String {

@@ -45,7 +45,7 @@ impl Courier {
         failures.since_told += 1;
         if failures.told_at.is_none_or(|at| BETWEEN_COMPLAINTS <= at.elapsed()) {
             let batches = failures.since_told;
-            tracing::warn!(batches, problem, "the collector does not take traces and events");
+            tracing::warn!(batches, problem, "the collector does not accept traces and events");
             *failures = Failures { since_told: 0, told_at: Some(Instant::now()) };
         }
     }

@@ -104,13 +104,13 @@ fn an_executor_that_is_down_is_not_registered_unless_that_is_wanted() {
     insta::assert_snapshot!(ran.err, @r"
     error: the executor at `http://127.0.0.1:1` does not answer: no connection
       field: url
-      hint: Nothing was registered. Start it and run the command again, or register it as it is with `--no-check`.
+      hint: Nothing was registered. Start the executor and run the command again, or skip the check with `--no-check`.
     ");
     assert_eq!(home.run(&["executors", "show", "down"]).code, 1);
     let ran = home.run(&["executors", "add", "down", NOWHERE, "--no-check", "--tier", "safe"]).ok();
-    assert!(ran.out.contains("registered down with the session down"), "{}", ran.out);
-    assert!(ran.out.contains("health        not well: no connection"), "{}", ran.out);
-    assert!(ran.err.contains("down is registered, but does not answer"), "{}", ran.err);
+    assert!(ran.out.contains("registered down with session down"), "{}", ran.out);
+    assert!(ran.out.contains("health        unhealthy: no connection"), "{}", ran.out);
+    assert!(ran.err.contains("down is registered but does not answer"), "{}", ran.err);
     let ran = home.run(&["executors", "check", "down", "--json"]);
     assert_eq!(ran.code, 1);
     insta::assert_json_snapshot!(redacted(&ran.out));
@@ -134,7 +134,7 @@ fn sessions_come_and_go() {
     assert_eq!(gone.code, 1);
     assert!(gone.err.contains("error: there is no session `201`"), "{}", gone.err);
     let ran = home.run(&["executors", "remove", "a"]).ok();
-    assert_eq!(ran.out, "removed a; its sessions: –\n");
+    assert_eq!(ran.out, "removed a and its sessions: –\n");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn remote_dispatch_is_refused_with_a_sentence() {
         let home = Home::new();
         let ran = home.run(&[&["executors", "add", "r", NOWHERE, "--no-check"], flag].concat());
         assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("there is no remote dispatch"), "{}", ran.err);
+        assert!(ran.err.contains("without remote dispatch"), "{}", ran.err);
     }
 }
 
@@ -164,7 +164,7 @@ fn an_address_for_events_is_kept_with_its_executor() {
     home.run(&["executors", "add", "e", NOWHERE, "--no-check", "--agent-events-url", NOWHERE]).ok();
     let ran = home.run(&["executors", "show", "e"]);
     let words: Vec<&str> = ran.out.split_whitespace().collect();
-    assert!(words.windows(3).any(|it| it == ["events", "to", NOWHERE]), "{}", ran.out);
+    assert!(words.windows(3).any(|it| it == ["events", "url", NOWHERE]), "{}", ran.out);
 }
 
 #[test]
@@ -175,8 +175,8 @@ fn a_wrong_field_is_named_with_what_to_do() {
     assert_eq!(ran.code, 2);
     insta::assert_snapshot!(ran.err, @r"
     error: `consensus.replicas` must be 1, 3 or 5
-      field: consensus.replicas, which is `--replicas` here
-      hint: Correct what the message names, in the flag or the file, and run the command again.
+      field: consensus.replicas, set by `--replicas`
+      hint: Correct the flag or the file as the message says, and run the command again.
     ");
     let ran = home.run(&[&args[..], &["--json"]].concat());
     assert_eq!((ran.code, &ran.json()["code"]), (2, &"request_invalid".into()));
@@ -196,8 +196,8 @@ fn a_round_without_sessions_says_what_is_missing() {
 fn wrong_usage_exits_with_2_before_anything_is_touched() {
     let home = Home::bare();
     for (args, text) in [
-        (&["validate"][..], "there is nothing to validate: give `--claim`"),
-        (&["delegate", "--replicas", "3"], "give `--objective`"),
+        (&["validate"][..], "there is nothing to validate: add `--claim`"),
+        (&["delegate", "--replicas", "3"], "add `--objective`"),
         (&["validate", "--claim", "{\"a\":"], "`--claim` is not JSON"),
         (&["validate", "--file", "none.json"], "`--file none.json` cannot be read"),
         (&["validate", "--claim", "x", "--schema", "none.json"], "`--schema none.json` cannot"),
@@ -206,9 +206,12 @@ fn wrong_usage_exits_with_2_before_anything_is_touched() {
         (&["serve", "--migrate-url", "postgres://h/d"], "`--migrate-url` needs a `--store`"),
         (&["runtime", "--engine", "command"], "needs a program"),
         (&["runtime", "--engine", "openai"], "needs `--model NAME`"),
-        (&["runtime", "--engine", "command", "--", "/nope/x"], "there is no program `/nope/x`"),
+        (
+            &["runtime", "--engine", "command", "--", "/nope/x"],
+            "there is no executable program `/nope/x`",
+        ),
         (&["runtime", "--engine", "command", "--", "no-such-program"], "one of /usr/local/bin"),
-        (&["runtime", "--engine", "command", "--", "/etc/passwd"], "that can be run"),
+        (&["runtime", "--engine", "command", "--", "/etc/passwd"], "there is no executable"),
         (&["runtime", "--engine", "echo", "--model", "m"], "`--model` is for `--engine openai`"),
         (&["runtime", "--base-url", NOWHERE], "`--base-url` is for `--engine openai`"),
         (&["runtime", "--pass-env", "HOME"], "`--pass-env` is for `--engine command`"),
@@ -218,7 +221,7 @@ fn wrong_usage_exits_with_2_before_anything_is_touched() {
         (&["serve", "--listen", "::1:5999"], "must be an address and a port"),
         (&["runtime", "--listen", "localhost"], "write an address and a port"),
         (&["--store", "", "executors", "list"], "`--store` is empty"),
-        (&["--store", "sqlite:x.db", "serve"], "cannot begin with `sqlite:`"),
+        (&["--store", "sqlite:x.db", "serve"], "cannot start with `sqlite:`"),
         (&["runtime", "--token-env", "NOT_SET"], "`NOT_SET`, which is not set"),
         (&["rounds", "list", "--kind", "other"], "invalid value 'other'"),
         // Others could read it in the list of processes.
@@ -280,7 +283,7 @@ fn a_folder_that_stays_in_use_is_not_touched_and_the_holder_is_named() {
         (&nobody, &["executors", "list"][..], "is in use by another jurat command"),
         (&nobody, &["serve", "--listen", "127.0.0.1:0"], "is in use by another jurat command"),
         (&crashed, &["executors", "list"], "is in use by another jurat command"),
-        (&silent, &["executors", "list"], "pid 4711 at http://127.0.0.1:1, does not answer"),
+        (&silent, &["executors", "list"], "(pid 4711, http://127.0.0.1:1) does not answer"),
     ]
     .map(|(home, args, text)| (home.spawn(args), text));
     for (child, text) in waiting {
@@ -316,14 +319,14 @@ fn a_store_in_a_folder_that_is_not_there_is_refused() {
     let home = Home::new();
     let ran = home.run(&["--store", "none/jurat.db", "executors", "list"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("there is no folder `none` for the store"), "{}", ran.err);
+    assert!(ran.err.contains("the folder `none` for the store does not exist"), "{}", ran.err);
 }
 
 #[test]
 fn an_address_of_another_database_is_refused_without_its_password() {
     let ran = Home::new().run(&["--store", "mysql://me:s3cret@db/jurat", "executors", "list"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("`--store` cannot begin with `mysql:`"), "{}", ran.err);
+    assert!(ran.err.contains("`--store` cannot start with `mysql:`"), "{}", ran.err);
     assert!(!ran.err.contains("s3cret"), "{}", ran.err);
 }
 

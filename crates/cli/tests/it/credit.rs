@@ -49,7 +49,7 @@ async fn an_account_pays_for_its_runs_from_what_it_was_granted() {
     assert!(ran.err.contains("hint: ") && ran.err.contains("jurat admin grant"), "{}", ran.err);
 
     let ran = home.run(&["admin", "grant", "acct_team", "5", "--note", "to begin"]).ok();
-    assert_eq!(ran.out, "granted $5 to acct_team, which has $5.00 available\n");
+    assert_eq!(ran.out, "granted $5 to acct_team; $5.00 available\n");
     let ran = run_with(&home, key, &RUN).ok();
     assert!(ran.out.starts_with("PASS verifier_run_id="), "{}", ran.out);
     assert!(ran.out.ends_with("It is met.\n"), "{}", ran.out);
@@ -93,12 +93,12 @@ async fn an_account_that_is_suspended_has_nothing_done_that_costs() {
     assert_eq!((ran.code, &ran.json()["error"]), (1, &json!("account_suspended")));
     assert!(provider.asked().is_empty());
     let who = run_with(&home, key, &["whoami"]).ok().out;
-    assert!(who.contains("account   acct_team\n") && who.contains("suspended"), "{who}");
+    assert!(who.contains("account  acct_team\n") && who.contains("suspended"), "{who}");
     assert!(home.run(&["admin", "accounts"]).ok().out.contains("suspended"));
     assert_eq!(home.run(&["admin", "resume", "acct_team"]).ok().out, "resumed acct_team\n");
     run_with(&home, key, &RUN).ok();
     let who = home.run(&["whoami"]).ok().out;
-    assert!(who.starts_with("account  acct_admin\naddress  "), "{who}");
+    assert!(who.starts_with("account  acct_admin\nemail    "), "{who}");
     assert!(who.contains("\nkey      admin ("), "{who}");
 }
 

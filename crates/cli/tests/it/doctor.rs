@@ -41,17 +41,14 @@ fn where_nothing_is_yet_nothing_is_made() {
     let home = Home::bare();
     let (code, body) = doctor(&home, &[]);
     assert_eq!((code, &body["status"]), (0, &json!("warning")), "{body}");
-    assert_eq!(
-        found(&body, "store", "warning"),
-        ["there is no store yet, and nothing in it to check"]
-    );
+    assert_eq!(found(&body, "store", "warning"), ["there is no store yet, so nothing to check"]);
     assert!(!home.state().exists());
 }
 
 #[test]
 fn a_sound_installation_is_told_so_with_a_server_and_without() {
     let (home, _) = used();
-    let expected = "3 decisions were made anew and are what they say";
+    let expected = "3 decisions recomputed, and all match their records";
     let (code, alone) = doctor(&home, &["--all-entries"]);
     assert_eq!(code, 0, "{alone}");
     assert_eq!(found(&alone, "entries", "ok"), [expected]);
@@ -100,7 +97,7 @@ fn one_changed_byte_of_a_decision_is_found_and_its_round_named() {
     assert_eq!(body["entries"]["problems"][0]["round_id"], rounds[1]);
     let ran = home.run(&["doctor"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains(&rounds[1]) && ran.out.contains("→ Find out who"), "{}", ran.out);
+    assert!(ran.out.contains(&rounds[1]) && ran.out.contains("→ Find out what"), "{}", ran.out);
     assert!(!ran.out.contains(&rounds[0]), "{}", ran.out);
 }
 
@@ -143,8 +140,11 @@ fn a_key_that_is_gone_is_not_drawn_again_by_looking() {
     fs::remove_file(home.state().join("node.key")).unwrap();
     let (code, body) = doctor(&home, &[]);
     assert_eq!(code, 1);
-    assert!(found(&body, "keys", "problem")[0].contains("and there was one"), "{body}");
-    assert!(found(&body, "store", "warning")[0].contains("would draw a new `node.key`"), "{body}");
+    assert!(found(&body, "keys", "problem")[0].contains("node.key` is missing"), "{body}");
+    assert!(
+        found(&body, "store", "warning")[0].contains("would create a new `node.key`"),
+        "{body}"
+    );
     assert!(!home.state().join("node.key").exists());
 }
 
@@ -166,7 +166,7 @@ fn a_server_that_does_not_answer_is_a_problem() {
     let ran = Ran::from(command.env("JURAT_KEY", "jrt_live_x").output().unwrap());
     assert_eq!(ran.code, 1);
     assert!(
-        found(&ran.json(), "store", "problem")[0].contains("no use of the server"),
+        found(&ran.json(), "store", "problem")[0].contains("cannot use the server"),
         "{}",
         ran.out
     );
@@ -191,7 +191,7 @@ fn more_connections_than_files_are_a_warning() {
 fn a_store_that_is_gone_or_empty_beside_its_keys_is_a_problem_and_stays_so() {
     let (home, _) = used();
     let path = home.state().join("jurat.db");
-    let expected = "is gone or empty, although keys are here";
+    let expected = "is missing or empty, but there are keys";
     // A file that SQLite made, and that nothing was put into.
     let mut blank = fs::read(&path).unwrap();
     blank.truncate(4096);
@@ -207,7 +207,10 @@ fn a_store_that_is_gone_or_empty_beside_its_keys_is_a_problem_and_stays_so() {
         let (code, body) = doctor(&home, &[]);
         assert_eq!((code, &body["status"]), (1, &json!("problem")), "{body}");
         assert!(found(&body, "store", "problem")[0].contains(expected), "{body}");
-        assert!(body.to_string().contains("starting now would begin an empty one"), "{body}");
+        assert!(
+            body.to_string().contains("starting the server now would create an empty one"),
+            "{body}"
+        );
         assert_eq!(fs::read(&path).ok(), content);
     }
 }
@@ -220,10 +223,7 @@ fn an_empty_store_without_keys_is_a_new_installation() {
     let (_, body) = doctor(&home, &[]);
     assert_eq!(found(&body, "store", "problem"), [] as [&str; 0], "{body}");
     assert_eq!(found(&body, "keys", "problem"), [] as [&str; 0], "{body}");
-    assert_eq!(
-        found(&body, "store", "warning"),
-        ["there is no store yet, and nothing in it to check"]
-    );
+    assert_eq!(found(&body, "store", "warning"), ["there is no store yet, so nothing to check"]);
 }
 
 #[test]
@@ -235,11 +235,14 @@ fn a_server_whose_file_was_removed_or_replaced_is_a_problem() {
     fs::rename(&path, &moved).unwrap();
     let (code, body) = doctor(&home, &[]);
     assert_eq!(code, 1, "{body}");
-    assert!(found(&body, "store", "problem")[0].contains("jurat.db` is gone"), "{body}");
+    assert!(found(&body, "store", "problem")[0].contains("jurat.db` is missing"), "{body}");
     fs::copy(&moved, &path).unwrap();
     let (code, body) = doctor(&home, &[]);
     assert_eq!(code, 1, "{body}");
-    assert!(found(&body, "store", "problem")[0].contains("is another file than"), "{body}");
+    assert!(
+        found(&body, "store", "problem")[0].contains("is not the file that the server"),
+        "{body}"
+    );
     fs::rename(&moved, &path).unwrap();
     assert_eq!(doctor(&home, &[]).0, 0);
 }
@@ -248,9 +251,13 @@ fn a_server_whose_file_was_removed_or_replaced_is_a_problem() {
 fn key_files_without_a_key_are_named_with_what_to_do() {
     let (home, _) = used();
     for (name, content, advice) in [
-        ("admin.key", "", "Restore it from a backup; or remove it"),
-        ("admin.key", "nonsense\n", "Restore it from a backup; or remove it"),
-        ("node.key", "", "put it back from a backup; removing it makes a new identity"),
+        ("admin.key", "", "Restore it from a backup, or remove it"),
+        ("admin.key", "nonsense\n", "Restore it from a backup, or remove it"),
+        (
+            "node.key",
+            "",
+            "restore it from a backup; if you remove it, the node gets a new identity",
+        ),
     ] {
         let path = home.state().join(name);
         let kept = fs::read(&path).unwrap();
@@ -258,9 +265,9 @@ fn key_files_without_a_key_are_named_with_what_to_do() {
         let (code, body) = doctor(&home, &[]);
         assert_eq!(code, 1, "{body}");
         let problems = found(&body, "keys", "problem");
-        assert!(problems[0].ends_with(&format!("{name}` holds no key")), "{body}");
+        assert!(problems[0].ends_with(&format!("{name}` does not contain a key")), "{body}");
         assert!(body.to_string().contains(advice), "{body}");
-        assert!(found(&body, "store", "warning")[0].contains("was not looked into"), "{body}");
+        assert!(found(&body, "store", "warning")[0].contains("was not checked"), "{body}");
         fs::write(&path, kept).unwrap();
     }
     assert_eq!(doctor(&home, &[]).0, 0);
@@ -272,7 +279,7 @@ fn a_misspelt_variable_is_a_warning() {
     let mut command = home.command(&["doctor", "--json"]);
     let body = Ran::from(command.env("JURAT_LISTN", "x").output().unwrap()).ok().json();
     let warned = found(&body, "settings", "warning");
-    assert_eq!(warned, ["the variable JURAT_LISTN is no setting; did you mean JURAT_LISTEN?"]);
+    assert_eq!(warned, ["the variable JURAT_LISTN is not a setting; did you mean JURAT_LISTEN?"]);
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn a_round_that_a_crash_left_open_is_expired_by_the_next_start() {
     let server = home.serve();
     let _executor = home.register("sleeper", "hang");
     let asking = home.start(&["validate", "--claim", "1 = 1", "--session", "sleeper"]);
-    let line = asking.wait_for("is asked in round ");
+    let line = asking.wait_for(" in round ");
     let round = line.split("in round ").nth(1).unwrap();
     let open = home.run(&["rounds", "list", "--json"]).ok().json();
     assert_eq!(open["items"][0]["round_id"], round);
@@ -160,15 +160,15 @@ fn a_server_in_use_is_named_and_a_second_signal_ends_it_at_once() {
     let taken = server.url.strip_prefix("http://").unwrap();
     let ran = Home::new().run(&["serve", "--listen", taken]);
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("another program does"), "{}", ran.err);
+    assert!(ran.err.contains("the address is in use"), "{}", ran.err);
 
     let _executor = home.register("sleeper", "hang");
     let asking = home.start(&["validate", "--claim", "1 = 1", "--session", "sleeper"]);
-    asking.wait_for("is asked in round ");
+    asking.wait_for(" in round ");
     server.terminate();
-    server.wait_for("stopping when the rounds under way have ended");
+    server.wait_for("stopping after the rounds in progress");
     server.terminate();
-    server.wait_for("ended by a second signal");
+    server.wait_for("stopped by a second signal");
     assert_eq!(server.wait().code(), Some(130));
     assert!(!home.state().join("server.json").exists());
 }

@@ -81,14 +81,14 @@ fn a_command_in_another_folder_makes_nothing_there() {
     }
     // A server makes it, and says where.
     let server = home.start(&["serve", "--listen", "127.0.0.1:0"]);
-    let line = server.wait_for("made the state folder");
+    let line = server.wait_for("created the state folder");
     assert!(line.contains(&home.state().display().to_string()), "{line}");
     let server = server.listening();
     home.run(&["executors", "list"]).ok();
     drop(server.everything());
     // The next start has nothing to tell.
     let again = home.serve();
-    assert!(!again.everything().contains("made the state folder"));
+    assert!(!again.everything().contains("created the state folder"));
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_gate_asks_for_as_much_confidence_as_its_user_does() {
     assert_eq!(gate(&["--min-confidence", "0.6"]).code, 0);
     let ran = gate(&["--min-confidence", "0.9"]);
     assert_eq!(ran.code, 12, "{}", ran.out);
-    assert!(ran.err.contains("below the 90 % of `--min-confidence`"), "{}", ran.err);
+    assert!(ran.err.contains("below `--min-confidence` (90 %)"), "{}", ran.err);
     let ran = home.run(&[&claim[..], &["--min-confidence", "0.9"]].concat());
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("`--gate`"), "{}", ran.err);
@@ -237,15 +237,11 @@ fn a_list_says_that_there_is_more_and_goes_on_to_its_end() {
 fn hints_say_what_to_type() {
     let home = Home::new();
     let ran = home.run(&["validate", "--claim", "x", "--replicas", "4"]);
-    assert!(
-        ran.err.contains("field: consensus.replicas, which is `--replicas` here"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("field: consensus.replicas, set by `--replicas`"), "{}", ran.err);
     assert!(ran.err.contains("run the command again"), "{}", ran.err);
     assert!(!ran.err.contains("send the request"), "{}", ran.err);
     let ran = home.run(&["executors", "show", "nobody"]);
-    assert!(ran.err.contains("the command `list` of the same kind"), "{}", ran.err);
+    assert!(ran.err.contains("the matching `list` command"), "{}", ran.err);
     // A program gets what the API says.
     let ran = home.run(&["executors", "show", "nobody", "--json"]);
     assert_eq!(ran.json()["hint"], "Check the address and the identifier.");
@@ -259,11 +255,7 @@ async fn one_address_under_two_names_is_warned_of() {
         let first = home.run(&["executors", "add", "one", &fake.url()]).ok();
         assert_eq!(first.err, "");
         let second = home.run(&["executors", "add", "two", &fake.url()]).ok();
-        assert!(
-            second.err.starts_with("warning: one has the same address as two"),
-            "{}",
-            second.err
-        );
+        assert!(second.err.starts_with("warning: one has the same URL as two"), "{}", second.err);
     });
 }
 

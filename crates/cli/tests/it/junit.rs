@@ -74,7 +74,7 @@ fn a_round_that_could_not_be_walked_is_an_error_too() {
     let args = ["validate", "--claim", "1 = 1", "--server", "http://127.0.0.1:1"];
     let (code, text) = reported(&home, &args);
     assert_eq!(code, 1);
-    assert!(text.contains("<error message=\"no use of the server at"), "{text}");
+    assert!(text.contains("<error message=\"cannot use the server at"), "{text}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_report_without_a_folder_is_refused_before_anyone_is_asked() {
     let home = Home::bare();
     let ran = home.run(&["validate", "--claim", "1 = 1", "--junit", "none/report.xml"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("name a file in a folder that is there"), "{}", ran.err);
+    assert!(ran.err.contains("name a file in an existing folder"), "{}", ran.err);
     assert!(!home.state().exists());
     let ran = home.run(&["validate", "--claim", "1 = 1", "--junit-name", "x"]);
     assert_eq!(ran.code, 2);

@@ -24,7 +24,7 @@ fn a_script_can_keep_a_key_and_use_it() {
     let ran = home.run(&["keys", "create", "ci"]).ok();
     assert_eq!(
         ran.err,
-        "made the key ci of acct_admin for rounds:create, rounds:read, verifiers:read, verifiers:write, verifiers:run, usage:read, keys:write, workflows:read, workflows:write, account:write, tasks:read, tasks:write; it is not shown again\n"
+        "created key ci of acct_admin with scopes rounds:create, rounds:read, verifiers:read, verifiers:write, verifiers:run, usage:read, keys:write, workflows:read, workflows:write, account:write, tasks:read, tasks:write; it is not shown again\n"
     );
     let key = ran.out.trim();
     run_with(&home, key, &["rounds", "list"]).ok();
@@ -47,7 +47,7 @@ fn keys_are_listed_without_their_secrets() {
     create(&home, &["ci", "--rate-per-minute", "60", "--concurrent-rounds", "4"]);
     create(&home, &["old", "--account", "acct_team", "--expires-at", "2099-01-31T12:00:00Z"]);
     let ran = home.run(&["keys", "list"]).ok();
-    for text in ["admin", "60 a minute, 4 rounds", "2099-01-31 12:00:00", "acct_team", "live"] {
+    for text in ["admin", "60 per minute, 4 rounds", "2099-01-31 12:00:00", "acct_team", "live"] {
         assert!(ran.out.contains(text), "{text}: {}", ran.out);
     }
     home.run(&["keys", "revoke", "ci"]).ok();
@@ -85,14 +85,18 @@ fn a_rotated_key_is_replaced_and_so_is_that_of_the_folder() {
     let home = Home::new();
     let old = create(&home, &["ci"]);
     let ran = home.run(&["keys", "rotate", "ci", "--grace-seconds", "0"]).ok();
-    assert!(ran.err.contains("which takes the place of"), "{}", ran.err);
+    assert!(ran.err.contains("which replaces"), "{}", ran.err);
     run_with(&home, ran.out.trim(), &["rounds", "list"]).ok();
     assert_eq!(run_with(&home, &old, &["rounds", "list"]).code, 1);
 
     let file = home.state().join("admin.key");
     let before = fs::read_to_string(&file).unwrap();
     let ran = home.run(&["keys", "rotate", "admin", "--grace-seconds", "0"]).ok();
-    assert!(ran.err.contains("`admin.key` in the state folder holds the new key"), "{}", ran.err);
+    assert!(
+        ran.err.contains("the new key is stored in `admin.key` in the state folder"),
+        "{}",
+        ran.err
+    );
     let after = fs::read_to_string(&file).unwrap();
     assert_eq!(after, ran.out);
     assert_ne!(after, before);
@@ -126,7 +130,11 @@ fn a_key_that_nobody_saw_is_named_so_that_it_can_be_revoked() {
         let ran = Ran::from(home.command(&args).stdout(full()).output().unwrap());
         assert_eq!(ran.code, 1, "{}", ran.err);
         let id = ran.err.split("jurat keys revoke ").nth(1).unwrap().split('`').next().unwrap();
-        assert!(ran.err.starts_with(&format!("error: the key {id} was made, but")), "{}", ran.err);
+        assert!(
+            ran.err.starts_with(&format!("error: the key {id} was created but")),
+            "{}",
+            ran.err
+        );
         let revoked = home.run(&["keys", "revoke", id, "--json"]).ok().json();
         assert_eq!(revoked["status"], "revoked", "{revoked}");
     }
@@ -146,7 +154,8 @@ fn an_empty_key_file_is_not_sent() {
     fs::write(&path, "\n").unwrap();
     let ran = home.run(&["rounds", "list"]);
     assert_eq!(ran.code, 1);
-    let expected = "admin.key` holds no key; restore it from a backup, or set JURAT_KEY\n";
+    let expected =
+        "admin.key` does not contain a key; restore it from a backup, or set JURAT_KEY\n";
     assert!(ran.err.ends_with(expected), "{}", ran.err);
     run_with(&home, key.trim(), &["rounds", "list"]).ok();
 }

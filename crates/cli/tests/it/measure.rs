@@ -47,7 +47,7 @@ fn a_test_streams_its_cases_and_prints_its_report() {
     let home = Home::new();
     let server = Scripted::new().on(TESTS, 200, stream(&report(3)));
     let ran = server.run(&home, &["verifiers", "test", "tone"]).ok();
-    assert!(ran.out.contains(" right                  75.0 %"), "{}", ran.out);
+    assert!(ran.out.contains(" right        75.0 %"), "{}", ran.out);
     assert!(
         ran.out.contains("\ncase example 2: should fail, was judged pass: It looks kind."),
         "{}",
@@ -245,7 +245,7 @@ fn a_deploy_stands_also_when_its_test_fails() {
     let server = deployed(&measured).on(&tests, 402, problem);
     let ran = server.run(&home, &["verifiers", "deploy", "v.json"]).ok();
     assert!(ran.out.starts_with("Deployed tone v2 "), "{}", ran.out);
-    let expected = "error: the version is deployed, and could not be measured: no credit is left\n";
+    let expected = "error: the version is deployed but could not be measured: no credit is left\n";
     assert_eq!(ran.err, expected);
     let ran = server.run(&home, &["verifiers", "deploy", "v.json", "--test"]);
     assert_eq!(ran.code, 1);

@@ -60,7 +60,7 @@ fn somebody_registers_takes_a_handle_and_makes_a_team() {
     let ended = Ran::from(command.env("JURAT_KEY", key["key"].as_str().unwrap()).output().unwrap());
     assert!(ended.code == 1 && ended.err.contains("the key is not valid"), "{}", ended.err);
     let again = home.run(&["auth", "logout"]).ok();
-    assert!(again.out.contains("there was no login"), "{}", again.out);
+    assert!(again.out.contains("not logged in"), "{}", again.out);
     let admin = home.run(&["whoami", "--json"]).ok().json();
     assert_eq!(admin["id"], "acct_admin");
 }

@@ -31,7 +31,7 @@ async fn a_command_that_names_no_store_uses_the_server_that_runs() {
     for args in [&["backup", "monday"][..], &["backup", "monday", "--store", &url]] {
         let ran = home.run(args);
         assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("use pg_dump, as docs/guide/backup.md shows"), "{}", ran.err);
+        assert!(ran.err.contains("use pg_dump as docs/guide/backup.md shows"), "{}", ran.err);
     }
     let ran = home.run(&["restore", "monday", "--store", &url]);
     assert_eq!(ran.code, 2);
@@ -85,7 +85,7 @@ async fn the_doctor_looks_at_the_database_and_its_clock() {
     for text in [
         "the database finds nothing damaged",
         "the clock of the database agrees with that of this machine",
-        "0 decisions were made anew and are what they say",
+        "0 decisions recomputed, and all match their records",
     ] {
         assert!(details.contains(&text), "{text} is not in {details:?}");
     }

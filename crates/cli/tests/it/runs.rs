@@ -37,7 +37,7 @@ async fn a_server_works_on_a_run_that_is_submitted() {
     assert!(ran.err.contains("`jurat run kickoff r1`"), "{}", ran.err);
     assert_eq!(home.run(&["run", "kickoff", "r1"]).ok().out.trim(), "kicked off r1");
     let ran = home.run(&["run", "watch", "r1", "--gate"]).ok();
-    assert!(ran.err.contains("a is done") && ran.err.contains("b is done"), "{}", ran.err);
+    assert!(ran.err.contains("a completed") && ran.err.contains("b completed"), "{}", ran.err);
     assert!(ran.out.contains("answer    Paris"), "{}", ran.out);
     let result = home.run(&["run", "result", "r1", "--json"]).ok().json();
     assert_eq!(result["result"]["aggregation"]["answer_votes"], json!({ "Paris": 2 }));
@@ -63,9 +63,9 @@ async fn a_run_is_called_off_and_tried_again() {
     let file = spec(&home, "r1", &[("a", "one")]);
     home.run(&["run", "submit", &file]).ok();
     let ran = home.run(&["run", "cancel", "r1", "--reason", "asked twice"]).ok();
-    assert_eq!(ran.out, "cancel requested r1\n");
+    assert_eq!(ran.out, "requested cancellation of r1\n");
     assert_eq!(home.run(&["run", "show", "r1", "--json"]).ok().json()["status"], "CANCELLED");
-    assert_eq!(home.run(&["run", "retry", "r1"]).ok().out, "retry requested r1\n");
+    assert_eq!(home.run(&["run", "retry", "r1"]).ok().out, "requested retry of r1\n");
     let ran = home.run(&["run", "watch", "r1", "--gate"]).ok();
     assert!(ran.out.contains("answer    yes"), "{}", ran.out);
     // The form that `POST /v1/runs` takes is taken from a file too, and a fault names the file.
@@ -92,7 +92,7 @@ async fn without_a_server_a_worker_does_what_is_queued_and_ends() {
     assert!(missing.err.contains("`missing.json` cannot be read"), "{}", missing.err);
     let file = spec(&home, "r1", &[("a", "one"), ("b", "one")]);
     let ran = home.run(&["run", "submit", &file, "--kickoff"]).ok();
-    assert!(ran.err.contains("no server runs"), "{}", ran.err);
+    assert!(ran.err.contains("no server is running"), "{}", ran.err);
     home.run(&["run", "worker", "--once", "--worker-id", "me"]).ok();
     let run = home.run(&["run", "show", "r1", "--json"]).ok().json();
     assert_eq!((&run["status"], &run["counts"]["succeeded"]), (&json!("FINALIZED"), &json!(2)));

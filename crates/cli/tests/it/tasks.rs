@@ -33,7 +33,7 @@ fn a_task_runs_to_its_decision_on_a_server() {
     let ran = ran.ok();
     assert!(ran.out.contains("finalized"), "{}", ran.out);
     // What was decided for the same before is verified again, and not made anew.
-    assert!(ran.err.contains("comes from knowledge:task-001#1"), "{}", ran.err);
+    assert!(ran.err.contains("reused from knowledge:task-001#1"), "{}", ran.err);
     assert!(ran.err.contains("is final"), "{}", ran.err);
     let decision = home.run(&["task", "decision", "task-001", "--json"]).ok().json();
     assert_eq!(decision, body);
@@ -105,7 +105,7 @@ fn a_decision_is_complained_of_and_the_next_epoch_begins() {
     let ran = home.run(&["task", "run", "--file", &file, "--executor", "alpha", "--gate"]).ok();
     assert!(ran.out.contains("finalized"), "{}", ran.out);
     let said = home.run(&["task", "complain", "task-1", "--reason", "it is wrong"]).ok();
-    assert!(said.out.contains("complained of: it is wrong"), "{}", said.out);
+    assert!(said.out.contains("disputed: it is wrong"), "{}", said.out);
     let twice = home.run(&["task", "complain", "task-1", "--reason", "it is wrong"]);
     assert_eq!(twice.code, 1);
     assert!(twice.err.contains("that was done already"), "{}", twice.err);
@@ -123,9 +123,9 @@ fn a_decision_is_complained_of_and_the_next_epoch_begins() {
     let unknown = home.run(&["knowledge", "export", "--task-id", "task-9"]);
     assert_eq!(unknown.code, 1);
     let begun = home.run(&["task", "next-epoch", "task-1"]).ok();
-    assert_eq!(begun.out, "epoch 2 of task-1 begins\n");
+    assert_eq!(begun.out, "started epoch 2 of task-1\n");
     let watched = home.run(&["task", "watch", "task-1"]).ok();
-    assert!(watched.err.contains("epoch 1 is over"), "{}", watched.err);
+    assert!(watched.err.contains("epoch 1 ended"), "{}", watched.err);
     let shown = home.run(&["task", "show", "task-1", "--json"]).ok().json();
     assert_eq!((&shown["epoch"], &shown["state"]), (&json!(2), &json!("finalized")));
     home.run(&["task", "run", "--executor", "alpha", "--task-id", "task-2"]).ok();
@@ -143,7 +143,7 @@ fn without_a_server_the_command_drives_the_task_itself() {
     let _alpha = home.register("alpha", "honest");
     let file = contract(&home, "task-1", |_| {});
     let submitted = home.run(&["task", "submit", &file]).ok();
-    assert!(submitted.err.contains("no server runs"), "{}", submitted.err);
+    assert!(submitted.err.contains("no server is running"), "{}", submitted.err);
     let shown = home.run(&["task", "show", "task-1", "--json"]).ok().json();
     assert_eq!(shown["state"], "created");
     let watched = home.run(&["task", "watch", "task-1"]).ok();

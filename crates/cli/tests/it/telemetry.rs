@@ -204,7 +204,7 @@ async fn a_collector_that_is_gone_costs_nothing_and_is_named_in_the_log() {
         let reply = post(&home, &url, &json!({ "claim": "x" }), &[]).await;
         assert_eq!(reply.status, StatusCode::OK);
     }
-    let line = server.wait_for("the collector does not take traces and events");
+    let line = server.wait_for("the collector does not accept traces and events");
     assert!(line.contains("problem=\"no connection\""), "{line}");
     assert_eq!(ended(server).await, 0);
 }

@@ -82,7 +82,7 @@ async fn a_template_is_taken_back_and_handed_over() {
     let (home, _server, _provider) = author().await;
     templates(&home, &["publish", "report"]).ok();
     let own = templates(&home, &["transfer-ownership", "@ann/report", "@ann"]).ok();
-    assert!(own.out.contains("@ann/report is yours already"), "{}", own.out);
+    assert!(own.out.contains("@ann/report is already yours"), "{}", own.out);
     let offered = templates(&home, &["transfer-ownership", "@ann/report", "eve@example.com"]).ok();
     assert!(offered.out.contains("Offered @ann/report to eve@example.com"), "{}", offered.out);
 

@@ -198,7 +198,7 @@ fn a_version_is_measured_and_one_that_does_worse_is_noticed() {
     fs::write(home.path().join("data.jsonl"), lines.join("\n")).unwrap();
     let test = |args: &[&str]| home.run(&[&["verifiers", "test", "cites"], args].concat());
     let ran = test(&["--data", "data.jsonl"]).ok();
-    assert!(ran.out.contains(" right                  75.0 %"), "{}", ran.out);
+    assert!(ran.out.contains(" right        75.0 %"), "{}", ran.out);
     assert!(ran.out.contains("case d: should fail, was judged pass: "), "{}", ran.out);
     for (flags, code) in [
         (&[][..], 11),

@@ -58,7 +58,7 @@ fn what_is_no_workflow_is_refused_before_anything_is_sent() {
     for (file, text) in [
         ("none.md", "`none.md` cannot be read"),
         ("empty", "`empty` has no WORKFLOW.md and no SKILL.md"),
-        ("bytes.md", "`bytes.md` is not text in UTF-8"),
+        ("bytes.md", "`bytes.md` is not UTF-8 text"),
     ] {
         let ran = server.run(&home, &["workflows", "publish", file]);
         assert_eq!(ran.code, 2, "{}", ran.err);

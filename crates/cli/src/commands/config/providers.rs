@@ -32,7 +32,7 @@ pub(super) fn shown(out: Output, settings: &Settings) -> Option<String> {
             Cell::new(place(settings, provider)),
         ]
     });
-    let header = ["provider", "kind", "address", "key", "models", "price a million", "from"];
+    let header = ["provider", "kind", "url", "key", "models", "price per million", "from"];
     Some(table(out, &header, rows.collect()))
 }
 

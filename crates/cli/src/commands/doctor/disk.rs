@@ -17,24 +17,24 @@ pub(super) fn space(folder: &Path) -> Vec<Finding> {
     let found = match rustix::fs::statvfs(folder) {
         Ok(found) => found,
         Err(error) => {
-            let text = format!("the disk of `{name}` cannot be looked at: {error}");
-            return vec![Finding::warning("disk", text, "Look at it with `df`.")];
+            let text = format!("cannot read the disk usage of `{name}`: {error}");
+            return vec![Finding::warning("disk", text, "Check it with `df`.")];
         }
     };
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let whole = found.f_blocks.saturating_mul(found.f_frsize);
     let mut findings = Vec::new();
-    let text = format!("{} of {} are free for `{name}`", size(free), size(whole));
+    let text = format!("{} of {} free for `{name}`", size(free), size(whole));
     findings.push(if free < LEAST_BYTES || is_little(free, whole) {
-        let advice = "Make room, or move the state folder; a full disk stops every write.";
+        let advice = "Free some space, or move the state folder; a full disk stops every write.";
         Finding::warning("disk", text, advice)
     } else {
         Finding::ok("disk", text)
     });
     // Some file systems do not count them.
     if 0 < found.f_files && is_little(found.f_favail, found.f_files) {
-        let text = format!("{} of {} files are free for `{name}`", found.f_favail, found.f_files);
-        findings.push(Finding::warning("disk", text, "Remove files that nobody needs."));
+        let text = format!("{} of {} inodes free for `{name}`", found.f_favail, found.f_files);
+        findings.push(Finding::warning("disk", text, "Delete unneeded files."));
     }
     findings
 }
@@ -62,18 +62,14 @@ pub(super) fn open_files(server: Option<u32>, connections: u64) -> Finding {
     };
     let needed = connections.saturating_add(OTHER_FILES);
     if limit < needed {
-        let text = format!(
-            "{whose} may have {limit} files open, and {connections} connections need {needed}"
-        );
+        let text =
+            format!("{whose} can open {limit} files, but {connections} connections need {needed}");
         let advice = format!(
-            "Start the server with `ulimit -n {needed}` or more, or set `inbound.max_connections` lower."
+            "Start the server with `ulimit -n {needed}` or more, or lower `inbound.max_connections`."
         );
         return Finding::warning("files", text, advice);
     }
-    Finding::ok(
-        "files",
-        format!("{whose} may have enough files open for {connections} connections"),
-    )
+    Finding::ok("files", format!("{whose} can open enough files for {connections} connections"))
 }
 
 /// The first number in the line of the open files.

@@ -70,13 +70,13 @@ impl Entries {
         let checked = self.checked;
         if self.problem_count == 0 {
             let text = if checked == 1 {
-                "1 decision was made anew and is what it says".to_owned()
+                "1 decision recomputed, and it matches its record".to_owned()
             } else {
-                format!("{checked} decisions were made anew and are what they say")
+                format!("{checked} decisions recomputed, and all match their records")
             };
             return vec![Finding::ok("entries", text)];
         }
-        let advice = "Find out who changed the database past Jurat, and go back to a backup.";
+        let advice = "Find out what changed the database outside Jurat, and restore a backup.";
         let named = self.problems.iter().take(MOST_SHOWN).map(|problem| {
             let word = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
             let text = format!("round `{}`: {}", word("round_id"), word("problem"));
@@ -86,7 +86,7 @@ impl Entries {
         let more = self.problem_count.saturating_sub(findings.len());
         if 0 < more {
             let (more, checked) = (counted(more, "more problem"), counted(checked, "decision"));
-            let text = format!("{more} in {checked}; `--json` has them");
+            let text = format!("{more} in {checked}; `--json` lists them");
             findings.push(Finding::problem("entries", text, advice));
         }
         findings

@@ -30,25 +30,27 @@ pub(super) fn access(check: &'static str, path: &Path, holds: Holds) -> Vec<Find
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
-            let text = format!("`{name}` cannot be looked at: {error}");
-            return vec![Finding::problem(check, text, "Run this as the user of the server.")];
+            let text = format!("cannot read the permissions of `{name}`: {error}");
+            return vec![Finding::problem(check, text, "Run this command as the server's user.")];
         }
     };
     let mut findings = Vec::new();
     let us = rustix::process::geteuid().as_raw();
     if metadata.uid() != us {
         let owner = metadata.uid();
-        let text = format!("`{name}` belongs to user {owner}, and this is user {us}");
-        let advice = "Run commands as the user of the server, or change the owner with `chown`.";
+        let text = format!("`{name}` belongs to user {owner}, but this command runs as user {us}");
+        let advice = "Run commands as the server's user, or change the owner with `chown`.";
         findings.push(Finding::warning(check, text, advice));
     }
     let mode = metadata.permissions().mode() & 0o777;
     let wanted = wanted(&metadata);
     let advice = format!("Run `chmod {wanted:o} '{name}'`.");
-    let text = format!("`{name}` has mode {mode:04o}, so that others may use it");
+    let text = format!("`{name}` has mode {mode:04o}, so other users can access it");
     if mode & OTHERS_WRITE != 0 || holds == Holds::Secret && mode & OTHERS != 0 {
         let advice = match holds {
-            Holds::Secret => format!("{advice} If others were there, draw a new key too."),
+            Holds::Secret => {
+                format!("{advice} If other users had access to the machine, rotate the key too.")
+            }
             Holds::Data | Holds::Public => advice,
         };
         findings.push(Finding::problem(check, text, advice));

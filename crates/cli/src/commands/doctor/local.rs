@@ -18,7 +18,7 @@ use crate::{
 /// They were read without a fault, or this would not run.
 pub(super) fn settings(config: &Config) -> Vec<Finding> {
     let mut findings = file(config);
-    let advice = "Correct its name, or remove it; `jurat help settings` lists those there are.";
+    let advice = "Correct its name, or remove it; `jurat help settings` lists all settings.";
     let unknown = unknown_variables().into_iter();
     findings.extend(unknown.map(|text| Finding::warning("settings", text, advice)));
     findings
@@ -26,7 +26,7 @@ pub(super) fn settings(config: &Config) -> Vec<Finding> {
 
 fn file(config: &Config) -> Vec<Finding> {
     let Some(file) = config.settings.file() else {
-        return vec![Finding::ok("settings", "there is no file with settings")];
+        return vec![Finding::ok("settings", "there is no config file")];
     };
     let is_secret = config.settings.iter().any(|it| {
         let from_file = matches!(it.origin, Origin::File { .. });
@@ -34,7 +34,7 @@ fn file(config: &Config) -> Vec<Finding> {
         from_file && it.setting.privacy != Privacy::Open && it.setting.shown(value) != value
     });
     let found = access("settings", file, if is_secret { Holds::Secret } else { Holds::Public });
-    or_well(found, "settings", format!("`{}` is in order", file.display()))
+    or_well(found, "settings", format!("`{}` is valid", file.display()))
 }
 
 pub(super) fn machine(config: &Config) -> Vec<Finding> {
@@ -42,8 +42,8 @@ pub(super) fn machine(config: &Config) -> Vec<Finding> {
     if !folder.exists() {
         return vec![Finding::warning(
             "state",
-            format!("there is no folder `{}` yet", folder.display()),
-            "The first start of `jurat serve` makes it; `--state-dir` names another.",
+            format!("the folder `{}` does not exist yet", folder.display()),
+            "The first start of `jurat serve` creates it; `--state-dir` names another.",
         )];
     }
     let mut findings = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn machine(config: &Config) -> Vec<Finding> {
     if let Location::File(store) = &config.store {
         found.extend(access("state", store, Holds::Data));
     }
-    let text = format!("`{}` and the store in it are for their owner only", folder.display());
+    let text = format!("only the owner can access `{}` and its store", folder.display());
     findings.extend(or_well(found, "state", text));
     findings.extend(keys(config));
     findings.extend(disk::space(folder));
@@ -78,31 +78,33 @@ fn keys(config: &Config) -> Vec<Finding> {
         Ok(key) => Finding::ok("keys", format!("the node signs with the key `{}`", key.id())),
         Err(StateError::NoNodeKey { path }) if store::is_there(&config.store) => Finding::problem(
             "keys",
-            format!("there is no `{}`, and there was one", path.display()),
-            "Put it back from a backup; the next start draws another, which executors do not know.",
+            format!("`{}` is missing", path.display()),
+            "Restore it from a backup; otherwise the next start creates a new key, which executors do not know.",
         ),
         Err(StateError::NoNodeKey { path }) => Finding::warning(
             "keys",
-            format!("there is no `{}` yet", path.display()),
+            format!("`{}` does not exist yet", path.display()),
             "The first start of `jurat serve` writes it.",
         ),
         Err(StateError::NodeKey { path }) => Finding::problem(
             "keys",
-            format!("`{}` holds no key", path.display()),
-            format!("What to do: {NODE_KEY_ADVICE}."),
+            format!("`{}` does not contain a key", path.display()),
+            format!("To fix it: {NODE_KEY_ADVICE}."),
         ),
-        Err(error) => {
-            Finding::problem("keys", sentence(&error.into()), "Run this as the user of the server.")
-        }
+        Err(error) => Finding::problem(
+            "keys",
+            sentence(&error.into()),
+            "Run this command as the server's user.",
+        ),
     };
     if let Err(StateError::NothingToSend { path }) = State::existing(folder).existing_admin_key() {
         found.push(Finding::problem(
             "keys",
-            format!("`{}` holds no key", path.display()),
-            "Restore it from a backup; or remove it, and the next start of `jurat serve` writes a new one. Until then commands need JURAT_KEY.",
+            format!("`{}` does not contain a key", path.display()),
+            "Restore it from a backup, or remove it so that the next start of `jurat serve` writes a new one. Until then, commands need JURAT_KEY.",
         ));
     }
-    let mut findings = or_well(found, "keys", "the key files are for their owner only");
+    let mut findings = or_well(found, "keys", "only the owner can access the key files");
     findings.push(node);
     findings
 }

@@ -16,8 +16,8 @@ use crate::{
     state::{ADMIN_KEY, NODE_KEY, ServerFile, State, StateError},
 };
 
-const GONE: &str = "Restore it from a backup, or name the right one with `--store`; starting now would begin an empty one.";
-const STOP: &str = "What the server writes now is lost when it stops. Stop it, put the file back or restore a backup, and start it again.";
+const GONE: &str = "Restore it from a backup, or name the right one with `--store`; starting the server now would create an empty one.";
+const STOP: &str = "Everything that the server writes now is lost when it stops. Stop it, put the file back or restore a backup, and start it again.";
 
 /// Whether a store was used from here before.
 pub(super) fn is_there(store: &Location) -> bool {
@@ -42,8 +42,8 @@ pub(super) fn unopened(config: &Config) -> Option<Finding> {
     if let Some(missing) = [ADMIN_KEY, NODE_KEY].into_iter().find(|name| !has(name)) {
         return Some(Finding::warning(
             "store",
-            format!("it was not looked into, because that would draw a new `{missing}`"),
-            "Put the file back, or start `jurat serve` to draw one, and run this again.",
+            format!("the store was not checked, because that would create a new `{missing}`"),
+            "Put the file back, or start `jurat serve` to create one, and run this command again.",
         ));
     }
     let damaged = match (state.existing_admin_key(), state.existing_node_key()) {
@@ -53,19 +53,19 @@ pub(super) fn unopened(config: &Config) -> Option<Finding> {
     };
     Some(Finding::warning(
         "store",
-        format!("it was not looked into, because `{damaged}` holds no key"),
-        "Mend the key first, and run this again.",
+        format!("the store was not checked, because `{damaged}` does not contain a key"),
+        "Fix the key first, and run this command again.",
     ))
 }
 
 fn absent(path: &Path, has_keys: bool) -> Finding {
     if has_keys {
         let name = path.display();
-        let text = format!("the store `{name}` is gone or empty, although keys are here");
+        let text = format!("the store `{name}` is missing or empty, but there are keys");
         return Finding::problem("store", text, GONE);
     }
-    let text = "there is no store yet, and nothing in it to check";
-    let advice = "The first start of `jurat serve` makes it; `--store` names another.";
+    let text = "there is no store yet, so nothing to check";
+    let advice = "The first start of `jurat serve` creates it; `--store` names another.";
     Finding::warning("store", text, advice)
 }
 
@@ -80,13 +80,14 @@ pub(super) fn of_server(server: &ServerFile) -> Option<Finding> {
     let found = match std::fs::metadata(&path) {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let text =
-                format!("`{name}` is gone, and the server with pid {pid} writes to a removed file");
+            let text = format!(
+                "`{name}` is missing, and the server with pid {pid} writes to a deleted file"
+            );
             return Some(Finding::problem("store", text, STOP));
         }
         Err(error) => {
-            let text = format!("`{name}` cannot be looked at: {error}");
-            return Some(Finding::problem("store", text, "Run this as the user of the server."));
+            let text = format!("cannot read `{name}`: {error}");
+            return Some(Finding::problem("store", text, "Run this command as the server's user."));
         }
     };
     let open = open_files(pid)?;
@@ -94,7 +95,7 @@ pub(super) fn of_server(server: &ServerFile) -> Option<Finding> {
     if is_open {
         return None;
     }
-    let text = format!("`{name}` is another file than the one that the server with pid {pid} uses");
+    let text = format!("`{name}` is not the file that the server with pid {pid} uses");
     Some(Finding::problem("store", text, STOP))
 }
 

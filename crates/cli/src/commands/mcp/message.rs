@@ -88,7 +88,7 @@ impl Message {
 
     fn refused(&self, problem: &Value) -> String {
         let Some(code) = problem["code"].as_str() else {
-            return self.failed("the reply is not one of a Jurat server; look at `--server`");
+            return self.failed("the reply does not come from a Jurat server; check `--server`");
         };
         let detail = problem["detail"].as_str().unwrap_or_default();
         let number = if code == "invalid_json" { PARSE_ERROR } else { INTERNAL_ERROR };

@@ -18,7 +18,7 @@ pub(super) async fn run(context: &Context, args: RunWorker) -> anyhow::Result<u8
     let config = &context.config;
     if config.server.is_some() {
         return Err(Failure::usage(
-            "a worker works on a store and not through a server; leave out `--server`, and name the store with `--store`",
+            "a worker uses a store, not a server; leave out `--server`, and name the store with `--store`",
         ));
     }
     logging::start_server(config, None)?;
@@ -35,7 +35,7 @@ pub(super) async fn run(context: &Context, args: RunWorker) -> anyhow::Result<u8
     let worked = tokio::select! {
         worked = &mut working => worked,
         () = signals.next() => {
-            tracing::info!("stopping; what is under way is given back");
+            tracing::info!("stopping; returning steps in progress to the queue");
             engine.stop_rounds();
             working.await
         }
@@ -61,7 +61,7 @@ fn settings(args: &RunWorker) -> WorkerSettings {
 fn with_advice(error: StateError) -> anyhow::Error {
     if let StateError::Served { pid, url, .. } = error {
         return Failure::usage(format!(
-            "the server with pid {pid} at {url} has this store, and works on its runs itself; several workers need PostgreSQL"
+            "the server with pid {pid} at {url} uses this store and works on its runs itself; several workers need PostgreSQL"
         ));
     }
     error.into()

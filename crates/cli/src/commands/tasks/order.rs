@@ -24,7 +24,7 @@ pub(super) fn sample(task_id: Option<&str>) -> Call {
 pub(super) async fn of_submit(client: &Client, args: &SubmitTask) -> anyhow::Result<Call> {
     let file = args.contract.as_deref().or(args.order.file.as_deref());
     let Some(file) = file else {
-        let text = "there is no contract: `jurat task sample > contract.json` writes one to begin with, and `jurat task submit contract.json` submits it";
+        let text = "there is no contract: write a sample with `jurat task sample > contract.json`, and submit it with `jurat task submit contract.json`";
         return Err(Failure::usage(text));
     };
     call(client, read(file)?, &args.order).await
@@ -45,7 +45,7 @@ fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
 async fn fetched(client: &Client, task_id: Option<&str>) -> anyhow::Result<Map<String, Value>> {
     let reply = client.send(sample(task_id)).await?.well()?;
     let Value::Object(members) = reply.value else {
-        anyhow::bail!("the sample of a contract is no object");
+        anyhow::bail!("the sample contract is not an object");
     };
     Ok(members)
 }
@@ -74,7 +74,7 @@ async fn call(client: &Client, file: Map<String, Value>, args: &OrderArgs) -> an
             let sample = fetched(client, None).await?;
             let now = sample.get("expiry_ms").and_then(Value::as_u64);
             let now = now.and_then(|it| it.checked_sub(SAMPLE_MS));
-            let now = now.context("the sample of a contract has no `expiry_ms`")?;
+            let now = now.context("the sample contract has no `expiry_ms`")?;
             let expiry_ms = now.saturating_add(seconds.saturating_mul(1_000));
             contract.insert("expiry_ms".to_owned(), json!(expiry_ms));
         }

@@ -111,7 +111,7 @@ fn checked(cases: Vec<(String, Value)>) -> Result<Vec<(String, Value)>, String> 
         let Some(id) = case["id"].as_str() else { continue };
         if let Some(first) = ids.insert(id, place) {
             return Err(format!(
-                "{place}: the id `{id}` is that of {first} too; give each its own"
+                "{place}: the id `{id}` is already used by {first}; give each case its own"
             ));
         }
     }
@@ -122,12 +122,12 @@ fn checked(cases: Vec<(String, Value)>) -> Result<Vec<(String, Value)>, String> 
 fn check(case: &Value) -> Result<(), String> {
     let Some(members) = case.as_object() else { return Err("must be an object".to_owned()) };
     if !members.get("passed").is_some_and(Value::is_boolean) {
-        return Err("`passed` must be true or false: whether the case passes".to_owned());
+        return Err("`passed` must be true or false: the expected verdict".to_owned());
     }
     match members.get("inputs") {
         Some(Value::Object(_)) => Ok(()),
         None if members.contains_key("media_url") => Ok(()),
-        Some(_) | None => Err("`inputs` must be an object of texts".to_owned()),
+        Some(_) | None => Err("`inputs` must be an object of strings".to_owned()),
     }
 }
 
@@ -167,8 +167,8 @@ mod tests {
         let one = r#"{"inputs": {}, "passed": true}"#;
         let named = r#"{"id": "a", "inputs": {}, "passed": true}"#;
         for (text, expected) in [
-            (format!("{named}\n\n{named}"), "line 3: the id `a` is that of line 1 too"),
-            (format!("[{named}, {named}]"), "case 2: the id `a` is that of case 1 too"),
+            (format!("{named}\n\n{named}"), "line 3: the id `a` is already used by line 1"),
+            (format!("[{named}, {named}]"), "case 2: the id `a` is already used by case 1"),
             (format!("[{one}, 1]"), "case 2: must be an object"),
             (format!("{one}\n{{\"inputs\": {{}}}}"), "line 2: `passed` must be true or false"),
             (

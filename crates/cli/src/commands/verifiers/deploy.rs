@@ -116,10 +116,7 @@ fn tell(context: &Context, reply: &Reply, tested: anyhow::Result<Value>) -> anyh
         Ok(report) => complain(&measurement::test(out, &report)),
         Err(error) => {
             out.error(
-                &format!(
-                    "the version is deployed, and could not be measured: {}",
-                    sentence(&error)
-                ),
+                &format!("the version is deployed but could not be measured: {}", sentence(&error)),
                 &error.downcast_ref::<Failure>().map(Failure::advice).unwrap_or_default(),
             );
         }

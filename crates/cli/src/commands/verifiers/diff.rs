@@ -30,7 +30,7 @@ pub(super) async fn run(context: &Context, args: &DiffVersions) -> anyhow::Resul
     };
     context.out.data(&text)?;
     if from == to {
-        context.out.note("that is one version; choose another with `--from` or `--to`");
+        context.out.note("both are the same version; choose another with `--from` or `--to`");
     }
     Ok(0)
 }
@@ -44,12 +44,15 @@ async fn both(client: &Client, args: &DiffVersions) -> anyhow::Result<(Value, Va
     };
     let after = version(args.to).await?;
     let Some(to) = after["version"].as_u64().and_then(|it| u32::try_from(it).ok()) else {
-        bail!("the server did not say which version it is")
+        bail!("the server did not return the version number")
     };
     let from = match args.from {
         Some(from) => from,
         None if to == 1 => {
-            let text = format!("there is no version before the first of `{}`", args.verifier);
+            let text = format!(
+                "`{}` has no version before version 1; choose a later one with `--to`",
+                args.verifier
+            );
             return Err(Failure::usage(text));
         }
         None => to - 1,

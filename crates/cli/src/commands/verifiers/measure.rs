@@ -46,7 +46,7 @@ pub(super) async fn test(context: &Context, args: &TestVerifier) -> anyhow::Resu
     if args.compare && report.value["compared"].is_null() {
         context.out.note(match report.value["version"].as_u64() {
             Some(1) => "there is nothing to compare with: version 1 is the first",
-            _ => "there is nothing to compare with: the version before reads other fields",
+            _ => "there is nothing to compare with: the previous version has different fields",
         });
     }
     let thresholds =

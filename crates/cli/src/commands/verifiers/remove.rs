@@ -13,7 +13,7 @@ use crate::{
 
 pub(super) async fn revoke(context: &Context, args: &RemoveVerifier) -> anyhow::Result<u8> {
     let question =
-        format!("Revoke {}? It cannot be undone, and its name stays taken.", args.verifier);
+        format!("Revoke {}? This cannot be undone, and its name stays taken.", args.verifier);
     if !is_wanted(args.yes, &question)? {
         context.out.note("nothing was revoked");
         return Ok(0);
@@ -28,11 +28,11 @@ pub(super) async fn delete(context: &Context, args: &RemoveVerifier) -> anyhow::
         .is_ok_and(|it| matches!(it.which, Which::Id(_)) && it.version.is_none());
     if !is_id {
         return Err(Failure::usage(
-            "`delete` takes the id of a verifier, so that nothing else is erased by mistake; `jurat verifiers show NAME` prints it",
+            "`delete` takes the id of a verifier, to prevent mistakes; `jurat verifiers show NAME` prints it",
         ));
     }
     let question = format!(
-        "Erase the verifier {} with all its versions and runs? It cannot be undone.",
+        "Delete the verifier {} and all its versions and runs? This cannot be undone.",
         args.verifier
     );
     if !is_wanted(args.yes, &question)? {

@@ -51,11 +51,13 @@ fn check_anonymous(args: &RunVerifier) -> anyhow::Result<()> {
         .is_ok_and(|it| matches!(it.which, Which::Name(_) | Which::Of { .. }));
     if is_named {
         return Err(Failure::usage(
-            "`--anonymous` takes the id of a verifier or `system:` and a name: names belong to accounts, and no key is sent",
+            "`--anonymous` takes the id of a verifier or `system:` and a name, because other names belong to accounts and no key is sent",
         ));
     }
     if args.idempotency_key.is_some() {
-        return Err(Failure::usage("`--idempotency-key` needs a key; leave `--anonymous` out"));
+        return Err(Failure::usage(
+            "`--idempotency-key` needs an API key; leave out `--anonymous`",
+        ));
     }
     Ok(())
 }

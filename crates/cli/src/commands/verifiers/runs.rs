@@ -48,7 +48,7 @@ async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
     let is_table = context.out.format == Format::Text && !is_named;
     let names = if is_table { names(context).await } else { BTreeMap::new() };
     context.out.reply(&reply, |out| runs_table(out, &reply.value, (is_named, &names)))?;
-    context.note_page(&reply.value, "no such runs");
+    context.note_page(&reply.value, "no runs match");
     Ok(0)
 }
 
@@ -102,7 +102,7 @@ fn runs_table(
         }
         row
     });
-    let mut header = vec!["run", "verdict", "version", "purpose", "begun at", "took", "cost"];
+    let mut header = vec!["run", "verdict", "version", "purpose", "started", "took", "cost"];
     if !is_named {
         header.insert(2, "verifier");
     }

@@ -62,7 +62,7 @@ pub(super) async fn run(context: &Context, args: &RunChecks) -> anyhow::Result<u
         .await?;
     if verdicts.is_empty() {
         return Err(Failure::usage(format!(
-            "`{}` has nothing to check: no block of checks, and no verifiers",
+            "`{}` has nothing to check: it has no checks block and no verifiers",
             args.workflow
         )));
     }
@@ -89,8 +89,8 @@ struct Checked {
 
 impl Checked {
     fn of(bytes: Vec<u8>) -> anyhow::Result<Self> {
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Failure::usage("`--output` is not text in UTF-8"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| Failure::usage("`--output` is not UTF-8 text"))?;
         let value = strict::parse(text.as_bytes()).unwrap_or_else(|_| json!(text));
         Ok(Self { text, value })
     }
@@ -202,7 +202,7 @@ async fn semantic(
     let inputs = match inputs(fields.as_ref(), output, given) {
         Ok(inputs) => inputs,
         Err(missing) => {
-            let detail = format!("nothing fills `{missing}`; give `--input {missing}=…`");
+            let detail = format!("`{missing}` has no value; add `--input {missing}=…`");
             return Ok(verdict(None, detail, Value::Null));
         }
     };

@@ -54,7 +54,7 @@ pub(super) fn read(folder: &Path) -> anyhow::Result<Folder> {
     paths.sort();
     if paths.len() > MOST_FILES {
         let text = format!(
-            "`{}` has {} files beside the body, and {MOST_FILES} are the most; name some in .juratignore",
+            "`{}` has {} attached files, and at most {MOST_FILES} are allowed; exclude some in .juratignore",
             folder.display(),
             paths.len()
         );
@@ -132,7 +132,7 @@ pub(super) fn text(path: &Path) -> anyhow::Result<String> {
     let name = format!("`{}`", path.display());
     let bytes = input::whole(&name, path, input::LARGEST)?;
     let text = String::from_utf8(bytes);
-    text.map_err(|_| Failure::usage(format!("{name} is not text in UTF-8")))
+    text.map_err(|_| Failure::usage(format!("{name} is not UTF-8 text")))
 }
 
 #[cfg(unix)]

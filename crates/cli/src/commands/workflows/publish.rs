@@ -35,7 +35,8 @@ pub(super) async fn publish(context: &Context, args: &PublishWorkflow) -> anyhow
 fn body(args: &PublishWorkflow) -> anyhow::Result<Value> {
     let is_folder = args.file.is_dir();
     if is_folder && args.clear_files {
-        let text = "`--clear-files` contradicts a folder, whose files are sent; leave one out";
+        let text =
+            "`--clear-files` contradicts a folder, whose files are sent; use one or the other";
         return Err(Failure::usage(text));
     }
     let mut body = json!({ "expected_version_token": args.expected_version_token });
@@ -78,7 +79,9 @@ pub(super) async fn put_file(context: &Context, args: &PutFile) -> anyhow::Resul
     let name = match (&args.path, args.file.file_name()) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) if args.file != Path::new("-") => name.to_string_lossy().into_owned(),
-        (None, _) => return Err(Failure::usage("say where the file lies with `--path`")),
+        (None, _) => {
+            return Err(Failure::usage("add `--path`, the path of the file in the workflow"));
+        }
     };
     let mut entry = folder::entry(&name, &args.file)?;
     if args.executable {

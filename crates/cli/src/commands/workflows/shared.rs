@@ -53,10 +53,10 @@ pub(super) async fn list(context: &Context, args: &NamedWorkflow) -> anyhow::Res
                 cell(&json!(to_the_second(&item["granted_at"]))),
             ]
         });
-        let header = ["grantee", "type", "role", "from version", "granted by", "granted at"];
+        let header = ["grantee", "type", "role", "from version", "granted by", "granted"];
         table(out, &header, rows.collect())
     })?;
-    context.note_page(&reply.value, "nobody else may use it");
+    context.note_page(&reply.value, "no one else has access");
     Ok(0)
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn leave(context: &Context, args: &NamedWorkflow) -> anyhow::Re
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
         if reply.value["removed_direct_grants"] == 0 {
-            format!("You have {} through a team only; leave the team", args.workflow)
+            format!("You have access to {} only through a team; leave the team", args.workflow)
         } else {
             format!("Left {}", args.workflow)
         }
@@ -79,7 +79,7 @@ pub(super) async fn transfer(context: &Context, args: &TransferWorkflow) -> anyh
     let reply = context.send(Call::post(address, body)).await?;
     context.out.confirm(&reply, || match reply.value["invitation_id"].as_str() {
         Some(invitation) => format!("Asked {} (invitation {invitation})", args.new_owner),
-        None => "It is yours already".to_owned(),
+        None => "It is already yours".to_owned(),
     })?;
     Ok(0)
 }

@@ -41,7 +41,7 @@ fn a_backup_under_load_has_every_round_that_was_answered_before() {
     let _executors = ["a", "b", "c"].map(|name| home.register(name, "honest"));
     let _sleeper = home.register("sleeper", "hang");
     let asking = home.start(&["validate", "--claim", "1 = 1", "--session", "sleeper"]);
-    let line = asking.wait_for("is asked in round ");
+    let line = asking.wait_for(" in round ");
     let under_way = line.split("in round ").nth(1).unwrap().to_owned();
 
     let http = Http::new(&server.url, &home.state());
@@ -73,7 +73,7 @@ fn a_backup_under_load_has_every_round_that_was_answered_before() {
 
     let there = Home::new();
     let ran = there.run(&["restore", monday.to_str().unwrap()]).ok();
-    assert!(ran.err.contains("an Idempotency-Key first used after"), "{}", ran.err);
+    assert!(ran.err.contains("whose Idempotency-Key was first used after"), "{}", ran.err);
     let again = there.run(&["restore", monday.to_str().unwrap()]);
     assert_eq!(again.code, 1);
     assert!(again.err.contains("jurat.db` is there"), "{}", again.err);
@@ -105,7 +105,7 @@ fn a_backup_needs_no_server() {
     home.run(&["executors", "add", "here", "http://127.0.0.1:1", "--no-check"]).ok();
     let ran = home.run(&["backup", monday]).ok();
     assert!(ran.out.contains("rounds"), "{}", ran.out);
-    assert!(ran.err.contains("keep it as you keep those"), "{}", ran.err);
+    assert!(ran.err.contains("protect it as you protect them"), "{}", ran.err);
     assert_eq!(home.run(&["backup", monday]).code, 1);
     let ran = home.run(&["backup", "other", "--server", "http://127.0.0.1:1"]);
     assert_eq!(ran.code, 2);

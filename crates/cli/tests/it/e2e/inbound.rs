@@ -47,7 +47,7 @@ async fn rounds_under_way_end_well_when_the_server_is_told_to_stop() {
     fake.called(20).await;
 
     server.terminate();
-    server.wait_for("stopping when the rounds under way have ended");
+    server.wait_for("stopping after the rounds in progress");
     let refused = ask(&url, "POST", "/api/v3/validate", &key, claim);
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     assert!(refused.contains(r#""code":"shutting_down""#), "{refused}");
