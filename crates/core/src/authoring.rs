@@ -23,14 +23,14 @@ const MOST_NOTES: usize = 50;
 pub fn notes(draft: &Draft<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if draft.outcome.trim().is_empty() {
-        notes.push("There is no outcome: say in one sentence what can be observed when the work is done. A template cannot be published without one.".to_owned());
+        notes.push("There is no outcome: describe in one sentence the observable result of the work. A template cannot be published without one.".to_owned());
     }
     if draft.description.trim().is_empty() {
-        notes.push("There is no description: agents choose a workflow by it.".to_owned());
+        notes.push("There is no description: agents use it to choose a workflow.".to_owned());
     }
     match checks::read(draft.body) {
         Err(error) => notes.push(format!("The body {}.", without_brackets(&error.to_string()))),
-        Ok(None) if draft.bindings.is_empty() => notes.push("Nothing is checked: bind a verifier for each judgment that the body asks for, or put a block of checks into it.".to_owned()),
+        Ok(None) if draft.bindings.is_empty() => notes.push("Nothing is checked: bind a verifier for each judgment the body asks for, or add a block of checks.".to_owned()),
         Ok(_) => {}
     }
     about_verifiers(draft, &mut notes);
@@ -57,12 +57,12 @@ fn about_verifiers(draft: &Draft<'_>, notes: &mut Vec<String>) {
     let bound: BTreeSet<&str> = draft.bindings.iter().map(|(_, id)| *id).collect();
     for id in ids(draft.body) {
         if !bound.contains(id.as_str()) {
-            notes.push(format!("The body names `{id}`, which is not among the bound verifiers: whoever is given the workflow cannot run it."));
+            notes.push(format!("The body names `{id}`, which is not among the bound verifiers: people you share the workflow with cannot run it."));
         }
     }
     for (name, id) in &draft.bindings {
         if !draft.body.contains(name) && !draft.body.contains(id) {
-            notes.push(format!("The verifier `{name}` is bound, and the body names it neither by name nor by id: nobody will run it."));
+            notes.push(format!("The verifier `{name}` is bound, but the body mentions neither its name nor its id: nothing will run it."));
         }
     }
 }
@@ -80,7 +80,7 @@ fn about_files(draft: &Draft<'_>, notes: &mut Vec<String>) {
         let name = path.rsplit('/').next().unwrap_or(path);
         if !draft.body.contains(name) {
             let path = without_brackets(path);
-            notes.push(format!("The file `{path}` is attached, and the body does not name it."));
+            notes.push(format!("The file `{path}` is attached, but the body does not mention it."));
         }
     }
 }

@@ -68,14 +68,14 @@ pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> Finding {
     const PROBLEM_MS: u64 = 60_000;
     let apart = ours.millis_since(theirs).max(theirs.millis_since(ours));
     let seconds = apart / 1_000;
-    let detail = format!("the clocks of {whose} and of this machine are {seconds} s apart");
-    let advice = "Let NTP keep the clocks of both machines.";
+    let detail = format!("the clocks of {whose} and this machine differ by {seconds} s");
+    let advice = "Synchronize both clocks with NTP.";
     if PROBLEM_MS <= apart {
         Finding::problem("clock", detail, advice)
     } else if WARNING_MS < apart {
         Finding::warning("clock", detail, advice)
     } else {
-        Finding::ok("clock", format!("the clock of {whose} agrees with that of this machine"))
+        Finding::ok("clock", format!("the clock of {whose} agrees with this machine's clock"))
     }
 }
 
@@ -92,7 +92,7 @@ pub fn faults(
     let found = digest(closing.entry.as_bytes());
     if found != closing.receipt_id {
         faults.push(format!(
-            "the digest of its entry is `{found}`, and its receipt says `{}`",
+            "the digest of its entry is `{found}`, but its receipt says `{}`",
             closing.receipt_id
         ));
     }
@@ -116,7 +116,7 @@ pub fn faults(
     }
     faults.extend(differences(&entry, &again));
     if *listed != listing(closing, listed) {
-        faults.push("what lists show of it differs from its decision".to_owned());
+        faults.push("its summary in lists differs from its decision".to_owned());
     }
     faults
 }
@@ -155,7 +155,7 @@ fn differences(entry: &DecisionEntry, stored: &DecisionEntry) -> Vec<String> {
         .filter(differs)
         .map(|name| match (entry.get(name), stored.get(name)) {
             (Some(said), Some(kept)) if is_short(said) && is_short(kept) => {
-                format!("its entry says `{name}` is {said}, and the store {kept}")
+                format!("its entry says `{name}` is {said}, but the store says {kept}")
             }
             _ => format!("its entry and the store differ in `{name}`"),
         })

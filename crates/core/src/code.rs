@@ -197,7 +197,7 @@ impl Code {
             }
             Self::Forbidden => "Use a key with the scope that the message names.",
             Self::HostRefused => {
-                "Call the server as `localhost` or by its address, or have the operator add the name to `mcp.hosts`."
+                "Call the server as `localhost` or by its IP address, or ask the operator to add the name to `mcp.hosts`."
             }
             Self::InvalidJson => "Send one JSON document in UTF-8 without duplicate keys.",
             Self::ValidationError | Self::RequestInvalid => {
@@ -212,75 +212,77 @@ impl Code {
             }
             Self::NotFound => "Check the address and the identifier.",
             Self::UserNotFound => {
-                "Check the e-mail address or the handle; a team must be one that you are in."
+                "Check the e-mail address or handle; you must be a member of the team."
             }
             Self::WorkflowOwnershipMustTransfer => {
-                "Transfer the workflow to somebody else, archive it, or delete it."
+                "Transfer the workflow to another account, archive it, or delete it."
             }
             Self::MethodNotAllowed => "Use the method that the `Allow` header names.",
-            Self::Conflict => {
-                "Read the current state, which contradicts the request, and change the request to fit it."
-            }
-            Self::AnonymousDailyCap => "Use a key, or come again after `resets_at`.",
+            Self::Conflict => "Read the current state, then change the request to match it.",
+            Self::AnonymousDailyCap => "Use a key, or try again after `resets_at`.",
             Self::SafetyVerificationFailed => {
-                "Read `reasoning`, change what it names, and publish again."
+                "Read `reasoning`, fix the problems it names, and publish again."
             }
             Self::SafetyVerificationUnavailable => {
                 "Try again later; the operator sets the judge with `judges.default_model`."
             }
             Self::BudgetExhausted => {
-                "Ask the operator for credit, who grants it with `jurat admin grant`; `jurat usage` shows what is left."
+                "Ask the operator for credit (`jurat admin grant`); `jurat usage` shows the remaining credit."
             }
-            Self::AccountSuspended => "Ask the operator, who lifts it with `jurat admin resume`.",
-            Self::InvalidCredentials => "Ask for another code and enter it within its time.",
+            Self::AccountSuspended => {
+                "Ask the operator to lift the suspension with `jurat admin resume`."
+            }
+            Self::InvalidCredentials => "Request a new code and enter it before it expires.",
             Self::HandleInvalid => {
-                "Use 3 to 40 small letters, digits and hyphens, with no hyphen at either end."
+                "Use 3 to 40 lowercase letters, digits and hyphens, with no hyphen at either end."
             }
             Self::HandleTaken | Self::HandleReserved => "Choose another handle.",
             Self::HandleAlreadyClaimed => "Change the handle with `jurat me rename-handle`.",
             Self::HandleNotClaimed => "Claim a handle first, with `jurat me claim-handle`.",
-            Self::HandleRenameTooSoon => "Keep the handle until the time that the message names.",
-            Self::HandleRenameLimitExceeded => {
-                "Keep the handle until the next year begins, in UTC."
+            Self::HandleRenameTooSoon => {
+                "Wait until the time in the message before changing the handle again."
             }
-            Self::InvitationExpired => "Ask for another invitation.",
+            Self::HandleRenameLimitExceeded => {
+                "Wait until the next calendar year (UTC) before changing the handle again."
+            }
+            Self::InvitationExpired => "Ask for a new invitation.",
             Self::InvitationAlreadyResolved => "List invitations to see how it ended.",
             Self::InvitationAlreadyPending => {
-                "Wait for the answer, or cancel the invitation that is pending."
+                "Wait for an answer, or cancel the pending invitation."
             }
-            Self::QuotaExceeded => {
-                "Remove what is not needed any more, or wait until the message says."
-            }
+            Self::QuotaExceeded => "Remove what you no longer need, or wait as the message says.",
             Self::SessionUnknown => "List the sessions with `jurat sessions list`.",
             Self::SessionPoolTooSmall => {
-                "Name at least as many sessions as replicas, or ask for fewer replicas."
+                "Name at least as many sessions as replicas, or request fewer replicas."
             }
             Self::SessionsUnavailable => {
-                "Look at `jurat executors list`, mend what is down, and try again."
+                "Run `jurat executors list`, fix the executors that are down, and try again."
             }
             Self::ExecutorUnavailable => {
-                "Start the executor and send the request again, or leave out `must_answer` to register it as it is."
+                "Start the executor and send the request again, or leave out `must_answer` to register it anyway."
             }
             Self::ConsensusDisagreement => {
-                "Read `consensus` and `replicas`, or ask with `disagreement_policy` `return_all`."
+                "Read `consensus` and `replicas`, or send the request with `disagreement_policy` `return_all`."
             }
             Self::IdempotencyMismatch => {
-                "Use a new `Idempotency-Key` for a new request; repeat a request only as it was."
+                "Use a new `Idempotency-Key` for a new request; repeat a request without changes."
             }
-            Self::RequestTimeout => "Send the whole body at once, over a faster line.",
+            Self::RequestTimeout => "Send the whole body without pauses, on a faster connection.",
             Self::RateLimited => {
-                "Wait for the seconds in `Retry-After`, or ask the operator for higher limits on the key."
+                "Wait for the number of seconds in `Retry-After`, or ask the operator for higher limits on the key."
             }
             Self::ShuttingDown => {
-                "Try again after the seconds in `Retry-After`, or on another node."
+                "Try again after the number of seconds in `Retry-After`, or on another node."
             }
             Self::PayloadTooLarge => "Send a smaller body.",
             Self::UnsupportedMediaType => {
                 "Send `Content-Type: application/json` and no `Content-Encoding`."
             }
-            Self::Overloaded => "Try again after the seconds in `Retry-After`.",
+            Self::Overloaded => "Try again after the number of seconds in `Retry-After`.",
             Self::StoreUnavailable => "Check that the database is up, then try again.",
-            Self::Internal => "Report the request id to the operator; the log has the cause.",
+            Self::Internal => {
+                "Report the request id to the operator, who can find the cause in the log."
+            }
         }
     }
 }

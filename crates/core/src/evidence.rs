@@ -49,11 +49,11 @@ impl Found {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Seen => "is what was declared",
+            Self::Seen => "matches its declaration",
             Self::Unreachable => "could not be reached",
             Self::Timeout => "did not arrive in time",
-            Self::Denied => "may not be read",
-            Self::Mismatch => "is not what was declared",
+            Self::Denied => "denied access",
+            Self::Mismatch => "does not match its declaration",
         }
     }
 }

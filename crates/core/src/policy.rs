@@ -279,7 +279,7 @@ impl Policy {
             Self::Checks(checks) => checks::evaluate(checks, candidate, schema),
             Self::Semantic(_) => Evaluation::inconclusive(
                 reason::CLAIM_UNDECIDED,
-                "The judge of the verifier must decide, beside the registry that has it.",
+                "The verifier's judge must decide, on the registry that hosts the verifier.",
             ),
         }
     }

@@ -44,17 +44,17 @@ pub enum SelectError {
     #[error("there is no executor `{0}`")]
     NoExecutor(String),
     #[error(
-        "executor `{executor}` is reached through its sessions only, and none of them has the profile `{profile}`; use {}, or let the operator add one: `jurat sessions add ID --executor {executor} --profile {profile}`",
+        "executor `{executor}` is reached through its sessions only, and none of them has the profile `{profile}`; use {}, or ask the operator to add one: `jurat sessions add ID --executor {executor} --profile {profile}`",
         quoted(profiles)
     )]
     NoSession { executor: String, profile: String, profiles: Vec<String> },
     #[error(
-        "executor `{executor}` has no session, so that it has no price; let the operator set one: `jurat sessions add ID --executor {executor} --profile {profile} --price-micros N`"
+        "executor `{executor}` has no session and therefore no price; ask the operator to add one: `jurat sessions add ID --executor {executor} --profile {profile} --price-micros N`"
     )]
     Unpriced { executor: String, profile: String },
-    #[error("the session `{0}` stands in the pool twice")]
+    #[error("the session `{0}` is in the pool twice")]
     Twice(String),
-    #[error("no session carries the label or profile `{0}`")]
+    #[error("no session has the label or profile `{0}`")]
     Empty(String),
     #[error("the pool has {} and {} asked for", sessions(*have), replicas_were(*want))]
     TooSmall { have: usize, want: usize },
@@ -150,7 +150,8 @@ pub fn select(job: &Job, lanes: &[Lane<'_>], seed: u64) -> Result<Selection, Sel
 }
 
 /// Which of the spares is asked next: one of an executor that has not failed, and that shares least
-/// with those whose answers are counted. Of equals the first, since they stand in the order of choice.
+/// with those whose answers are counted. Of equals the first, since they stand in the order of
+/// choice.
 pub fn next_spare(
     spares: &[&Independence],
     counted: &[&Independence],
@@ -166,13 +167,13 @@ fn misfit(job: &Job, session: &Session) -> Option<String> {
         && has < wanted
     {
         return Some(format!(
-            "its tier `{}` is below `{}`, which the job asks for",
+            "its tier `{}` is below the requested tier `{}`",
             has.as_str(),
             wanted.as_str()
         ));
     }
     let missing = job.labels.difference(&session.labels).next()?;
-    Some(format!("it does not carry the label `{missing}`"))
+    Some(format!("it does not have the label `{missing}`"))
 }
 
 fn pooled(pool: &[PoolEntry], lanes: &[Lane<'_>]) -> Result<Vec<usize>, SelectError> {

@@ -50,13 +50,13 @@ impl fmt::Display for StrictError {
             }
             StrictErrorKind::Syntax(problem) => write!(f, "not one JSON document: {problem}")?,
             StrictErrorKind::DuplicateKey(key) => {
-                write!(f, "the key `{}` stands twice; leave one out", short(key))?;
+                write!(f, "the key `{}` appears twice; leave one out", short(key))?;
             }
             StrictErrorKind::TooDeep => {
                 write!(f, "nested deeper than {MAX_DEPTH} levels; flatten the document")?;
             }
             StrictErrorKind::TooManyValues(most) => {
-                write!(f, "more than {most} values, each list and object counted; send fewer")?;
+                write!(f, "more than {most} values, including lists and objects; send fewer")?;
             }
             StrictErrorKind::IntegerOutOfRange => {
                 write!(f, "a whole number beyond ±{MAX_INTEGER}; write it as a string")?;
@@ -385,11 +385,11 @@ mod tests {
     fn a_duplicate_key_is_named_with_its_path() {
         check(
             r#"{"a":[{"x/y":1,"x/y":2}]}"#,
-            "the key `x/y` stands twice; leave one out (at `/a/0/x~1y`) (line 1, column 23)",
+            "the key `x/y` appears twice; leave one out (at `/a/0/x~1y`) (line 1, column 23)",
         );
         check(
             "{\"a\":1,\n \"\\u0061\":2}",
-            "the key `a` stands twice; leave one out (at `/a`) (line 2, column 12)",
+            "the key `a` appears twice; leave one out (at `/a`) (line 2, column 12)",
         );
     }
 
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(error.kind, StrictErrorKind::TooManyValues(7));
         assert_eq!(
             error.to_string(),
-            "more than 7 values, each list and object counted; send fewer (at `/3`) \
+            "more than 7 values, including lists and objects; send fewer (at `/3`) \
              (line 1, column 24)"
         );
     }

@@ -179,9 +179,7 @@ impl NewBinding {
     /// Says what is wrong with it.
     pub fn check(&self) -> Result<(), &'static str> {
         match self.verifier.which {
-            Which::System(_) => {
-                Err("names a verifier of the platform, which everybody runs without a binding")
-            }
+            Which::System(_) => Err("names a platform verifier, which needs no binding"),
             Which::Id(_) | Which::Name(_) | Which::Of { .. } => Ok(()),
         }
     }

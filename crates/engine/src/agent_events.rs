@@ -28,8 +28,8 @@ pub struct AgentEventTerms {
     /// How long an executor may take to answer.
     pub timeout: Duration,
     pub patience: Patience,
-    /// How many events of an account one executor may have to be told of; more are refused, or given
-    /// up where a task causes them.
+    /// How many events of an account one executor may have to be told of; more are refused, or
+    /// given up where a task causes them.
     pub pending: u32,
     /// How old an event becomes once nobody is told of it any more.
     pub keep: Duration,
@@ -75,7 +75,8 @@ pub(crate) struct AgentNotice {
 }
 
 impl Engine {
-    /// Sends an executor an event from outside. The same key for the same executor is the same event.
+    /// Sends an executor an event from outside. The same key for the same executor is the same
+    /// event.
     pub async fn agent_event_send(
         &self,
         caller: &Caller,
@@ -148,8 +149,7 @@ impl Engine {
         } else {
             return Ok(());
         };
-        let reason = "names this node, which sends only what tasks cause; name the node that the \
-                      event comes from, or leave it out";
+        let reason = "names this node, which sends only events caused by tasks; name the node that the event comes from, or leave it out";
         Err(EngineError::Invalid { field, reason: reason.to_owned() })
     }
 
@@ -162,7 +162,7 @@ impl Engine {
             Some(false) => format!(
                 "names `{name}`, which has no address for agent events; register it with `agent_events_url`"
             ),
-            None => format!("names `{name}`, and there is no such executor"),
+            None => format!("names `{name}`, which is not registered"),
         };
         Err(EngineError::Invalid { field, reason })
     }

@@ -184,7 +184,7 @@ impl Engine {
         let Ok(Ok(_permit)) = permit.await else {
             return Answer::nothing(
                 FailureCode::Busy,
-                "the executor had as many calls as it may have, until the deadline",
+                "the executor was at its limit of concurrent calls until the deadline",
             )
             .into();
         };
@@ -290,7 +290,7 @@ fn failed_call(error: &CallError, timeout_ms: u64) -> Answer {
         CallError::TooLarge { .. } => FailureCode::TooLarge,
         CallError::Encoded { .. } => FailureCode::EncodedReply,
         CallError::Redirect { host } => {
-            tracing::warn!(host, "an executor answered with a redirect");
+            tracing::warn!(host, "executor answered with a redirect, which is not followed");
             FailureCode::Redirect
         }
         CallError::Tls(_) => FailureCode::Internal,

@@ -46,7 +46,7 @@ impl Background {
                     () = stopping.cancelled() => return,
                     ended = AssertUnwindSafe(work()).catch_unwind() => {
                         if ended.is_err() {
-                            tracing::error!("background work panicked; it is tried again");
+                            tracing::error!("background work panicked and is being restarted");
                         }
                     }
                 }

@@ -95,6 +95,6 @@ impl Begun {
 fn walked(
     walked: Result<Result<Option<Round>, EngineError>, JoinError>,
 ) -> Result<Round, EngineError> {
-    let round = walked.map_err(|_| EngineError::Bug("a round ended in a panic"))??;
-    round.ok_or(EngineError::Bug("a round ended before it began"))
+    let round = walked.map_err(|_| EngineError::Bug("a round panicked"))??;
+    round.ok_or(EngineError::Bug("a round ended before it started"))
 }

@@ -102,7 +102,7 @@ impl Engine {
             Closed::Lost => self.recorded(open, &closing).await?.ok_or_else(|| {
                 let id = &open.id;
                 EngineError::Conflict(format!(
-                    "the round `{id}` took so long that another node ended it"
+                    "the round `{id}` took too long, and another node ended it"
                 ))
             }),
         }

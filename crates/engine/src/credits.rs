@@ -140,7 +140,7 @@ impl Engine {
             Granted::TooMuch(balance) => Err(EngineError::Invalid {
                 field: "amount_usd",
                 reason: format!(
-                    "takes back more than the account has available, which is {}",
+                    "takes back more than the available credit, which is {}",
                     usd(balance.available)
                 ),
             }),
@@ -158,7 +158,7 @@ impl Engine {
         require(caller, Scope::Admin)?;
         if named(id)? == AccountId::admin() {
             return Err(EngineError::Conflict(
-                "the account of the operator cannot be suspended".to_owned(),
+                "the operator's account cannot be suspended".to_owned(),
             ));
         }
         self.suspension(caller, id, Some(self.inner.clock.now()), keyed).await

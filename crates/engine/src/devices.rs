@@ -125,7 +125,7 @@ impl Engine {
             }
             Written::Refused(_) | Written::Repeated => Err(EngineError::refused(
                 Code::InvalidCredentials,
-                "the token is not right, was used, or has ended",
+                "the token is wrong, used or expired",
             )),
         }
     }
@@ -201,7 +201,10 @@ impl Engine {
 }
 
 fn unknown(code: &str) -> EngineError {
-    EngineError::NotFound { what: "login that waits under", id: code.chars().take(20).collect() }
+    EngineError::NotFound {
+        what: "pending login with the code",
+        id: code.chars().take(20).collect(),
+    }
 }
 
 /// The name of a machine, as far as the name of a key can hold it.

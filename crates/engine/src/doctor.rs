@@ -112,7 +112,7 @@ impl Engine {
                     let open = &record.round.open;
                     let mut texts = faults(open, closing, &record.listed, is_erased);
                     if record.entry_receipt_id != closing.receipt_id {
-                        texts.push("its entry is kept under another receipt".to_owned());
+                        texts.push("its entry is stored under another receipt".to_owned());
                     }
                     texts
                 }
@@ -139,11 +139,11 @@ impl Engine {
                 let seconds = newest.millis_since(now) / 1_000;
                 findings.push(Finding::problem(
                     "clock",
-                    format!("the newest round was opened {seconds} s after now"),
-                    "Set the clock of this machine, and let it be kept by NTP; identifiers and times of new rounds would lie before those of old ones.",
+                    format!("the newest round was opened {seconds} s in the future"),
+                    "Correct the clock of this machine and keep it synchronized with NTP; otherwise ids and times of new rounds precede those of old ones.",
                 ));
             }
-            Some(_) | None => findings.push(Finding::ok("clock", "no round lies after now")),
+            Some(_) | None => findings.push(Finding::ok("clock", "no round is in the future")),
         }
         findings
     }
@@ -151,9 +151,9 @@ impl Engine {
 
 fn ledger_findings(faults: &[String]) -> Vec<Finding> {
     if faults.is_empty() {
-        return vec![Finding::ok("ledger", "every balance is the sum of its lines")];
+        return vec![Finding::ok("ledger", "every balance matches its ledger lines")];
     }
-    let advice = "Find out who changed the database past Jurat, and go back to a backup. What was captured twice, as earlier versions could, is given back with a grant.";
+    let advice = "Find out what changed the database outside Jurat, and restore a backup. If earlier versions captured a charge twice, return it with a grant.";
     faults.iter().map(|fault| Finding::problem("ledger", fault, advice)).collect()
 }
 
@@ -161,36 +161,36 @@ fn store_findings(checkup: &Checkup) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (found, needed) = (checkup.schema_version, checkup.schema_needed);
     findings.push(if found == needed {
-        Finding::ok("store", format!("it answers, with schema version {found}"))
+        Finding::ok("store", format!("it answers; schema version {found}"))
     } else {
         Finding::warning(
             "store",
-            format!("it has schema version {found}, and this program is written for {needed}"),
-            "Replace this node by the newer version of the program.",
+            format!("it has schema version {found}, but this program needs {needed}"),
+            "Upgrade this node to the newer version of the program.",
         )
     });
     if checkup.faults.is_empty() {
-        findings.push(Finding::ok("store", "the database finds nothing damaged"));
+        findings.push(Finding::ok("store", "the database reports no damage"));
     }
     findings.extend(checkup.faults.iter().map(|fault| {
         Finding::problem(
             "store",
             format!("the database is damaged: {fault}"),
-            "Stop the server, keep a copy of the database, and go back to a backup.",
+            "Stop the server, keep a copy of the database, and restore a backup.",
         )
     }));
     findings.extend(checkup.risks.iter().map(|risk| {
         Finding::warning(
             "store",
             risk.clone(),
-            "Turn it on; without it a power cut may lose what was acknowledged.",
+            "Turn it on; without it a power failure may lose acknowledged writes.",
         )
     }));
     findings.extend(checkup.strays.iter().map(|round| {
         Finding::problem(
             "entries",
-            format!("round `{round}` has a decision entry and has not ended"),
-            "Find out who changed the database past Jurat, and go back to a backup.",
+            format!("round `{round}` has a decision entry but has not ended"),
+            "Find out what changed the database outside Jurat, and restore a backup.",
         )
     }));
     findings

@@ -33,16 +33,16 @@ pub enum EngineError {
     SaveToken { problem: String, current: Option<String> },
     /// A token that leads to nothing that the caller may change by a bare name.
     #[error(
-        "`expected_version_token` is that of no {what} `{id}` that you accepted and may change"
+        "`expected_version_token` does not belong to a {what} `{id}` that you accepted and may change"
     )]
     TokenOfNone { what: &'static str, id: String, names: Vec<String> },
-    #[error("there is nobody by this name")]
+    #[error("there is no user or team with this name")]
     UserNotFound,
     #[error("the owner of a workflow cannot leave it")]
     OwnerStays,
-    #[error("this needs the role `{needs}` on the workflow, and yours is `{has}`")]
+    #[error("this needs the role `{needs}` on the workflow, but yours is `{has}`")]
     RoleTooLow { has: Role, needs: Role },
-    #[error("nobody grants a higher role than their own, and yours is `{0}`")]
+    #[error("you cannot grant a higher role than your own, which is `{0}`")]
     RoleAboveOwn(Role),
     #[error(transparent)]
     Input(#[from] InputError),
@@ -54,21 +54,21 @@ pub enum EngineError {
     Select(#[from] SelectError),
     #[error("the output schema is refused: {0}")]
     Schema(SchemaError),
-    #[error("too much is waiting to be checked")]
+    #[error("too many checks are waiting")]
     ChecksBusy,
-    #[error("the claim cannot be checked within the bounds on work: {0}")]
+    #[error("the claim cannot be checked within the work limits: {0}")]
     TooMuchWork(String),
     #[error("the policy is refused: {0}")]
     Policy(BindError),
     #[error("the idempotency key `{0}` was used for another request")]
     KeyReused(String),
     #[error(
-        "the credit of the account does not pay for this: it costs at least {} USD, and {} USD are available",
+        "the account's credit is too low: this costs at least {} USD, and {} USD is available",
         usd(*needed_micros), usd(*available_micros)
     )]
     Overdrawn { needed_micros: i64, available_micros: i64 },
     #[error(
-        "the credit of the account is enough for one call at a time, and others were under way until the deadline"
+        "the account's credit covers one call at a time, and others were in progress until the deadline"
     )]
     CreditInUse,
     #[error("the account is suspended")]
@@ -76,13 +76,13 @@ pub enum EngineError {
     /// Said of work that goes on without a request: a request under such a key is not let in.
     #[error("the key that submitted it was revoked or has expired")]
     KeyEnded,
-    #[error("what all callers without a key may spend in a day is spent or set aside")]
+    #[error("the daily credit for callers without a key is spent or reserved")]
     DaySpent { resets_at: Timestamp },
     #[error("the template is not published: {reasoning}")]
     Unsafe { reasoning: String, run_id: String },
-    #[error("whether this may be published could not be judged: {0}")]
+    #[error("the safety of the template could not be judged: {0}")]
     ScreenUnavailable(String),
-    #[error("too many rounds are under way")]
+    #[error("too many rounds are in progress")]
     Overloaded,
     #[error("{0}")]
     Late(&'static str),

@@ -69,7 +69,7 @@ impl Engine {
                 account.id = %account,
                 found = looked.found.as_str(),
                 cause = %looked.detail,
-                "evidence could not be confirmed"
+                "could not confirm evidence"
             );
         }
         if let Some(bytes) = looked.bytes {
@@ -98,7 +98,7 @@ impl Engine {
                 is_fresh && is_there && u64::try_from(blob.bytes.len()) == Ok(reference.size_bytes)
             }),
             Ok(Err(error)) => {
-                tracing::warn!(error = %error, "could not look for known evidence");
+                tracing::warn!(error = %error, "could not look up cached evidence");
                 false
             }
             Err(_) => false,
@@ -118,8 +118,8 @@ impl Engine {
         let kept = self.inner.store.tasks().evidence_put(&behalf, &found, None);
         match tokio::time::timeout(KEEP_WITHIN, kept).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(error = %error, "could not keep evidence"),
-            Err(_) => tracing::warn!("could not keep evidence in time"),
+            Ok(Err(error)) => tracing::warn!(error = %error, "could not store evidence"),
+            Err(_) => tracing::warn!("could not store evidence in time"),
         }
     }
 

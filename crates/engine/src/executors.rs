@@ -41,8 +41,9 @@ impl Engine {
         if let Some(name) = &executor.token_env
             && (self.inner.secrets)(name).is_none()
         {
-            let reason =
-                format!("names the variable `{name}`, which is not set where the server runs");
+            let reason = format!(
+                "names the environment variable `{name}`, which is not set where the server runs"
+            );
             return Err(EngineError::Invalid { field: "token_env", reason });
         }
         if must_answer {
@@ -58,13 +59,13 @@ impl Engine {
             Added::Repeated => return self.answered_meanwhile(caller, keyed).await,
             Added::ExecutorExists => {
                 return Err(EngineError::Conflict(format!(
-                    "there is an executor `{}` already",
+                    "there is already an executor `{}`",
                     executor.name
                 )));
             }
             Added::SessionExists => {
                 let id = session.map(|session| session.id).unwrap_or_default();
-                return Err(EngineError::Conflict(format!("there is a session `{id}` already")));
+                return Err(EngineError::Conflict(format!("there is already a session `{id}`")));
             }
         }
         // What was known of an executor that had the name before is not true of this one.
@@ -82,7 +83,7 @@ impl Engine {
     /// Whether an executor that is not registered yet is healthy and says what it can do.
     async fn answers(&self, executor: &Executor) -> Result<(), EngineError> {
         let probe = self.probe_unregistered(executor).await;
-        let Some(why) = probe.as_ref().map_or(Some("it is no address"), Probe::problem) else {
+        let Some(why) = probe.as_ref().map_or(Some("it is not a valid URL"), Probe::problem) else {
             return Ok(());
         };
         let detail = format!("the executor at `{}` does not answer: {why}", executor.url);

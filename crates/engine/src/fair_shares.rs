@@ -160,7 +160,7 @@ fn no_memory(refused: NoShare, most: usize) -> EngineError {
     match refused {
         NoShare::OfAccount => Limit::Bytes(most).into(),
         NoShare::OfAll => EngineError::Late(
-            "the requests and rounds under way take as much memory as this node has for them",
+            "requests and rounds in progress have used up this node's memory limit",
         ),
     }
 }

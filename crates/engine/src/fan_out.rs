@@ -81,7 +81,7 @@ impl Engine {
             };
             let Some((attempt, answer)) = next else { break };
             let asked = answer.unwrap_or_else(|_| {
-                let answer = Answer::nothing(FailureCode::Internal, "the call ended in a panic");
+                let answer = Answer::nothing(FailureCode::Internal, "the call panicked");
                 Asked::cut_off(answer, errand.tab.charge(attempt.index))
             });
             if let Some(spare) = seats.end(attempt, asked, now()) {
@@ -161,7 +161,7 @@ fn unasked(stopped: Option<Stop>) -> Answer {
             Answer::nothing(FailureCode::Cancelled, "the round was decided without this replica")
         }
         Some(Stop::Caller) => {
-            Answer::nothing(FailureCode::Cancelled, "the round was called off by its caller")
+            Answer::nothing(FailureCode::Cancelled, "the round was cancelled by its caller")
         }
         Some(Stop::Node) => Answer::nothing(
             FailureCode::NodeStopped,

@@ -135,7 +135,7 @@ impl Engine {
         let (key, answer) = (&keyed.once.key, keyed.saving.of(result));
         if let Err(error) = self.inner.store.once_answer(caller.account(), key, &answer).await {
             // The note itself is there, so that nothing is done twice.
-            tracing::warn!(error = %error, "an answer was not completed under its idempotency key");
+            tracing::warn!(error = %error, "could not complete a reply under its idempotency key");
         }
     }
 

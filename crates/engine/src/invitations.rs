@@ -78,7 +78,7 @@ impl Engine {
             match engine.mail_address(&invitation.to).await {
                 Ok(Some(address)) => engine.mail(engine.invitation_mail(&invitation, address)),
                 Ok(None) => {}
-                Err(error) => tracing::error!(error = %error, "an invitation was not mailed"),
+                Err(error) => tracing::error!(error = %error, "could not mail an invitation"),
             }
         });
     }
@@ -98,13 +98,13 @@ impl Engine {
         let place = terms.public_url.as_ref().map_or(String::new(), |url| format!(" at {url}"));
         let without = if terms.is_open {
             format!(
-                "If this address has no account there yet, make one first:\n\n    jurat auth register {to}\n"
+                "If this address has no account there yet, create one first:\n\n    jurat auth register {to}\n"
             )
         } else {
             "If this address has no account there yet, ask the operator for one.\n".to_owned()
         };
         let text = format!(
-            "{from_label} offers you {}, on the Jurat installation{place}.\n\nThe offer stands until {}. To take it or to turn it down:\n\n    jurat invitations accept {id}\n    jurat invitations decline {id}\n\n{without}If you do not know who this is, you need not do anything.\n",
+            "{from_label} offers you {} on the Jurat installation{place}.\n\nThe offer is open until {}. To accept or decline it:\n\n    jurat invitations accept {id}\n    jurat invitations decline {id}\n\n{without}If you do not know the sender, you can ignore this message.\n",
             offer(invitation),
             date(invitation.expires_at),
         );
@@ -117,7 +117,7 @@ impl Engine {
 fn offer(invitation: &Invitation) -> String {
     let label = &invitation.target_label;
     match invitation.kind {
-        InvitationKind::TeamMembership => format!("membership of the team {label}"),
+        InvitationKind::TeamMembership => format!("membership in the team {label}"),
         InvitationKind::TeamOwnership => format!("the team {label}"),
         InvitationKind::TemplateOwnership => format!("the template {label}"),
         InvitationKind::WorkflowOwnership => format!("the workflow {}", invitation.target_id),
@@ -133,15 +133,15 @@ pub(crate) fn refusal(refused: &InvitationRefused, user: &str) -> EngineError {
     match refused {
         InvitationRefused::Unknown => unknown_user(user),
         InvitationRefused::Oneself => {
-            EngineError::Conflict(format!("`{user}` is who asks; it is yours already"))
+            EngineError::Conflict(format!("`{user}` is your own account; it is already yours"))
         }
         InvitationRefused::Pending => EngineError::refused(
             Code::InvitationAlreadyPending,
-            "such an invitation is pending already",
+            "such an invitation is already pending",
         ),
         InvitationRefused::TooMany => EngineError::refused(
             Code::QuotaExceeded,
-            format!("an account sends at most {INVITATIONS_A_DAY} invitations a day"),
+            format!("an account can send at most {INVITATIONS_A_DAY} invitations a day"),
         ),
     }
 }
@@ -152,17 +152,17 @@ fn unanswered(refused: AnswerRefused, id: &str, wanted: Resolution) -> EngineErr
             EngineError::NotFound { what: "invitation", id: id.chars().take(80).collect() }
         }
         AnswerRefused::OtherSide if wanted == Resolution::Cancelled => {
-            EngineError::Denied("only whoever sent the invitation may cancel it")
+            EngineError::Denied("only the sender may cancel the invitation")
         }
         AnswerRefused::OtherSide => {
-            EngineError::Denied("only whoever is invited may answer the invitation")
+            EngineError::Denied("only the invited account may answer the invitation")
         }
         AnswerRefused::Expired => {
             EngineError::refused(Code::InvitationExpired, "the invitation has expired")
         }
         AnswerRefused::Resolved(before) => EngineError::refused(
             Code::InvitationAlreadyResolved,
-            format!("the invitation was {before} already"),
+            format!("the invitation was already {before}"),
         ),
         AnswerRefused::Conflict(reason) => EngineError::Conflict(reason),
         AnswerRefused::TooMany(reason) => EngineError::refused(Code::QuotaExceeded, reason),

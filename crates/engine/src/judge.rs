@@ -190,7 +190,7 @@ impl Engine {
             }
             Ok(Err(NotDone::Crashed)) => Err(Failure::new(
                 FailureCode::Internal,
-                "the rules ended in a defect of this program",
+                "the rules failed because of a bug in this program",
             )),
             Err(_) => Err(out_of_time()),
         }

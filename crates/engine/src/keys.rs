@@ -85,12 +85,12 @@ impl Engine {
         match self.inner.store.key_add(&record, once.as_ref()).await? {
             KeyAdded::Added => {
                 let (id, by) = (&issued.key.id, &caller.key().id);
-                tracing::info!(jurat.key.id = %id, by = %by, "a key was made");
+                tracing::info!(jurat.key.id = %id, by = %by, "created a key");
                 Ok(Done::Now(issued))
             }
             KeyAdded::Repeated => self.answered_meanwhile(caller, keyed).await,
             KeyAdded::NameTaken => Err(EngineError::Conflict(format!(
-                "the account `{}` has a key `{}` already",
+                "the account `{}` already has a key `{}`",
                 record.key.account, record.key.name
             ))),
         }
@@ -136,7 +136,7 @@ impl Engine {
             Revoked::Revoked(ids) => {
                 for id in &ids {
                     self.inner.keys.forget(id);
-                    tracing::info!(jurat.key.id = %id, by = %caller.key().id, "a key was revoked");
+                    tracing::info!(jurat.key.id = %id, by = %caller.key().id, "revoked a key");
                 }
                 Ok(Done::Now(()))
             }
@@ -144,10 +144,10 @@ impl Engine {
             Revoked::Unknown => Err(unknown(key)),
             Revoked::Beyond(scope) => Err(EngineError::Forbidden(scope)),
             Revoked::OwnKey => Err(EngineError::Conflict(
-                "this is the key of the request itself; revoke it with another one".to_owned(),
+                "this is the key of the request itself; revoke it with another key".to_owned(),
             )),
             Revoked::LastAdmin => Err(EngineError::Conflict(
-                "this is the last live key with the scope `admin`; make another one first"
+                "this is the last active key with the scope `admin`; create another one first"
                     .to_owned(),
             )),
         }
@@ -188,7 +188,7 @@ impl Engine {
             Rotated::Repeated => return self.answered_meanwhile(caller, keyed).await,
             Rotated::Superseded(newer) => {
                 return Err(EngineError::Conflict(format!(
-                    "the key was rotated already, and `{newer}` has taken its place; rotate that one"
+                    "the key was already replaced by `{newer}`; rotate that key instead"
                 )));
             }
         };
@@ -199,7 +199,7 @@ impl Engine {
             jurat.key.id = %succession.new.id,
             replaces = %succession.old.id,
             by = %caller.key().id,
-            "a key takes the place of another"
+            "replaced a key"
         );
         let issued = Issued::in_place_of(succession, clear);
         Ok(Done::Now(issued))
@@ -222,7 +222,7 @@ impl Engine {
             if !known.key.is_live(now) {
                 tracing::warn!(
                     key.id = key.id(),
-                    "The key in `admin.key` has ended; remove the file, and the next start draws a new one."
+                    "the key in `admin.key` has expired or was revoked; remove the file to create a new key at the next start"
                 );
             }
             return Ok(());
@@ -274,5 +274,5 @@ fn within_own(caller: &Caller, account: Option<&AccountId>) -> Result<(), Engine
 }
 
 fn unknown(key: KeyRef) -> EngineError {
-    EngineError::NotFound { what: "live key", id: key.id_or_name }
+    EngineError::NotFound { what: "active key", id: key.id_or_name }
 }

@@ -326,7 +326,7 @@ impl Engine {
         self.stop_rounds();
         self.inner.background.shutdown().await;
         if let Err(error) = self.key_uses_write().await {
-            tracing::warn!(error = %error, "could not note when keys were last used");
+            tracing::warn!(error = %error, "could not record when keys were last used");
         }
         self.inner.store.close().await;
     }

@@ -121,7 +121,7 @@ impl Engine {
         let is_open = self.inner.accounts.is_open;
         if purpose == LoginPurpose::Register && !is_open {
             return Err(EngineError::Denied(
-                "this installation makes no accounts for those who ask; ask its operator",
+                "this installation has no self-registration; ask its operator for an account",
             ));
         }
         let email = email(address)?;
@@ -153,7 +153,7 @@ impl Engine {
         let mailer = Arc::clone(&self.inner.accounts.mailer);
         let _sending = self.inner.background.spawn(async move {
             if let Err(error) = mailer.send(&mail).await {
-                tracing::error!(error = %error, "a mail was not sent");
+                tracing::error!(error = %error, "could not send a mail");
             }
         });
     }
@@ -198,7 +198,7 @@ impl Engine {
         let Entered { profile, is_new } =
             done(sharing.code_use(&Behalf::Platform, &used, None).await?)?;
         if is_new {
-            tracing::info!(account.id = %profile.account, "an account was registered");
+            tracing::info!(account.id = %profile.account, "registered an account");
         }
         Ok(profile)
     }
@@ -230,7 +230,7 @@ impl Engine {
                 return Err(EngineError::Bug("the name of a login's key is taken"));
             }
         }
-        tracing::info!(jurat.key.id = %record.key.id, "a key was made for a login");
+        tracing::info!(jurat.key.id = %record.key.id, "created a key for a login");
         self.make_room(&record.key).await?;
         Ok(Issued { key: record.key, clear, replaces: None })
     }
@@ -267,7 +267,7 @@ fn email(text: &str) -> Result<String, EngineError> {
 }
 
 fn wrong_code() -> EngineError {
-    EngineError::refused(Code::InvalidCredentials, "the code is not right, or it has ended")
+    EngineError::refused(Code::InvalidCredentials, "the code is wrong or expired")
 }
 
 fn done<T>(written: Written<T, CodeRefused>) -> Result<T, EngineError> {
@@ -286,7 +286,7 @@ pub(crate) fn date(at: Timestamp) -> String {
 fn code_mail(id: String, to: &str, code: &str) -> Mail {
     let minutes = CODE_MICROS / 60_000_000;
     let text = format!(
-        "Your code is {code}\n\nIt is good for {minutes} minutes, and lets its reader act for your account.\nIf you did not ask for it, you need not do anything.\n"
+        "Your code is {code}\n\nIt is valid for {minutes} minutes and gives access to your account.\nIf you did not request it, you can ignore this message.\n"
     );
     Mail { id, to: to.to_owned(), subject: "Your code for Jurat".to_owned(), text }
 }

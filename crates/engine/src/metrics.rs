@@ -149,11 +149,11 @@ impl Engine {
         require(caller, Scope::MetricsRead)?;
         // Figures are wanted most when the store is gone.
         if let Err(error) = self.pool_view().await {
-            tracing::warn!(error = %error, "could not read the executors for the figures");
+            tracing::warn!(error = %error, "could not read the executors for the metrics");
         }
         let due = self.inner.store.tasks().task_next_due(&Behalf::Platform).await;
         let due = due.unwrap_or_else(|error| {
-            tracing::warn!(error = %error, "could not read which tasks are due for the figures");
+            tracing::warn!(error = %error, "could not read the due tasks for the metrics");
             None
         });
         let metrics = &self.inner.metrics;
@@ -165,7 +165,7 @@ impl Engine {
         metrics.process.refresh();
         let mut text = String::new();
         text::encode(&mut text, &registry)
-            .map_err(|_| EngineError::Bug("the figures could not be written"))?;
+            .map_err(|_| EngineError::Bug("could not write the metrics"))?;
         Ok(match form {
             FigureFormat::OpenMetrics => text,
             FigureFormat::Prometheus => plain::plain(&text),

@@ -60,7 +60,7 @@ pub(crate) fn new_handle(text: &str) -> Result<String, EngineError> {
             code: Code::HandleInvalid,
             field: Some("handle"),
             detail: format!(
-                "`handle` must have {fewest} to {most} small letters, digits or hyphens, with no hyphen at either end"
+                "`handle` must have {fewest} to {most} lowercase letters, digits or hyphens, with no hyphen at either end"
             ),
         });
     }
@@ -84,15 +84,14 @@ fn refusal(refused: HandleRefused, claim: &HandleClaim) -> EngineError {
         HandleRefused::UnknownAccount => EngineError::Bug("the account of a caller is not there"),
         HandleRefused::Taken => taken(&claim.handle),
         HandleRefused::Claimed(handle) => {
-            let detail = format!("the account has the handle `{handle}` already");
+            let detail = format!("the account already has the handle `{handle}`");
             EngineError::refused(Code::HandleAlreadyClaimed, detail)
         }
         HandleRefused::NotClaimed => no_handle(),
         HandleRefused::TooSoon { until } => {
             let days = days_between(claim.at, until);
-            let detail = format!(
-                "the handle was changed not long ago; it can be changed again in {days} days"
-            );
+            let detail =
+                format!("the handle was changed recently; it can be changed again in {days} days");
             EngineError::refused(Code::HandleRenameTooSoon, detail)
         }
         HandleRefused::TooOften => {

@@ -215,19 +215,19 @@ impl Standings {
             BreakerState::Open(until) => {
                 let seconds = until.millis_since(self.at).div_ceil(1_000);
                 return Err(format!(
-                    "executor `{executor}` failed repeatedly and rests for {seconds} s more"
+                    "executor `{executor}` failed repeatedly and is not called for another {seconds} s"
                 ));
             }
             BreakerState::HalfOpen => {
                 return Err(format!(
-                    "executor `{executor}` failed repeatedly, and has not been checked since"
+                    "executor `{executor}` failed repeatedly and has not been checked since"
                 ));
             }
             BreakerState::Closed => {}
         }
         let probe = standing.probe.as_ref().ok_or_else(unchecked)?;
         if let Some(error) = &probe.health_error {
-            return Err(format!("executor `{executor}` is not healthy: {error}"));
+            return Err(format!("executor `{executor}` is unhealthy: {error}"));
         }
         probe.capabilities.as_ref().map_err(|error| format!("executor `{executor}`: {error}"))
     }

@@ -98,11 +98,11 @@ impl Pressure {
             self.wake.notify_one();
         }
         let admitted = if self.is_stalled.load(Ordering::Relaxed) {
-            Err(EngineError::Late("the store does not keep up"))
+            Err(EngineError::Late("the store cannot keep up"))
         } else if self.is_in_rate() || load == Load::Light {
             Ok(())
         } else {
-            Err(EngineError::Late("this node is busy with the rounds that it has"))
+            Err(EngineError::Late("this node is busy with its current rounds"))
         };
         let count = if admitted.is_ok() { &self.begun } else { &self.refused };
         count.fetch_add(1, Ordering::Relaxed);
@@ -190,9 +190,9 @@ fn spent() -> Duration {
 fn tell(was_limited: bool, rate: Option<f64>) {
     match (was_limited, rate) {
         (false, Some(rate)) => {
-            tracing::warn!(rate, "more comes in than this node can do; new rounds are limited");
+            tracing::warn!(rate, "node is overloaded; limiting new rounds");
         }
-        (true, None) => tracing::info!("new rounds are not limited any more"),
+        (true, None) => tracing::info!("node is no longer overloaded; new rounds are not limited"),
         (true, Some(_)) | (false, None) => {}
     }
 }

@@ -60,7 +60,7 @@ impl Engine {
 
     /// Those who take events answer a `GET` with something else than that nothing is there.
     async fn ask_for_events(&self, url: &str) -> Result<(), String> {
-        let address = format!("{url}/agent-events").parse().map_err(|_| "it is no address")?;
+        let address = format!("{url}/agent-events").parse().map_err(|_| "it is not a valid URL")?;
         let reply = self.inner.client.get(&address, HeaderMap::new(), PROBE_TIMEOUT).await;
         let status = reply.map_err(|error| said(&error))?.status;
         if status == StatusCode::NOT_FOUND || status.is_server_error() {
@@ -77,7 +77,7 @@ impl Engine {
             standing.probe = Some(probe.clone());
         });
         if let Err(error) = self.inner.store.executor_probed(name, &probe).await {
-            tracing::warn!(executor.name = name, error = %error, "could not keep the result of a probe");
+            tracing::warn!(executor.name = name, error = %error, "could not store the result of a probe");
         }
         probe
     }

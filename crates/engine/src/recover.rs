@@ -49,7 +49,7 @@ impl Engine {
             let engine = engine.clone();
             async move {
                 if let Err(error) = engine.expire_orphans(Orphans::LeaseOver).await {
-                    tracing::warn!(error = %error, "could not look for rounds that were left open");
+                    tracing::warn!(error = %error, "could not look for abandoned rounds");
                 }
             }
         });
@@ -58,7 +58,7 @@ impl Engine {
             let engine = engine.clone();
             async move {
                 if let Err(error) = engine.key_uses_write().await {
-                    tracing::warn!(error = %error, "could not note when keys were last used");
+                    tracing::warn!(error = %error, "could not record when keys were last used");
                 }
             }
         });
@@ -89,18 +89,18 @@ impl Engine {
                             tasks = pruned.tasks,
                             runs = pruned.runs,
                             agent_events = pruned.agent_events,
-                            "removed what is no longer kept"
+                            "removed old data"
                         );
                     }
                     Err(error) => {
-                        tracing::warn!(error = %error, "could not remove what is no longer kept");
+                        tracing::warn!(error = %error, "could not remove old data");
                     }
                 }
                 match engine.prune_verdicts().await {
                     Ok(0) => {}
-                    Ok(count) => tracing::info!(count, "removed verdicts of judges that were kept"),
+                    Ok(count) => tracing::info!(count, "removed old cached verdicts"),
                     Err(error) => {
-                        tracing::warn!(error = %error, "could not remove old verdicts of judges");
+                        tracing::warn!(error = %error, "could not remove old cached verdicts");
                     }
                 }
             }
@@ -124,7 +124,7 @@ impl Engine {
             let engine = engine.clone();
             async move {
                 if let Err(error) = engine.stop_called_off().await {
-                    tracing::warn!(error = %error, "could not look for rounds that were called off");
+                    tracing::warn!(error = %error, "could not look for cancelled rounds");
                 }
             }
         });
@@ -157,7 +157,7 @@ impl Engine {
     }
 
     async fn expire(&self, open: &OpenRound) -> Result<(), EngineError> {
-        tracing::warn!(round.id = %open.id, "a round was left open by a node that stopped; it is expired");
+        tracing::warn!(round.id = %open.id, "expired a round that a stopped node left open");
         let behalf = Behalf::Account(open.account.clone());
         let store = self.inner.store.sharing();
         // What was sent to judges is paid, although nobody knows any more what they answered.

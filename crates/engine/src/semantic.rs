@@ -94,12 +94,12 @@ impl Engine {
         let version = found.map_err(|error| {
             if let EngineError::NamedElsewhere { what, id, names } = &error {
                 return wrong(format!(
-                    "names a {what} that you do not own: `{id}`; others share theirs with you as {}",
+                    "names a {what} that you do not own: `{id}`; those shared with you are named {}",
                     listed(names)
                 ));
             }
             let EngineError::NotFound { what, id } = error else { return error };
-            wrong(format!("names a {what} that is not there: `{id}`"))
+            wrong(format!("names a {what} that does not exist: `{id}`"))
         })?;
         self.measured(version).await
     }

@@ -31,7 +31,7 @@ impl Engine {
             }
             SessionAdded::Repeated => self.answered_meanwhile(caller, keyed).await,
             SessionAdded::Exists => {
-                Err(EngineError::Conflict(format!("there is a session `{}` already", session.id)))
+                Err(EngineError::Conflict(format!("there is already a session `{}`", session.id)))
             }
             SessionAdded::ExecutorUnknown => {
                 let reason = format!(

@@ -62,7 +62,7 @@ impl Engine {
                 EngineError::NotFound { what: "share", id }
             }
             ShareRefused::OfTeam => EngineError::Conflict(
-                "the workflow is shared with a team that you are in; leave the team to be without it"
+                "the workflow is shared with a team that you are in; leave the team to drop it"
                     .to_owned(),
             ),
         })

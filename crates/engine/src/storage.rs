@@ -92,7 +92,7 @@ impl Engine {
         if bytes < quota {
             return Ok(());
         }
-        let detail = format!("the account has stored {bytes} bytes, and may store {quota}");
+        let detail = format!("the account has stored {bytes} bytes, and its quota is {quota}");
         Err(EngineError::refused(Code::QuotaExceeded, detail))
     }
 
@@ -167,7 +167,7 @@ impl Engine {
             && self.is_task_open(account, &step.task_id).await?
         {
             return Err(EngineError::Conflict(format!(
-                "the round is a step of the task `{}`, which is not over",
+                "the round belongs to the task `{}`, which has not ended",
                 step.task_id
             )));
         }
@@ -184,7 +184,7 @@ impl Engine {
         erased.map_err(|refused| match refused {
             NotErased::Unknown => EngineError::NotFound { what: "round", id: id.to_string() },
             NotErased::Open => EngineError::Conflict(format!(
-                "the round `{id}` has not ended; cancel it, or wait for its end"
+                "the round `{id}` has not ended; cancel it, or wait until it ends"
             )),
         })
     }

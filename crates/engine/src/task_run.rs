@@ -123,7 +123,7 @@ impl Engine {
             let task = view.run.task_id(&step.agent_id, step.attempt);
             // Whoever is at work sees that the run is called off, should this not be done.
             if let Err(error) = self.task_cancel(caller, &task, Some(CALLED_OFF)).await {
-                tracing::debug!(error = %error, task.id = task, "the task of a step goes on");
+                tracing::debug!(error = %error, task.id = task, "the task of a step continues");
             }
         }
         let view = self.task_run_of(&key).await?;

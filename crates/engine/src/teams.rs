@@ -146,22 +146,22 @@ fn refusal(refused: TeamRefused, team: &str, user: &str) -> EngineError {
         TeamRefused::NoHandle => no_handle(),
         TeamRefused::HandleTaken => taken(team),
         TeamRefused::AlreadyMember => {
-            EngineError::Conflict(format!("`{user}` is a member of the team already"))
+            EngineError::Conflict(format!("`{user}` is already a member of the team"))
         }
         TeamRefused::NotMember => {
             EngineError::NotFound { what: "member", id: user.chars().take(80).collect() }
         }
         TeamRefused::OwnerStays => EngineError::Conflict(
-            "the owner cannot leave the team; hand it over or delete it first".to_owned(),
+            "the owner cannot leave the team; transfer or delete it first".to_owned(),
         ),
         TeamRefused::Invitation(refused) => invitations::refusal(&refused, user),
         TeamRefused::TooManyTeams => EngineError::refused(
             Code::QuotaExceeded,
-            format!("an account owns at most {TEAMS_OWNED} teams"),
+            format!("an account can own at most {TEAMS_OWNED} teams"),
         ),
         TeamRefused::TooManyMembers => EngineError::refused(
             Code::QuotaExceeded,
-            format!("a team has at most {TEAM_MEMBERS} members"),
+            format!("a team can have at most {TEAM_MEMBERS} members"),
         ),
     }
 }

@@ -220,7 +220,7 @@ fn refusal(refused: &ChangeRefused, wanted: &TemplateRef) -> EngineError {
             "the version is published; unpublish it first, then delete it".to_owned(),
         ),
         ChangeRefused::Live => EngineError::Conflict(
-            "the template is live with a published version; unpublish all versions or archive it first, then delete it"
+            "the template has a published version; unpublish all versions or archive it first, then delete it"
                 .to_owned(),
         ),
     }

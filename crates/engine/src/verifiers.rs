@@ -172,7 +172,7 @@ fn whole(reference: &VerifierRef) -> Result<(), EngineError> {
         None => Ok(()),
         Some(version) => Err(EngineError::Invalid {
             field: "verifier_id",
-            reason: format!("means the whole verifier here; leave `@{version}` out"),
+            reason: format!("must name the whole verifier; leave `@{version}` out"),
         }),
     }
 }

@@ -39,8 +39,7 @@ impl Engine {
             // Whoever could stop single votes would choose who votes.
             let task = &step.task_id;
             return Err(EngineError::Conflict(format!(
-                "the round `{id}` is a step of the task `{task}`, and ends with it; cancel the \
-                 task instead, with `jurat task cancel {task}` or `POST /v1/tasks/{task}/cancel`"
+                "the round `{id}` belongs to the task `{task}` and ends with it; cancel the task instead, with `jurat task cancel {task}` or `POST /v1/tasks/{task}/cancel`"
             )));
         }
         if let Some(closing) = &round.closing {
@@ -118,5 +117,5 @@ fn not_ended_before(id: &RoundId, ending: Ending) -> Result<(), EngineError> {
     if ending == Ending::Cancelled {
         return Ok(());
     }
-    Err(EngineError::Conflict(format!("the round `{id}` has ended already, as `{ending}`")))
+    Err(EngineError::Conflict(format!("the round `{id}` has already ended as `{ending}`")))
 }

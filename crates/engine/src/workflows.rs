@@ -174,7 +174,8 @@ impl Engine {
             if checked.workflow_id.as_ref().is_some_and(|id| *id != found) {
                 return Err(EngineError::Invalid {
                     field: "workflow_ref",
-                    reason: "names another workflow than `workflow_id`; leave one out".to_owned(),
+                    reason: "names a different workflow than `workflow_id`; leave one out"
+                        .to_owned(),
                 });
             }
             checked.workflow_id = Some(found);
@@ -229,7 +230,7 @@ fn whole(reference: &WorkflowRef) -> Result<(), EngineError> {
         None => Ok(()),
         Some(version) => Err(EngineError::Invalid {
             field: "workflow_id",
-            reason: format!("means the whole workflow here; leave `@{version}` out"),
+            reason: format!("must name the whole workflow; leave `@{version}` out"),
         }),
     }
 }
@@ -251,19 +252,19 @@ fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
         WorkflowRefused::RoleAboveOwn { has } => EngineError::RoleAboveOwn(has),
         WorkflowRefused::TokenMissing { current } => token(
             format!(
-                "there is a workflow `{named}` already; its next version needs `expected_version_token`"
+                "there is already a workflow `{named}`; its next version needs `expected_version_token`"
             ),
             Some(current),
         ),
         WorkflowRefused::TokenStale { current } => token(
             format!(
-                "`expected_version_token` is not the current one of `{named}`, which was saved anew meanwhile"
+                "`expected_version_token` is not the current token of `{named}`, which has a newer version"
             ),
             Some(current),
         ),
         WorkflowRefused::TokenUnexpected => token(
             format!(
-                "there is no workflow `{named}` yet; leave `expected_version_token` out of its first save"
+                "there is no workflow `{named}` yet; leave out `expected_version_token` for its first save"
             ),
             None,
         ),
@@ -271,22 +272,22 @@ fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
             EngineError::Conflict(format!("the workflow `{named}` is archived; unarchive it first"))
         }
         WorkflowRefused::VersionIsCurrent => EngineError::Conflict(format!(
-            "this is the current version of `{named}`; save another one first, or delete the workflow"
+            "this is the current version of `{named}`; save a new version first, or delete the workflow"
         )),
         WorkflowRefused::TooManyGrants => EngineError::Conflict(
-            "the workflow has as many grants as it can have; revoke some first".to_owned(),
+            "the workflow has reached its limit of grants; revoke some first".to_owned(),
         ),
         WorkflowRefused::GrantedTooOften => EngineError::refused(
             Code::QuotaExceeded,
-            format!("an account makes at most {GRANTS_A_DAY} grants a day; try again tomorrow"),
+            format!("an account can make at most {GRANTS_A_DAY} grants a day; try again tomorrow"),
         ),
         WorkflowRefused::TooManyWaiting => EngineError::Conflict(format!(
-            "{MOST_WAITING} of the owner's grants to them wait to be accepted; let them accept or decline some first, or share with a team"
+            "{MOST_WAITING} of the owner's grants to this user are still pending; the user must accept or decline some first, or share with a team"
         )),
         WorkflowRefused::OwnerStays => EngineError::OwnerStays,
         WorkflowRefused::GranteeUnknown => EngineError::UserNotFound,
         WorkflowRefused::BindingsAreOwners => {
-            EngineError::Denied("only the owner of a workflow decides which verifiers it names")
+            EngineError::Denied("only the owner of a workflow may change its verifiers")
         }
         WorkflowRefused::Field(wrong) => EngineError::Input(wrong_field(&wrong)),
     }
@@ -302,12 +303,11 @@ fn wrong_field(wrong: &WrongField) -> InputError {
             &format!("verifiers.{place}.verifier_id"),
             "names no active verifier, or no version, of the workflow's owner".to_owned(),
         ),
-        WrongField::ContentUnknown { path } => input(
-            "files",
-            format!("has `{path}` with a `sha256` that is not known; send its content"),
-        ),
+        WrongField::ContentUnknown { path } => {
+            input("files", format!("has `{path}` with an unknown `sha256`; send its content"))
+        }
         WrongField::PathUnknown { path } => {
-            input("delete_paths", format!("has `{path}`, and there is no such file"))
+            input("delete_paths", format!("has `{path}`, but there is no such file"))
         }
         WrongField::PathIsFolder { path } => {
             input("files", format!("has a file `{path}` and files within a folder of that name"))
@@ -318,7 +318,7 @@ fn wrong_field(wrong: &WrongField) -> InputError {
         }
         WrongField::GranteeIsOwner => input(
             "grantee_email_or_at_team_handle",
-            "is the owner of the workflow, who may do everything".to_owned(),
+            "is the owner of the workflow, who already has full access".to_owned(),
         ),
     }
 }

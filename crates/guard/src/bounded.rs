@@ -37,7 +37,7 @@ pub enum RefusedSchema {
     Schema(#[from] SchemaError),
     #[error("too many checks are waiting; try again later")]
     Busy,
-    #[error("the schema could not be compiled; this is a defect of this program")]
+    #[error("the schema could not be compiled; this is a bug in this program")]
     Crashed,
 }
 
@@ -90,9 +90,9 @@ impl fmt::Debug for Threads {
 /// Why an errand has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotDone {
-    #[error("too much is waiting to be checked")]
+    #[error("too many checks are waiting")]
     Busy,
-    #[error("the work ended by a defect of this program")]
+    #[error("the work failed because of a bug in this program")]
     Crashed,
 }
 
@@ -100,8 +100,8 @@ impl NotDone {
     /// What a check amounts to that was not made.
     pub fn evaluation(self) -> Evaluation {
         let note = match self {
-            Self::Busy => "Too many checks are waiting, so this one was not made.",
-            Self::Crashed => "The check ended by a defect of this program.",
+            Self::Busy => "Too many checks are waiting, so this one was not run.",
+            Self::Crashed => "The check failed because of a bug in this program.",
         };
         Evaluation::inconclusive(reason::EVALUATION_REFUSED, note)
     }
@@ -227,8 +227,8 @@ impl Bounded {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Does work of any kind on one of the threads. If nobody waits for it any more, it is taken out
-    /// of the queue, or another thread takes the place of the one that it keeps.
+    /// Does work of any kind on one of the threads. If nobody waits for it any more, it is taken
+    /// out of the queue, or another thread takes the place of the one that it keeps.
     pub async fn run<T: Send + 'static>(
         &self,
         errand: impl FnOnce() -> T + Send + 'static,

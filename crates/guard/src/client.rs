@@ -96,13 +96,13 @@ pub enum CallError {
     Disconnected(#[source] Box<dyn Error + Send + Sync>),
     #[error("the answer is larger than {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("the answer is encoded as `{encoding}` although that was not asked for")]
+    #[error("the answer is encoded as `{encoding}`, which was not requested")]
     Encoded { encoding: String },
-    /// The host is for the log: it may be one within the operator's network. The rest of the address
-    /// is what the other side says, and stays out even of that.
+    /// The host is for the log: it may be one within the operator's network. The rest of the
+    /// address is what the other side says, and stays out even of that.
     #[error("a redirect was not followed")]
     Redirect { host: String },
-    #[error("connections cannot be made safe on this machine")]
+    #[error("TLS is not available on this machine")]
     Tls(#[source] rustls::Error),
 }
 

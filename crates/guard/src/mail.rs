@@ -30,11 +30,11 @@ pub struct Mail {
 
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
-    #[error("the address `{0}` cannot be written to")]
+    #[error("mail cannot be sent to the address `{0}`")]
     Address(String),
-    #[error("the mail cannot be put together")]
+    #[error("the mail cannot be composed")]
     Form(#[source] lettre::error::Error),
-    #[error("the mail server does not take the mail")]
+    #[error("the mail server rejected the mail")]
     Server(#[source] lettre::transport::smtp::Error),
     #[error("the mail server took too long")]
     Late,

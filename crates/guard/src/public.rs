@@ -45,7 +45,7 @@ pub enum UrlRefused {
     NotUrl,
     #[error("must begin with `https://`")]
     Scheme,
-    #[error("must not hold a user name or a password")]
+    #[error("must not contain a user name or password")]
     Credentials,
     #[error("must name a public host")]
     NotPublic,
@@ -64,7 +64,7 @@ pub enum FetchError {
     },
     #[error("the image has more than 5 MiB")]
     TooLarge,
-    #[error("what is at the address is no PNG, JPEG, GIF or WebP image, or is declared as another")]
+    #[error("the content is not a PNG, JPEG, GIF or WebP image, or has another declared type")]
     NotAnImage,
 }
 

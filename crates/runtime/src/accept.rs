@@ -54,7 +54,7 @@ pub(crate) async fn accept(
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {
-                tracing::error!(%error, "A connection could not be accepted.");
+                tracing::error!(%error, "could not accept a connection");
                 if tokio::time::timeout(PAUSE, &mut shutdown).await.is_ok() {
                     return Ok(());
                 }

@@ -92,7 +92,7 @@ pub(crate) async fn answer(
         .map_err(|_| ExecutorError::Timeout)
         .and_then(|decided| decided)
         .inspect_err(
-            |error| tracing::warn!(event.id = %event.event_id, %error, "An event was not heard."),
+            |error| tracing::warn!(event.id = %event.event_id, %error, "could not handle an event"),
         )?;
     let answer = AgentEventCallbackResponse {
         ok: true,

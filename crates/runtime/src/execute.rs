@@ -59,7 +59,7 @@ impl<T: Clone> Entry<T> {
         if self.request == request {
             return Ok(self.held.clone());
         }
-        let message = "this execution_id was used with another request; draw a new one";
+        let message = "this execution_id was used with another request; use a new one";
         Err(Refusal::new(StatusCode::CONFLICT, "execution_id_reused", message)
             .about("execution_id"))
     }
@@ -147,7 +147,7 @@ impl Drop for Listed {
         self.shared.answers.running().remove(&self.id);
         self.slot = None;
         let result = self.result.take().unwrap_or_else(|| {
-            tracing::error!(execution.id = %self.id, "An execution ended without an answer.");
+            tracing::error!(execution.id = %self.id, "an execution ended without an answer");
             Err(lost())
         });
         self.ended.send_replace(Some(result));
@@ -155,7 +155,7 @@ impl Drop for Listed {
 }
 
 fn lost() -> Refusal {
-    let message = "the execution ended without an answer; the log of the executor says why";
+    let message = "the execution ended without an answer; the executor's log shows why";
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "executor_failed", message)
 }
 
@@ -165,10 +165,10 @@ async fn run(shared: &Shared, request: &Execute) -> Result<Bytes, Refusal> {
         .await
         .map_err(|_| ExecutorError::Timeout)
         .and_then(|result| result)
-        .inspect_err(|error| tracing::warn!(execution.id = %request.execution_id, %error, "An execution failed."))?;
+        .inspect_err(|error| tracing::warn!(execution.id = %request.execution_id, %error, "an execution failed"))?;
     let response = ExecuteResponse::new(execution.output, execution.evidence);
     let bytes = serde_json::to_vec(&response)
-        .map_err(|error| ExecutorError::Failed(format!("the answer is no JSON: {error}")))?;
+        .map_err(|error| ExecutorError::Failed(format!("the answer is not JSON: {error}")))?;
     Ok(Bytes::from(bytes))
 }
 

@@ -78,7 +78,7 @@ pub enum ExecutorError {
     #[error("{problem}")]
     Refused { field: String, problem: String },
     /// There is too much to do. Answered with 503.
-    #[error("too many requests at once; try again in a second")]
+    #[error("too many concurrent requests; try again in a second")]
     Overloaded,
     /// Something else that the executor needs did not answer properly. Answered with 502.
     #[error("{0}")]

@@ -52,7 +52,7 @@ impl Shared {
     pub(crate) fn new(executor: Arc<dyn Executor>, options: Options, tasks: Tasks) -> Self {
         let limits = options.limits;
         let public = PublicClient::new(&options.evidence_allow)
-            .inspect_err(|error| tracing::error!(%error, "Evidence cannot be fetched."));
+            .inspect_err(|error| tracing::error!(%error, "cannot fetch evidence"));
         Self {
             executor,
             options,
@@ -180,8 +180,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Reads a JSON body within the limits on size and time. The policy, which stands at the place given,
-/// may be one of WattSwarm's: that system reads whole numbers of 64 bits exactly, and so do we then.
+/// Reads a JSON body within the limits on size and time. The policy, which stands at the place
+/// given, may be one of WattSwarm's: that system reads whole numbers of 64 bits exactly, and so do
+/// we then.
 async fn read(shared: &Shared, request: Request<Body>, policy: &str) -> Result<Value, Refusal> {
     let bytes = read_bytes(shared, request).await?;
     strict::parse(&bytes).or_else(|error| {
@@ -229,7 +230,7 @@ fn json_bytes(body: Bytes) -> Response {
 }
 
 fn panicked(_: Box<dyn std::any::Any + Send + 'static>) -> Response {
-    tracing::error!("The executor panicked while it answered a request.");
-    let message = "the executor panicked; its log says where";
+    tracing::error!("the executor panicked while answering a request");
+    let message = "the executor panicked; its log shows where";
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "executor_failed", message).into_response()
 }

@@ -49,7 +49,7 @@ impl Head {
         let mut all = self.headers.get_all(name).iter();
         let value = all.next().filter(|_| all.next().is_none());
         let value = value.and_then(|it| it.to_str().ok());
-        value.ok_or_else(|| format!("the header `{name}` must be there once"))
+        value.ok_or_else(|| format!("the header `{name}` must appear exactly once"))
     }
 
     fn authority(&self) -> Result<String, String> {
@@ -57,8 +57,9 @@ impl Head {
     }
 }
 
-/// Who signed a request. Where nodes are listed, what none of them signed is refused, and so is what
-/// was signed too long ago. Where none are, anybody may sign, and what is unsigned has no signer.
+/// Who signed a request. Where nodes are listed, what none of them signed is refused, and so is
+/// what was signed too long ago. Where none are, anybody may sign, and what is unsigned has no
+/// signer.
 pub(crate) fn signer(
     nodes: &[NodeKey],
     head: &Head,
@@ -70,8 +71,8 @@ pub(crate) fn signer(
         return Ok(signer.ok());
     }
     signer.map(Some).map_err(|why| {
-        tracing::warn!(why, "An event was refused.");
-        let message = format!("only events that a known node signed are taken: {why}");
+        tracing::warn!(why, "refused an event");
+        let message = format!("only events signed by a known node are accepted: {why}");
         Refusal::new(StatusCode::UNAUTHORIZED, "signature_refused", message)
     })
 }
@@ -84,17 +85,17 @@ fn checked(
 ) -> Result<NodeKey, String> {
     let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)));
     if head.get("content-digest")? != digest {
-        return Err("`Content-Digest` is not that of the body".to_owned());
+        return Err("`Content-Digest` does not match the body".to_owned());
     }
     let input = Input::read(head.get("signature-input")?)?;
     if FRESH_S < now_s.abs_diff(input.created) {
         return Err(format!(
-            "it was signed at {}, more than {FRESH_S} seconds from now, which is {now_s}",
+            "it was signed at {}, more than {FRESH_S} seconds from the current time {now_s}",
             input.created
         ));
     }
     if !is_known(&input.key) {
-        return Err("the node that signed is not known".to_owned());
+        return Err("the signing node is unknown".to_owned());
     }
     let signature = head.get("signature")?.strip_prefix("sig1=:");
     let signature = signature.and_then(|it| STANDARD.decode(it.strip_suffix(':')?).ok());
@@ -104,7 +105,7 @@ fn checked(
     UnparsedPublicKey::new(&ED25519, key).verify(base.as_bytes(), &signature).map_err(|_| {
         let authority = head.authority().unwrap_or_default();
         let path = &head.path;
-        format!("the signature does not fit the request as it came, to `{authority}` at `{path}`")
+        format!("the signature does not match the received request to `{authority}` at `{path}`")
     })?;
     Ok(input.key)
 }

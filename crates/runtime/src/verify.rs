@@ -100,7 +100,7 @@ async fn look_at(shared: &Shared, refs: &[ArtifactRef]) -> Vec<Finding> {
                 let looked = client.look_at(reference, shared.options.limits.execute).await;
                 if looked.found != Found::Seen {
                     let (found, cause) = (looked.found.as_str(), looked.detail);
-                    tracing::warn!(found, %cause, "Evidence could not be confirmed.");
+                    tracing::warn!(found, %cause, "could not confirm evidence");
                 }
                 looked.found
             }
@@ -116,7 +116,7 @@ async fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>
     let error = match shared.bounded.policy(binding).await {
         // A criterion never leaves its registry, so that nobody else can judge by it.
         Ok(Policy::Semantic(_)) => {
-            let message = "the registry that has the verifier decides `vp.semantic.v1`";
+            let message = "`vp.semantic.v1` is decided by the registry that hosts the verifier";
             return Err(unsupported(message.to_owned()));
         }
         Ok(policy) => return Ok(Some(policy)),
@@ -163,7 +163,7 @@ async fn judge(
         }
     }
     shared.executor.judge(judgement).await.map_err(|error| {
-        tracing::warn!(policy.id = %judgement.policy.policy_id, %error, "A judgement failed.");
+        tracing::warn!(policy.id = %judgement.policy.policy_id, %error, "a judgment failed");
         match error {
             ExecutorError::NotSupported(message) => unsupported(message),
             error @ (ExecutorError::Refused { .. }

@@ -51,7 +51,8 @@ use crate::{
 
 /// Accepting fails when the machine is out of something, and it needs time to get it back.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long, and how much, is read and thrown away after a reply that came before its request ended.
+/// How long, and how much, is read and thrown away after a reply that came before its request
+/// ended.
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -107,7 +108,7 @@ impl Connections {
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
-                    tracing::error!(%error, "a connection could not be accepted");
+                    tracing::error!(%error, "could not accept a connection");
                     let _elapsed = tokio::time::timeout(PAUSE, std::future::pending::<()>()).await;
                 }
             }
@@ -121,7 +122,7 @@ impl Connections {
         if tokio::time::timeout(self.inbound.close_timeout, self.tracker.wait()).await.is_err() {
             tracing::warn!(
                 connections = self.tracker.len(),
-                "connections that did not end are dropped"
+                "dropping connections that did not end in time"
             );
             self.out_of_patience.cancel();
             self.tracker.wait().await;

@@ -33,7 +33,7 @@ pub(crate) async fn require_key(
     next: Next,
 ) -> Response {
     let Some(key) = key(request.headers()) else {
-        return encode::problem(&Problem::new(Code::AuthRequired, "the request carries no key"));
+        return encode::problem(&Problem::new(Code::AuthRequired, "the request has no key"));
     };
     match engine.key_admit(key).await {
         Ok(Some(admitted)) => {

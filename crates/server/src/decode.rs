@@ -76,7 +76,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathText {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         let nothing = || {
-            let detail = "the address holds characters that no name has";
+            let detail = "the path contains characters that are not allowed in a name";
             encode::problem(&Problem::new(Code::NotFound, detail))
         };
         let params = RawPathParams::from_request_parts(parts, state).await;
@@ -101,7 +101,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathPair {
                 Ok(Self(one, other))
             }
             _ => {
-                let detail = "the address holds characters that no name has";
+                let detail = "the path contains characters that are not allowed in a name";
                 Err(encode::problem(&Problem::new(Code::NotFound, detail)))
             }
         }
@@ -136,7 +136,7 @@ async fn read_up_to(
     }
     // Every route that takes a body has it; without it nothing is taken.
     let Some(memory) = extensions.get::<Arc<RequestMemory>>() else {
-        return Err(Problem::new(Code::Internal, "the request was not counted"));
+        return Err(Problem::new(Code::Internal, "could not count the request"));
     };
     let hold = |bytes| memory.hold(bytes).map_err(|error| encode::engine_problem(&error));
     let announced = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
@@ -164,10 +164,10 @@ pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
     let refuse = |detail: &str| Err(Problem::new(Code::UnsupportedMediaType, detail));
     let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     if encodings.any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return refuse("the body is compressed; send it as it is");
+        return refuse("the body is compressed; send it uncompressed");
     }
     if 1 < headers.get_all(header::CONTENT_TYPE).iter().count() {
-        return refuse("the header `Content-Type` stands twice");
+        return refuse("the header `Content-Type` is repeated");
     }
     match headers.get(header::CONTENT_TYPE).map(axum::http::HeaderValue::to_str) {
         None => Ok(()),

@@ -159,18 +159,18 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
     }
     if let EngineError::NamedElsewhere { what, names, .. } = error {
         problem = problem.hinted(format!(
-            "A bare name is that of a {what} of your own. Others share theirs with you as {}; name it so, or by its id.",
+            "A bare name refers to a {what} of your own. Use the full name of one shared with you, {}, or its id.",
             names_listed(names)
         ));
     }
     if let EngineError::TokenOfNone { what, names, .. } = error {
         problem = problem.hinted(format!(
-            "Read the {what} that you mean, which accepts it and shows its token: {}. Or leave the token out to make one of your own.",
+            "Read the {what} that you mean, which accepts it and shows its token: {}. Or leave the token out to create your own.",
             names_listed(names)
         ));
     }
     if let EngineError::RoleTooLow { .. } | EngineError::RoleAboveOwn(_) = error {
-        problem = problem.hinted("Ask the owner of the workflow, or somebody with a higher role.");
+        problem = problem.hinted("Ask the owner of the workflow, or a user with a higher role.");
     }
     if let EngineError::DaySpent { resets_at } = error {
         problem = problem.with("resets_at", json!(Time(*resets_at)));

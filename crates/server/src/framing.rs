@@ -9,14 +9,14 @@ pub(crate) fn fault<B>(request: &Request<B>) -> Option<Problem> {
     let headers = request.headers();
     let hosts = headers.get_all(header::HOST).iter().count();
     if 1 < hosts || (hosts == 0 && request.version() == Version::HTTP_11) {
-        return Some(wrong("Host", "must stand exactly once"));
+        return Some(wrong("Host", "must appear exactly once"));
     }
     if headers.contains_key(header::TRANSFER_ENCODING) {
         if !is_chunked_alone(headers) {
             return Some(wrong("Transfer-Encoding", "must be `chunked` and nothing else"));
         }
         if headers.contains_key(header::CONTENT_LENGTH) {
-            return Some(wrong("Content-Length", "must not stand beside `Transfer-Encoding`"));
+            return Some(wrong("Content-Length", "must not be combined with `Transfer-Encoding`"));
         }
     }
     None

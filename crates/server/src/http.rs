@@ -552,5 +552,5 @@ async fn unknown_route(uri: Uri) -> Response {
 }
 
 async fn wrong_method() -> Response {
-    encode::problem(&Problem::new(Code::MethodNotAllowed, "this address does not take that method"))
+    encode::problem(&Problem::new(Code::MethodNotAllowed, "this path does not support that method"))
 }

@@ -62,7 +62,7 @@ pub(crate) async fn identify(
 /// the way, because it is made most often when there is the least time.
 pub(crate) fn late(engine: &Engine) -> Response {
     static BODY: LazyLock<Bytes> = LazyLock::new(|| {
-        let detail = "this node is busy with the rounds that it has";
+        let detail = "this node is busy with its current rounds";
         Bytes::from(Problem::new(Code::Overloaded, detail).body().to_string())
     });
     let mut response = Response::new(Body::from(BODY.clone()));
@@ -98,9 +98,9 @@ fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
     let status = response.status().as_u16();
     let has_key = response.extensions().get::<Authenticated>().is_some();
     if has_key && route != Some("/metrics") {
-        tracing::info!(http.response.status_code = status, duration_ms, "a request was served");
+        tracing::info!(http.response.status_code = status, duration_ms, "served a request");
     } else {
-        tracing::debug!(http.response.status_code = status, duration_ms, "a request was served");
+        tracing::debug!(http.response.status_code = status, duration_ms, "served a request");
     }
 }
 
@@ -108,7 +108,7 @@ fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
 pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: Next) -> Response {
     // Whoever comes this far was let in as somebody.
     let Some(visitor) = request.extensions().get::<Visitor>() else {
-        return encode::problem(&Problem::new(Code::AuthRequired, "the request carries no key"));
+        return encode::problem(&Problem::new(Code::AuthRequired, "the request has no key"));
     };
     match engine.admit(visitor.payer()) {
         Ok(()) => next.run(request).await,

@@ -68,7 +68,7 @@ async fn stopped(engine: &Engine, inbound: &Inbound, stop: impl Future<Output = 
     let drained = tokio::time::timeout(inbound.drain, engine.drain());
     let (_, drained) = tokio::join!(noticed, drained);
     if drained.is_err() {
-        tracing::warn!("rounds that did not end in time are released");
+        tracing::warn!("releasing rounds that did not end in time");
         // A store that does not answer must not keep the process.
         let _elapsed = tokio::time::timeout(inbound.close_timeout, engine.release()).await;
     }

@@ -115,7 +115,7 @@ async fn worded(message: &Value, response: Response) -> Response {
     let text = to_bytes(response.into_body(), LONGEST_TEXT).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     if status.is_server_error() {
-        tracing::error!(error = %text, "a message could not be answered");
+        tracing::error!(error = %text, "could not answer a message");
         let detail = "something went wrong inside the server";
         return encode::problem(&Problem::new(Code::Internal, detail));
     }

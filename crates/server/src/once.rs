@@ -32,7 +32,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Repeatable {
         let key = match (given.next(), given.next()) {
             (None, _) => None,
             (Some(value), None) => Some(checked(value).map_err(|it| encode::problem(&it))?),
-            (Some(_), Some(_)) => return Err(encode::problem(&wrong("stands twice"))),
+            (Some(_), Some(_)) => return Err(encode::problem(&wrong("is repeated"))),
         };
         let path = parts.uri.path().to_owned();
         Ok(Self { key, method: parts.method.clone(), path })

@@ -20,7 +20,7 @@ use utoipa::openapi::{
 use self::description::SCHEMES;
 use crate::http::{RouteInfo, route_table};
 
-const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and what each replica said.\n\nEvery error is `application/problem+json` with a stable `code`. Every list is cut into pages: send `next_cursor` as `cursor` to go on.";
+const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and each replica's answer.\n\nEvery error is `application/problem+json` with a stable `code`. Every list is paginated: send `next_cursor` as `cursor` to get the next page.";
 
 /// The document as text, made once.
 pub fn openapi() -> &'static str {
@@ -148,7 +148,9 @@ fn bearer() -> SecurityScheme {
 }
 
 fn api_key() -> SecurityScheme {
-    let value =
-        ApiKeyValue::with_description("X-API-Key", "The same key, for clients that send it so.");
+    let value = ApiKeyValue::with_description(
+        "X-API-Key",
+        "The same key in the header `X-API-Key`, for clients that cannot send `Authorization`.",
+    );
     SecurityScheme::ApiKey(ApiKey::Header(value))
 }

@@ -15,7 +15,7 @@ use crate::inbound::Inbound;
 
 /// The body came too slowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the body came too slowly")]
+#[error("the body arrived too slowly")]
 pub(crate) struct TooSlow;
 
 /// A body whose time runs from the moment that somebody wants it.

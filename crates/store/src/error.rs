@@ -70,29 +70,27 @@ impl Error for StoreError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error(
-        "the database has schema version {found} and this program needs {needed}; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
+        "the database has schema version {found}, but this program needs {needed}; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
     )]
     SchemaOld { found: i64, needed: i64 },
     #[error(
-        "the database has schema version {found} and this program knows versions up to {known}; use a newer program"
+        "the database has schema version {found}, but this program knows versions up to {known}; use a newer program"
     )]
     SchemaNew { found: i64, known: i64 },
-    #[error("migration `{name}` was applied in another form than this program has")]
+    #[error("migration `{name}` was applied in a different form than this program's")]
     MigrationChanged { name: String },
     #[error("the store is closed")]
     Closed,
-    #[error(
-        "the disk did not confirm an earlier write, so nothing more is written until a restart"
-    )]
+    #[error("the disk did not confirm an earlier write; no writes are accepted until a restart")]
     DiskUnsure,
-    #[error("the database undid a group of writes because one of them failed")]
+    #[error("the database rolled back a group of writes because one of them failed")]
     Undone,
-    #[error("the work ended in a bug and was undone")]
+    #[error("the work failed because of a bug and was rolled back")]
     Panicked,
-    #[error("the database takes no writes")]
+    #[error("the database accepts no writes")]
     ReadOnly,
     #[error(
-        "the role `{role}` {why}, so row security would not hold for it; serve with a role of its own, and give that of the owner to `jurat serve` with `--migrate-url`"
+        "the role `{role}` {why}, so row security would not apply to it; serve with a separate role, and pass the owner's to `jurat serve` with `--migrate-url`"
     )]
     RoleTooStrong { role: String, why: &'static str },
 }

@@ -300,11 +300,11 @@ async fn accept_team(
     };
     let joined = teams::counts(tx, &team, to).await?;
     if !joined.is_member && TEAM_MEMBERS <= joined.members {
-        let reason = format!("a team has at most {TEAM_MEMBERS} members");
+        let reason = format!("a team can have at most {TEAM_MEMBERS} members");
         return Ok(Err(AnswerRefused::TooMany(reason)));
     }
     if !joined.is_member && TEAMS_JOINED <= joined.teams {
-        let reason = format!("an account is a member of at most {TEAMS_JOINED} teams");
+        let reason = format!("an account can be a member of at most {TEAMS_JOINED} teams");
         return Ok(Err(AnswerRefused::TooMany(reason)));
     }
     if found.kind == InvitationKind::TeamMembership {
@@ -312,11 +312,11 @@ async fn accept_team(
         return Ok(Ok(()));
     }
     if TEAMS_OWNED <= joined.owned {
-        let reason = format!("an account owns at most {TEAMS_OWNED} teams");
+        let reason = format!("an account can own at most {TEAMS_OWNED} teams");
         return Ok(Err(AnswerRefused::TooMany(reason)));
     }
     if !teams::hand_over(tx, &team, (&found.from, to), at).await? {
-        let reason = "whoever offered the team does not own it any more".to_owned();
+        let reason = "the sender of the offer no longer owns the team".to_owned();
         return Ok(Err(AnswerRefused::Conflict(reason)));
     }
     tx.run(MOVE_FROM, args![to, &found.target_id]).await?;

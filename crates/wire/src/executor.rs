@@ -120,13 +120,13 @@ impl<'de> Deserialize<'de> for Stage {
         Self::parse(&text).ok_or_else(|| {
             let text: String = text.chars().take(40).collect();
             serde::de::Error::custom(format!(
-                "`{text}` is no stage; use `explore`, `verify` or `finalize`"
+                "`{text}` is not a stage; use `explore`, `verify` or `finalize`"
             ))
         })
     }
 }
 
-/// An output under verification, as it travels.
+/// An output being verified, in its wire form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Candidate {
     pub candidate_id: String,
@@ -141,14 +141,14 @@ pub struct Candidate {
     pub evidence_refs: Vec<ArtifactRef>,
 }
 
-/// Evidence as it is.
+/// Inline evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InlineEvidence {
     pub mime: String,
     pub content: String,
 }
 
-/// Evidence that is kept elsewhere. It is fetched where a policy or a task asks for that.
+/// Evidence stored elsewhere. It is fetched if a policy or a task requires it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactRef {
     pub uri: String,
@@ -203,7 +203,8 @@ pub fn decode_verify_response(body: Value) -> Result<VerifyResponse, ShapeError>
     }
 }
 
-/// Reads the answer of `GET /capabilities`. What it says is repeated in every reply, so it is kept short.
+/// Reads the answer of `GET /capabilities`. What it says is repeated in every reply, so it is kept
+/// short.
 pub fn decode_capabilities(body: Value) -> Result<CapabilitiesResponse, ShapeError> {
     const MOST_NAMES: usize = 256;
     const LONGEST_NAME: usize = 200;

@@ -85,7 +85,7 @@ impl Problem {
     }
 }
 
-/// What went wrong, as `application/problem+json`.
+/// An error, as `application/problem+json`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemBody<'a> {
@@ -96,28 +96,28 @@ pub struct ProblemBody<'a> {
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// What is wrong, in words.
+    /// The error in words.
     detail: &'a str,
     code: ErrorCode,
     /// The code.
     error: ErrorCode,
-    /// The same as `detail`.
+    /// Alias of `detail`.
     message: &'a str,
     /// What to try next.
     hint: &'a str,
-    /// Where one field is at fault: its path, such as `consensus.replicas`.
+    /// Path of the faulty field, such as `consensus.replicas`, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     field: Option<&'a str>,
-    /// With `field`: the same once more.
+    /// With `field`: the same error as a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<FieldError>)]
     errors: Option<[FieldError<'a>; 1]>,
-    /// With `sessions_unavailable`: what is wrong with each.
+    /// With `sessions_unavailable`: the problem of each session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<SessionProblem>)]
     sessions: Option<&'a Value>,
-    /// With `schema_refused`: which bound.
+    /// With `schema_refused`: the exceeded limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     reason: Option<&'a Value>,
@@ -129,7 +129,7 @@ pub struct ProblemBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<ReplicaBody>)]
     replicas: Option<&'a Value>,
-    /// Where a round was opened: its id.
+    /// Id of the round, if one was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     round_id: Option<&'a Value>,
@@ -137,19 +137,19 @@ pub struct ProblemBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     receipt_id: Option<&'a Value>,
-    /// With `conflict` of a deploy: the token that the next version needs.
+    /// With `conflict` on a deploy or save: the current token, required for the next version.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     current_version_token: Option<&'a Value>,
-    /// With `anonymous_daily_cap`: when the next day begins.
+    /// With `anonymous_daily_cap`: when the next day starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
     resets_at: Option<&'a Value>,
-    /// With `safety_verification_failed`: why, in the words of the judge.
+    /// With `safety_verification_failed`: the judge's reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     reasoning: Option<&'a Value>,
-    /// With `safety_verification_failed`: the run of the judge.
+    /// With `safety_verification_failed`: the judge's verifier run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     verifier_run_id: Option<&'a Value>,

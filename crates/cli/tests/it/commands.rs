@@ -189,7 +189,7 @@ fn a_round_without_sessions_says_what_is_missing() {
     let ran = home.run(&["validate", "--claim", "1 = 1"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("session down: "), "{}", ran.err);
-    assert!(ran.err.contains("hint: Look at `jurat executors list`"), "{}", ran.err);
+    assert!(ran.err.contains("hint: Run `jurat executors list`"), "{}", ran.err);
 }
 
 #[test]

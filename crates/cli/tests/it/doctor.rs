@@ -60,7 +60,7 @@ fn a_sound_installation_is_told_so_with_a_server_and_without() {
     assert_eq!(found(&served, "entries", "ok"), [expected]);
     assert_eq!(
         found(&served, "clock", "ok")[0],
-        "the clock of the server agrees with that of this machine"
+        "the clock of the server agrees with this machine's clock"
     );
     for check in ["store", "sessions", "state"] {
         assert_eq!(found(&served, check, "ok"), found(&alone, check, "ok"), "{check}");
@@ -155,7 +155,7 @@ fn executors_that_are_down_are_warnings() {
     let (code, body) = doctor(&home, &[]);
     assert_eq!(code, 0, "{body}");
     assert!(found(&body, "executors", "warning")[0].starts_with("`down` is down: "), "{body}");
-    let few = "0 sessions can answer now, and a round with three replicas needs 3";
+    let few = "0 sessions can answer now, but a round with three replicas needs 3";
     assert_eq!(found(&body, "sessions", "warning"), [few]);
 }
 
@@ -291,10 +291,9 @@ fn providers_of_judges_need_their_keys_and_prices() {
     home.run(&["keys", "create", "ci"]).ok();
     let (code, body) = doctor(&home, &[]);
     assert_eq!(code, 1, "{body}");
-    let detail =
-        "the provider `openai` needs the variable `OPENAI_API_KEY`, which is not set on this node";
+    let detail = "the provider `openai` needs the environment variable `OPENAI_API_KEY`, which is not set on this node";
     assert_eq!(found(&body, "judges", "problem"), [detail]);
-    assert_eq!(found(&body, "judges", "ok"), ["the provider `local` is asked without a key"]);
+    assert_eq!(found(&body, "judges", "ok"), ["the provider `local` is called without a key"]);
     // Nobody pays yet, so nothing is given away.
     assert_eq!(found(&body, "judges", "warning"), Vec::<&str>::new());
     home.run(&["keys", "create", "team", "--account", "acct_team"]).ok();

@@ -63,7 +63,7 @@ fn a_key_that_is_revoked_is_refused_by_the_running_server_at_once() {
     ask().ok();
     let ran = ask();
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("error: the key may send 2 requests a minute"), "{}", ran.err);
+    assert!(ran.err.contains("error: the key may send 2 requests per minute"), "{}", ran.err);
     home.run(&["keys", "revoke", "ci"]).ok();
     let ran = ask();
     assert!(ran.err.contains("error: the key is not valid"), "{}", ran.err);

@@ -108,7 +108,7 @@ fn the_newest_era_needs_no_beginning_and_a_request_can_be_called_off() {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": slow });
     client.say(&message.to_string());
     let step = client.hear();
-    assert_eq!(step["params"]["message"], "replica 1 of 1 is asked in session `slow`", "{step}");
+    assert_eq!(step["params"]["message"], "calling replica 1 of 1 in session `slow`", "{step}");
     let mut quick = validate();
     quick["arguments"]["session_id"] = json!("one");
     quick["_meta"] = meta;

@@ -22,7 +22,7 @@ fn somebody_registers_takes_a_handle_and_makes_a_team() {
     let home = Home::new();
     let closed = home.run(&["auth", "register", EMAIL]);
     assert_eq!(closed.code, 1);
-    assert!(closed.err.contains("makes no accounts"), "{}", closed.err);
+    assert!(closed.err.contains("has no self-registration"), "{}", closed.err);
     let asked = run(&home, &["auth", "register", EMAIL]).ok();
     assert!(asked.err.contains("jurat auth register-verify"), "{}", asked.err);
     let mails: Vec<_> = fs::read_dir(home.state().join("mail")).unwrap().collect();
@@ -31,7 +31,7 @@ fn somebody_registers_takes_a_handle_and_makes_a_team() {
     let code = code_in(&fs::read_to_string(mail.path()).unwrap());
     let wrong = run(&home, &["auth", "register-verify", EMAIL, "00000000"]);
     assert_eq!(wrong.code, 1);
-    assert!(wrong.err.contains("the code is not right"), "{}", wrong.err);
+    assert!(wrong.err.contains("the code is wrong"), "{}", wrong.err);
     run(&home, &["auth", "register-verify", EMAIL, &code]).ok();
     assert_eq!(mode(&home.state().join("login.key")), 0o600);
 

@@ -83,8 +83,8 @@ async fn the_doctor_looks_at_the_database_and_its_clock() {
     let details: Vec<&str> =
         body["checks"].as_array().unwrap().iter().filter_map(|it| it["detail"].as_str()).collect();
     for text in [
-        "the database finds nothing damaged",
-        "the clock of the database agrees with that of this machine",
+        "the database reports no damage",
+        "the clock of the database agrees with this machine's clock",
         "0 decisions recomputed, and all match their records",
     ] {
         assert!(details.contains(&text), "{text} is not in {details:?}");
@@ -95,7 +95,7 @@ async fn the_doctor_looks_at_the_database_and_its_clock() {
     let ran = home.run(&["doctor", "--store", &url]);
     assert_eq!(ran.code, 1);
     assert!(
-        ran.out.contains("round `rnd_x` has a decision entry and has not ended"),
+        ran.out.contains("round `rnd_x` has a decision entry but has not ended"),
         "{}",
         ran.out
     );

@@ -89,7 +89,7 @@ async fn a_task_is_called_off() {
     // Another panel for the same contract is not the same task.
     let ran = home.run(&["task", "submit", &file, "--profile", "other"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.err.contains("with other `profile`"), "{}", ran.err);
+    assert!(ran.err.contains("and other `profile`"), "{}", ran.err);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_decision_is_complained_of_and_the_next_epoch_begins() {
     assert!(said.out.contains("disputed: it is wrong"), "{}", said.out);
     let twice = home.run(&["task", "complain", "task-1", "--reason", "it is wrong"]);
     assert_eq!(twice.code, 1);
-    assert!(twice.err.contains("that was done already"), "{}", twice.err);
+    assert!(twice.err.contains("it was already disputed"), "{}", twice.err);
     let exported = home.run(&["knowledge", "export", "--task-type", "swarm"]).ok();
     let first: Value = serde_json::from_str(exported.out.lines().next().unwrap()).unwrap();
     assert_eq!((&first["task_id"], exported.out.lines().count()), (&json!("task-1"), 1));
@@ -158,7 +158,7 @@ fn what_is_wrong_says_what_to_try_next() {
     assert!(none.err.contains("jurat task sample"), "{}", none.err);
     let nobody = home.run(&["task", "run"]);
     assert_eq!(nobody.code, 2, "{}", nobody.err);
-    assert!(nobody.err.contains("register an executor first"), "{}", nobody.err);
+    assert!(nobody.err.contains("has no executor for the task"), "{}", nobody.err);
     let file = contract(&home, "task-1", |contract| {
         contract["budget"]["max_steps"] = json!("many");
         contract["surplus"] = json!(1);

@@ -55,11 +55,11 @@ impl InlineTerms {
             return Some(fault);
         }
         if plain == "application/json" && serde_json::from_str::<Value>(content).is_err() {
-            return Some("is no JSON although its media type says so".to_owned());
+            return Some("is not JSON although its media type says so".to_owned());
         }
         let is_media = MEDIA.iter().any(|mark| content.contains(mark));
         (is_media && !self.may_hold_media)
-            .then(|| "must not hold images, sound or films; refer to them".to_owned())
+            .then(|| "must not contain images, audio or video; refer to them instead".to_owned())
     }
 
     /// What is said of an item of so many bytes, where that is too many.
@@ -68,15 +68,13 @@ impl InlineTerms {
         let (most, name) = inline.min((self.snippet_bytes, "max_snippet_bytes"));
         if most < bytes {
             return Some(format!(
-                "must have at most {most} bytes (`evidence_policy.{name}`), and has {bytes}; refer \
-                 to what is longer"
+                "must have at most {most} bytes (`evidence_policy.{name}`), and has {bytes}; refer to longer evidence instead"
             ));
         }
         let (most, tokens) = (self.snippet_tokens, bytes.div_ceil(BYTES_PER_TOKEN));
         (most < tokens).then(|| {
             format!(
-                "must have at most {most} tokens (`evidence_policy.max_snippet_tokens`, a token is \
-                 {BYTES_PER_TOKEN} bytes), and has {tokens}; refer to what is longer"
+                "must have at most {most} tokens (`evidence_policy.max_snippet_tokens`, a token is {BYTES_PER_TOKEN} bytes), and has {tokens}; refer to longer evidence instead"
             )
         })
     }
@@ -110,9 +108,9 @@ mod tests {
         for (mime, content, part) in [
             ("text/html", "<p>", "media types"),
             ("text/plain", &"x".repeat(41), "at most 40 bytes"),
-            ("application/json", "{", "no JSON"),
-            ("text/plain", "see data:image/png;base64,AA", "must not hold images"),
-            ("text/plain", "iVBORw0KGgoAAAANSUhEUg", "must not hold images"),
+            ("application/json", "{", "is not JSON"),
+            ("text/plain", "see data:image/png;base64,AA", "must not contain images"),
+            ("text/plain", "iVBORw0KGgoAAAANSUhEUg", "must not contain images"),
         ] {
             let fault = fault(mime, content).unwrap();
             assert!(fault.starts_with("`evidence_inline.0` ") && fault.contains(part), "{fault}");
@@ -126,7 +124,9 @@ mod tests {
             let inline = vec![item("short".to_owned()), item("x".repeat(bytes))];
             let fault = terms.fault(&Evidence { inline, refs: Vec::new() });
             let expected = expected.map(|it| {
-                format!("`evidence_inline.1` must have at most {it}; refer to what is longer")
+                format!(
+                    "`evidence_inline.1` must have at most {it}; refer to longer evidence instead"
+                )
             });
             assert_eq!(fault, expected, "{bytes} bytes");
         };

@@ -37,13 +37,13 @@ pub enum Misread {
     Members(&'static str),
     #[error("`verdict` was none of `met`, `not_met`, `cannot_confirm` and `conflicting`")]
     Verdict,
-    #[error("`reasoning` was empty, too long or no text")]
+    #[error("`reasoning` was empty, too long or not text")]
     Reasoning,
     #[error("`findings` was not a short list of objects with `field`, `quote` and `says`")]
     Findings,
-    #[error("a finding named a field that there is not")]
+    #[error("a finding named a field that does not exist")]
     UnknownField,
-    #[error("a quote does not stand word for word in the field `{field}`")]
+    #[error("a quote does not appear word for word in the field `{field}`")]
     Quote { field: String },
     #[error("the verdict is `met` although a finding says `violates`")]
     Contradiction,

@@ -150,7 +150,7 @@ fn decide(
     let most = others().map(|other| agreeing(other, &mut others())).max().unwrap_or_default();
     if all < 2 * most {
         return inconsistent(format!(
-            "{most} of {all} answers agree on another one, and {with_own} on the output."
+            "{most} of {all} answers agree on another answer, and {with_own} on the output."
         ));
     }
     let is_other = |it: &&Cow<'_, Value>| !same_form(relation, &own, it);

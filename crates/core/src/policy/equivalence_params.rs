@@ -64,7 +64,7 @@ fn without_terms(
     match terms {
         None | Some(Value::Null) => Ok(equivalence),
         Some(Value::Object(members)) if members.is_empty() => Ok(equivalence),
-        Some(_) => Err(invalid(&format!("`{word}` takes no terms; give the word alone"))),
+        Some(_) => Err(invalid(&format!("`{word}` takes no terms; use the word alone"))),
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
     let empty = Map::new();
     let members = members(params, &known)?.unwrap_or(&empty);
     let unnamed = || {
-        let problem = "is needed: the id or the name of a verifier, or `system:` and a name";
+        let problem = "is required: the id or name of a verifier, or `system:` and a name";
         BindError::params("policy_params.verifier", problem)
     };
     let verifier = members.get("verifier").and_then(Value::as_str).ok_or_else(unnamed)?;
@@ -102,7 +102,10 @@ impl Semantic {
         if let Some(extra) = self.inputs.keys().find(|field| !config.fields.contains(*field)) {
             return Err(wrong(
                 format!("policy_params.inputs.{extra}"),
-                format!("is no input field of the verifier; it has: {}", config.fields.join(", ")),
+                format!(
+                    "is not an input field of the verifier; the fields are: {}",
+                    config.fields.join(", ")
+                ),
             ));
         }
         if self.media_url.is_some() && !config.contract.has_image() {
@@ -112,7 +115,7 @@ impl Semantic {
         let examples = config.examples.len();
         if self.leave_out.is_some_and(|index| examples <= index) {
             let problem = format!(
-                "must be the position of an example, counted from 0, and the verifier has {examples}"
+                "must be the position of an example, counted from 0; the verifier has {examples} examples"
             );
             return Err(wrong("policy_params.leave_out".to_owned(), problem));
         }
@@ -153,7 +156,7 @@ impl Semantic {
             Some(Value::String(url)) => Ok(Some(url.clone())),
             Some(_) | None => Err(wrong(
                 "policy_params.media_url".to_owned(),
-                format!("points to `{pointer}`, where the candidate has no text"),
+                format!("points to `{pointer}`, which is not a string in the candidate"),
             )),
         }
     }

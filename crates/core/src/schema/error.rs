@@ -37,7 +37,7 @@ pub enum SchemaError {
     #[error("the pattern at `{}` is refused: {why}", quote(at))]
     Pattern { at: String, why: PatternRefused },
     #[error(
-        "`{}` refers to `{reference}`, which is outside of this schema and is never fetched; copy it to `$defs` and refer to `#/$defs/<name>`",
+        "`{}` refers to `{reference}`, which is outside this schema and is never fetched; copy it to `$defs` and refer to `#/$defs/<name>`",
         quote(at)
     )]
     RemoteRef { at: String, reference: String },
@@ -52,7 +52,7 @@ pub enum SchemaError {
     )]
     UnknownDraft { at: String, uri: String },
     #[error(
-        "the subschema at `{}` refers back to itself for the same value and so never ends; break the cycle",
+        "the subschema at `{}` refers back to itself for the same value and never terminates; break the cycle",
         quote(at)
     )]
     Cycle { at: String },
@@ -80,11 +80,11 @@ pub enum PatternRefused {
     #[error("it has more than {MAX_PATTERN_BYTES} bytes; make it shorter")]
     TooLong,
     #[error(
-        "it is not a regular expression that can be matched in linear time; correct it, and do without look-around and back-references"
+        "it is not a regular expression that can be matched in linear time; correct it, and avoid look-around and back-references"
     )]
     Syntax,
     #[error(
-        "its automaton is too large, alone or with those of the other patterns; lower the counts of its repetitions"
+        "its automaton is too large, alone or together with those of the other patterns; lower its repetition counts"
     )]
     TooLarge,
 }

@@ -58,14 +58,13 @@ impl Terms {
         let mut errors = Errors::default();
         let is_span = self.expires_at.millis() < FIRST_MOMENT_MS && FIRST_MOMENT_MS <= now.millis();
         let why = if is_span {
-            "lies in the past: it is a moment, in milliseconds since 1970, and not how long the \
-             contract lasts"
+            "is in the past: it must be a point in time, in milliseconds since 1970, not a duration"
         } else {
-            "lies in the past"
+            "is in the past"
         };
         errors.refuse(self.expires_at <= now, "expiry_ms", why);
         let last = now.plus_millis(10 * YEAR_MS);
-        errors.refuse(last < self.expires_at, "expiry_ms", "lies more than ten years ahead");
+        errors.refuse(last < self.expires_at, "expiry_ms", "is more than ten years in the future");
         errors.0.pop()
     }
 
@@ -120,23 +119,24 @@ impl Terms {
         let verdicts = self.quorum.max(self.da_quorum);
         let steps = verdicts.saturating_add(1);
         let votes = if verdicts == 1 { "verdict" } else { "verdicts" };
-        let why = format!("must be {steps} or more: one proposal and {verdicts} {votes}");
+        let why = format!("must be at least {steps}: one proposal and {verdicts} {votes}");
         errors.refuse(max_steps < steps, "budget.max_steps", why);
-        let why = "must pay for one proposal, which is 1";
+        let why = "must be at least 1, to pay for one proposal";
         errors.refuse(explore == 0, "budget.explore_cost_units", why);
         let units = u64::from(verdicts);
-        let why = format!("must pay for as many verdicts as a decision needs, which is {units}");
+        let why =
+            format!("must be at least {units}, to pay for the verdicts that a decision needs");
         errors.refuse(verify < units, "budget.verify_cost_units", why);
-        let why = "must pay for one decision, which is 1";
+        let why = "must be at least 1, to pay for one decision";
         errors.refuse(finalize == 0, "budget.finalize_cost_units", why);
         let sum = explore.saturating_add(verify).saturating_add(finalize);
-        let why = format!("must be {sum} or more, the sum of its stages");
+        let why = format!("must be at least {sum}, the sum of its stages");
         errors.refuse(cost_units < sum, "budget.cost_units", why);
         let why = format!("must be at most {MOST_UNITS}");
         errors.refuse(MOST_UNITS < cost_units, "budget.cost_units", why);
         let is_continuous = self.mode == Mode::Continuous;
         let is_renewed = self.budget.renewal == Renewal::EpochRenew;
-        let why = "must be EPOCH_RENEW for a task of the mode CONTINUOUS";
+        let why = "must be EPOCH_RENEW for a task in mode CONTINUOUS";
         errors.refuse(is_continuous && !is_renewed, "budget.mode", why);
     }
 
@@ -147,9 +147,9 @@ impl Terms {
         let why = format!("must be from 1 to {MOST}");
         let is_wrong = !(1..=MOST).contains(&reuse_max_attempts);
         errors.refuse(is_wrong, "budget.reuse_max_attempts", why);
-        let why = format!("must be at most {time_ms}, the time of the budget");
+        let why = format!("must be at most {time_ms}, the budget's `time_ms`");
         errors.refuse(time_ms < reuse_verify_time_ms, "budget.reuse_verify_time_ms", why);
-        let why = format!("must be at most {cost_units}, the units of the budget");
+        let why = format!("must be at most {cost_units}, the budget's `cost_units`");
         errors.refuse(cost_units < reuse_verify_cost_units, "budget.reuse_verify_cost_units", why);
     }
 }

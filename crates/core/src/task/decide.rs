@@ -99,39 +99,39 @@ pub struct Exhausted {
 /// Why a command changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("the task is {0}, and no more work is done on it")]
+    #[error("the task is {0} and accepts no more work")]
     Over(Phase),
-    #[error("the claim with the token {0} does not hold any more")]
+    #[error("the lease with the token {0} is no longer held")]
     NotHeld(u64),
-    #[error("the token {given} is not above {last}, the last that was given out")]
+    #[error("the token {given} is not above {last}, the last one issued")]
     OldToken { given: u64, last: u64 },
-    #[error("`{0}` proposed the candidate, and cannot verify it")]
+    #[error("`{0}` proposed the candidate and cannot vote on it")]
     OwnCandidate(String),
-    #[error("`{0}` votes on the candidate already")]
+    #[error("`{0}` is already voting on the candidate")]
     VotesAlready(String),
-    #[error("`{0}` gave two different verdicts, and has no vote any more")]
+    #[error("`{0}` gave two different verdicts and has lost its vote")]
     Equivocator(String),
-    #[error("there are as many claims to {0} as the contract allows")]
+    #[error("the contract allows no more leases to {0}")]
     TooMany(Role),
-    #[error("the budget of the task to {0} is used up")]
+    #[error("the task's budget to {0} is used up")]
     Budget(Role),
-    #[error("the task has no candidate `{0}` for that")]
+    #[error("the task has no candidate `{0}` in that state")]
     NoCandidate(String),
-    #[error("the candidate `{0}` is another output")]
+    #[error("the candidate `{0}` has a different output")]
     IdTaken(String),
-    #[error("`{0}` has no vote of that turn on the candidate")]
+    #[error("`{0}` has no vote on the candidate in that attempt")]
     NoVote(String),
-    #[error("votes on the candidate are not revealed {0}")]
+    #[error("votes on the candidate cannot be revealed {0}")]
     NotRevealing(&'static str),
-    #[error("that does not prove two different verdicts of `{0}`")]
+    #[error("this does not prove two different verdicts by `{0}`")]
     NoProof(String),
-    #[error("nothing is taken from knowledge: {0}")]
+    #[error("nothing is reused from knowledge: {0}")]
     NoReuse(&'static str),
-    #[error("the decision of epoch {epoch} cannot be complained of: {why}")]
+    #[error("the decision of epoch {epoch} cannot be disputed: {why}")]
     NoWindow { epoch: u64, why: &'static str },
-    #[error("no epoch follows: {0}")]
+    #[error("there is no next epoch: {0}")]
     NoEpoch(&'static str),
-    #[error("nothing is tried again before its time")]
+    #[error("it is too early to try again")]
     TooEarly,
 }
 
@@ -255,17 +255,17 @@ fn may_reuse(task: &Task, id: &str, digest: &str, now: Timestamp) -> Result<(), 
     let is_late = task.reuse_until().is_some_and(|until| until <= now);
     let is_known = task.proposals.iter().any(|it| it.digest == digest);
     let why = if is_begun {
-        "other candidates are at work already"
+        "other candidates are already in progress"
     } else if task.blacklist.contains(digest) {
-        "the verifiers refused that output"
+        "the voters rejected that output"
     } else if is_known {
-        "that output was tried already"
+        "that output was already tried"
     } else if task.terms.budget.reuse_max_attempts <= task.reuses {
-        "it was tried as often as the contract allows"
+        "the contract allows no more tries"
     } else if is_late {
         "the time for it is used up"
     } else if task.payable(true) < u64::from(task.terms.quorum) {
-        "the budget cannot pay for its verification"
+        "the budget cannot pay for the votes"
     } else {
         return Ok(());
     };
@@ -285,9 +285,11 @@ fn finalized(task: &Task, token: u64, now: Timestamp) -> Decided {
 fn no_complaint(task: &Task, epoch: u64) -> Result<(), Refusal> {
     let why = match task.windows.iter().find(|it| it.epoch == epoch) {
         Some(window) if window.complaint.is_none() => return Ok(()),
-        Some(_) => "that was done already",
-        None if task.newest_decision().is_none_or(|newest| newest < epoch) => "there is none yet",
-        None => "the time for it is over",
+        Some(_) => "it was already disputed",
+        None if task.newest_decision().is_none_or(|newest| newest < epoch) => {
+            "there is no decision yet"
+        }
+        None => "the time to dispute it is over",
     };
     Err(Refusal::NoWindow { epoch, why })
 }
@@ -297,9 +299,9 @@ fn next_epoch(task: &Task) -> Decided {
     let why = if task.terms.mode == Mode::OneShot {
         "the task is decided once, because its mode is ONE_SHOT"
     } else if !task.is_waiting() {
-        "the one under way is not decided"
+        "the current epoch is not decided"
     } else if MOST <= open {
-        "too many decisions have not settled"
+        "too many decisions have not settled yet"
     } else {
         return Ok(vec![Event::EpochEnded { epoch: task.epoch }]);
     };

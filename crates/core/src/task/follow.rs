@@ -37,7 +37,7 @@ fn consequence(task: &Task, view: &View<'_>) -> Option<Event> {
     }
     if task.approved().is_some() {
         let is_stuck = task.claims_of(Role::Finalize) == 0 && !task.can_pay(Role::Finalize);
-        return is_stuck.then(|| failed("the budget to make the decision final is used up"));
+        return is_stuck.then(|| failed("the budget to finalize the decision is used up"));
     }
     if let Some(proposal) = task.in_turn() {
         return of_votes(task, proposal, view);
@@ -139,21 +139,21 @@ fn of_refusals(task: &Task, view: &View<'_>) -> Event {
     let is_left = |gap: Gap| task.proposals.iter().any(|it| it.gap == Some(gap));
     let has_none = task.proposals.is_empty();
     failed(if has_none && !task.can_pay(Role::Propose) {
-        "no executor proposed a candidate, and the budget pays for no further proposal"
+        "no executor proposed a candidate, and the budget cannot pay for another proposal"
     } else if has_none {
         "no executor proposed a candidate"
     } else if is_left(Gap::EvidenceMissing) {
-        "evidence was not found by enough verifiers"
+        "too few voters could fetch the evidence"
     } else if is_left(Gap::Tie) {
-        "the verifiers contradict each other"
+        "the voters contradict each other"
     } else if is_left(Gap::TooFewVotes) && !task.can_pay(Role::Verify) {
-        "the verifiers came to no decision, and the budget pays for no further verdict"
+        "the voters reached no decision, and the budget cannot pay for another verdict"
     } else if is_left(Gap::TooFewVotes) || is_left(Gap::Dependent) {
-        "the verifiers came to no decision"
+        "the voters reached no decision"
     } else if task.proposed.is_empty() {
         "no executor proposed a candidate"
     } else {
-        "the verifiers refused every candidate"
+        "the voters rejected every candidate"
     })
 }
 

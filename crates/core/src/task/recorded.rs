@@ -29,6 +29,6 @@ impl<'de> Deserialize<'de> for Status {
         let word = String::deserialize(reader)?;
         let known = [Self::Passed, Self::Failed, Self::Inconclusive];
         let found = known.into_iter().find(|status| status.as_str() == word);
-        found.ok_or_else(|| D::Error::custom(format!("`{word}` is no verdict")))
+        found.ok_or_else(|| D::Error::custom(format!("`{word}` is not a verdict")))
     }
 }

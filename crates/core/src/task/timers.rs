@@ -37,7 +37,7 @@ impl Task {
         if self.deadline() <= now {
             let is_expired = self.terms.expires_at <= now;
             let reason =
-                if is_expired { "its contract expired" } else { "its budget of time is used up" };
+                if is_expired { "its contract expired" } else { "its time budget is used up" };
             events.push(Event::Expired { reason: reason.to_owned() });
             return events;
         }
@@ -73,7 +73,7 @@ impl Task {
         }
         let on_it = |it: &super::Claim| it.candidate.as_ref() == Some(&proposal.id);
         let at_work = self.claims.iter().filter(|(_, it)| on_it(it) && now < it.until);
-        let detail = "the time to verify what is remembered is used up";
+        let detail = "the time to vote on reused decisions is used up";
         let give_up = |token: &u64| Event::Released {
             token: *token,
             reason: Release::GivenUp { detail: detail.to_owned() },

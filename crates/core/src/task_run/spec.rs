@@ -257,7 +257,7 @@ impl RunSpec {
 impl AgentSpec {
     fn check(&self, at: &str, is_twice: bool, errors: &mut Errors) {
         errors.name(&format!("{at}.agent_id"), &self.agent_id, LONGEST_AGENT_ID);
-        let twice = format!("`{}` names another agent already", self.agent_id);
+        let twice = format!("`{}` is already the name of another agent", self.agent_id);
         errors.refuse(is_twice, &format!("{at}.agent_id"), &twice);
         for (member, text) in
             [("executor", &self.executor), ("profile", &self.profile), ("prompt", &self.prompt)]
@@ -275,18 +275,18 @@ impl AgentSpec {
 impl AggregationSpec {
     fn check(&self, agents: usize, errors: &mut Errors) {
         let quorum = usize::try_from(self.quorum.unwrap_or(0)).unwrap_or(usize::MAX);
-        let reachable = format!("contradicts `agents`: {agents} of them cannot reach it");
+        let reachable = format!("contradicts `agents`: {agents} agents cannot reach it");
         errors.refuse(agents < quorum, "aggregation.quorum", &reachable);
         let (tie, null) = (&self.tie, &self.null);
         errors.refuse(
             tie.enabled_on.contains(&Unresolved::Empty),
             "aggregation.tie_policy.enabled_on",
-            "takes TIE and QUORUM_NULL; there is nothing to choose from when all is empty",
+            "takes TIE and QUORUM_NULL; EMPTY has no values to choose from",
         );
         errors.refuse(
             null.enabled_on.contains(&Unresolved::Tie),
             "aggregation.null_policy.enabled_on",
-            "takes EMPTY and QUORUM_NULL; a tie has values",
+            "takes EMPTY and QUORUM_NULL; TIE has values",
         );
         for (reexplore, policy) in [(tie.reexplore, "tie_policy"), (null.reexplore, "null_policy")]
         {
@@ -325,7 +325,7 @@ impl Errors {
     fn contract(&mut self, field: &str, contract: &Value) {
         self.refuse(!contract.is_object(), field, "must be an object");
         for member in OWN_MEMBERS {
-            let reason = "is filled by the run itself; leave it out";
+            let reason = "is set by the run itself; leave it out";
             self.refuse(contract.get(member).is_some(), &format!("{field}.{member}"), reason);
         }
     }
@@ -333,7 +333,7 @@ impl Errors {
     fn verifiers(&mut self, field: &str, verifiers: &[String]) {
         let distinct: BTreeSet<&String> = verifiers.iter().collect();
         let is_blank = verifiers.iter().any(|name| name.trim().is_empty());
-        self.refuse(is_blank, field, "must not hold an empty name");
+        self.refuse(is_blank, field, "must not contain an empty name");
         self.refuse(distinct.len() < verifiers.len(), field, "names an executor twice");
         let most = format!("must name at most {MOST_VERIFIERS} executors");
         self.refuse(MOST_VERIFIERS < verifiers.len(), field, &most);

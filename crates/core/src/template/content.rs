@@ -68,11 +68,11 @@ pub struct Snapshot {
 
 /// The points of `system:workflow-design-qa`, in its order, each with the part that it belongs to.
 const POINTS: [(&str, Part); 5] = [
-    ("The outcome is one result that can be observed.", Part::Outcome),
-    ("The steps lead to it and can be done in their order.", Part::Runnable),
+    ("The outcome is one observable result.", Part::Outcome),
+    ("The steps lead to it and can be done in order.", Part::Runnable),
     ("Each check says what a pass and a fail look like.", Part::WellFormed),
     ("It says what to do when a check or a step fails.", Part::Runnable),
-    ("Name and description promise what the body does.", Part::WellFormed),
+    ("The name and description match what the body does.", Part::WellFormed),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -167,12 +167,12 @@ pub(super) fn check_inputs(
     if let Some((field, _)) = inputs.iter().find(|(_, text)| is_blank(text)) {
         return wrong(
             &format!("inputs.{field}"),
-            "must not be blank; characters that nobody sees do not count".to_owned(),
+            "must not be blank; invisible characters do not count".to_owned(),
         );
     }
     match (contract.has_image(), media_url) {
         (true, None) => {
-            wrong("media_url", format!("is needed: the contract `{contract}` has an image"))
+            wrong("media_url", format!("is required: the contract `{contract}` has an image"))
         }
         (false, Some(_)) => {
             wrong("media_url", "must be left out: the contract `text` has no image".to_owned())

@@ -43,7 +43,7 @@ impl NewVersion {
         let count: usize = texts.map(|text| text.chars().count()).sum();
         if EXAMPLES_CHARS < count {
             let problem = format!(
-                "must have at most {EXAMPLES_CHARS} characters in all, and has {count}: every judgment reads them"
+                "must have at most {EXAMPLES_CHARS} characters in total, and has {count}: the judge reads them every time"
             );
             return wrong("few_shot_examples", problem);
         }
@@ -74,7 +74,7 @@ impl NewVersion {
             return wrong("name", problem);
         }
         if is_uuid(&self.name) {
-            let problem = "must not have the form of a verifier id, which it would be taken for";
+            let problem = "must not look like a verifier id";
             return wrong("name", problem.to_owned());
         }
         Ok(())
@@ -135,7 +135,7 @@ fn within(field: &str, text: &str, most: usize) -> Result<(), InputError> {
         return wrong(field, "must not be blank".to_owned());
     }
     if text.contains('\0') {
-        return wrong(field, "must not hold a NUL character".to_owned());
+        return wrong(field, "must not contain a NUL character".to_owned());
     }
     let count = text.chars().count();
     if most < count {

@@ -31,10 +31,10 @@ pub struct VerifierRef {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefError {
     #[error(
-        "must be a verifier id, a name, `@owner/name` or `system:` and a name, with `@` and a version to pin one"
+        "must be a verifier id, a name, `@owner/name` or `system:` and a name; append `@` and a version to pin one"
     )]
     Form,
-    #[error("pins a version with `@`, which must be a whole number from 1 on")]
+    #[error("pins a version with `@`, which must be a whole number, 1 or more")]
     Version,
 }
 

@@ -11,7 +11,7 @@ pub enum ChecksError {
     Several,
     #[error("has a block of checks that is never closed")]
     Open,
-    #[error("has a block of checks that does not read as JSON: {0}")]
+    #[error("has a block of checks that is not valid JSON: {0}")]
     Unreadable(String),
     #[error("has a block of checks that is not an object with a list `checks`")]
     Form,

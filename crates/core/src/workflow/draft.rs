@@ -54,8 +54,8 @@ impl WorkflowDraft {
         // `search` is an address beside those of the workflows.
         let slug = Slug::of_name(text).filter(|slug| slug.as_str() != "search");
         slug.ok_or_else(|| {
-            let problem = "makes no slug: it needs a letter from a to z or a digit, must not have the form of an id, and not be `search`";
-            let other = if field == "name" { "; give a `slug` beside it" } else { "" };
+            let problem = "gives no slug: it needs a letter from a to z or a digit, must not look like an id, and must not be `search`";
+            let other = if field == "name" { "; add a `slug`" } else { "" };
             wrong(field, format!("{problem}{other}"))
         })
     }
@@ -96,7 +96,7 @@ fn check_tags(tags: &[String]) -> Result<(), InputError> {
             return Err(wrong(
                 "tags",
                 format!(
-                    "has `{short}`; a tag has 1 to {TAG_CHARS} characters, no quotes, commas or brackets, and no space at its ends"
+                    "has `{short}`; a tag has 1 to {TAG_CHARS} characters, no quotes, commas or brackets, and no leading or trailing space"
                 ),
             ));
         }
@@ -115,11 +115,11 @@ fn check_bindings(bindings: &[NewBinding]) -> Result<(), InputError> {
     for (place, binding) in bindings.iter().enumerate() {
         let name = format!("verifiers.{place}.name");
         if !is_binding_name(&binding.name) {
-            let problem = "must have 1 to 128 lowercase letters, digits and hyphens, and begin with no hyphen";
+            let problem = "must have 1 to 128 lowercase letters, digits and hyphens, and not begin with a hyphen";
             return Err(InputError { field: name, problem: problem.to_owned() });
         }
         if !seen.insert(&binding.name) {
-            return Err(InputError { field: name, problem: "stands twice".to_owned() });
+            return Err(InputError { field: name, problem: "appears twice".to_owned() });
         }
         binding.check().map_err(|problem| InputError {
             field: format!("verifiers.{place}.verifier_id"),
@@ -142,7 +142,7 @@ pub fn check_files(files: &[NewFile]) -> Result<(), InputError> {
         })?;
         if !seen.insert(&file.path) {
             let field = format!("files.{place}.path");
-            return Err(InputError { field, problem: "stands twice".to_owned() });
+            return Err(InputError { field, problem: "appears twice".to_owned() });
         }
     }
     Ok(())
@@ -162,7 +162,7 @@ pub fn patched_body(files: &mut Vec<NewFile>) -> Result<Option<String>, InputErr
     };
     let file = files.remove(place);
     let FileContent::Bytes(bytes) = file.content else {
-        return Err(refused("is the body of the workflow; send it whole"));
+        return Err(refused("is the body of the workflow; send its full content"));
     };
     let body = String::from_utf8(bytes)
         .map_err(|_| refused("is the body of the workflow, which must be text in UTF-8"))?;
@@ -187,10 +187,10 @@ pub fn check_deletions(files: &[NewFile], paths: &[String]) -> Result<(), InputE
             |problem: String| InputError { field: format!("delete_paths.{place}"), problem };
         check_path(path).map_err(|error| refused(error.to_string()))?;
         if path == BODY_FILE {
-            return Err(refused("is the body of the workflow; put another one instead".to_owned()));
+            return Err(refused("is the body of the workflow; replace it instead".to_owned()));
         }
         if files.iter().any(|file| file.path == *path) || paths[..place].contains(path) {
-            return Err(refused("stands twice".to_owned()));
+            return Err(refused("appears twice".to_owned()));
         }
     }
     Ok(())
@@ -201,7 +201,7 @@ fn within(field: &'static str, text: &str, most: Option<usize>) -> Result<(), In
         return Err(wrong(field, "must not be blank".to_owned()));
     }
     if text.contains('\0') {
-        return Err(wrong(field, "holds a character that no text has".to_owned()));
+        return Err(wrong(field, "contains a NUL character".to_owned()));
     }
     match most {
         Some(most) if text.chars().count() > most => {
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(field(WorkflowDraft { name, ..draft("x") }), "name");
         let name = Some("日本語".to_owned());
         let foreign = WorkflowDraft { name, ..draft("x") };
-        assert!(foreign.slug().unwrap_err().problem.contains("give a `slug`"));
+        assert!(foreign.slug().unwrap_err().problem.contains("add a `slug`"));
         let slug = Some("nihongo".to_owned());
         assert_eq!(WorkflowDraft { slug, ..foreign }.slug().unwrap().as_str(), "nihongo");
         assert_eq!(draft("x").slug().unwrap_err().field, "name");

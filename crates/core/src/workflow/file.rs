@@ -59,15 +59,15 @@ pub enum FileContent {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    #[error("must not be empty and have at most {PATH_CHARS} characters")]
+    #[error("must have 1 to {PATH_CHARS} characters")]
     PathLength,
-    #[error("must be relative, without `..`, `.` or empty parts, and with `/` between them")]
+    #[error("must be relative, with `/` between its parts and no `..`, `.` or empty part")]
     PathForm,
-    #[error("holds a character that no path has")]
+    #[error("contains a character that is not allowed in a path")]
     PathCharacter,
     #[error("must be 64 hexadecimal digits")]
     Digest,
-    #[error("must have at most {PURPOSE_CHARS} characters, none of them a control character")]
+    #[error("must have at most {PURPOSE_CHARS} characters and no control characters")]
     Purpose,
     #[error("has more than {FILE_BYTES} bytes")]
     TooLarge,

@@ -37,7 +37,7 @@ impl Tags {
 pub enum FrontMatterError {
     #[error("begins with front matter that is larger than {MOST_BYTES} bytes")]
     TooLarge,
-    #[error("begins with front matter that does not read as YAML with texts: {0}")]
+    #[error("begins with front matter that is not YAML with string values: {0}")]
     Unreadable(String),
 }
 
@@ -70,7 +70,7 @@ fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, Fron
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(unreadable(&format!("`{name}` is no text"))),
+        Some(_) => Err(unreadable(&format!("`{name}` is not a string"))),
     }
 }
 
@@ -80,7 +80,7 @@ fn tags(members: &Map<String, Value>) -> Result<Option<Tags>, FrontMatterError> 
     };
     let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
     let texts: Option<Vec<String>> = texts.collect();
-    texts.map(|tags| Some(Tags::List(tags))).ok_or_else(|| unreadable("`tags` are no texts"))
+    texts.map(|tags| Some(Tags::List(tags))).ok_or_else(|| unreadable("`tags` are not strings"))
 }
 
 /// The front matter and what comes behind it.

@@ -76,14 +76,15 @@ pub struct WorkflowRef {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkflowRefError {
-    #[error("must be the id, the slug or the name of a workflow, or `@owner/slug`")]
+    #[error("must be the id, slug or name of a workflow, or `@owner/slug`")]
     Form,
-    #[error("pins a version with `@`, which must be a whole number from 1 on")]
+    #[error("pins a version with `@`, which must be a whole number, 1 or more")]
     Version,
 }
 
 impl WorkflowRef {
-    /// Reads an id, a slug, a name or `@owner/slug`, each with `@version` or `@vversion` to pin one.
+    /// Reads an id, a slug, a name or `@owner/slug`, each with `@version` or `@vversion` to pin
+    /// one.
     pub fn parse(text: &str) -> Result<Self, WorkflowRefError> {
         let (name, version) = match text.rsplit_once('@') {
             // The sign before an owner pins nothing.

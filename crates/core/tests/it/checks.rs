@@ -159,13 +159,13 @@ fn patterns_and_schemas_of_all_checks_are_bounded_together() {
     let refused = |checks: Vec<Value>| bind(&json!(checks)).unwrap_err().to_string();
     let regular = (0..51).map(|n| json!({"regex": format!("a{n}")})).collect();
     let error = refused(regular);
-    assert!(error.starts_with("`policy_params.checks.50` brings the patterns of all"), "{error}");
+    assert!(error.starts_with("`policy_params.checks.50` makes the patterns of all"), "{error}");
     let large = (0..64).map(|n| json!({"cel": format!("output.matches('(a{{90}}){{40}}{n}')")}));
     let error = refused(large.collect());
-    assert!(error.contains("brings the patterns of all checks to more than 50"), "{error}");
+    assert!(error.contains("makes the patterns of all checks exceed 50"), "{error}");
     let words: Vec<String> = (0..900).map(|n| format!("a-rather-long-word-{n}")).collect();
     let error = refused(vec![json!({"schema": {"enum": words}}); 4]);
-    assert!(error.starts_with("`policy_params.checks.2` brings the schemas of all"), "{error}");
+    assert!(error.starts_with("`policy_params.checks.2` makes the schemas of all"), "{error}");
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn patterns_that_could_take_long_are_refused() {
         check_refused(&schema, "schema_pattern_refused", "at `/patternProperties/");
     }
     let counted = json!({"pattern": "^(((a{100}){100}){100})$"});
-    check_refused(&counted, "schema_pattern_refused", "lower the counts");
+    check_refused(&counted, "schema_pattern_refused", "lower its repetition counts");
     let many: Vec<Value> =
         (0..50).map(|n| json!({"pattern": format!("^([a-z]{{1,60}}){{1,{}}}$", 20 + n)})).collect();
     check_refused(&json!({"anyOf": many}), "schema_pattern_refused", "with those of the other");

@@ -31,7 +31,7 @@ impl Engine {
         decision: &AgentDecision,
     ) -> Result<Acted, String> {
         let route = decision.route.parse().map_err(|()| {
-            format!("there is no route `{}` for a decision", short(&decision.route))
+            format!("a decision cannot have the route `{}`", short(&decision.route))
         })?;
         match route {
             Route::Noop | Route::WattetheriaCommit => return Ok(Acted::Noted),
@@ -81,7 +81,8 @@ impl Engine {
         done.map_err(|error| format!("nothing was done: {error}"))
     }
 
-    /// Objects to a final decision, as long as that can be done. What is not final is for the votes.
+    /// Objects to a final decision, as long as that can be done. What is not final is for the
+    /// votes.
     async fn object(
         &self,
         told: &AgentEvent,
@@ -92,7 +93,7 @@ impl Engine {
             return Ok(());
         }
         let epoch = event.payload["epoch"].as_u64().unwrap_or_default();
-        let why = decision.reason.as_deref().map_or("it says no more", str::trim);
+        let why = decision.reason.as_deref().map_or("no reason given", str::trim);
         let reason = format!("`{}` says {}: {why}", told.event.executor, decision.action);
         // The rules for who may complain hold for what is said on behalf of an executor too.
         let feedback = TaskFeedback {
@@ -116,7 +117,10 @@ fn allowed(event: &AgentEventBody, decision: &AgentDecision) -> Result<Action, S
     action.ok_or_else(|| {
         let known = event.allowed_actions.join(", ");
         let known = if known.is_empty() { "none".to_owned() } else { known };
-        format!("the action `{}` is none that this event allows: {known}", short(&decision.action))
+        format!(
+            "the action `{}` is not allowed for this event; allowed: {known}",
+            short(&decision.action)
+        )
     })
 }
 

@@ -11,8 +11,8 @@ use crate::{Engine, EngineError};
 const PRUNED_AT_ONCE: u32 = 1_000;
 
 impl Engine {
-    /// Parts what there is a place for from what is given up, because its executor has so much to be
-    /// told of already. A task goes on all the same.
+    /// Parts what there is a place for from what is given up, because its executor has so much to
+    /// be told of already. A task goes on all the same.
     pub(crate) async fn agent_events_fit(
         &self,
         account: &AccountId,
@@ -33,7 +33,7 @@ impl Engine {
                 fit.push(event);
             } else {
                 let reason = format!(
-                    "{most} events wait for the executor already, which is as many as may be, so it was not told of this one"
+                    "{most} events are already waiting for the executor, which is the limit; this one was dropped"
                 );
                 given_up.push(AgentEventGivenUp { event, reason });
             }

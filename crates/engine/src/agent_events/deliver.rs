@@ -168,7 +168,7 @@ impl Engine {
                 found.next
             }
             Err(error) => {
-                tracing::warn!(error = %error, "could not look for events to executors");
+                tracing::warn!(error = %error, "could not look for agent events to deliver");
                 Some(self.inner.clock.now().plus_millis(TROUBLE_MS))
             }
         }
@@ -180,7 +180,7 @@ impl Engine {
         let (executor, state) = (event.event.executor, outcome.state);
         tracing::debug!(
             event.id = %outcome.id, executor.name = %executor, state = state.as_str(),
-            "an executor was told of an event"
+            "delivered an agent event"
         );
         let behalf = Behalf::Account(event.account);
         let tasks = self.inner.store.tasks();
@@ -190,11 +190,11 @@ impl Engine {
                 self.inner.metrics.agent_events.ended(state);
             }
             Ok(Written::Refused(_)) => {
-                tracing::debug!(event.id = %outcome.id, "somebody else tells of the event by now");
+                tracing::debug!(event.id = %outcome.id, "event already taken by another node");
             }
             // It is told again then, under the same key.
             Err(error) => {
-                tracing::warn!(error = %error, event.id = %outcome.id, "what came of an event was not noted");
+                tracing::warn!(error = %error, event.id = %outcome.id, "could not record the outcome of an agent event");
             }
         }
         executor
@@ -209,7 +209,7 @@ impl Engine {
             state: Delivery::Expired,
             next_at: None,
             decision: None,
-            last_error: Some("it was too old to be told".to_owned()),
+            last_error: Some("it expired before delivery".to_owned()),
             at: self.inner.clock.now(),
         };
         if event.created_at.plus_millis(patience.expires_ms) <= outcome.at {
@@ -217,7 +217,7 @@ impl Engine {
         }
         if patience.attempts < event.attempts {
             outcome.state = Delivery::Failed;
-            let reason = "what came of the last attempt is not known";
+            let reason = "the outcome of the last attempt is unknown";
             outcome.last_error =
                 Some(event.last_error.clone().unwrap_or_else(|| reason.to_owned()));
             return outcome;

@@ -75,9 +75,9 @@ impl Engine {
 
     async fn events_address(&self, name: &str) -> Result<Result<Address, String>, EngineError> {
         let Some(executor) = self.executor_known(name).await? else {
-            return Ok(Err(format!("the executor `{name}` is not registered any more")));
+            return Ok(Err(format!("the executor `{name}` is no longer registered")));
         };
-        let nowhere = || format!("the executor `{name}` has no address for agent events any more");
+        let nowhere = || format!("the executor `{name}` no longer has an address for agent events");
         let token = executor.token_env.as_deref().and_then(|it| (self.inner.secrets)(it));
         Ok(address(&executor, token).ok_or_else(nowhere))
     }
@@ -151,7 +151,7 @@ fn read(reply: &Reply) -> Attempt {
         }
         Ok(response) => {
             let detail = response.detail.as_deref().map(|it| beginning(it.as_bytes()));
-            let said = detail.unwrap_or_else(|| "it says no more".to_owned());
+            let said = detail.unwrap_or_else(|| "no reason given".to_owned());
             let error = format!("the executor refused the event: {said}");
             let told = Told::of(status, Some(false));
             Attempt { told, error: Some(error), decision: response.decision }

@@ -80,7 +80,7 @@ impl Engine {
         }
         if own.is_none() && Takers::of(job) == Takers::Node {
             let reason = format!(
-                "`{}` is nothing that this server can decide alone; it needs an executor",
+                "this server cannot decide `{}` alone; it needs an executor",
                 job.policy.policy_id
             );
             return Err(EngineError::NotSupported { field: "policy.policy_id", reason });

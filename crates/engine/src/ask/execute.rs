@@ -157,10 +157,11 @@ fn label(work: &Work, said: &Said) -> Label {
     }
 }
 
-/// A candidate that is no vote: for delegate it says so, for factcheck it is an answer of a wrong shape.
+/// A candidate that is no vote: for delegate it says so, for factcheck it is an answer of a wrong
+/// shape.
 fn refused(work: &Work, code: FailureCode, said: Said) -> Answer {
     let detail = if said.notes.is_empty() {
-        "the output does not pass the policy".to_owned()
+        "the output fails the policy".to_owned()
     } else {
         said.notes.join("; ")
     };

@@ -95,7 +95,7 @@ impl Engine {
             let checking = self.checked(&errand.account, policy, Arc::clone(candidate), schema);
             let Ok(verdict) = tokio::time::timeout_at(errand.deadline, checking).await else {
                 let code = FailureCode::OutputUnchecked;
-                return Reviewed::refused(code, None, "the check did not end in time");
+                return Reviewed::refused(code, None, "the check did not finish in time");
             };
             reviewed = verdict.unwrap_or_else(NotDone::evaluation).into();
         }
@@ -149,7 +149,7 @@ impl Engine {
             return Reviewed::refused(
                 FailureCode::OutputUnchecked,
                 Some(reason::OUTPUT_TOO_LARGE),
-                "its judgment may cost more than the round was opened for; `policy_params.max_chars` allows for more",
+                "its judgment may cost more than the round has reserved; raise `policy_params.max_chars` to reserve more",
             );
         }
         let turn = review.turn(output);

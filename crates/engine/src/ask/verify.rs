@@ -53,7 +53,7 @@ fn judge(errand: &Errand, place: &Place, reply: &Reply) -> Result<Answer, Failur
         // A pass that our own evaluation of the same policy does not bear out is no vote.
         (VerificationStatus::Passed, Some(own)) if own.status != Status::Passed => {
             let detail = format!(
-                "the executor passed what our own evaluation calls {}, with reason codes {:?}: {}",
+                "the executor passed the candidate, but this server's evaluation is {}, with reason codes {:?}: {}",
                 own.status.as_str(),
                 own.reason_codes,
                 own.notes.join("; ")
@@ -92,7 +92,7 @@ fn said(errand: &Errand, place: &Place, response: VerifyResponse) -> Result<Said
             );
         }
         HashCheck::Wrong => {
-            let detail = "verifier_result_hash does not fit the answer";
+            let detail = "verifier_result_hash does not match the answer";
             return Err(Failure::new(FailureCode::HashMismatch, detail));
         }
     }
@@ -107,8 +107,8 @@ fn said(errand: &Errand, place: &Place, response: VerifyResponse) -> Result<Said
     })
 }
 
-/// What speaks against an answer that names another provider or model than was asked: replicas count
-/// as independent by what their executors declare.
+/// What speaks against an answer that names another provider or model than was asked: replicas
+/// count as independent by what their executors declare.
 fn impostor(declared: &Independence, response: &VerifyResponse) -> Option<String> {
     let named = [
         ("provider_family", response.provider_family.as_deref(), &declared.provider_family),
@@ -117,7 +117,7 @@ fn impostor(declared: &Independence, response: &VerifyResponse) -> Option<String
     let (field, said, declared) =
         named.into_iter().find(|(_, said, declared)| said.is_some_and(|it| it != *declared))?;
     let said = beginning(said.unwrap_or_default().as_bytes());
-    Some(format!("the verdict names `{said}` as `{field}`, and the capabilities say `{declared}`"))
+    Some(format!("the verdict gives `{said}` as `{field}`, but the capabilities say `{declared}`"))
 }
 
 fn is_html(reply: &Reply) -> bool {

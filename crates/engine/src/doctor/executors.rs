@@ -29,7 +29,7 @@ impl Engine {
         if view.pool.executors.is_empty() {
             return Ok(vec![Finding::warning(
                 "executors",
-                "there are none, so no round can be walked",
+                "there are none, so no round can run",
                 "Add one with `jurat executors add NAME URL`.",
             )]);
         }
@@ -54,21 +54,27 @@ impl Engine {
     fn executor_finding(&self, view: &PoolView, executor: &Executor) -> Finding {
         let name = &executor.name;
         if !view.addresses.contains_key(name) {
-            let detail = format!("`{name}` has the address `{}`, which is none", executor.url);
-            return Finding::problem("executors", detail, "Remove it and add it with its address.");
+            let detail = format!("`{name}` has the invalid address `{}`", executor.url);
+            return Finding::problem(
+                "executors",
+                detail,
+                "Remove it and add it again with its correct address.",
+            );
         }
         if let Some(variable) = executor.token_env.as_deref()
             && (self.inner.secrets)(variable).is_none()
         {
-            let detail =
-                format!("`{name}` needs the variable `{variable}`, which is not set on this node");
-            return Finding::problem("executors", detail, "Set it and start the server again.");
+            let detail = format!(
+                "`{name}` needs the environment variable `{variable}`, which is not set on this node"
+            );
+            return Finding::problem("executors", detail, "Set it and restart the server.");
         }
         let seen = self.executor_view(executor.clone());
-        let check = format!("Mend it, then run `jurat executors check {name}`.");
+        let check = format!("Fix it, then run `jurat executors check {name}`.");
         if let BreakerState::Open(until) = seen.circuit {
             let seconds = until.millis_since(self.inner.clock.now()).div_ceil(1_000);
-            let detail = format!("`{name}` failed repeatedly and rests for {seconds} s more");
+            let detail =
+                format!("`{name}` failed repeatedly and is not called for another {seconds} s");
             return Finding::warning("executors", detail, check);
         }
         match seen.executor.probe {
@@ -85,8 +91,8 @@ impl Engine {
 /// An executor that wants to be told of events, and does not hear them.
 fn unheard(name: &str, probe: EventsProbe) -> Option<Finding> {
     let why = probe.error?;
-    let detail = format!("`{name}` wants to be told of events at `{}`: {why}", probe.url);
-    let advice = "Let it listen there, or register it with another `--agent-events-url`.";
+    let detail = format!("`{name}` does not receive events at `{}`: {why}", probe.url);
+    let advice = "Make it listen there, or register it with another `--agent-events-url`.";
     Some(Finding::warning("agent-events", detail, advice))
 }
 
@@ -98,8 +104,8 @@ fn shared_addresses(pool: &Pool) -> Vec<Finding> {
     }
     let shared = names.into_iter().filter(|(_, names)| 1 < names.len());
     let shared = shared.map(|(url, names)| {
-        let detail = format!("{} have one address, `{url}`", names.join(", "));
-        let advice = "Keep one of them with `jurat executors remove NAME`, and give it several sessions where you need them; one service asked twice is not a second opinion.";
+        let detail = format!("{} share the address `{url}`", names.join(", "));
+        let advice = "Remove all but one with `jurat executors remove NAME`, and add several sessions to it if you need them; asking one service twice is not a second opinion.";
         Finding::warning("executors", detail, advice)
     });
     shared.collect()
@@ -109,15 +115,17 @@ fn shared_addresses(pool: &Pool) -> Vec<Finding> {
 fn session_findings(pool: &Pool) -> Vec<Finding> {
     let lost = pool.sessions.values().filter(|it| !pool.executors.contains_key(&it.executor));
     let lost = lost.map(|session| {
-        let detail =
-            format!("`{}` leads to `{}`, which is not there", session.id, session.executor);
+        let detail = format!(
+            "`{}` uses the executor `{}`, which is not registered",
+            session.id, session.executor
+        );
         let advice = format!("Run `jurat sessions remove {}`.", session.id);
         Finding::problem("sessions", detail, advice)
     });
     let led_to: BTreeSet<&str> = pool.sessions.values().map(|it| it.executor.as_str()).collect();
     let idle = pool.executors.keys().filter(|name| !led_to.contains(name.as_str()));
     let idle = idle.map(|name| {
-        let detail = format!("no session leads to `{name}`, so it is never asked");
+        let detail = format!("no session uses `{name}`, so it is never called");
         let advice = format!("Run `jurat sessions add ID --executor {name}`, or remove it.");
         Finding::warning("sessions", detail, advice)
     });
@@ -131,10 +139,10 @@ fn enough(lanes: &[Lane<'_>]) -> Vec<Finding> {
         return vec![Finding::warning(
             "sessions",
             format!(
-                "{} can answer now, and a round with three replicas needs {THREE}",
+                "{} can answer now, but a round with three replicas needs {THREE}",
                 sessions(able.len())
             ),
-            "Add executors, or mend those that are down.",
+            "Add executors, or fix those that are down.",
         )];
     }
     let families: BTreeSet<String> =
@@ -144,7 +152,7 @@ fn enough(lanes: &[Lane<'_>]) -> Vec<Finding> {
         return vec![Finding::warning(
             "sessions",
             format!(
-                "{} can answer now, and only {} stand behind them: {}",
+                "{} can answer now, but they come from only {}: {}",
                 sessions(able.len()),
                 if names.len() == 1 {
                     "1 provider".to_owned()

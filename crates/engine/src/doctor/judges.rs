@@ -15,7 +15,7 @@ impl Engine {
         if providers.is_empty() {
             return Ok(vec![Finding::ok(
                 "judges",
-                "no provider is set up; verifiers are judged by rules only",
+                "no provider is configured; only `builtin/rules` can judge",
             )]);
         }
         let mut findings: Vec<Finding> =
@@ -28,17 +28,19 @@ impl Engine {
 
     fn key_finding(&self, name: &str, settings: &ProviderSettings) -> Finding {
         match settings.key_env.as_deref() {
-            None => Finding::ok("judges", format!("the provider `{name}` is asked without a key")),
+            None => Finding::ok("judges", format!("the provider `{name}` is called without a key")),
             Some(variable) if (self.inner.secrets)(variable).is_some() => Finding::ok(
                 "judges",
-                format!("the provider `{name}` has its key in the variable `{variable}`"),
+                format!(
+                    "the provider `{name}` has its key in the environment variable `{variable}`"
+                ),
             ),
             Some(variable) => Finding::problem(
                 "judges",
                 format!(
-                    "the provider `{name}` needs the variable `{variable}`, which is not set on this node"
+                    "the provider `{name}` needs the environment variable `{variable}`, which is not set on this node"
                 ),
-                "Set it where the server runs, and start the server again; until then its judges do not answer.",
+                "Set it where the server runs, and restart the server; until then its judges do not answer.",
             ),
         }
     }
@@ -69,9 +71,9 @@ fn free_of_charge(name: &str, settings: &ProviderSettings) -> Option<Finding> {
     Some(Finding::warning(
         "judges",
         format!(
-            "the provider `{name}` has no price for {unpriced}, so accounts that pay use them for nothing"
+            "the provider `{name}` has no price for {unpriced}, so metered accounts use them for free"
         ),
-        "Set their prices in the section of the provider; `\"*\"` is for every model without one of its own.",
+        "Set the prices in the provider's section; `\"*\"` applies to every model without its own price.",
     ))
 }
 

@@ -51,22 +51,20 @@ fn task_findings(counts: &OpenCounts, late: &[TaskRecord], now: Timestamp) -> Ve
     let (expired, waiting): (Vec<&TaskRecord>, Vec<&TaskRecord>) =
         late.iter().partition(|it| it.state.terms.expires_at <= now);
     if late.is_empty() {
-        let text = format!("open: {open}; none of them waits for a node");
+        let text = format!("open: {open}; none is waiting for a node");
         return vec![Finding::ok("tasks", text)];
     }
-    let advice = "Start `jurat serve` on this store; where one runs, look at its log, and at `tasks.at_once`.";
+    let advice =
+        "Start `jurat serve` on this store; if it is running, check its log and `tasks.at_once`.";
     let mut findings = Vec::new();
     if !expired.is_empty() {
-        let text = format!(
-            "{} past their time and still open: {}",
-            how_many(expired.len()),
-            names(&expired, now)
-        );
+        let text =
+            format!("{} expired but still open: {}", how_many(expired.len()), names(&expired, now));
         findings.push(Finding::warning("tasks", text, advice));
     }
     if !waiting.is_empty() {
         let text = format!(
-            "{} due for more than a minute, and no node has taken them: {}",
+            "{} overdue for more than a minute, and no node has taken them: {}",
             how_many(waiting.len()),
             names(&waiting, now)
         );
@@ -100,24 +98,24 @@ fn run_findings(counts: &OpenCounts, now: Timestamp) -> Vec<Finding> {
     let mut findings = Vec::new();
     if PATIENCE_MS < age(queued.first) {
         let text = format!(
-            "steps that wait for a worker: {}, the first for {} s; workers with steps: {workers}",
+            "steps waiting for a worker: {}, the oldest for {} s; busy workers: {workers}",
             queued.count,
             age(queued.first) / 1_000
         );
-        let advice = "Start `jurat run worker`, or `jurat serve`; where they run, their executors may be busy.";
+        let advice = "Start `jurat run worker` or `jurat serve`; if they are running, their executors may be busy.";
         findings.push(Finding::warning("runs", text, advice));
     }
     if PATIENCE_MS < age(leased.first) {
         let text = format!(
-            "the worker of a step went away {} s ago, and nobody took the step over",
+            "the worker of a step disappeared {} s ago, and no other worker has taken the step",
             age(leased.first) / 1_000
         );
-        let advice = "Start `jurat run worker`, or `jurat serve`.";
+        let advice = "Start `jurat run worker` or `jurat serve`.";
         findings.push(Finding::warning("runs", text, advice));
     }
     if findings.is_empty() {
         let text = format!(
-            "open: {open}; steps at work: {}, queued: {}, workers with steps: {workers}",
+            "open: {open}; steps in progress: {}, queued: {}, busy workers: {workers}",
             leased.count, queued.count
         );
         findings.push(Finding::ok("runs", text));
@@ -131,17 +129,17 @@ fn event_findings(counts: &OpenCounts, given_up: u32, now: Timestamp) -> Vec<Fin
     let mut findings = Vec::new();
     if EVENT_PATIENCE_MS < age {
         let text =
-            format!("waiting to be told: {}, the first for {} s", pending.count, age / 1_000);
-        let advice = "Start `jurat serve` on this store, or mend the executors of `jurat agent-events list --state pending`.";
+            format!("waiting for delivery: {}, the oldest for {} s", pending.count, age / 1_000);
+        let advice = "Start `jurat serve` on this store, or fix the executors in `jurat agent-events list --state pending`.";
         findings.push(Finding::warning("agent-events", text, advice));
     }
     if given_up != 0 {
-        let text = format!("{given_up} of the last day were given up, and nobody was told of them");
-        let advice = "`jurat agent-events list --state failed` says why, for each account.";
+        let text = format!("{given_up} could not be delivered in the last day");
+        let advice = "`jurat agent-events list --state failed` shows why, per account.";
         findings.push(Finding::warning("agent-events", text, advice));
     }
     if findings.is_empty() {
-        let text = format!("waiting to be told: {}; none was given up lately", pending.count);
+        let text = format!("waiting for delivery: {}; none failed in the last day", pending.count);
         findings.push(Finding::ok("agent-events", text));
     }
     findings

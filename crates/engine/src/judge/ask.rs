@@ -82,7 +82,7 @@ impl<'a> Asking<'a> {
                 Ok(value) => return Ok(value),
                 Err(misread) => misread,
             };
-            tracing::debug!(judge = %self.task.model, problem = %misread, "an answer was misread");
+            tracing::debug!(judge = %self.task.model, problem = %misread, "could not read a judge's answer");
             if !misread.is_repairable() || self.repairs.swap(0, Ordering::Relaxed) == 0 {
                 let detail =
                     format!("the answer of `{}` cannot be used: {misread}", self.task.model);

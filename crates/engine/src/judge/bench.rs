@@ -66,9 +66,11 @@ pub(super) struct Provider<'a> {
 /// Why a judge cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeUnknown {
-    #[error("the provider `{provider}` is not configured; there are: {known}")]
+    #[error("the provider `{provider}` is not configured; configured: {known}")]
     Provider { provider: String, known: String },
-    #[error("the provider `{provider}` is not set up for the model `{model}`; it has: {known}")]
+    #[error(
+        "the provider `{provider}` is not configured for the model `{model}`; configured: {known}"
+    )]
     Model { provider: String, model: String, known: String },
     #[error(
         "the provider `{provider}` needs its key in the environment variable `{variable}`, which is not set"
@@ -136,12 +138,13 @@ impl Bench {
         self.refused.insert(model.to_string(), without);
     }
 
-    /// The client for what callers and executors name; `None` on a machine whose TLS set-up is broken.
+    /// The client for what callers and executors name; `None` on a machine whose TLS set-up is
+    /// broken.
     pub(crate) fn media(&self) -> Option<&PublicClient> {
         let client = || match PublicClient::new(&self.judges.media_allow) {
             Ok(client) => Some(client),
             Err(error) => {
-                tracing::error!(error = %error, "images and evidence cannot be fetched");
+                tracing::error!(error = %error, "cannot fetch images and evidence");
                 None
             }
         };

@@ -81,7 +81,7 @@ impl Engine {
         match self.inner.store.sharing().judge_history(&behalf, of).await {
             Ok(history) => history,
             Err(error) => {
-                tracing::warn!(error = %error, "could not look for what judgments used");
+                tracing::warn!(error = %error, "could not read the usage history of judgments");
                 History::default()
             }
         }

@@ -117,14 +117,14 @@ impl Engine {
         let found = match tokio::time::timeout_at(task.deadline, found).await {
             Ok(Ok(found)) => found?,
             Ok(Err(error)) => {
-                tracing::warn!(error = %error, "could not look for a known verdict");
+                tracing::warn!(error = %error, "could not look up a cached verdict");
                 return None;
             }
             Err(_) => return None,
         };
         let judgment = Judgment::from_document(&found.document);
         if judgment.is_none() {
-            tracing::warn!("a known verdict cannot be read, so the judge is asked again");
+            tracing::warn!("cannot read a cached verdict; calling the judge again");
         }
         judgment
     }
@@ -145,8 +145,8 @@ impl Engine {
         let kept = self.inner.store.verdict_put(&task.account, &task.verifier_id, &verdict);
         match tokio::time::timeout(KEEP_WITHIN, kept).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(error = %error, "could not keep a verdict"),
-            Err(_) => tracing::warn!("could not keep a verdict in time"),
+            Ok(Err(error)) => tracing::warn!(error = %error, "could not cache a verdict"),
+            Err(_) => tracing::warn!("could not cache a verdict in time"),
         }
     }
 

@@ -73,7 +73,8 @@ impl Engine {
         let hidden = examples.len() - examples.iter().filter(|it| shown(it)).count();
         let mut notes = Vec::new();
         if 0 < hidden {
-            notes.push(format!("{hidden} examples were not shown: their images were not at hand"));
+            notes
+                .push(format!("{hidden} examples were not shown: their images were not available"));
         }
         Ok(Pictures { image, examples, notes })
     }
@@ -105,7 +106,7 @@ impl Engine {
             }),
             Err(error) => {
                 // The caller does not learn this: it would tell him about our network.
-                tracing::warn!(cause = %error.detail(), "an image could not be fetched");
+                tracing::warn!(cause = %error.detail(), "could not fetch an image");
                 Err(failed(error.to_string()))
             }
         }

@@ -95,12 +95,12 @@ impl Asking<'_> {
                     continue;
                 }
                 Err(failed) => {
-                    tracing::warn!(judge = %self.task.model, cause = ?Cause(&failed), "a judge could not be asked");
+                    tracing::warn!(judge = %self.task.model, cause = ?Cause(&failed), "could not call a judge");
                     return Err(self.failure(failed));
                 }
             };
             if without != known {
-                tracing::info!(judge = %self.task.model, without = ?without, "a model takes less than was sent");
+                tracing::info!(judge = %self.task.model, without = ?without, "model rejects some request options; leaving them out");
                 bench.learn(&self.task.model, without);
             }
             let read = completion::read(settings.kind, &reply.body);
@@ -113,7 +113,7 @@ impl Asking<'_> {
                 self.meter.estimated(call, tokens);
             }
             if let (None, Some(Tokens { input, output })) = (counted, read.tokens) {
-                tracing::warn!(judge = %self.task.model, input, output, "a provider counts more tokens than there can be; they are estimated");
+                tracing::warn!(judge = %self.task.model, input, output, "provider reports an impossible token count; estimating it");
             }
             self.engine.inner.metrics.judges.tokens(self.provider.name, tokens);
             return Ok(read.text);
@@ -152,7 +152,7 @@ impl Asking<'_> {
                 (Instant::now() + wait < self.task.deadline).then_some(wait)
             })
             .notify(|failed, wait| {
-                tracing::warn!(judge = %self.task.model, cause = ?Cause(failed), wait_ms = wait.as_millis(), "a judge is asked again");
+                tracing::warn!(judge = %self.task.model, cause = ?Cause(failed), wait_ms = wait.as_millis(), "calling a judge again");
             })
             .await
     }
@@ -240,16 +240,16 @@ impl Asking<'_> {
         match failed {
             TryFailed::Busy => {
                 let detail = format!(
-                    "the provider `{provider}` had as many requests as it may have, until the deadline"
+                    "the provider `{provider}` was at its limit of concurrent requests until the deadline"
                 );
                 Failure::new(FailureCode::Busy, detail)
             }
             TryFailed::NotNoted(NotNoted::Lost) => {
-                let detail = "the round was ended elsewhere before the judge was asked";
+                let detail = "another node ended the round before the judge was called";
                 Failure::new(FailureCode::Cancelled, detail)
             }
             TryFailed::NotNoted(NotNoted::Store(_)) => {
-                unavailable("the call could not be put on record, so that the judge was not asked")
+                unavailable("the call could not be recorded, so the judge was not called")
             }
             TryFailed::Call(CallError::Timeout) if Instant::now() < self.task.deadline => {
                 let seconds = self.provider.settings.timeout.as_secs_f64();

@@ -292,11 +292,11 @@ impl Engine {
         match store.credit_correct(&tab.behalf(), &correction, None).await {
             Ok(Written::Done(moved)) => {
                 settled.captured_micros += moved;
-                tracing::info!(round.id = %tab.open.id, micros = moved, "a provider reported afterwards what a judge call used");
+                tracing::info!(round.id = %tab.open.id, micros = moved, "provider reported the usage of a judge call later");
             }
             Ok(Written::Repeated) => {}
             Err(error) => {
-                tracing::warn!(round.id = %tab.open.id, error = %error, "could not correct what a judge call cost");
+                tracing::warn!(round.id = %tab.open.id, error = %error, "could not correct the cost of a judge call");
             }
         }
     }
@@ -314,9 +314,9 @@ impl Engine {
         match tokio::time::timeout(KEEP_WITHIN, learned).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
-                tracing::warn!(error = %error, "could not keep what a judgment used");
+                tracing::warn!(error = %error, "could not store the usage of a judgment");
             }
-            Err(_) => tracing::warn!("could not keep what a judgment used in time"),
+            Err(_) => tracing::warn!("could not store the usage of a judgment in time"),
         }
     }
 }

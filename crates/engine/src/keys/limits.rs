@@ -44,22 +44,22 @@ pub struct Allowance {
 /// What a key or its account has used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
-    #[error("the key may send {} a minute", requests(.0.per_minute))]
+    #[error("the key may send {} per minute", requests(.0.per_minute))]
     Rate(Allowance),
-    #[error("as many rounds of the key are under way as it may have, which is {0}")]
+    #[error("the key has reached its limit on concurrent rounds, which is {0}")]
     Rounds(usize),
-    #[error("the keys of the account may send {} a minute together", requests(.0.per_minute))]
+    #[error("the account's keys may send {} per minute in total", requests(.0.per_minute))]
     AccountRate(Allowance),
-    #[error("as many rounds of the account are under way as it may have, which is {0}")]
+    #[error("the account has reached its limit on concurrent rounds, which is {0}")]
     AccountRounds(usize),
     #[error(
-        "the requests and rounds of the account that are under way take as much memory as they may, which is {0} bytes; send smaller ones, or wait until some have ended"
+        "the account's requests and rounds in progress use {0} bytes of memory, which is the limit; send smaller ones, or wait until some have ended"
     )]
     Bytes(usize),
-    #[error("as many requests came without a key as may for now")]
+    #[error("too many requests without a key; wait, or send a key")]
     Address,
     #[error(
-        "as many events wait for the executor to be told as may be, which is {0}; send more when it has taken some"
+        "the executor has reached its limit of {0} waiting events; wait until it has received some"
     )]
     AgentEvents(u32),
 }

@@ -53,7 +53,7 @@ impl Engine {
         let is_full = u32::try_from(of_account.len()).is_ok_and(|ever| MOST_EVER <= ever);
         if is_full || MOST_LIVE <= live {
             return Err(EngineError::Denied(
-                "the account has made as many keys as it may for itself; ask the operator",
+                "the account has created as many keys as it may; ask the operator for more",
             ));
         }
         let maker = store.key_get(&caller.key().id).await?;
@@ -83,7 +83,7 @@ fn least<T: PartialOrd>(
     match (wanted, of_maker) {
         (Some(wanted), Some(of_maker)) if of_maker < wanted => Err(EngineError::Invalid {
             field,
-            reason: "must not go beyond that of the key that makes it".to_owned(),
+            reason: "must not exceed that of the creating key".to_owned(),
         }),
         (None, of_maker) => Ok(of_maker),
         (wanted, _) => Ok(wanted),

@@ -48,7 +48,7 @@ impl OpenFigures {
         match engine.inner.store.tasks().open_counts(&Behalf::Platform).await {
             Ok(counts) => self.show(&counts),
             Err(error) => {
-                tracing::warn!(error = %error, "could not count what is open for the figures");
+                tracing::warn!(error = %error, "could not count the open work for the metrics");
             }
         }
     }

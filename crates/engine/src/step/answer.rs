@@ -37,7 +37,7 @@ pub(super) fn read(order: &StepOrder, round: Round) -> Result<StepDone, EngineEr
         // What was said before the round was stopped decides nothing.
         (Ending::Expired | Ending::Cancelled, answer) => {
             let failure = answer.failure().cloned().unwrap_or_else(|| {
-                Failure::new(FailureCode::Cancelled, "the round was stopped before it was closed")
+                Failure::new(FailureCode::Cancelled, "the round was stopped before it was decided")
             });
             failed(failure)
         }
@@ -136,12 +136,12 @@ fn verdict(
 ) -> StepOutcome {
     if label == Label::NeedsSpec {
         // Whoever cannot decide under the policy is no verifier of it, and somebody else is asked.
-        let said = said.notes.first().map_or("it says no more", String::as_str);
+        let said = said.notes.first().map_or("no reason given", String::as_str);
         let detail = format!("`{executor}` refuses the policy binding: {said}");
         return StepOutcome::Failed { code: POLICY_UNSUPPORTED, detail };
     }
     let Some(status) = status_of(label) else {
-        let detail = format!("`{label}` is no verdict on a candidate");
+        let detail = format!("`{label}` is not a verdict on a candidate");
         return failed(Failure::new(FailureCode::Internal, detail));
     };
     let no_doubt = if status == Status::Inconclusive { 0.0 } else { 1.0 };

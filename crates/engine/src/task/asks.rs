@@ -234,7 +234,7 @@ impl StepHands {
         let behalf = Behalf::Account(order.key.account.clone());
         let lost = |_| ours("store_unavailable", "the candidate could not be read");
         let made = tasks.task_candidate(&behalf, &order.key, id).await.map_err(lost)?;
-        made.ok_or_else(|| ours("internal", "the candidate is not there"))
+        made.ok_or_else(|| ours("internal", "the candidate is missing"))
     }
 
     fn worker(
@@ -303,9 +303,9 @@ fn node(kind: WorkerKind) -> Worker {
     }
 }
 
-/// The answers of this epoch that a candidate is compared with, each as the candidate that it is and
-/// a name of its own: each who answered is one voice. Equal outputs are one candidate, of which the
-/// first who made it is the one that is compared. What is only remembered is no answer.
+/// The answers of this epoch that a candidate is compared with, each as the candidate that it is
+/// and a name of its own: each who answered is one voice. Equal outputs are one candidate, of which
+/// the first who made it is the one that is compared. What is only remembered is no answer.
 pub fn voices(task: &Task, own: &str) -> Vec<(String, String)> {
     let answers = task.proposals.iter().filter(|it| it.source.is_none() || it.id == own);
     let voices = answers.flat_map(|it| {

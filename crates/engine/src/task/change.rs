@@ -73,5 +73,5 @@ pub async fn change(
             }
         }
     }
-    Err(DeskError("others write to the task all the time".to_owned()))
+    Err(DeskError("other writers keep changing the task".to_owned()))
 }

@@ -61,7 +61,7 @@ impl<D: Desk, H: Hands> Driver<'_, D, H> {
             Ok(Some(filed)) => filed,
             Ok(None) => return Left::Missing,
             Err(error) => {
-                tracing::warn!(task.id = %key.id, error = %error, "a task could not be read");
+                tracing::warn!(task.id = %key.id, error = %error, "could not read task");
                 return Left::Trouble;
             }
         };
@@ -76,11 +76,11 @@ impl<D: Desk, H: Hands> Driver<'_, D, H> {
                 Ok(Some(left)) => return left,
                 Ok(None) => walk.wait(signals).await,
                 Err(error) if walk.may_leave() => {
-                    tracing::warn!(task.id = %key.id, error = %error, "a task is left for now");
+                    tracing::warn!(task.id = %key.id, error = %error, "yielding task after repeated store errors");
                     return Left::Trouble;
                 }
                 Err(error) => {
-                    tracing::warn!(task.id = %key.id, error = %error, "a task cannot be written");
+                    tracing::warn!(task.id = %key.id, error = %error, "could not write task; trying again");
                     walk.wait_for_desk(signals).await;
                 }
             }

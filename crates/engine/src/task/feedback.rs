@@ -50,13 +50,13 @@ impl Engine {
             return Ok(Done::Before(answer));
         }
         let record = self.task_of(&key(caller, id)).await?;
-        let reason = reason.unwrap_or("its caller called it off").to_owned();
+        let reason = reason.unwrap_or("cancelled by its caller").to_owned();
         let command = Command::Cancel { reason };
         match self.task_change(caller, &record, command, keyed.as_ref()).await? {
             Ok(done) => Ok(done),
             Err((Refusal::Over(Phase::Cancelled), record)) => Ok(Done::Now(record)),
             Err((Refusal::Over(phase), _)) => {
-                Err(EngineError::Conflict(format!("the task `{id}` is over already: {phase}")))
+                Err(EngineError::Conflict(format!("the task `{id}` has already ended: {phase}")))
             }
             Err((refusal, _)) => Err(EngineError::Conflict(refusal.to_string())),
         }
@@ -111,7 +111,7 @@ impl Engine {
         detail: String,
     ) -> Result<(), EngineError> {
         let late = || {
-            let why = "the claim does not hold any more, so that declining it comes too late";
+            let why = "the lease is no longer held, so it is too late to decline";
             EngineError::Conflict(why.to_owned())
         };
         let record = self.task_of(key).await?;
@@ -176,19 +176,18 @@ impl Engine {
         match (key, &feedback.signature, feedback.timestamp) {
             (None, None, None) => Ok(None),
             (None, Some(_), _) => {
-                Err(wrong("signature", "cannot be checked: the contract names nobody's key"))
+                Err(wrong("signature", "cannot be checked: the contract names no key"))
             }
-            (_, None, Some(_)) => Err(wrong("timestamp", "belongs to a `signature`")),
+            (_, None, Some(_)) => Err(wrong("timestamp", "needs a `signature`")),
             (Some(_), None, None) => {
                 let about = about(record, epoch);
                 let problem = format!(
-                    "is required: the contract lets only the holder of `{named}` complain, who signs \
-                     `{about}|<reason>|<timestamp>`"
+                    "is required: only the holder of `{named}` may dispute the decision, by signing `{about}|<reason>|<timestamp>`"
                 );
                 Err(wrong("signature", &problem))
             }
             (Some(_), Some(_), None) => {
-                Err(wrong("timestamp", "is required beside a `signature`, which covers it"))
+                Err(wrong("timestamp", "is required with a `signature`, which covers it"))
             }
             (Some(key), Some(signature), Some(timestamp)) => {
                 self.in_time(record, epoch, timestamp)?;
@@ -197,7 +196,7 @@ impl Engine {
                 let verified =
                     UnparsedPublicKey::new(&ED25519, key).verify(text.as_bytes(), &bytes);
                 if verified.is_err() {
-                    let problem = format!("is not one of `{named}` over `{text}`");
+                    let problem = format!("is not a signature by `{named}` of `{text}`");
                     return Err(wrong("signature", &problem));
                 }
                 Ok(Some(Signed { timestamp, signature: signature.to_ascii_lowercase() }))
@@ -216,15 +215,15 @@ impl Engine {
             return Err(wrong("timestamp", "is in the future"));
         }
         if timestamp.saturating_add(SKEW_MS) < decided {
-            return Err(wrong("timestamp", "is from before the decision was final"));
+            return Err(wrong("timestamp", "is earlier than the final decision"));
         }
         Ok(())
     }
 }
 
 /// The beginning of the text that is signed. Tasks of two accounts may have one name and one
-/// authority, so that the account is a part of it: otherwise anybody could repeat a complaint of one
-/// task about the other.
+/// authority, so that the account is a part of it: otherwise anybody could repeat a complaint of
+/// one task about the other.
 fn about(record: &TaskRecord, epoch: u64) -> String {
     format!("{}|{}|{epoch}|{OUTCOME}", record.key.account, record.key.id)
 }
@@ -245,8 +244,8 @@ fn written(record: &TaskRecord, append: &Append) -> TaskRecord {
 }
 
 fn not_written(record: &TaskRecord, error: &DeskError) -> EngineError {
-    tracing::warn!(task.id = %record.key.id, error = %error, "a task was not changed");
-    EngineError::Late("the task could not be written now")
+    tracing::warn!(task.id = %record.key.id, error = %error, "could not change a task");
+    EngineError::Late("the task could not be changed now")
 }
 
 fn key(caller: &Caller, id: &str) -> TaskKey {

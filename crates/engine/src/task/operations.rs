@@ -115,7 +115,7 @@ impl Engine {
 
     fn too_many_open(&self) -> EngineError {
         EngineError::Conflict(format!(
-            "{} tasks of the account are open, which is as many as may be; wait, or cancel some",
+            "the account has reached its limit of {} open tasks; wait, or cancel some",
             self.inner.limits.open_tasks
         ))
     }
@@ -134,8 +134,7 @@ impl Engine {
             Some(record) if record.contract_digest == digest => {
                 if let Some(member) = Panel::read(&record.panel).differs(order) {
                     return Err(EngineError::Conflict(format!(
-                        "there is a task `{id}` already, under this contract and with other \
-                         `{member}`; leave them out for the task as it is"
+                        "there is already a task `{id}` with this contract and other `{member}`; leave them out to get the existing task"
                     )));
                 }
                 Ok(Some(TaskSubmitted { record, is_new: false }))
@@ -177,5 +176,5 @@ fn key(caller: &Caller, id: &str) -> TaskKey {
 }
 
 fn taken(id: &str) -> EngineError {
-    EngineError::Conflict(format!("there is a task `{id}` already, under another contract"))
+    EngineError::Conflict(format!("there is already a task `{id}` with another contract"))
 }

@@ -87,8 +87,7 @@ impl Panel {
             "name more `verifiers`"
         };
         let problem = format!(
-            "cannot be reached: {all} of the panel can verify what another proposed; {more} or \
-             lower it"
+            "cannot be reached: only {all} of the task's voters can vote on another executor's proposal; {more} or lower it"
         );
         Err(InputError { field: "acceptance.quorum_threshold".to_owned(), problem })
     }
@@ -174,7 +173,7 @@ mod tests {
         assert!(named().for_quorum(2, "their.own.policy", all).is_ok());
         assert!(named().for_quorum(1, "their.own.policy", is_b).is_ok());
         let refused = named().for_quorum(2, "their.own.policy", is_b).unwrap_err();
-        assert!(refused.problem.contains("1 of the panel"), "{}", refused.problem);
+        assert!(refused.problem.contains("only 1 of the task's voters"), "{}", refused.problem);
     }
 
     #[test]

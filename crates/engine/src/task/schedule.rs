@@ -277,7 +277,7 @@ impl Drives for Apart {
             Box::pin(driver.walk(&key, &signals)).await
         });
         driving.await.unwrap_or_else(|error| {
-            tracing::error!(error = %error, "the driver of a task broke; the task is taken again");
+            tracing::error!(error = %error, "task driver panicked; the task will be retried");
             Left::Trouble
         })
     }

@@ -135,7 +135,7 @@ impl Engine {
         if let Some(why) = executors.find_map(|name| standings.of(name).err()) {
             return Err(unwell(if panel.has_spare { "executors" } else { "verifiers" }, &why));
         }
-        let problem = "is no policy that this server or a verifier of the panel knows".to_owned();
+        let problem = "is not a policy known to this server or to a voter of the task".to_owned();
         Err(wrong_field("acceptance.verifier_policy.policy_id", problem))
     }
 
@@ -249,7 +249,7 @@ impl Declaring<'_> {
     /// Why none of them can work on it.
     fn refusal(&self, names: &[String]) -> EngineError {
         if names.is_empty() {
-            let problem = "has nobody to work on it: register an executor first".to_owned();
+            let problem = "has no executor for the task: register one first".to_owned();
             return wrong_field("executors", problem);
         }
         let mut troubles = names.iter().map(|name| self.standings.of(name).err());
@@ -259,13 +259,14 @@ impl Declaring<'_> {
             return unwell("executors", &why);
         }
         if names.iter().any(|name| self.task_type(name)) {
-            let problem = format!("is `{}`, which no executor of the panel declares", self.profile);
+            let problem =
+                format!("is `{}`, which none of the task's executors declares", self.profile);
             return wrong_field("profile", problem);
         }
         let why = names.iter().find_map(|name| self.standings.of(name).err());
         let problem = match why {
-            Some(why) => format!("is declared by no executor of the panel: {why}"),
-            None => "is declared by no executor of the panel".to_owned(),
+            Some(why) => format!("is declared by none of the task's executors: {why}"),
+            None => "is declared by none of the task's executors".to_owned(),
         };
         wrong_field("task_type", problem)
     }
@@ -273,7 +274,7 @@ impl Declaring<'_> {
 
 /// Nothing is wrong with the submission that could not be right at another time.
 fn unwell(field: &'static str, why: &str) -> EngineError {
-    let detail = format!("`{field}` has nobody who can be asked now: {why}");
+    let detail = format!("`{field}` has no executor that can be called now: {why}");
     EngineError::Refused { code: Code::ValidationError, field: Some(field), detail }
 }
 
@@ -287,7 +288,7 @@ fn policy_field(error: &BindError) -> InputError {
         BindError::Version { .. } => ("policy_version".to_owned(), "must be `1`".to_owned()),
         BindError::Hash { expected, .. } => (
             "policy_hash".to_owned(),
-            format!("is not that of the policy and its parameters, which is `{expected}`"),
+            format!("does not match the policy and its parameters, whose hash is `{expected}`"),
         ),
         BindError::Params { field, problem } => (field.clone(), problem.clone()),
     };

@@ -82,8 +82,8 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
         self.at_work.calls.is_empty() && self.at_work.finished.is_empty() && self.late.is_empty()
     }
 
-    /// Whether it ends here when the desk does not answer: it was asked often enough, and nothing is
-    /// lost that is known to be on record.
+    /// Whether it ends here when the desk does not answer: it was asked often enough, and nothing
+    /// is lost that is known to be on record.
     pub(super) fn may_leave(&self) -> bool {
         self.is_idle() && self.pause == LONGEST_PAUSE
     }
@@ -280,7 +280,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             match finished.note(draft) {
                 Ok(()) => kept.push((finished, true)),
                 Err(refusal) => {
-                    tracing::debug!(task.id = %self.key.id, %refusal, "an answer came too late");
+                    tracing::debug!(task.id = %self.key.id, %refusal, "answer arrived too late");
                     self.late.extend(finished.into_late());
                 }
             }
@@ -379,7 +379,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
                 }
             }
             Ok(Appended::Stale | Appended::Repeated) => {
-                tracing::debug!(task.id = %self.key.id, "others wrote to a task meanwhile");
+                tracing::debug!(task.id = %self.key.id, "task was changed by another writer");
                 self.is_stale = true;
             }
             Err(error) => {
@@ -470,7 +470,7 @@ impl<'a, D: Desk, H: Hands> Walk<'a, D, H> {
             let mut draft = Draft::new(&self.filed, self.driver.clock.now(), &known);
             self.note_finished(&mut draft);
             for token in &self.at_work.held {
-                let reason = Release::GivenUp { detail: "the node ends".to_owned() };
+                let reason = Release::GivenUp { detail: "the node is shutting down".to_owned() };
                 let _refused = draft.decide(&Command::Release { token: *token, reason });
             }
             if draft.is_empty() {

@@ -106,7 +106,7 @@ impl Engine {
                 Written::Repeated => return Ok(None),
             }
         }
-        Err(EngineError::Late("the run changes faster than it can be written").into())
+        Err(EngineError::Late("the run is changing too fast to be written").into())
     }
 
     /// Tells those who follow the run, and those who work on runs.
@@ -125,11 +125,11 @@ fn told(id: &str, why: NotChanged) -> EngineError {
 
 fn refused(id: &str, refusal: RunRefusal, status: RunStatus) -> EngineError {
     let why = match refusal {
-        RunRefusal::Begun => "has begun already",
-        RunRefusal::Over => "is over already",
-        RunRefusal::NotOver => "is not over; cancel it first, or wait",
-        RunRefusal::NothingToRetry => "has nothing to try again: every step succeeded",
-        RunRefusal::LeaseLost => "has the step with somebody else",
+        RunRefusal::Begun => "has already started",
+        RunRefusal::Over => "has already ended",
+        RunRefusal::NotOver => "has not ended; cancel it first, or wait",
+        RunRefusal::NothingToRetry => "has nothing to retry: every step succeeded",
+        RunRefusal::LeaseLost => "has given the step to another worker",
     };
     EngineError::Conflict(format!("the run `{id}` {why} ({status})"))
 }

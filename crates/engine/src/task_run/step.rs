@@ -21,14 +21,14 @@ use crate::{Engine, EngineError};
 const WRITES: u32 = 5;
 const BETWEEN_WRITES: Duration = Duration::from_millis(500);
 
-/// How long to wait for a store that does not answer, at first and at the most, and how often where it
-/// answers other questions.
+/// How long to wait for a store that does not answer, at first and at the most, and how often where
+/// it answers other questions.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const TROUBLES: u32 = 20;
 
 /// What is said by a worker that finds its lease gone.
-const LATE: &str = "a step is somebody else's by now; nothing is written";
+const LATE: &str = "step already taken by another worker; discarding the outcome";
 
 /// A step that this worker holds.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl Engine {
                 // That says nothing of the step, whose task goes on meanwhile.
                 Err(EngineError::Store(error)) if troubles < TROUBLES => {
                     let run = &held.step.run;
-                    tracing::warn!(run.id = run.id, error = %error, "a step waits for the store");
+                    tracing::warn!(run.id = run.id, error = %error, "waiting for the store to continue a step");
                     if !self.outlast(&held, troubles).await {
                         tracing::info!(run.id = run.id, agent.id = held.step.agent_id, "{}", LATE);
                         return;
@@ -176,7 +176,7 @@ impl Engine {
                 Ok(Some(_)) => {}
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = %error, "the lease of a step could not be renewed");
+                    tracing::warn!(error = %error, "could not renew the lease of a step");
                 }
             }
         }
@@ -220,7 +220,7 @@ impl Engine {
     async fn step_task_cancel(&self, caller: &Caller, task_id: &str) {
         // A task that is not there, or over, needs none.
         if let Err(error) = self.task_cancel(caller, task_id, Some(CALLED_OFF)).await {
-            tracing::debug!(error = %error, task.id = task_id, "the task of a step goes on");
+            tracing::debug!(error = %error, task.id = task_id, "the task of a step continues");
         }
     }
 
@@ -264,11 +264,11 @@ impl Engine {
                     return;
                 }
                 Err(NotChanged::Refused(refusal, status)) => {
-                    tracing::error!(run.id = run.id, ?refusal, %status, "a step could not end");
+                    tracing::error!(run.id = run.id, ?refusal, %status, "could not end a step");
                     return;
                 }
                 Err(NotChanged::Error(error)) => {
-                    tracing::warn!(run.id = run.id, error = %error, "a step could not be written");
+                    tracing::warn!(run.id = run.id, error = %error, "could not write a step");
                 }
             }
             let wait = std::future::pending::<()>();

@@ -201,10 +201,10 @@ fn new_steps(run: &Run) -> Vec<NewStep> {
 fn refusal(refused: &RunSubmitRefused, id: &str, most_open: u32) -> EngineError {
     EngineError::Conflict(match refused {
         RunSubmitRefused::Taken => {
-            format!("there is a run `{id}` already, with another spec")
+            format!("there is already a run `{id}` with another spec")
         }
         RunSubmitRefused::TooManyOpen => format!(
-            "{most_open} runs of the account are open, which is as many as may be; wait, or cancel some"
+            "the account has reached its limit of {most_open} open runs; wait, or cancel some"
         ),
     })
 }

@@ -46,8 +46,8 @@ pub enum WorkUntil {
     Idle,
 }
 
-/// Each goes on by itself: one that stood still in the middle of a write while others are taken would
-/// keep those who take them waiting for it.
+/// Each goes on by itself: one that stood still in the middle of a write while others are taken
+/// would keep those who take them waiting for it.
 type Steps = FuturesUnordered<JoinHandle<()>>;
 
 impl Engine {
@@ -59,7 +59,7 @@ impl Engine {
             let wait = match looked {
                 Ok(()) => settings.poll,
                 Err(error) => {
-                    tracing::warn!(error = %error, "could not look for steps of runs");
+                    tracing::warn!(error = %error, "could not look for steps of agent runs");
                     TROUBLE
                 }
             };
@@ -89,7 +89,7 @@ impl Engine {
         let engine = self.clone();
         let _working = self.inner.background.spawn(async move {
             if let Err(error) = engine.work_on_runs(&settings).await {
-                tracing::error!(error = %error, "nobody works on runs here any more");
+                tracing::error!(error = %error, "run worker stopped");
             }
         });
     }
@@ -138,6 +138,6 @@ impl Engine {
 /// A step that panicked is taken by somebody else when its lease is over.
 fn noted(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(error = %error, "a step of a run did not come to its end");
+        tracing::error!(error = %error, "step of an agent run panicked");
     }
 }

@@ -42,10 +42,10 @@ impl Engine {
             ForkRefused::Unknown => unknown(&order.wanted),
             ForkRefused::Workflow(_) => EngineError::Invalid {
                 field: "name",
-                reason: "is no name for a workflow; give it letters or digits".to_owned(),
+                reason: "is not a valid workflow name; use letters or digits".to_owned(),
             },
             ForkRefused::NoNameLeft(name) => EngineError::Conflict(format!(
-                "there are too many objects named like `{name}`; give another `name`"
+                "there are too many workflows or verifiers named like `{name}`; choose another `name`"
             )),
         })
     }

@@ -42,7 +42,7 @@ impl Engine {
         self.check_handle(caller).await?;
         let workflow = self.publishable(caller, &order.workflow).await?;
         if workflow.outcome.trim().is_empty() {
-            let reason = "names a workflow without an outcome; say in its `outcome` what can be observed when the work is done, and save it";
+            let reason = "names a workflow without an outcome; describe the observable result in its `outcome`, and save it";
             return Err(EngineError::Invalid { field: "workflow_id", reason: reason.to_owned() });
         }
         let publish = self.publication(caller, workflow, order.release_notes).await?;
@@ -194,7 +194,7 @@ fn authoring_notes(workflow: &Publishable) -> Vec<String> {
 
 fn verifier_gone(name: &str) -> EngineError {
     EngineError::Conflict(format!(
-        "the verifier `{name}` that the workflow binds is revoked or gone; bind another one and save the workflow"
+        "the workflow's verifier `{name}` was revoked or deleted; bind another one and save the workflow"
     ))
 }
 
@@ -209,7 +209,7 @@ fn refusal(refused: PublishRefused, publish: &Publish) -> EngineError {
             conflict("the workflow is archived; unarchive it first")
         }
         PublishRefused::WorkflowChanged => {
-            conflict("the workflow was saved anew while it was screened; publish it again")
+            conflict("a new version was saved during the screening; publish again")
         }
         PublishRefused::VerifierGone(name) => verifier_gone(&name),
         PublishRefused::SlugTaken => EngineError::Conflict(format!(

@@ -120,7 +120,7 @@ impl Engine {
     ) -> Result<Safety, EngineError> {
         if !seen.cut.is_empty() {
             let cut = seen.cut.join(", ");
-            let reason = format!("is too long to be screened whole; shorten these: {cut}");
+            let reason = format!("is too long to be screened completely; shorten these: {cut}");
             return Err(EngineError::Invalid { field: "workflow_id", reason });
         }
         let block = self.screen_run(caller, BLOCK, content(seen), from).await?;

@@ -46,19 +46,19 @@ impl Engine {
             Deployed::Repeated => self.answered_meanwhile(caller, keyed).await,
             Deployed::TokenMissing { current } => {
                 let problem = format!(
-                    "there is a verifier `{name}` already; its next version needs `expected_version_token`"
+                    "there is already a verifier `{name}`; its next version needs `expected_version_token`"
                 );
                 Err(refusal(problem, Some(current)))
             }
             Deployed::TokenStale { current } => {
                 let problem = format!(
-                    "`expected_version_token` is not the current one of `{name}`, which was deployed anew meanwhile"
+                    "`expected_version_token` is not the current token of `{name}`, which has a newer version"
                 );
                 Err(refusal(problem, Some(current)))
             }
             Deployed::TokenUnexpected => {
                 let problem = format!(
-                    "there is no verifier `{name}` yet; leave `expected_version_token` out of its first deploy"
+                    "there is no verifier `{name}` yet; leave out `expected_version_token` for its first deploy"
                 );
                 Err(refusal(problem, None))
             }
@@ -67,7 +67,7 @@ impl Engine {
             }
             Deployed::NameRevoked => {
                 let problem = format!(
-                    "the name `{name}` belongs to a verifier that was revoked, and stays taken; choose another one"
+                    "the name `{name}` belongs to a revoked verifier and cannot be reused; choose another one"
                 );
                 Err(refusal(problem, None))
             }
@@ -85,7 +85,7 @@ impl Engine {
         match self.verifier_reached(caller, &reference, VerifierRole::Owner).await {
             Ok(_) => Ok(()),
             Err(EngineError::NotFound { .. }) => Err(EngineError::Conflict(format!(
-                "the name `{name}` is reserved for a verifier of the platform; choose another one"
+                "the name `{name}` is reserved for a platform verifier; choose another one"
             ))),
             Err(error) => Err(error),
         }

@@ -19,7 +19,7 @@ impl Engine {
         if judge.provider == BUILTIN {
             self.judge_known(&judge).map_err(|unknown| InputError {
                 field: "model_settings.model".to_owned(),
-                problem: format!("is no judge: {unknown}"),
+                problem: format!("is not a judge: {unknown}"),
             })?;
             check(new).map_err(|error| explain(error, new.model.is_some()))?;
         }
@@ -33,7 +33,7 @@ impl Engine {
         let judge = judge.filter(|judge| judge.provider != BUILTIN);
         let unknown = judge.and_then(|judge| Some((self.judge_known(&judge).err()?, judge)));
         let warning = unknown.map(|(why, judge)| {
-            format!("no run will have a verdict until the judge `{judge}` can be asked: {why}")
+            format!("no run will have a verdict until the judge `{judge}` is available: {why}")
         });
         warning.into_iter().collect()
     }
@@ -56,7 +56,7 @@ fn check(new: &NewVersion) -> Result<(), RulesError> {
 fn explain(error: RulesError, is_named: bool) -> InputError {
     let RulesError { field, mut problem } = error;
     if !is_named {
-        problem.push_str("; unless rules are meant, name a judge in `model_settings.model`");
+        problem.push_str("; if you did not mean rules, name a judge in `model_settings.model`");
     }
     InputError { field, problem }
 }

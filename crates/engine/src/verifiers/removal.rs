@@ -48,7 +48,7 @@ impl Engine {
         require(caller, Scope::VerifiersWrite)?;
         whole(reference)?;
         if let Which::Name(_) | Which::Of { .. } = reference.which {
-            let reason = "must be the id of the verifier: a name is not enough to erase one";
+            let reason = "must be the id of the verifier: a name is not enough to delete one";
             return Err(EngineError::Invalid { field: "verifier_id", reason: reason.to_owned() });
         }
         let keyed = keyed.as_ref();
@@ -64,7 +64,7 @@ impl Engine {
             }
             VerifierGone::Unknown => Err(unknown(reference)),
             VerifierGone::Serving(templates) => Err(EngineError::Conflict(format!(
-                "the verifier is part of templates that are live: {}; unpublish those versions first",
+                "the verifier is part of published templates: {}; unpublish those versions first",
                 templates.join(", ")
             ))),
             VerifierGone::Repeated => self.answered_meanwhile(caller, keyed).await,

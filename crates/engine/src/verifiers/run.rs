@@ -102,13 +102,13 @@ impl Engine {
         }
         let (named, wanted) = (request.judges.len(), usize::from(request.replicas));
         if 0 < named && named < wanted {
-            let problem = format!("names {named}, and `replicas` asks for {wanted}");
+            let problem = format!("names {named}, but `replicas` asks for {wanted}");
             return wrong("judges", problem);
         }
         let ready = self.judges_ready(version);
         if named == 0 && ready < wanted {
             let problem = format!(
-                "asks for {wanted} judges, and {ready} can be had; name others in `judges`, or have the operator keep more ready with the setting `judges.panel`"
+                "asks for {wanted} judges, with only {ready} available; name others in `judges`, or ask the operator to add more to the setting `judges.panel`"
             );
             return wrong("replicas", problem);
         }

@@ -184,7 +184,7 @@ async fn a_run_waits_for_the_word_to_begin() {
     app.engine.task_run_kickoff(&admin_caller(), "r1", None).await.unwrap();
     ended(&app, "r1").await;
     let again = app.engine.task_run_kickoff(&admin_caller(), "r1", None).await.unwrap_err();
-    assert!(again.to_string().contains("has begun already"), "{again}");
+    assert!(again.to_string().contains("has already started"), "{again}");
     app.engine.shutdown().await;
 }
 

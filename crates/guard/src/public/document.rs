@@ -34,7 +34,7 @@ impl PublicClient {
     /// Nothing is fetched of which it is known beforehand that it cannot be looked at.
     pub async fn look_at(&self, reference: &ArtifactRef, timeout: Duration) -> Looked {
         let Some(digest) = sha256_of(&reference.digest) else {
-            return Looked::new(Found::Mismatch, "its digest is no SHA-256 digest");
+            return Looked::new(Found::Mismatch, "its digest is not a SHA-256 digest");
         };
         let size = usize::try_from(reference.size_bytes).unwrap_or(usize::MAX);
         if DOCUMENT_BYTES < size {
@@ -61,12 +61,15 @@ impl PublicClient {
             return Err(answered(stream.status));
         }
         if declared(&stream.headers).is_some_and(|declared| declared != size) {
-            return Err(Looked::new(Found::Mismatch, "another length is declared"));
+            return Err(Looked::new(
+                Found::Mismatch,
+                "its length differs from the declared length",
+            ));
         }
         let mut whole = BytesMut::new();
         while let Some(data) = stream.chunk().await.map_err(|error| failed(&error))? {
             if size < whole.len() + data.len() {
-                return Err(Looked::new(Found::Mismatch, "it has more bytes than were declared"));
+                return Err(Looked::new(Found::Mismatch, "it has more bytes than declared"));
             }
             whole.extend_from_slice(&data);
         }

@@ -316,7 +316,7 @@ async fn what_is_no_image_or_too_much_is_refused() {
     let (port, _, _tasks) = gallery().await;
     let client = PublicClient::new(&loopback()).unwrap();
     let no_image =
-        "what is at the address is no PNG, JPEG, GIF or WebP image, or is declared as another";
+        "the content is not a PNG, JPEG, GIF or WebP image, or has another declared type";
     for (path, refused) in [
         ("wrong.jpg", no_image),
         ("page", no_image),
@@ -396,7 +396,7 @@ fn an_address_is_refused_with_what_to_do() {
     assert_eq!(refusal("http://example.com/a.png").unwrap_err(), "must begin with `https://`");
     assert_eq!(
         refusal("https://u@example.com/").unwrap_err(),
-        "must not hold a user name or a password"
+        "must not contain a user name or password"
     );
     assert_eq!(refusal("https://0x7f.1/").unwrap_err(), "must name a public host");
     let long = format!("https://example.com/{}", "a".repeat(2_048));

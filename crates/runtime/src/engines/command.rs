@@ -28,7 +28,8 @@ const STDERR_TAIL: usize = 2 * 1024;
 /// Runs the program once per request.
 ///
 /// It reads `{"endpoint": "execute" | "judge", "request": {…}}`, where the request is the body of
-/// `/execute` or `/verify`, and writes the answer of that endpoint. For `judge` the hash may be left out.
+/// `/execute` or `/verify`, and writes the answer of that endpoint. For `judge` the hash may be
+/// left out.
 #[derive(Debug, Clone)]
 pub struct CommandExecutor {
     pub capabilities: Capabilities,
@@ -96,7 +97,7 @@ impl CommandExecutor {
         }
         // For the operator alone: what a program complains about may name paths and secrets.
         let (program, stderr) = (self.program.display(), complaint.trim());
-        tracing::warn!(%program, %status, stderr, "The program of an executor failed.");
+        tracing::warn!(%program, %status, stderr, "the executor's program failed");
         Err(ExecutorError::Upstream(format!("the program ended with {status}")))
     }
 
@@ -114,7 +115,7 @@ impl CommandExecutor {
             .spawn()
             .map_err(|error| {
                 let program = self.program.display();
-                tracing::error!(%program, %error, "The program of an executor did not start.");
+                tracing::error!(%program, %error, "could not start the executor's program");
                 ExecutorError::Failed("the program did not start".to_owned())
             })
     }

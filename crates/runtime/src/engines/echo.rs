@@ -48,7 +48,7 @@ impl FromStr for EchoMode {
         let found = Self::ALL.iter().find(|(_, name)| *name == text);
         found
             .map(|(mode, _)| *mode)
-            .ok_or_else(|| format!("`{text}` is no mode; use `honest`, `lie`, `hang` or `fail`"))
+            .ok_or_else(|| format!("`{text}` is not a mode; use `honest`, `lie`, `hang` or `fail`"))
     }
 }
 
@@ -65,8 +65,8 @@ impl EchoExecutor {
         Self { capabilities, mode }
     }
 
-    /// A reference to the answer. WattSwarm's kernel counts what a run brings by such references, and
-    /// fetches none; nothing is kept at the address.
+    /// A reference to the answer. WattSwarm's kernel counts what a run brings by such references,
+    /// and fetches none; nothing is kept at the address.
     fn reference(&self, request: &Execute, output: &Value) -> ArtifactRef {
         let Execute { task_id, execution_id, .. } = request;
         let record = format!("{task_id}|{execution_id}|{output}");

@@ -85,7 +85,7 @@ async fn what_is_not_json_is_a_400_and_a_wrong_field_a_422() {
     let server = Server::start(echo(), Options::default()).await;
     let reply = server.post_text("/execute", "{\"a\":1,\"a\":2}").await;
     assert_eq!((reply.status, &reply.json["error"]), (400, &json!("invalid_json")));
-    assert!(reply.json["message"].as_str().unwrap().contains("`a` stands twice"), "{reply:?}");
+    assert!(reply.json["message"].as_str().unwrap().contains("`a` appears twice"), "{reply:?}");
 
     let mut body = execute_request("e", "swarm", &json!({}));
     body["task_contract"]["budget"] = json!({"time_ms": "soon"});

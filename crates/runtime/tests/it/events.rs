@@ -200,10 +200,13 @@ async fn only_what_a_known_node_signed_is_taken() {
     // Another body under the same signature, and the same body for somebody else.
     let other = event("e2", None).to_string();
     let (status, message) = post(&other, &letter(0).signed(NODE)).await;
-    assert!(status == 401 && message.contains("not that of the body"), "{status} {message}");
+    assert!(status == 401 && message.contains("does not match the body"), "{status} {message}");
     let elsewhere = Letter { host: "elsewhere".to_owned(), ..letter(0) };
     let (status, message) = post(&body, &elsewhere.signed(NODE)).await;
-    assert!(status == 401 && message.contains("does not fit"), "{status} {message}");
+    assert!(
+        status == 401 && message.contains("does not match the received request"),
+        "{status} {message}"
+    );
     let mut forged = letter(0).signed([8; 32]);
     forged[2] = letter(0).signed(NODE)[2].clone();
     assert_eq!(post(&body, &forged).await.0, 401);

@@ -162,7 +162,7 @@ impl AsyncRead for Line {
             self.head.as_mut().reset(due);
         }
         if self.phase.is(HEAD) && self.head.as_mut().poll(context).is_ready() {
-            let text = "the head of a request came too slowly";
+            let text = "a request head arrived too slowly";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
         }
         read

@@ -104,7 +104,7 @@ fn event_query(query: &ListQuery) -> Result<AgentEventQuery, Problem> {
             let created_at = Timestamp::from_micros(micros.parse().ok()?);
             Some(TaskPosition { created_at, id: id.to_owned() })
         });
-        position.ok_or_else(|| wrong("cursor", "is not one that a list returned"))
+        position.ok_or_else(|| wrong("cursor", "was not returned by a list"))
     });
     Ok(AgentEventQuery {
         state: state.transpose()?,

@@ -115,6 +115,6 @@ fn account_of(query: &[(String, String)]) -> Result<Option<AccountId>, Problem> 
         [] => Ok(None),
         [(name, text)] if name == "account" => keys::account(text).map(Some),
         [(name, _)] if name != "account" => Err(wrong(name, "is not a known parameter")),
-        _ => Err(wrong("account", "is the only parameter, and may stand once")),
+        _ => Err(wrong("account", "is the only parameter and may appear once")),
     }
 }

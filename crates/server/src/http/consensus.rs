@@ -221,7 +221,7 @@ pub(crate) fn reply_with<T>(
             "the replicas do not agree: outcome `{}`, agreement {}",
             closing.consensus.outcome, closing.consensus.agreement
         ),
-        Ending::Cancelled => "the round was called off before it was decided".to_owned(),
+        Ending::Cancelled => "the round was cancelled before it was decided".to_owned(),
         Ending::Expired => "the node stopped before the round was decided".to_owned(),
     };
     let problem = Problem::new(Code::ConsensusDisagreement, detail)

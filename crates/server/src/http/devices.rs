@@ -56,7 +56,7 @@ impl<S: Send + Sync> FromRequest<S> for Form {
         let mut fields = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(&bytes) {
             if fields.insert(name.into_owned(), value.into_owned()).is_some() {
-                return Err(refuse(Code::ValidationError, "a field of the form stands twice"));
+                return Err(refuse(Code::ValidationError, "a field of the form is repeated"));
             }
         }
         Ok(Self(fields))
@@ -93,15 +93,15 @@ pub(super) async fn authorize(
 
 pub(super) async fn token(State(engine): State<Engine>, From(from): From, form: Form) -> Answer {
     if form.get("grant_type") != GRANT {
-        let text = "The grant type must be that of device codes.";
+        let text = "The grant type must be the one for device codes.";
         return Ok(not_yet("unsupported_grant_type", text));
     }
     Ok(match engine.device_poll(form.get("device_code"), from).await? {
         DeviceWait::Token(token) => unkept(encode::ok(&logins::token(&token))),
-        DeviceWait::Pending => not_yet("authorization_pending", "Nobody has answered yet."),
-        DeviceWait::SlowDown => not_yet("slow_down", "Ask less often."),
-        DeviceWait::Denied => not_yet("access_denied", "The login was turned away."),
-        DeviceWait::Gone => not_yet("expired_token", "The login has ended; begin another one."),
+        DeviceWait::Pending => not_yet("authorization_pending", "The user has not answered yet."),
+        DeviceWait::SlowDown => not_yet("slow_down", "Poll less often."),
+        DeviceWait::Denied => not_yet("access_denied", "The login was denied."),
+        DeviceWait::Gone => not_yet("expired_token", "The login has expired; start a new one."),
     })
 }
 
@@ -157,7 +157,7 @@ async fn answered(
     };
     let is_approved = form.get("decision") == "approve";
     engine.device_answer_by(&approver, user_code, is_approved, from).await?;
-    let said = if is_approved { "The program is let in." } else { "The program was turned away." };
+    let said = if is_approved { "The program is approved." } else { "The program was denied." };
     Ok(format!("<p>{said} You can close this page.</p>"))
 }
 
@@ -177,15 +177,15 @@ fn begin(user_code: &str, said: &str) -> String {
     let (user_code, said) = (escaped(user_code), escaped(said));
     format!(
         r#"<p>{said}</p>
-<p>A program shows a code and asks to act for your account. Let it in only if you started it yourself.</p>
+<p>A program shows a code and asks to act for your account. Approve it only if you started it yourself.</p>
 <form method="post" action="device">
-<p><label>Code of the program <input name="user_code" value="{user_code}" required autocomplete="off"></label></p>
+<p><label>Code shown by the program <input name="user_code" value="{user_code}" required autocomplete="off"></label></p>
 <p><label>Your API key <input name="key" type="password" required autocomplete="off"></label></p>
-<p><button name="decision" value="approve">Let it in</button> <button name="decision" value="deny">Turn it away</button></p>
+<p><button name="decision" value="approve">Approve</button> <button name="decision" value="deny">Deny</button></p>
 </form>
-<p>Or have a code sent to your address:</p>
+<p>Or get a code by e-mail:</p>
 <form method="post" action="device">
-<p><label>Code of the program <input name="user_code" value="{user_code}" required autocomplete="off"></label></p>
+<p><label>Code shown by the program <input name="user_code" value="{user_code}" required autocomplete="off"></label></p>
 <p><label>Your e-mail address <input name="email" type="email" required autocomplete="email"></label></p>
 <p><button>Send me a code</button></p>
 </form>"#
@@ -195,12 +195,12 @@ fn begin(user_code: &str, said: &str) -> String {
 fn second(user_code: &str, email: &str) -> String {
     let (user_code, email) = (escaped(user_code), escaped(email));
     format!(
-        r#"<p>If the address can be used here, a code is on its way to it.</p>
+        r#"<p>If this address can be used here, we have sent it a code.</p>
 <form method="post" action="device">
 <input name="user_code" type="hidden" value="{user_code}">
 <input name="email" type="hidden" value="{email}">
-<p><label>Code from the mail <input name="code" required autocomplete="one-time-code" inputmode="numeric"></label></p>
-<p><button name="decision" value="approve">Let the program in</button> <button name="decision" value="deny">Turn it away</button></p>
+<p><label>Code from the e-mail <input name="code" required autocomplete="one-time-code" inputmode="numeric"></label></p>
+<p><button name="decision" value="approve">Approve the program</button> <button name="decision" value="deny">Deny</button></p>
 </form>"#
     )
 }
@@ -222,7 +222,7 @@ fn escaped(text: &str) -> String {
 
 fn html(status: StatusCode, body: &str) -> Response {
     let page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Let a program in</title></head><body><h1>Let a program in</h1>\n{body}\n</body></html>\n"
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Approve a program</title></head><body><h1>Approve a program</h1>\n{body}\n</body></html>\n"
     );
     let mut response = Response::new(Body::from(page));
     *response.status_mut() = status;

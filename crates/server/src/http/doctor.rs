@@ -27,11 +27,10 @@ pub(super) async fn entries(
 ) -> Answer {
     query.only(&["newest"])?;
     let (since, after) = match (&query.cursor, query.filters.get("newest")) {
-        (Some(_), Some(_)) => Err(wrong("newest", "stands in the cursor already; leave it out"))?,
+        (Some(_), Some(_)) => Err(wrong("newest", "is already part of the cursor; leave it out"))?,
         (Some(cursor), None) => {
             let cursor = Cursor::parse(cursor);
-            let cursor =
-                cursor.ok_or_else(|| wrong("cursor", "is not one that a list returned"))?;
+            let cursor = cursor.ok_or_else(|| wrong("cursor", "was not returned by a list"))?;
             (cursor.since, Some(cursor.after))
         }
         (None, Some(newest)) => {

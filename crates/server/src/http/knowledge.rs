@@ -36,7 +36,7 @@ pub(crate) fn subject(
     match (task_type, task_id) {
         (Some(task_type), None) => Ok(KnowledgeOf::TaskType(task_type.to_owned())),
         (None, Some(task_id)) => Ok(KnowledgeOf::Task(task_id.to_owned())),
-        (Some(_), Some(_)) => Err(wrong("task_id", "stands beside `task_type`; leave one out")),
+        (Some(_), Some(_)) => Err(wrong("task_id", "contradicts `task_type`; leave one out")),
         (None, None) => Err(wrong("task_type", "or `task_id` is required")),
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn position(cursor: Option<&str>) -> Result<Option<KnowledgePosition>
         Some(KnowledgePosition { created_at, epoch, task_id: parts.next()?.to_owned() })
     };
     let position = read(cursor.splitn(3, '.'));
-    position.map(Some).ok_or_else(|| wrong("cursor", "is not one that a list returned"))
+    position.map(Some).ok_or_else(|| wrong("cursor", "was not returned by a list"))
 }
 
 pub(crate) fn learned(Learned { task_id, knowledge }: &Learned) -> KnowledgeBody<'_> {

@@ -56,7 +56,7 @@ pub(super) async fn exchange(
 ) -> Answer {
     let hostname = logins::decode_exchange(&body)?;
     let token = auth::key(&headers).ok_or_else(|| {
-        Problem::new(Code::AuthRequired, "the request carries no token; ask for a login first")
+        Problem::new(Code::AuthRequired, "the request has no token; start a login first")
     })?;
     Ok(shown_once(&engine.device_exchange(token, hostname, from).await?))
 }

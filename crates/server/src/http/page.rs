@@ -53,10 +53,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Filters {
         let mut filters = BTreeMap::new();
         for (name, value) in given {
             if filters.contains_key(&name) {
-                return Err(encode::problem(&wrong(&name, "stands twice; leave one out")));
+                return Err(encode::problem(&wrong(&name, "is repeated; leave one out")));
             }
             if value.contains('\0') {
-                return Err(encode::problem(&wrong(&name, "holds a character that no value has")));
+                return Err(encode::problem(&wrong(&name, "contains a NUL character")));
             }
             filters.insert(name, value);
         }
@@ -100,7 +100,8 @@ impl<const MOST: u32> ListQuery<MOST> {
         self.limit + 1
     }
 
-    /// Cuts the list to the limit; the sealed cursor leads to the last one shown, when there is more.
+    /// Cuts the list to the limit; the sealed cursor leads to the last one shown, when there is
+    /// more.
     pub(super) fn cut_sealed<T>(
         &self,
         items: &mut Vec<T>,

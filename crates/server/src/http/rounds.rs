@@ -124,8 +124,7 @@ fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
     wanted.until = moment(&query.filters, "until")?;
     if let Some(cursor) = &query.cursor {
         let before = RoundId::parse(cursor);
-        wanted.before =
-            Some(before.map_err(|_| wrong("cursor", "is not one that a list returned"))?);
+        wanted.before = Some(before.map_err(|_| wrong("cursor", "was not returned by a list"))?);
     }
     Ok(wanted)
 }

@@ -223,7 +223,7 @@ pub(crate) fn position(cursor: Option<&str>) -> Result<Option<TaskPosition>, Pro
         let created_at = Timestamp::from_micros(micros.parse().ok()?);
         Some(TaskPosition { created_at, id: id.to_owned() })
     });
-    position.map(Some).ok_or_else(|| wrong("cursor", "is not one that a list returned"))
+    position.map(Some).ok_or_else(|| wrong("cursor", "was not returned by a list"))
 }
 
 fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {

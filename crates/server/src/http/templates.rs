@@ -106,14 +106,14 @@ pub(super) async fn file(
     let is_raw = match filters.get("format") {
         None | Some("json") => false,
         Some("raw") => true,
-        Some(_) => return Err(wrong("format", "must be raw, or be left out").into()),
+        Some(_) => return Err(wrong("format", "must be `raw` or left out").into()),
     };
     let view = engine.template_file(visitor.caller(), &wanted, path).await?;
     if let Some(moved) = &view.moved {
         return Ok(redirect(&named.moved_to(&moved.name)));
     }
     if filters.get("sha256").is_some_and(|wanted| *wanted != *view.file.sha256) {
-        let detail = "the file has another content than `sha256` says";
+        let detail = "the file's content does not match `sha256`";
         return Err(Problem::new(jurat_core::code::Code::NotFound, detail).into());
     }
     let FileView { file, content, .. } = &view;

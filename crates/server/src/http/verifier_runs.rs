@@ -72,12 +72,13 @@ async fn anonymous(
 ) -> Answer {
     if let Which::Name(_) | Which::Of { .. } = named.wanted.which {
         // A name means something only to its account, so that this tells nothing.
-        let detail = "names of verifiers belong to accounts; without a key, give an id or `system:` and a name";
+        let detail =
+            "verifier names belong to accounts; without a key, use an id or `system:` and a name";
         return Err(Problem::new(Code::AuthRequired, detail).into());
     }
     let order = verifier_runs::decode_run(body)?;
     if repeatable.once("verifier_run", body).is_some() {
-        let detail = "the header `Idempotency-Key` needs a key: those who share a network address would share it";
+        let detail = "the header `Idempotency-Key` needs an API key: callers who share a network address would share it";
         return Err(Problem::new(Code::ValidationError, detail).at("Idempotency-Key").into());
     }
     if !order.judges.is_empty() {
@@ -169,7 +170,7 @@ fn run_query(query: &ListQuery) -> Result<RunQuery, Problem> {
 fn run_id(cursor: &str) -> Result<String, Problem> {
     match VerifierRef::parse(cursor) {
         Ok(VerifierRef { which: Which::Id(id), version: None }) => Ok(id),
-        _ => Err(wrong("cursor", "is not one that a list returned")),
+        _ => Err(wrong("cursor", "was not returned by a list")),
     }
 }
 

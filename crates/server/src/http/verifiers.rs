@@ -89,7 +89,7 @@ pub(super) async fn versions(
     query.only(&[])?;
     let asked = verifiers::reference(&text)?;
     let before = query.cursor.as_deref().map(whole_version).transpose();
-    let before = before.map_err(|()| wrong("cursor", "is not one that a list returned"))?;
+    let before = before.map_err(|()| wrong("cursor", "was not returned by a list"))?;
     let mut found =
         engine.verifier_versions(&caller, &asked, before, query.with_one_more()).await?;
     let next = query.cut(&mut found.versions, |version| version.version.to_string());
@@ -163,7 +163,7 @@ pub(crate) fn measured(found: &[Measurement]) -> Option<Measured<'_>> {
 /// The parameter `version`.
 pub(super) fn version(query: &Filters) -> Result<Option<u32>, Problem> {
     let version = query.get("version").map(whole_version).transpose();
-    version.map_err(|()| wrong("version", "must be a whole number from 1 on"))
+    version.map_err(|()| wrong("version", "must be a whole number, 1 or more"))
 }
 
 /// A verifier with the version that the query asks for.

@@ -144,7 +144,7 @@ pub(super) async fn show_version(
 /// The version of an address; what is no number names none.
 fn whole(text: &str) -> Result<u32, Problem> {
     let number = text.parse().ok().filter(|number| 0 < *number);
-    number.ok_or_else(|| wrong("version", "must be a whole number from 1 on"))
+    number.ok_or_else(|| wrong("version", "must be a whole number, 1 or more"))
 }
 
 async fn shown(

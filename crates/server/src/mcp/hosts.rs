@@ -29,7 +29,7 @@ impl Hosts {
         let mut hosts = headers.get_all(header::HOST).iter();
         let is_known = |value| authority(value).is_some_and(|it| self.knows(it.host()));
         if named == Some(false) || !hosts.all(is_known) {
-            let detail = "the header `Host` names a host that this server does not answer for";
+            let detail = "the header `Host` names a host that this server does not serve";
             return Some(Problem::new(Code::HostRefused, detail).at("Host"));
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();

@@ -23,7 +23,7 @@ pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'
     async move {
         let order = take::rounds(arguments)?;
         let before = order.cursor.as_deref().map(RoundId::parse).transpose().map_err(|_| {
-            let detail = "`cursor` is not one that a list returned";
+            let detail = "`cursor` was not returned by a list";
             Problem::new(Code::ValidationError, detail).at("cursor")
         })?;
         let query = RoundQuery {

@@ -242,7 +242,7 @@ pub(super) fn cancel_run(Call { engine, caller, arguments, .. }: Call<'_>) -> An
 /// address.
 pub(super) fn with_name(mut schema: JsonObject, name: &str, what: &str) -> JsonObject {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        let text = format!("The name of a {what}.");
+        let text = format!("The id of a {what}.");
         let of = json!({ "type": "string", "pattern": r"\S", "description": text });
         properties.insert(name.to_owned(), of);
     }

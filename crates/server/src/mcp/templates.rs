@@ -70,13 +70,13 @@ const CHECKS: &[Scope] = &[Scope::WorkflowsRead, Scope::VerifiersRun];
 #[rustfmt::skip]
 const DESIGN: Entry = entry!(("design_skill", "Design a workflow", "Returns instructions for designing a workflow with checks; follow them with the other tools."), Reads, NoArguments => PackBody<'static>, design, instructions);
 #[rustfmt::skip]
-const TEACH: Entry = entry!(("teach_skill", "Teach a workflow", "Returns instructions for turning corrections of a person into the next version of a workflow."), Reads, WorkflowArguments => PackBody<'static>, teach, instructions);
+const TEACH: Entry = entry!(("teach_skill", "Teach a workflow", "Returns instructions for turning a person's corrections into the next version of a workflow."), Reads, WorkflowArguments => PackBody<'static>, teach, instructions);
 #[rustfmt::skip]
 const OPTIMIZE: Entry = entry!(("optimize_skill", "Optimize a workflow", "Returns instructions for improving a workflow in a measured loop."), Reads, OptimizeWorkflowArguments => PackBody<'static>, optimize, instructions);
 #[rustfmt::skip]
 const AUDIT: Entry = entry!(("audit_skill", "Audit a workflow", "Returns instructions for auditing a workflow."), Reads, WorkflowArguments => PackBody<'static>, audit, instructions);
 #[rustfmt::skip]
-const CHECK: Entry = Entry { scopes: CHECKS, ..entry!(("check_skill_safety", "Check the safety of a workflow", "Has the judges that screen before publishing look at a workflow, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked) };
+const CHECK: Entry = Entry { scopes: CHECKS, ..entry!(("check_skill_safety", "Check the safety of a workflow", "Screens a workflow with the judges that screen templates before publishing, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked) };
 
 #[rustfmt::skip]
 pub(super) static ALL: &[Entry] = &[
@@ -86,25 +86,25 @@ pub(super) static ALL: &[Entry] = &[
     Entry { name: "teach_workflow", ..TEACH },
     OPTIMIZE,
     Entry { name: "optimize_workflow", ..OPTIMIZE },
-    entry!(("optimize_description", "Optimize a description", "Returns instructions for improving the description by which a workflow is chosen."), Reads, OptimizeWorkflowArguments => PackBody<'static>, optimize_description, instructions),
+    entry!(("optimize_description", "Optimize a workflow description", "Returns instructions for improving the description that agents use to choose a workflow."), Reads, OptimizeWorkflowArguments => PackBody<'static>, optimize_description, instructions),
     AUDIT,
     Entry { name: "audit_workflow", ..AUDIT },
     CHECK,
     Entry { name: "check_workflow_safety", ..CHECK },
-    Entry { scopes: CHECKS, ..entry!(("check_template_safety", "Check the safety of a template", "Has the judges that screen before publishing look at a template, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked) },
-    entry!(("publish_template_version", "Publish a template", "Publishes the current version of a workflow for everybody, with its verifiers, after judges have screened it."), Asks, PublishTemplateRequest => PublishedTemplate<'static>, publish, done),
-    entry!(("unpublish_template_version", "Unpublish a version", "Takes a version of a template back from everybody."), Ends, tool::TemplateVersionArguments => UnpublishedVersion<'static>, unpublish, done),
-    entry!(("deprecate_template_version", "Deprecate a version", "Warns those who read or fork a version of a template."), Adds, tool::DeprecateArguments => DeprecatedVersion<'static>, deprecate, done),
-    entry!(("delete_template_version", "Delete a version", "Erases a version of a template that is not published."), Ends, tool::TemplateVersionArguments => DeletedVersion<'static>, delete_version, done),
-    entry!(("delete_template", "Delete a template", "Erases a template with all its versions."), Ends, tool::TemplateArguments => DeletedTemplate<'static>, delete, done),
-    entry!(("archive_template", "Archive a template", "Hides a template from everybody else."), Adds, tool::ArchiveArguments => ArchivedTemplate<'static>, archive, done),
-    entry!(("unarchive_template", "Unarchive a template", "Gives an archived template back to everybody."), Adds, tool::TemplateArguments => UnarchivedTemplate<'static>, unarchive, done),
+    Entry { scopes: CHECKS, ..entry!(("check_template_safety", "Check the safety of a template", "Screens a template with the judges that screen templates before publishing, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked) },
+    entry!(("publish_template_version", "Publish a template", "Publishes the current version of a workflow as a public template, with its verifiers, after judges have screened it."), Asks, PublishTemplateRequest => PublishedTemplate<'static>, publish, done),
+    entry!(("unpublish_template_version", "Unpublish a template version", "Withdraws a version of a template from the public."), Ends, tool::TemplateVersionArguments => UnpublishedVersion<'static>, unpublish, done),
+    entry!(("deprecate_template_version", "Deprecate a template version", "Shows a warning to users who read or fork a version of a template."), Adds, tool::DeprecateArguments => DeprecatedVersion<'static>, deprecate, done),
+    entry!(("delete_template_version", "Delete a template version", "Permanently deletes an unpublished version of a template."), Ends, tool::TemplateVersionArguments => DeletedVersion<'static>, delete_version, done),
+    entry!(("delete_template", "Delete a template", "Permanently deletes a template with all its versions."), Ends, tool::TemplateArguments => DeletedTemplate<'static>, delete, done),
+    entry!(("archive_template", "Archive a template", "Hides a template from everyone but its owner."), Adds, tool::ArchiveArguments => ArchivedTemplate<'static>, archive, done),
+    entry!(("unarchive_template", "Unarchive a template", "Makes an archived template public again."), Adds, tool::TemplateArguments => UnarchivedTemplate<'static>, unarchive, done),
     entry!(("list_templates", "List templates", "Lists templates, newest first, a page at a time."), Reads, tool::ListTemplatesArguments => Page<'static, TemplateSummary<'static>>, list, listed),
-    entry!(("search_templates", "Search templates", "Finds the templates that have most of the words of a question."), Reads, SearchTemplatesRequest => SearchReply<'static>, search, listed),
-    entry!(("get_template", "Read a template", "Returns a version of a template in full, with its verifiers as they were published."), Reads, tool::GetTemplateArguments => TemplateBody<'static>, get, shown),
-    entry!(("get_template_file", "Read a file of a template", "Returns a file of a template."), Reads, tool::GetTemplateFileArguments => FileEnvelope<'static>, file, shown),
-    entry!(("fork_template", "Fork a template", "Makes a private workflow of a template, with private verifiers."), Adds, ForkTemplateRequest => ForkedTemplate<'static>, fork, done),
-    entry!(("transfer_template_ownership", "Hand a template over", "Offers a template to somebody, who may accept it."), Adds, tool::TransferTemplateArguments => OfferedTemplate<'static>, transfer, done),
+    entry!(("search_templates", "Search templates", "Finds templates that match the words of a query, best first."), Reads, SearchTemplatesRequest => SearchReply<'static>, search, listed),
+    entry!(("get_template", "Read a template", "Returns a full version of a template, with its verifiers as published."), Reads, tool::GetTemplateArguments => TemplateBody<'static>, get, shown),
+    entry!(("get_template_file", "Read a template file", "Returns a file of a template."), Reads, tool::GetTemplateFileArguments => FileEnvelope<'static>, file, shown),
+    entry!(("fork_template", "Fork a template", "Creates a private workflow from a template, with private verifiers."), Adds, ForkTemplateRequest => ForkedTemplate<'static>, fork, done),
+    entry!(("transfer_template_ownership", "Transfer a template", "Offers a template to another user, who owns it after accepting."), Adds, tool::TransferTemplateArguments => OfferedTemplate<'static>, transfer, done),
 ];
 
 #[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
@@ -325,12 +325,12 @@ fn text(value: &Value) -> &str {
 fn instructions(body: &Value) -> String {
     let references = body["references"].as_object().map_or(0, serde_json::Map::len);
     format!(
-        "Instructions in `skill_md`, with {references} texts in `references`. Follow them with the person you work for."
+        "Instructions in `skill_md`, with {references} texts in `references`. Follow them together with the person you work for."
     )
 }
 
 fn checked(body: &Value) -> String {
-    format!("The screen says `{}`.", text(&body["status"]))
+    format!("Result of the screen: `{}`.", text(&body["status"]))
 }
 
 fn done(body: &Value) -> String {

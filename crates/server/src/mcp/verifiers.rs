@@ -124,7 +124,7 @@ pub(super) fn now<T>(done: Result<Done<T>, EngineError>) -> Result<T, Problem> {
 /// The body of a run, and beside it the verifier, which the API has in the address.
 pub(super) fn run_input() -> JsonObject {
     let mut schema = schema::input::<RunVerifierRequest>();
-    let text = "The id of a verifier, its name, or `system:` and the name of one that comes with the program; a version may be pinned behind `@`.";
+    let text = "The id or name of a verifier, or `system:` and the name of a platform verifier; append `@` and a version to pin one.";
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let verifier = json!({ "type": "string", "pattern": r"\S", "description": text });
         properties.insert("verifier_id".to_owned(), verifier);

@@ -58,13 +58,13 @@ async fn tell(call: &mut Call<'_>, step: &Progress, replicas: usize) {
 
 async fn call_off(call: &Call<'_>, round: &RoundId) {
     if let Err(error) = call.engine.round_cancel(call.caller, round).await {
-        tracing::debug!(%error, "a round was not called off");
+        tracing::debug!(%error, "could not cancel a round");
     }
 }
 
 /// Nobody reads it; it stands in for the answer that is not sent.
 pub(super) fn called_off() -> Problem {
-    Problem::new(Code::Conflict, "the caller wants no answer any more")
+    Problem::new(Code::Conflict, "the caller cancelled the request")
 }
 
 const fn of(step: &Progress) -> &RoundId {
@@ -78,11 +78,14 @@ const fn of(step: &Progress) -> &RoundId {
 fn said(step: &Progress, of: usize) -> String {
     match step {
         Progress::ReplicaStarted { index, seat, .. } => {
-            format!("replica {} of {of} is asked in session `{}`", index + 1, seat.session_id)
+            format!("calling replica {} of {of} in session `{}`", index + 1, seat.session_id)
         }
         Progress::ReplicaDone { replica, .. } => {
             let (number, label) = (replica.index + 1, replica.answer.label());
-            format!("replica {number} of {of} is done in session `{}`: {label}", replica.session_id)
+            format!(
+                "replica {number} of {of} finished in session `{}`: {label}",
+                replica.session_id
+            )
         }
         Progress::Decided { closing, .. } => {
             let consensus = &closing.consensus;

@@ -161,7 +161,7 @@ impl Description {
             types.insert((*name).to_owned(), serde_json::json!({ "$ref": reference }));
         }
         let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(
-            "Server-sent events. `x-events` has the schema of the data of each; `final`, `report` or `error` is the last.",
+            "Server-sent events. `x-events` has the data schema of each; the last one is `final`, `report` or `error`.",
         ));
         let content = ContentBuilder::new()
             .schema(Some(schema))
@@ -199,9 +199,10 @@ impl Description {
         self.parameters.push(parameters::idempotency_key());
         self.codes.extend([Code::ValidationError, Code::IdempotencyMismatch]);
         for reply in &mut self.replies {
-            reply
-                .headers
-                .push(("Idempotent-Replayed", header("`true` when nothing was done this time.")));
+            reply.headers.push((
+                "Idempotent-Replayed",
+                header("`true` if this is a stored reply to a repeated request."),
+            ));
         }
         self
     }
@@ -328,7 +329,7 @@ impl Reply {
     fn response(self) -> Response {
         let mut response = ResponseBuilder::new()
             .description(self.text)
-            .header("X-Request-Id", header("The name of the request, for reports."));
+            .header("X-Request-Id", header("The request id, for reports."));
         for (kind, content) in self.contents {
             response = response.content(kind, content);
         }

@@ -61,25 +61,22 @@ pub(super) const OPERATIONS: &str = "operations";
 
 /// The tags, with what belongs to each.
 pub(super) const TAGS: &[(&str, &str)] = &[
-    (CONSENSUS, "Have something done, judged or checked by several executors at once."),
-    (ROUNDS, "Read what was asked and decided."),
-    (TASKS, "Have a job proposed, verified and voted on under a contract."),
-    (EXECUTORS, "Register the services that do the work."),
-    (AGENT_EVENTS, "See what executors are told besides their work, and send them events."),
-    (SESSIONS, "Name lanes to executors, with a profile, a tier and a price."),
+    (CONSENSUS, "Delegate, validate and fact-check with several executors."),
+    (ROUNDS, "Read rounds and their decisions."),
+    (TASKS, "Have executors propose and vote on a job under a contract."),
+    (EXECUTORS, "Register the services that execute and verify."),
+    (AGENT_EVENTS, "Inspect events to executors, and send them events."),
+    (SESSIONS, "Define named routes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
-    (RUNS, "Have several agents work on one thing, and make one result of what they say."),
+    (RUNS, "Have several agents work on one job, and combine their values into one result."),
     (WORKFLOWS, "Save runbooks that name their verifiers, and share both."),
-    (
-        TEMPLATES,
-        "Publish workflows with their checks for everybody, and read, search and fork them.",
-    ),
+    (TEMPLATES, "Publish workflows with their checks, and read, search and fork them."),
     (WORKFLOW_TOOLS, "Get instructions for agents that design and improve workflows."),
-    (KEYS, "Make, list, replace and revoke the keys of callers."),
-    (CREDITS, "See and grant credit, and suspend accounts."),
-    (PEOPLE, "Be known by a handle, work in teams, and answer what others share and offer."),
-    (MODELS, "Offer the operations as tools to models and agents."),
-    (OPERATIONS, "See whether the server is there, and read this document."),
+    (KEYS, "Create, list, rotate and revoke API keys."),
+    (CREDITS, "Show and grant credit, and suspend accounts."),
+    (PEOPLE, "Manage handles, teams, shares and invitations."),
+    (MODELS, "Call the operations as tools from models and agents."),
+    (OPERATIONS, "Check the server, and read this document."),
 ];
 
 /// The description of a route; `None` for one that nobody described, which a test finds.
@@ -144,46 +141,54 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn delegate() -> Description {
-    let text = "Runs the job on 1, 3 or 5 sessions, checks every output under the policy, and returns the one they agree on. The status is 200 also when they do not agree; `disagreement_policy` `fail_hard` makes that a 409.";
-    let description = Description::new(CONSENSUS, "Have a job done", text)
+    let text = "Runs the job on 1, 3 or 5 sessions, checks every output under the policy, and returns the one they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let description = Description::new(CONSENSUS, "Delegate a job", text)
         .takes::<DelegateRequest>([("plain", examples::of("delegate_request"))])
-        .answers::<DelegateReply<'_>>(200, "What the replicas agree on.", examples::of("delegate"));
+        .answers::<DelegateReply<'_>>(
+            200,
+            "The result that the replicas agree on.",
+            examples::of("delegate"),
+        );
     round_of::<DelegateReply<'_>>(description)
 }
 
 fn validate() -> Description {
-    let text = "Has 1, 3 or 5 sessions judge a candidate under a policy, and returns the verdict they agree on. The status is 200 also when they do not agree; `disagreement_policy` `fail_hard` makes that a 409.";
-    let description = Description::new(CONSENSUS, "Have a candidate judged", text)
+    let text = "Has 1, 3 or 5 sessions judge a candidate under a policy, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let description = Description::new(CONSENSUS, "Validate a candidate", text)
         .takes::<ValidateRequest>([("plain", examples::of("validate_request"))])
-        .answers::<VerdictReply<'_>>(200, "What the replicas agree on.", examples::of("validate"));
+        .answers::<VerdictReply<'_>>(
+            200,
+            "The result that the replicas agree on.",
+            examples::of("validate"),
+        );
     round_of::<VerdictReply<'_>>(description)
 }
 
 fn factcheck() -> Description {
-    let text = "Has 1, 3 or 5 sessions say whether a claim is true, and returns the verdict they agree on. The status is 200 also when they do not agree; `disagreement_policy` `fail_hard` makes that a 409.";
-    let description = Description::new(CONSENSUS, "Have a claim checked", text)
+    let text = "Has 1, 3 or 5 sessions decide whether a claim is true, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let description = Description::new(CONSENSUS, "Fact-check a claim", text)
         .takes::<FactcheckRequest>([("plain", examples::of("factcheck_request"))])
-        .answers::<VerdictReply<'_>>(200, "What the replicas agree on.", examples::of("factcheck"));
+        .answers::<VerdictReply<'_>>(
+            200,
+            "The result that the replicas agree on.",
+            examples::of("factcheck"),
+        );
     round_of::<VerdictReply<'_>>(description)
 }
 
 fn delegate_v2() -> Description {
-    let text = "The same as version 3 with one replica, in the session that the request names. `consensus` is ignored.";
-    let description = Description::new(CONSENSUS, "Have a job done by one session", text)
+    let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
+    let description = Description::new(CONSENSUS, "Delegate a job to one session", text)
         .takes::<DelegateRequestV2>([("plain", examples::of("delegate_v2_request"))])
-        .answers::<DelegateReplyV2<'_>>(
-            200,
-            "What the session returned.",
-            examples::of("delegate_v2"),
-        );
+        .answers::<DelegateReplyV2<'_>>(200, "The session's output.", examples::of("delegate_v2"));
     round_of::<DelegateReplyV2<'_>>(description)
 }
 
 fn validate_v2() -> Description {
-    let text = "The same as version 3 with one replica, in the session that the request names. `consensus` is ignored.";
-    let description = Description::new(CONSENSUS, "Have a candidate judged by one session", text)
+    let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
+    let description = Description::new(CONSENSUS, "Validate a candidate with one session", text)
         .takes::<ValidateRequestV2>([("plain", examples::of("validate_v2_request"))])
-        .answers::<VerdictReplyV2<'_>>(200, "What the session said.", examples::of("validate_v2"));
+        .answers::<VerdictReplyV2<'_>>(200, "The session's verdict.", examples::of("validate_v2"));
     round_of::<VerdictReplyV2<'_>>(description)
 }
 
@@ -202,13 +207,13 @@ fn round_of<R: ToSchema>(description: Description) -> Description {
         )
         .answers::<RoundBody<'_>>(
             202,
-            "The round, which goes on; with `Prefer: respond-async`.",
+            "The open round, which continues; with `Prefer: respond-async`.",
             examples::of("round_open"),
         )
-        .and_header("Location", "Where the round can be seen.")
+        .and_header("Location", "URL of the round.")
         .and_header("Preference-Applied", "`respond-async`.")
         .with([parameters::prefer(
-            "`respond-async` answers 202 at once, `respond-async, wait=10` after ten seconds unless the round has ended by then.",
+            "`respond-async` returns 202 immediately; `respond-async, wait=10` returns it after ten seconds unless the round has ended.",
         )])
         .repeatable()
         .scope(Scope::RoundsCreate)
@@ -238,48 +243,54 @@ fn round_list() -> Description {
 }
 
 fn round_show() -> Description {
-    let text = "A round, and once it has ended the members of its reply. A round of another account is not found.";
+    let text = "A round and, once it has ended, the fields of its reply. A round of another account is not found.";
     Description::new(ROUNDS, "Show a round", text)
         .scope(Scope::RoundsRead)
         .with([
             parameters::wait(),
-            parameters::prefer("`wait=10` waits like the parameter `wait`, which has precedence."),
+            parameters::prefer(
+                "`wait=10` waits like the parameter `wait`, which takes precedence.",
+            ),
         ])
         .answers::<RoundBody<'_>>(200, "The round.", examples::of("round"))
         .refuses([Code::NotFound, Code::ValidationError])
 }
 
 fn round_cancel() -> Description {
-    let text = "Calls a round off. Replicas that have not answered are cancelled, what others said stays on record, and the round ends as `cancelled` without a verdict. Calling off again is the same; a round that ended otherwise is a conflict, and so is a step of a task, which ends with the task.";
-    Description::new(ROUNDS, "Call a round off", text)
+    let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task.";
+    Description::new(ROUNDS, "Cancel a round", text)
         .scope(Scope::RoundsCreate)
-        .answers::<RoundBody<'_>>(200, "It has ended.", examples::of("round_cancelled"))
-        .answers::<RoundBody<'_>>(202, "Its node is about to end it.", examples::of("round_open"))
-        .and_header("Location", "Where the round can be seen.")
+        .answers::<RoundBody<'_>>(200, "The round has ended.", examples::of("round_cancelled"))
+        .answers::<RoundBody<'_>>(
+            202,
+            "The round's node is about to end it.",
+            examples::of("round_open"),
+        )
+        .and_header("Location", "URL of the round.")
         .refuses([Code::NotFound, Code::Conflict])
 }
 
 fn round_erase() -> Description {
-    let text = "Erases what was asked and said in a round that has ended: the request, the outputs, and the texts and evidence of its replicas. Its decision stays, with the digests of what is gone. Erasing again is the same; a round that has not ended, or whose task is not over, is a conflict.";
-    Description::new(ROUNDS, "Erase what was said in a round", text)
+    let text = "Erases the content of a round that has ended: the request, the outputs, and the texts and evidence of its replicas. Its decision stays, with the digests of the erased content. Erasing again has no effect; a round that has not ended, or whose task has not ended, is a conflict.";
+    Description::new(ROUNDS, "Erase the content of a round", text)
         .scope(Scope::RoundsCreate)
-        .answers::<ErasedBody<'_>>(200, "It is erased.", examples::of("round_erase"))
+        .answers::<ErasedBody<'_>>(200, "The content is erased.", examples::of("round_erase"))
         .repeatable()
         .refuses([Code::NotFound, Code::Conflict])
 }
 
 fn prune() -> Description {
-    let text = "Removes at once what is older than the settings under `storage` and `agent_events` say, which the server does by itself as well: answers under idempotency keys, what was asked and said in rounds, events of tasks and runs that have ended, and events to executors. Decisions and the ledger never go.";
-    Description::new(OPERATIONS, "Remove what is old", text)
+    let text = "Removes data that is older than the settings under `storage` and `agent_events` allow, which the server also does regularly: replies stored under idempotency keys, the content of rounds, events of ended tasks and runs, and events to executors. Decisions and the ledger are never removed.";
+    Description::new(OPERATIONS, "Remove old data", text)
         .scope(Scope::Admin)
         .takes::<PruneRequest>([("plain", examples::of("prune_request"))])
         .or_nothing()
-        .answers::<PrunedBody>(200, "How much went, or would go.", examples::of("prune"))
+        .answers::<PrunedBody>(200, "How much was removed, or would be.", examples::of("prune"))
         .refuses([Code::ValidationError])
 }
 
 fn executor_add() -> Description {
-    let text = "Registers a service that does work, and a session of the same name with it. The service is asked for health and capabilities; one that does not answer is registered all the same, unless `must_answer` is true.";
+    let text = "Registers a service and adds a session of the same name. The service is probed for health and capabilities; one that does not answer is registered anyway, unless `must_answer` is true.";
     Description::new(EXECUTORS, "Register an executor", text)
         .scope(Scope::Admin)
         .takes::<AddExecutorRequest>([("plain", examples::of("executor_add_request"))])
@@ -306,30 +317,34 @@ fn executor_list() -> Description {
 }
 
 fn executor_show() -> Description {
-    Description::new(EXECUTORS, "Show an executor", "An executor, with what is known of it now.")
+    Description::new(EXECUTORS, "Show an executor", "An executor and its current state.")
         .scope(Scope::Admin)
         .answers::<ExecutorBody<'_>>(200, "The executor.", examples::of("executor"))
         .refuses([Code::NotFound])
 }
 
 fn executor_check() -> Description {
-    let text = "Asks the executor now for health and capabilities. The status is 200 also when it is not well.";
+    let text = "Probes the executor's health and capabilities now. The status is 200 even if the executor is unhealthy.";
     Description::new(EXECUTORS, "Check an executor", text)
         .scope(Scope::Admin)
-        .answers::<ProbeBody<'_>>(200, "What the check found.", examples::of("check"))
+        .answers::<ProbeBody<'_>>(200, "Result of the check.", examples::of("check"))
         .refuses([Code::NotFound])
 }
 
 fn executor_remove() -> Description {
     Description::new(EXECUTORS, "Remove an executor", "Removes an executor and its sessions.")
         .scope(Scope::Admin)
-        .answers::<RemovedExecutor<'_>>(200, "What is gone.", examples::of("executor_remove"))
+        .answers::<RemovedExecutor<'_>>(
+            200,
+            "The removed resource.",
+            examples::of("executor_remove"),
+        )
         .repeatable()
         .refuses([Code::NotFound])
 }
 
 fn session_add() -> Description {
-    let text = "Adds a named lane to an executor, with a profile, a tier and a price of its own.";
+    let text = "Adds a named route to an executor, with its own profile, tier and price.";
     Description::new(SESSIONS, "Add a session", text)
         .scope(Scope::Admin)
         .takes::<AddSessionRequest>([("plain", examples::of("session_add_request"))])
@@ -360,14 +375,14 @@ fn session_show() -> Description {
 fn session_remove() -> Description {
     Description::new(SESSIONS, "Remove a session", "Removes a session; its executor stays.")
         .scope(Scope::Admin)
-        .answers::<Removed<'_>>(200, "What is gone.", examples::of("session_remove"))
+        .answers::<Removed<'_>>(200, "The removed resource.", examples::of("session_remove"))
         .repeatable()
         .refuses([Code::NotFound])
 }
 
 fn key_create() -> Description {
-    let text = "Makes a key for an account. The key itself is in this reply only. A key never may do more than its maker; one without the scope `admin` makes keys of its own account, within its own limits.";
-    Description::new(KEYS, "Make a key", text)
+    let text = "Creates a key for an account. Only this reply contains the key itself. A key never has more permissions than the key that created it; without the scope `admin` it creates keys only for its own account, within its own limits.";
+    Description::new(KEYS, "Create a key", text)
         .scope(Scope::KeysWrite)
         .takes::<CreateKeyRequest>([("plain", examples::of("key_create_request"))])
         .answers::<CreatedKey>(201, "The key, shown once.", examples::of("key_create"))
@@ -376,7 +391,7 @@ fn key_create() -> Description {
 }
 
 fn key_list() -> Description {
-    let text = "The keys of all accounts, or of one, in the order in which they were made. Whoever is no admin sees those of the own account.";
+    let text = "The keys of all accounts, or of one, in order of creation. Callers without the scope `admin` see only the keys of their own account.";
     Description::new(KEYS, "List keys", text)
         .scope(Scope::KeysWrite)
         .with(parameters::of_list())
@@ -386,23 +401,19 @@ fn key_list() -> Description {
 }
 
 fn key_revoke() -> Description {
-    let text = "Revokes a key. A name means all keys of the account that have it. The caller's own key and the last one with the scope `admin` cannot be revoked, and without the scope `admin` no key of another account, nor one that may do more.";
+    let text = "Revokes a key. A name refers to all keys of the account with that name. The caller's own key and the last one with the scope `admin` cannot be revoked. Without the scope `admin`, the caller cannot revoke keys of other accounts or keys with more permissions.";
     Description::new(KEYS, "Revoke a key", text)
         .scope(Scope::KeysWrite)
-        .with(parameters::of_keys(
-            "The account that a name belongs to; the caller's when left out.",
-        ))
+        .with(parameters::of_keys("The account that a name belongs to; defaults to the caller's."))
         .answers_nothing(204, "It is revoked.")
         .refuses([Code::ValidationError, Code::NotFound, Code::Conflict])
 }
 
 fn key_rotate() -> Description {
-    let text = "Makes a key in place of another, which still serves for a while.";
-    Description::new(KEYS, "Replace a key", text)
+    let text = "Replaces a key with a new one; the old key stays valid for a while.";
+    Description::new(KEYS, "Rotate a key", text)
         .scope(Scope::Admin)
-        .with(parameters::of_keys(
-            "The account that a name belongs to; the caller's when left out.",
-        ))
+        .with(parameters::of_keys("The account that a name belongs to; defaults to the caller's."))
         .takes::<RotateKeyRequest>([("plain", json!({ "grace_seconds": 3600 }))])
         .or_nothing()
         .answers::<CreatedKey>(201, "The new key, shown once.", examples::of("key_rotate"))
@@ -411,20 +422,23 @@ fn key_rotate() -> Description {
 }
 
 fn mcp() -> Description {
-    let text = "The Model Context Protocol over HTTP, in its revisions from 2024-11-05 to 2026-07-28. Each request holds one message of JSON-RPC and is answered by itself: there are no sessions. The scope that a tool needs is that of its operation.";
+    let text = "The Model Context Protocol over HTTP, in its revisions from 2024-11-05 to 2026-07-28. Each request contains one JSON-RPC message and is answered on its own: there are no protocol sessions. A tool needs the same scope as its operation.";
     let error = |code: i64, message: &str| json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": code, "message": message } });
-    Description::new(MODELS, "Send a message of the Model Context Protocol", text)
+    Description::new(MODELS, "Send a Model Context Protocol message", text)
         .takes::<McpMessage>([("plain", json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }))])
         .answers::<McpReply>(
             200,
-            "The answer to a request.",
+            "The response to a request.",
             json!({ "jsonrpc": "2.0", "id": 1, "result": {} }),
         )
-        .or_as("text/event-stream", "The messages of the answer; progress comes before it.")
-        .answers_nothing(202, "A notification was taken, and has no answer.")
+        .or_as(
+            "text/event-stream",
+            "The messages of the response; progress notifications come first.",
+        )
+        .answers_nothing(202, "The notification was accepted; it has no response.")
         .answers::<McpReply>(
             400,
-            "It is no message, or contradicts its headers.",
+            "The body is not a valid message, or contradicts the headers.",
             error(-32600, "`jsonrpc` must be `2.0`"),
         )
         .answers::<McpReply>(404, "There is no such method.", error(-32601, "no/such/method"))
@@ -432,55 +446,56 @@ fn mcp() -> Description {
 }
 
 fn doctor() -> Description {
-    let text = "Looks at the store as a whole and asks every executor now how it is, so it may take a while.";
+    let text = "Checks the whole store and probes every executor, so it may take a while.";
     Description::new(OPERATIONS, "Check the installation", text)
         .scope(Scope::Admin)
-        .answers::<Checkup<'_>>(200, "What was found.", examples::of("doctor"))
+        .answers::<Checkup<'_>>(200, "The result.", examples::of("doctor"))
 }
 
 fn doctor_entries() -> Description {
-    let text = "Takes rounds of all accounts that have ended, and makes the decision entry of each anew from all that is stored of it.";
+    let text =
+        "Recomputes the decision entries of ended rounds of all accounts from the stored data.";
     Description::new(OPERATIONS, "Check recorded decisions", text)
         .scope(Scope::Admin)
         .with(parameters::of_entries())
         .answers::<CheckedEntries<'_>>(
             200,
-            "What was checked.",
+            "The checked decisions.",
             json!({ "checked": 3, "problems": [], "next_cursor": null }),
         )
         .refuses([Code::ValidationError])
 }
 
 fn health() -> Description {
-    let text = "Says that the process is there. It does not look at the store.";
-    Description::new(OPERATIONS, "See whether the server is there", text).answers::<Status>(
+    let text = "Confirms that the process is running. It does not check the store.";
+    Description::new(OPERATIONS, "Check liveness", text).answers::<Status>(
         200,
-        "It is there.",
+        "The server is alive.",
         json!({ "status": "ok" }),
     )
 }
 
 fn ready() -> Description {
-    let text = "Says whether the store answers and takes writes.";
-    Description::new(OPERATIONS, "See whether the server can serve", text)
-        .answers::<Status>(200, "It can.", json!({ "status": "ready" }))
+    let text = "Checks whether the store answers and accepts writes.";
+    Description::new(OPERATIONS, "Check readiness", text)
+        .answers::<Status>(200, "The server is ready.", json!({ "status": "ready" }))
         .refuses([Code::StoreUnavailable, Code::ShuttingDown])
 }
 
 fn metrics_show() -> Description {
-    let text = "The figures that this node counts: in the text format of Prometheus, or in that of OpenMetrics for who asks for it in `Accept`.";
-    Description::new(OPERATIONS, "Read the figures", text).scope(Scope::MetricsRead).answers_as(
+    let text = "The metrics of this node, in Prometheus text format, or in OpenMetrics format if `Accept` asks for it.";
+    Description::new(OPERATIONS, "Read the metrics", text).scope(Scope::MetricsRead).answers_as(
         200,
-        "The figures.",
+        "The metrics.",
         &["text/plain", "application/openmetrics-text"],
     )
 }
 
 fn front() -> Description {
-    let text = "Says what this is and where to read on: a page for browsers, JSON for programs.";
-    Description::new(OPERATIONS, "See what there is", text)
-        .answers::<Index>(200, "The addresses.", json!(Index::default()))
-        .or_as("text/html", "A page with the same addresses.")
+    let text = "Entry points of the server: a page for browsers, JSON for programs.";
+    Description::new(OPERATIONS, "List the entry points", text)
+        .answers::<Index>(200, "The URLs.", json!(Index::default()))
+        .or_as("text/html", "A page with the same URLs.")
 }
 
 fn openapi() -> Description {
@@ -518,7 +533,11 @@ fn docs() -> Description {
 }
 
 fn docs_file() -> Description {
-    Description::new(OPERATIONS, "Load a file of the page", "What the page of `/docs` needs.")
-        .answers_as(200, "The file.", &["text/css", "text/html", "text/javascript", "image/png"])
-        .refuses([Code::NotFound])
+    Description::new(
+        OPERATIONS,
+        "Load a file of the API page",
+        "A file that the page `/docs` needs.",
+    )
+    .answers_as(200, "The file.", &["text/css", "text/html", "text/javascript", "image/png"])
+    .refuses([Code::NotFound])
 }

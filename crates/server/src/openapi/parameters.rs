@@ -31,31 +31,31 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
                 "name" => ("The name of an executor.", "delta"),
                 "version" => ("The number of a version.", "1"),
                 "ref" if path.starts_with("/v1/templates") => (
-                    "The id of a template, or `@handle/slug` with its slash as it is; `@vN` behind it pins a version where one is read.",
+                    "The id of a template, or `@handle/slug` with an unescaped slash; append `@vN` to pin a version when reading.",
                     "@ann/report",
                 ),
-                _ if path.starts_with("/v1/api-keys") => ("The id of a key, or its name.", "app"),
+                _ if path.starts_with("/v1/api-keys") => ("The id or name of a key.", "app"),
                 "ref" if !path.starts_with("/v1/verifiers") => (
-                    "The id of a workflow, its slug or its name; `@` and a version pins one.",
+                    "The id, slug or name of a workflow; append `@` and a version to pin one.",
                     "incident-postmortem",
                 ),
                 "ref" => (
-                    "The id of a verifier, its name, or `@owner/name` for one of others; `@` and a version pins one. `system:` and a name runs one of the platform.",
+                    "The id or name of a verifier, or `@owner/name` for another owner's; append `@` and a version to pin one. `system:` and a name refers to a platform verifier.",
                     "claims-cite-source",
                 ),
                 _ if path.starts_with("/v1/verifier-runs") => {
                     ("The id of a run.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
                 }
-                _ if path.starts_with("/v1/runs") => ("The name of a run.", "bridges-1"),
-                "team" => ("The handle of a team, or its id.", "crew"),
-                "user" => ("The e-mail address of a member, a handle, or an id.", "bob@example.com"),
+                _ if path.starts_with("/v1/runs") => ("The id of a run.", "bridges-1"),
+                "team" => ("The handle or id of a team.", "crew"),
+                "user" => ("The e-mail address, handle or id of a member.", "bob@example.com"),
                 _ if path.starts_with("/v1/shares") => {
                     ("The id of the workflow.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
                 }
                 _ if path.starts_with("/v1/invitations") => {
                     ("The id of an invitation.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70")
                 }
-                "file" => ("A file of the page.", "start.js"),
+                "file" => ("A file of the API page.", "start.js"),
                 _ if path.starts_with("/v1/accounts") => ("The id of an account.", "acct_team"),
                 _ if path.starts_with("/v1/tasks") => ("The id of a task.", "task-001"),
                 _ if path.starts_with("/v1/agent-events") => {
@@ -80,14 +80,14 @@ pub(super) fn of_path(path: &str) -> Vec<Parameter> {
 
 /// A name of the caller's for the request.
 pub(super) fn request_id() -> Parameter {
-    let text = "A name for the request; up to 64 letters, digits, `-` and `_` are kept and returned, else one is drawn.";
+    let text = "An id for the request; up to 64 letters, digits, `-` and `_` are kept and returned, otherwise an id is generated.";
     in_header("X-Request-Id", text, string())
 }
 
 /// What makes a repeated write the same one.
 pub(super) fn idempotency_key() -> Parameter {
     let schema = string().min_length(Some(1)).max_length(Some(255)).pattern(Some(PRINTABLE));
-    let text = "Makes a repeated request the same one: it is done once and answered alike. Keys belong to the account.";
+    let text = "Idempotency key: makes the request safe to retry. It is executed once, and repeats get the same reply. Keys belong to the account.";
     in_header("Idempotency-Key", text, schema)
 }
 
@@ -105,7 +105,7 @@ pub(super) fn wait() -> Parameter {
         .schema_type(Type::Integer)
         .minimum(Some(0))
         .maximum(Some(LONGEST_WAIT.as_secs()));
-    query("wait", "Waits for the end of the round, so many seconds at most.", schema)
+    query("wait", "Wait up to this many seconds for the round to end.", schema)
 }
 
 /// How long to wait for the end of a task.
@@ -114,14 +114,14 @@ pub(super) fn wait_for_task() -> Parameter {
         .schema_type(Type::Integer)
         .minimum(Some(0))
         .maximum(Some(LONGEST_WAIT.as_secs()));
-    query("wait", "Waits for the end of the task, so many seconds at most.", schema)
+    query("wait", "Wait up to this many seconds for the task to end.", schema)
 }
 
 /// The filters of a list of tasks.
 pub(super) fn of_tasks() -> [Parameter; 2] {
     let states = Phase::ALL.iter().map(|state| state.as_str());
     [
-        query("state", "Only tasks that stand so.", string().enum_values(Some(states))),
+        query("state", "Only tasks in this state.", string().enum_values(Some(states))),
         query("task_type", "Only tasks of this type.", string()),
     ]
 }
@@ -130,11 +130,11 @@ pub(super) fn of_tasks() -> [Parameter; 2] {
 pub(super) fn of_agent_events() -> [Parameter; 3] {
     let states = Delivery::ALL.iter().map(|state| state.as_str());
     [
-        query("state", "Only events that stand so.", string().enum_values(Some(states))),
+        query("state", "Only events in this state.", string().enum_values(Some(states))),
         query("executor", "Only events to this executor.", string()),
         query(
             "needs_review",
-            "Only events that the executor asks a person to look at, or only others.",
+            "Only events for which the executor asks for human review, or only others.",
             ObjectBuilder::new().schema_type(Type::Boolean),
         ),
     ]
@@ -143,9 +143,9 @@ pub(super) fn of_agent_events() -> [Parameter; 3] {
 /// Where events of a task begin.
 pub(super) fn of_task_events() -> [Parameter; 2] {
     let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
-    let text = "In a stream: the number of the last event that was seen.";
+    let text = "In a stream: the number of the last event received.";
     [
-        query("after", "Only events behind the one with this number.", number()),
+        query("after", "Only events after the one with this number.", number()),
         in_header("Last-Event-ID", text, number()),
     ]
 }
@@ -161,7 +161,7 @@ pub(super) fn of_knowledge() -> [Parameter; 2] {
 /// The name of a task.
 pub(super) fn task_id() -> Parameter {
     let schema = string().pattern(Some("^[A-Za-z0-9_.:-]{1,128}$"));
-    query("task_id", "The name of the task; one is drawn when it is left out.", schema)
+    query("task_id", "The id of the task; generated if left out.", schema)
 }
 
 fn in_header(name: &str, text: &str, schema: ObjectBuilder) -> Parameter {
@@ -182,7 +182,7 @@ pub(super) fn of_list() -> [Parameter; 2] {
 /// The parameters of a walk over decisions.
 pub(super) fn of_entries() -> Vec<Parameter> {
     let newest = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
-    let text = "On the first page: only so many of the newest.";
+    let text = "On the first page: limit the check to this many of the newest.";
     let [limit, cursor] = of_list_up_to(MOST_ENTRIES);
     vec![limit, cursor, query("newest", text, newest)]
 }
@@ -194,8 +194,8 @@ fn of_list_up_to(most: u32) -> [Parameter; 2] {
         .maximum(Some(most))
         .default(Some(json!(DEFAULT_LIMIT)));
     [
-        query("limit", "How many items a page has at most.", limit),
-        query("cursor", "`next_cursor` of the page before.", string()),
+        query("limit", "Maximum number of items per page.", limit),
+        query("cursor", "`next_cursor` of the previous page.", string()),
     ]
 }
 
@@ -211,23 +211,23 @@ pub(super) fn of_rounds() -> [Parameter; 5] {
     let states = State::ALL.iter().map(|state| state.as_str());
     [
         query("kind", "Only rounds of this kind.", string().enum_values(Some(kinds))),
-        query("outcome", "Only rounds that ended so.", string().enum_values(Some(outcomes))),
-        query("state", "Only rounds that stand so.", string().enum_values(Some(states))),
-        query("since", "Only rounds that were opened then or later.", moment()),
-        query("until", "Only rounds that were opened before.", moment()),
+        query("outcome", "Only rounds with this outcome.", string().enum_values(Some(outcomes))),
+        query("state", "Only rounds in this state.", string().enum_values(Some(states))),
+        query("since", "Only rounds opened at or after this time.", moment()),
+        query("until", "Only rounds opened before this time.", moment()),
     ]
 }
 
 /// Which runs are listed.
 pub(super) fn of_task_runs() -> Parameter {
     let statuses = RunStatus::ALL.iter().map(|status| status.as_str());
-    query("status", "Only runs that have come so far.", string().enum_values(Some(statuses)))
+    query("status", "Only runs with this status.", string().enum_values(Some(statuses)))
 }
 
 /// Where the events of a run begin.
 pub(super) fn after_event() -> Parameter {
     let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
-    let text = "Behind the event with this number, in the order in which they happened.";
+    let text = "Only events after the one with this number, oldest first.";
     query("after", text, schema)
 }
 
@@ -237,19 +237,19 @@ pub(super) fn wait_for_run() -> Parameter {
         .schema_type(Type::Integer)
         .minimum(Some(0))
         .maximum(Some(LONGEST_WAIT.as_secs()));
-    query("wait", "Waits for the end of the run, so many seconds at most.", schema)
+    query("wait", "Wait up to this many seconds for the run to end.", schema)
 }
 
 /// Which teams are listed.
 pub(super) fn of_teams() -> Parameter {
     let schema = string().enum_values(Some(["all", "mine", "member"])).default(Some(json!("all")));
-    query("filter", "All of the caller's, those it owns, or those it joined.", schema)
+    query("filter", "All of the caller's teams, those it owns, or those it joined.", schema)
 }
 
 /// Which shares are listed.
 pub(super) fn of_shares() -> Parameter {
     let schema = string().enum_values(Some(["pending", "accepted", "declined"]));
-    query("state", "Only those in this state; without it, all but those declined.", schema)
+    query("state", "Only shares in this state; defaults to all but declined ones.", schema)
 }
 
 /// Which invitations are listed.
@@ -258,8 +258,8 @@ pub(super) fn of_invitations() -> [Parameter; 2] {
         string().enum_values(Some(["received", "sent", "all"])).default(Some(json!("received")));
     let state = string().enum_values(Some(["pending", "all"])).default(Some(json!("pending")));
     [
-        query("filter", "Those that the caller received, or sent, or both.", filter),
-        query("state", "Only those that can still be answered, or all.", state),
+        query("filter", "Invitations that the caller received, sent, or both.", filter),
+        query("state", "Only pending invitations, or all.", state),
     ]
 }
 
@@ -277,7 +277,7 @@ pub(super) fn iterations(usual: u32) -> Parameter {
         .minimum(Some(1))
         .maximum(Some(1_000))
         .default(Some(json!(usual)));
-    query("max_iterations", "How often the loop goes around at the most.", schema)
+    query("max_iterations", "Maximum number of iterations.", schema)
 }
 
 /// The filters of a list of templates.
@@ -285,13 +285,13 @@ pub(super) fn of_templates() -> [Parameter; 3] {
     [
         query(
             "filter",
-            "`mine` for those of the caller.",
+            "`mine` for the caller's own.",
             string().enum_values(Some(["all", "mine"])),
         ),
-        query("search", "Only those that have this text in what the list shows.", string()),
+        query("search", "Only templates that contain this text in their listed fields.", string()),
         query(
             "include_archived",
-            "Also archived ones, which only their owner sees.",
+            "Include archived templates, which only their owner can see.",
             string().enum_values(Some(["true", "false"])),
         ),
     ]
@@ -301,8 +301,8 @@ pub(super) fn of_templates() -> [Parameter; 3] {
 pub(super) fn of_file() -> [Parameter; 3] {
     [
         query("path", "The path of the file.", string().min_length(Some(1))),
-        query("format", "`raw` for the bytes.", string().enum_values(Some(["raw", "json"]))),
-        query("sha256", "The digest that the file must have, in hex.", string()),
+        query("format", "`raw` for the raw bytes.", string().enum_values(Some(["raw", "json"]))),
+        query("sha256", "The SHA-256 that the file must have, in hex.", string()),
     ]
 }
 
@@ -312,10 +312,10 @@ pub(super) fn of_runs() -> [Parameter; 5] {
     let purposes = Purpose::ALL.iter().map(|purpose| purpose.as_str());
     [
         version("Only runs of this version."),
-        query("verdict", "Only runs that ended so.", string().enum_values(Some(verdicts))),
-        query("purpose", "Only runs that are for this.", string().enum_values(Some(purposes))),
-        query("since", "Only runs that began then or later.", moment()),
-        query("until", "Only runs that began before.", moment()),
+        query("verdict", "Only runs with this outcome.", string().enum_values(Some(verdicts))),
+        query("purpose", "Only runs with this purpose.", string().enum_values(Some(purposes))),
+        query("since", "Only runs started at or after this time.", moment()),
+        query("until", "Only runs started before this time.", moment()),
     ]
 }
 
@@ -323,12 +323,12 @@ pub(super) fn of_runs() -> [Parameter; 5] {
 pub(super) fn of_workflows() -> [Parameter; 4] {
     let whose = Whose::ALL.iter().map(|whose| whose.as_str());
     let boolean = ObjectBuilder::new().schema_type(Type::Boolean);
-    let text = "Only those in whose name, slug, tags, description or outcome this stands.";
+    let text = "Only workflows whose name, slug, tags, description or outcome contains this text.";
     [
-        query("filter", "Whose workflows.", string().enum_values(Some(whose))),
-        query("tag", "Only those with this tag.", string()),
+        query("filter", "Which workflows to include.", string().enum_values(Some(whose))),
+        query("tag", "Only workflows with this tag.", string()),
         query("search", text, string()),
-        query("include_archived", "The caller's own that are put away too.", boolean),
+        query("include_archived", "Include the caller's archived workflows.", boolean),
     ]
 }
 
@@ -338,20 +338,21 @@ pub(super) fn of_files() -> [Parameter; 4] {
         .name("paths")
         .parameter_in(ParameterIn::Query)
         .required(Required::False)
-        .description(Some("Several files, the parameter once for each; up to 100."))
+        .description(Some("Several files, one parameter each; up to 100."))
         .schema(Some(ArrayBuilder::new().items(string())))
         .build();
     [
         query("path", "One file.", string()),
         paths,
-        query("format", "`raw` for the bytes.", string().enum_values(Some(["json", "raw"]))),
-        query("sha256", "The digest that the content must have.", string()),
+        query("format", "`raw` for the raw bytes.", string().enum_values(Some(["json", "raw"]))),
+        query("sha256", "The SHA-256 that the content must have.", string()),
     ]
 }
 
 /// The verifier whose runs are listed.
 pub(super) fn of_verifier() -> Parameter {
-    let text = "Only runs of this verifier: its id, also when it was revoked, its name, or `system:` and a name.";
+    let text =
+        "Only runs of this verifier: its id (even if revoked), its name, or `system:` and a name.";
     query("verifier", text, string())
 }
 

@@ -35,17 +35,17 @@ fn response(status: u16, codes: &BTreeSet<Code>) -> Response {
     let mut response = ResponseBuilder::new()
         .description(names.join(", "))
         .content("application/problem+json", content)
-        .header("X-Request-Id", header("The name of the request, for reports."));
+        .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {
         response = response.header("WWW-Authenticate", header("`Bearer`."));
     }
     if status == 429 || status == 503 {
-        response = response.header("Retry-After", seconds("When to try again, in seconds."));
+        response = response.header("Retry-After", seconds("Seconds to wait before trying again."));
     }
     if status == 429 {
         response = response
-            .header("RateLimit", header("What the key has left."))
-            .header("RateLimit-Policy", header("What the key may do."));
+            .header("RateLimit", header("Remaining quota of the key."))
+            .header("RateLimit-Policy", header("Rate limit of the key."));
     }
     response.build()
 }
@@ -62,12 +62,12 @@ pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
 fn example(code: Code) -> Problem {
     let problem = |detail: &str| Problem::new(code, detail);
     match code {
-        Code::AuthRequired => problem("the request carries no key"),
+        Code::AuthRequired => problem("the request has no key"),
         Code::Forbidden => problem("the key lacks the scope `admin`"),
         Code::HostRefused => {
-            problem("the header `Host` names a host that this server does not answer for").at("Host")
+            problem("the header `Host` names a host that this server does not serve").at("Host")
         }
-        Code::InvalidJson => problem("`claim` stands twice").at("claim"),
+        Code::InvalidJson => problem("`claim` appears twice").at("claim"),
         Code::ValidationError => problem("`name` is required").at("name"),
         Code::RequestInvalid => {
             problem("`consensus.replicas` must be 1, 3 or 5").at("consensus.replicas")
@@ -77,22 +77,22 @@ fn example(code: Code) -> Problem {
                 .at("consensus.replicas")
         }
         Code::SchemaRefused => {
-            problem("the output schema is refused: it refers to `https://example.com/schema.json`, which is outside of it")
+            problem("the output schema is refused: it refers to `https://example.com/schema.json`, which is outside the schema")
                 .at("output_schema")
                 .with("reason", json!("remote_ref"))
         }
         Code::PolicyInvalid => problem("the policy is refused: there is no policy `vp.none.v1`").at("policy"),
         Code::NotFound => problem("there is no executor `alpha`"),
-        Code::UserNotFound => problem("there is nobody by this name"),
+        Code::UserNotFound => problem("there is no user or team with this name"),
         Code::WorkflowOwnershipMustTransfer => problem("the owner of a workflow cannot leave it"),
-        Code::MethodNotAllowed => problem("this address does not take that method"),
-        Code::Conflict => problem("there is an executor `alpha` already"),
+        Code::MethodNotAllowed => problem("this path does not support that method"),
+        Code::Conflict => problem("there is already an executor `alpha`"),
         Code::IdempotencyMismatch => problem("the idempotency key was used for another request"),
         Code::BudgetExhausted => {
-            problem("the credit of the account does not pay for this: it costs at least 0.12 USD, and 0.05 USD are available")
+            problem("the account's credit is too low: this costs at least 0.12 USD, and 0.05 USD is available")
         }
         Code::AnonymousDailyCap => {
-            problem("what all callers without a key may spend in a day is spent or set aside")
+            problem("the daily credit for callers without a key is spent or reserved")
                 .with("resets_at", json!("2026-11-16T00:00:00Z"))
         }
         Code::SafetyVerificationFailed => {
@@ -101,21 +101,21 @@ fn example(code: Code) -> Problem {
                 .with("verifier_run_id", json!("0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70"))
         }
         Code::SafetyVerificationUnavailable => {
-            problem("whether this may be published could not be judged: the judge did not answer before the deadline")
+            problem("the safety of the template could not be judged: the judge did not answer before the deadline")
         }
         Code::AccountSuspended => problem("the account is suspended"),
-        Code::InvalidCredentials => problem("the code is not right, or it has ended"),
-        Code::HandleInvalid => problem("`handle` must have 3 to 40 small letters, digits or hyphens, with no hyphen at either end").at("handle"),
+        Code::InvalidCredentials => problem("the code is wrong or expired"),
+        Code::HandleInvalid => problem("`handle` must have 3 to 40 lowercase letters, digits or hyphens, with no hyphen at either end").at("handle"),
         Code::HandleTaken => problem("the handle `ann` is taken"),
         Code::HandleReserved => problem("the handle `admin` is reserved"),
-        Code::HandleAlreadyClaimed => problem("the account has the handle `ann` already"),
+        Code::HandleAlreadyClaimed => problem("the account already has the handle `ann`"),
         Code::HandleNotClaimed => problem("the account has no handle"),
-        Code::HandleRenameTooSoon => problem("the handle was changed not long ago; it can be changed again from 2026-12-01T00:00:00Z on"),
+        Code::HandleRenameTooSoon => problem("the handle was changed recently; it can be changed again in 16 days"),
         Code::HandleRenameLimitExceeded => problem("the handle was changed 3 times this year"),
         Code::InvitationExpired => problem("the invitation has expired"),
-        Code::InvitationAlreadyResolved => problem("the invitation was accepted already"),
-        Code::InvitationAlreadyPending => problem("an invitation to `ann@example.com` is pending already"),
-        Code::QuotaExceeded => problem("an account sends at most 100 invitations a day"),
+        Code::InvitationAlreadyResolved => problem("the invitation was already accepted"),
+        Code::InvitationAlreadyPending => problem("such an invitation is already pending"),
+        Code::QuotaExceeded => problem("an account can send at most 100 invitations a day"),
         Code::SessionUnknown => {
             problem("there is no session `204`").at("consensus.session_pool")
         }
@@ -129,12 +129,12 @@ fn example(code: Code) -> Problem {
             problem("the executor at `http://127.0.0.1:8787` does not answer: no connection").at("url")
         }
         Code::ConsensusDisagreement => disagreement(),
-        Code::RequestTimeout => problem("the body came too slowly"),
+        Code::RequestTimeout => problem("the body arrived too slowly"),
         Code::PayloadTooLarge => problem("the body is larger than 1048576 bytes"),
         Code::UnsupportedMediaType => problem("the body must be JSON"),
-        Code::RateLimited => problem("the key has made as many requests as it may"),
-        Code::Overloaded => problem("too many rounds are under way"),
-        Code::ShuttingDown => problem("the server is about to end"),
+        Code::RateLimited => problem("the key may send 60 requests per minute"),
+        Code::Overloaded => problem("too many rounds are in progress"),
+        Code::ShuttingDown => problem("the server is shutting down"),
         Code::StoreUnavailable => problem("the store is unavailable"),
         Code::Internal => problem("something went wrong inside the server"),
     }

@@ -38,7 +38,7 @@ async fn a_key_may_ask_so_often_a_minute_and_is_told_what_is_left() {
     assert_eq!(told(&refused), (429, "\"default\";r=0;t=10", "10"));
     assert_eq!(header(&refused.headers, "ratelimit-policy"), "\"default\";q=6;w=60");
     assert_eq!(refused.json()["code"], "rate_limited");
-    assert_eq!(refused.json()["detail"], "the key may send 6 requests a minute");
+    assert_eq!(refused.json()["detail"], "the key may send 6 requests per minute");
     // What was refused does not count, and time gives back.
     app.clock.advance_ms(7_500);
     assert_eq!(told(&ask().await), (429, "\"default\";r=0;t=3", "3"));
@@ -145,7 +145,7 @@ async fn a_key_has_so_many_rounds_under_way_and_another_key_its_own() {
     );
     assert_eq!((first.status, second.status), (StatusCode::OK, StatusCode::OK));
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
-    let detail = "as many rounds of the key are under way as it may have, which is 1";
+    let detail = "the key has reached its limit on concurrent rounds, which is 1";
     assert_eq!(refused.json()["detail"], detail);
     assert!(refused.headers.contains_key("retry-after"));
     // The place is free again.
@@ -204,7 +204,7 @@ async fn all_keys_of_an_account_share_its_rounds() {
     assert_eq!(statuses(&begin(&app, &one, 2).await), [202, 202]);
     let more = begin(&app, &two, 2).await;
     assert_eq!(statuses(&more), [202, 429]);
-    let detail = "as many rounds of the account are under way as it may have, which is 3";
+    let detail = "the account has reached its limit on concurrent rounds, which is 3";
     assert_eq!(more[1].json()["detail"], detail);
     assert_eq!(statuses(&begin(&app, &bob, 1).await), [202]);
     fake.release();
@@ -246,7 +246,7 @@ async fn all_keys_of_an_account_share_its_requests() {
     }
     let refused = two.get("/v1/rounds").await;
     assert_eq!(told(&refused), (429, "\"default\";r=0;t=20", "20"));
-    let detail = "the keys of the account may send 3 requests a minute together";
+    let detail = "the account's keys may send 3 requests per minute in total";
     assert_eq!(refused.json()["detail"], detail);
     assert_eq!(bob.get("/v1/rounds").await.status, StatusCode::OK);
     app.clock.advance_ms(20_000);
@@ -295,7 +295,7 @@ async fn rounds_under_way_take_so_much_memory_and_no_more() {
     assert_eq!(send(&alice, &body).await.status, StatusCode::ACCEPTED);
     let refused = send(&also_alice, &body).await;
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
-    assert!(refused.json()["detail"].as_str().unwrap().contains("which is 41943040 bytes"));
+    assert!(refused.json()["detail"].as_str().unwrap().contains("use 41943040 bytes"));
     assert_eq!(send(&bob, &body).await.status, StatusCode::ACCEPTED);
     let full = send(&carol, &body).await;
     assert_eq!(

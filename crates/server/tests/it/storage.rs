@@ -102,7 +102,7 @@ async fn an_account_stores_no_more_than_its_quota() {
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(refused.json()["code"], "quota_exceeded");
     let detail = refused.json()["detail"].as_str().unwrap().to_owned();
-    assert!(detail.contains("may store 20000"), "{detail}");
+    assert!(detail.contains("its quota is 20000"), "{detail}");
     let round = alice.post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(round.json()["code"], "quota_exceeded");
     // Others go on, and so does the operator.

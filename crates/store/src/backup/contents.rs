@@ -15,20 +15,20 @@ const STEP: u64 = 10_000;
 /// every schema, because a backup may be older than the program.
 const RULES: [(&str, &str); 3] = [
     (
-        "it has ended, and its decision entry is missing or another one",
+        "it has ended, but its decision entry is missing or different",
         "select rounds.id from rounds left join entries \
          on entries.account_id = rounds.account_id and entries.round_id = rounds.id \
          where rounds.state <> 'open' and \
          (rounds.receipt_id is null or rounds.receipt_id is not entries.receipt_id) limit 1",
     ),
     (
-        "it has a decision entry and has not ended",
+        "it has a decision entry but has not ended",
         "select entries.round_id from entries left join rounds \
          on rounds.account_id = entries.account_id and rounds.id = entries.round_id \
          where rounds.id is null or rounds.state = 'open' limit 1",
     ),
     (
-        "it has ended, and not as many replicas are recorded as were asked",
+        "it has ended, but the number of recorded replicas is wrong",
         "select rounds.id from rounds where rounds.state <> 'open' and \
          json_array_length(rounds.seats) <> (select count(*) from replicas \
          where replicas.account_id = rounds.account_id and replicas.round_id = rounds.id) limit 1",
@@ -51,7 +51,7 @@ pub(super) fn check(path: &Path, expected: &Counts, watch: Watch<'_>) -> Result<
     integrity(&connection, watch)?;
     let found = counts(&connection).map_err(|error| unreadable(&error))?;
     if found != *expected {
-        let why = format!("it holds {found:?}, and the manifest says {expected:?}");
+        let why = format!("it contains {found:?}, but the manifest says {expected:?}");
         return Err(BackupError::damaged(DATABASE, why));
     }
     entries(&connection, found.entries, watch)?;
@@ -107,7 +107,7 @@ fn integrity(connection: &Connection, watch: Watch<'_>) -> Result<()> {
         .optional()
         .map_err(|error| unreadable(&error))?;
     if let Some(table) = loose {
-        let why = format!("a row of `{table}` refers to one that is missing");
+        let why = format!("a row of `{table}` refers to a missing row");
         return Err(BackupError::damaged(DATABASE, why));
     }
     tell(watch, Stage::Integrity, 1, 1)
@@ -127,12 +127,12 @@ fn entries(connection: &Connection, total: u64, watch: Watch<'_>) -> Result<()> 
         if digest(entry.as_bytes()) != receipt {
             return Err(broken(
                 round,
-                "its decision entry does not have the digest of its receipt",
+                "its decision entry does not match the digest in its receipt",
             ));
         }
         let owner = serde_json::from_str::<Owner<'_>>(entry);
         if !owner.is_ok_and(|owner| owner.account_id == account && owner.round_id == round) {
-            return Err(broken(round, "its decision entry is that of another round"));
+            return Err(broken(round, "its decision entry belongs to another round"));
         }
         done += 1;
         if done % STEP == 0 {

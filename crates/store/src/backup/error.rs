@@ -8,38 +8,38 @@ pub enum BackupError {
     Io { path: PathBuf, source: io::Error },
     #[error("SQLite cannot use `{}`", path.display())]
     Database { path: PathBuf, source: rusqlite::Error },
-    #[error("`{}` is there already, and a backup overwrites nothing; name a new folder", path.display())]
+    #[error("`{}` already exists, and a backup overwrites nothing; name a new folder", path.display())]
     Taken { path: PathBuf },
     #[error(
-        "`{}` holds no store; `--state-dir` and `--store` name the one to back up", path.display()
+        "`{}` contains no store; name the one to back up with `--state-dir` or `--store`", path.display()
     )]
     NoStore { path: PathBuf },
     #[error(
-        "there is no `{}`, without which a backup is not whole; name the state folder of the server with `--state-dir`", path.display()
+        "there is no `{}`, which a complete backup needs; name the state folder of the server with `--state-dir`", path.display()
     )]
     NoKey { path: PathBuf },
     #[error("stopped; nothing is left behind")]
     Stopped,
     #[error(
-        "`{}` is not there; the folder is no backup, or one that was not finished", path.display()
+        "`{}` does not exist; the folder is not a backup, or the backup was not finished", path.display()
     )]
     NoManifest { path: PathBuf },
-    #[error("`{}` is not a manifest that this program reads: {why}", path.display())]
+    #[error("`{}` is not a manifest that this program can read: {why}", path.display())]
     Manifest { path: PathBuf, why: String },
     #[error("`{file}` of the backup is damaged: {why}; use another backup")]
     Damaged { file: String, why: String },
     #[error("{what} in the database: {why}; use another backup")]
     Contents { what: String, why: String },
     #[error(
-        "the backup has schema version {found} and this program knows versions up to {known}; use the program that wrote it, which is version {program}, or a newer one"
+        "the backup has schema version {found}, but this program knows versions up to {known}; use the program that wrote it, which is version {program}, or a newer one"
     )]
     SchemaNew { found: i64, known: i64, program: String },
     #[error(
-        "`{}` is there, and a restore overwrites no store; name an empty `--state-dir`, or move the store and the files that begin with its name away", path.display()
+        "`{}` already exists, and a restore overwrites no store; name an empty `--state-dir`, or move the store and the files that begin with its name", path.display()
     )]
     StoreThere { path: PathBuf },
     #[error(
-        "`{}` is there and is another key than that of the backup; move it away, or name an empty `--state-dir`", path.display()
+        "`{}` already exists and differs from the key in the backup; move it, or name an empty `--state-dir`", path.display()
     )]
     KeyThere { path: PathBuf },
 }

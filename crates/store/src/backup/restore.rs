@@ -100,7 +100,7 @@ fn undo(placed: &[PathBuf]) {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 file.path = %path.display(),
-                "A key of a restore that failed could not be taken away."
+                "could not remove a key of a failed restore"
             );
         }
     }

@@ -32,7 +32,7 @@ pub fn verify(folder: &Path, watch: Watch<'_>) -> Result<Verified> {
             return Err(BackupError::damaged(&expected.name, why));
         }
         if found.sha256 != expected.sha256 {
-            return Err(BackupError::damaged(&expected.name, "its checksum is another"));
+            return Err(BackupError::damaged(&expected.name, "its checksum is wrong"));
         }
     }
     contents::check(&folder.join(DATABASE), &manifest.counts(), watch)?;

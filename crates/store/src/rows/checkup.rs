@@ -17,7 +17,7 @@ pub(crate) fn read_ended(cells: &impl Cells) -> Result<(AccountId, RoundId)> {
 /// A record, of which the replicas are still to be read.
 pub(crate) fn read_record(cells: &impl Cells) -> Result<Record> {
     let of_entry = Columns::new(cells, "entries", "id")?;
-    let missing = || of_entry.bad("entry", "the round has ended, and there is no entry of it");
+    let missing = || of_entry.bad("entry", "the round has ended, but it has no entry");
     let entry_receipt_id = of_entry.maybe_text("entry_receipt_id")?.ok_or_else(missing)?;
     let erased_at = Columns::new(cells, "rounds", "id")?.maybe_time("erased_at")?;
     let round = read_round(cells)?;

@@ -112,7 +112,7 @@ pub(crate) fn is_system(verifier_id: &str) -> bool {
 
 /// What belonged to a verifier cannot be kept without it.
 pub(crate) fn verifier_gone() -> StoreError {
-    StoreError::conflict("the verifier is not there any more")
+    StoreError::conflict("the verifier no longer exists")
 }
 
 /// Greater than any version.

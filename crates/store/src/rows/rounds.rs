@@ -177,7 +177,7 @@ pub(crate) fn read_claimed(cells: &impl Cells) -> Result<Option<OpenRound>> {
         Err(error) if matches!(error.kind, StoreErrorKind::Corrupt { .. }) => {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
-                "A round was left open and cannot be read; it stays open."
+                "cannot read an abandoned round; it stays open"
             );
             Ok(None)
         }

@@ -1,7 +1,7 @@
 //! The SQL of credits and of how accounts stand.
 
-/// Changes a balance, unless there is none or less is available than is needed. What the account may
-/// owe stays as it is without `$6`, and is not limited where that is below zero.
+/// Changes a balance, unless there is none or less is available than is needed. What the account
+/// may owe stays as it is without `$6`, and is not limited where that is below zero.
 macro_rules! balance_change {
     () => {
         "update credit_balances set granted = granted + $1, available = available + $2, \
@@ -25,8 +25,8 @@ pub(crate) const BALANCE_GET: &str = "\
 pub(crate) const BALANCE_LOCK: &str = "\
     select account_id, granted, available, held, spent, lines \
     from credit_balances where account_id = $1 for update";
-/// By how much the rounds of an account that are under way may cost more than they hold, without the
-/// one that is about to begin.
+/// By how much the rounds of an account that are under way may cost more than they hold, without
+/// the one that is about to begin.
 pub(crate) const AT_RISK: &str = "\
     select $1 as account_id, \
     cast(coalesce(sum(most_micros - held_micros), 0) as bigint) as at_risk from rounds \
@@ -80,7 +80,7 @@ pub(crate) const ACCOUNT_RESUME: &str = "update accounts set suspended_at = null
 /// Each finds what breaks a rule, and says which rule. The first column names it.
 pub(crate) const RULES: [(&str, &str); 6] = [
     (
-        "the balance is not the sum of its lines",
+        "the balance does not match its ledger lines",
         "select credit_balances.account_id from credit_balances left join ( \
          select account_id, count(*) as lines, \
          sum(case when movement = 'grant' then micros else 0 end) as granted, \
@@ -98,13 +98,13 @@ pub(crate) const RULES: [(&str, &str); 6] = [
          or credit_balances.lines <> coalesce(sums.lines, 0) limit $1",
     ),
     (
-        "there are lines and no balance",
+        "there are ledger lines but no balance",
         "select distinct account_id from credit_transfers where not exists ( \
          select 1 from credit_balances \
          where credit_balances.account_id = credit_transfers.account_id) limit $1",
     ),
     (
-        "the lines do not fit the round: what it holds while it is open, and what became of that",
+        "the ledger lines do not match the round: the amount it held, and how that was settled",
         "select sums.round_id from ( \
          select account_id, round_id, \
          sum(case when movement = 'hold' then micros else 0 end) as held, \
@@ -116,7 +116,7 @@ pub(crate) const RULES: [(&str, &str); 6] = [
          or sums.settled <> case when rounds.state = 'open' then 0 else sums.held end limit $1",
     ),
     (
-        "several rounds are under way, and together they may cost more than the account has",
+        "several rounds are in progress, and together they may cost more than the account has",
         "select rounds.account_id from rounds join credit_balances \
          on credit_balances.account_id = rounds.account_id \
          where rounds.state = 'open' and rounds.is_limited = 1 \
@@ -125,14 +125,14 @@ pub(crate) const RULES: [(&str, &str); 6] = [
          and credit_balances.available < sum(rounds.most_micros - rounds.held_micros) limit $1",
     ),
     (
-        "the round is open, and what it holds is not in the ledger",
+        "the round is open, but its hold is not in the ledger",
         "select rounds.id from rounds left join ( \
          select account_id, round_id from credit_transfers where movement = 'hold' \
          ) as holds on holds.account_id = rounds.account_id and holds.round_id = rounds.id \
          where rounds.state = 'open' and rounds.held_micros > 0 and holds.round_id is null limit $1",
     ),
     (
-        "the execution is marked as paid, and its round captured nothing",
+        "the execution is marked as paid, but its round captured nothing",
         "select execution_id from execution_captures where not exists ( \
          select 1 from credit_transfers \
          where credit_transfers.account_id = execution_captures.account_id \
@@ -141,7 +141,8 @@ pub(crate) const RULES: [(&str, &str); 6] = [
     ),
 ];
 
-/// Executions of steps that were captured more than once; each database reads documents its own way.
+/// Executions of steps that were captured more than once; each database reads documents its own
+/// way.
 macro_rules! captured_twice {
     ($execution:expr) => {
         (

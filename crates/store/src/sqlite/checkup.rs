@@ -44,7 +44,7 @@ fn faults(tx: &Connection) -> Result<Vec<String>> {
     let loose = loose.take(usize::try_from(MOST_FAULTS).unwrap_or_default());
     for table in loose {
         let table = table?;
-        faults.push(format!("a row of `{table}` refers to one that is missing"));
+        faults.push(format!("a row of `{table}` refers to a missing row"));
     }
     Ok(faults)
 }

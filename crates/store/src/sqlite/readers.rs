@@ -78,7 +78,7 @@ fn lock(idle: &Mutex<Vec<Connection>>) -> std::sync::MutexGuard<'_, Vec<Connecti
 }
 
 fn panicked() -> StoreError {
-    tracing::error!("A read panicked; the panic says where.");
+    tracing::error!("a read panicked; the panic message shows where");
     StoreError::unavailable(Refusal::Panicked)
 }
 

@@ -149,7 +149,7 @@ fn work_off(connection: Connection, mut messages: mpsc::Receiver<Message>, sizes
     if let Err((_, error)) = connection.close() {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
-            "The database did not close cleanly."
+            "the database did not close cleanly"
         );
     }
     if let Some(done) = closing {
@@ -168,12 +168,15 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Write>]) -> Commit {
     tracing::error!(
         error = &error as &dyn std::error::Error,
         store.writes = batch.len(),
-        "The database did not take a group of writes."
+        "the database rejected a group of writes"
     );
     if !connection.is_autocommit()
         && let Err(error) = connection.execute_batch("rollback")
     {
-        tracing::error!(error = &error as &dyn std::error::Error, "A failed write was not undone.");
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "could not roll back a failed write"
+        );
     }
     Commit::Failed(Arc::new(error))
 }
@@ -239,7 +242,7 @@ impl Commit {
 }
 
 fn panicked() -> StoreError {
-    tracing::error!("A write panicked and is undone; the panic says where.");
+    tracing::error!("a write panicked and was rolled back; the panic message shows where");
     StoreError::unavailable(Refusal::Panicked)
 }
 

@@ -201,7 +201,7 @@ pub(crate) async fn transfer(
     tx.lock(&format!("templates {first}")).await?;
     tx.lock(&format!("templates {second}")).await?;
     let Some(template) = tx.first(OWN, args![target, from], read_template).await? else {
-        return Ok(Err("the template does not belong to whoever offered it any more".to_owned()));
+        return Ok(Err("the sender of the offer no longer owns the template".to_owned()));
     };
     let read = |cells: &dyn Cells| Columns::new(&cells, "accounts", "id")?.maybe_text("handle");
     if tx.first(HANDLE, args![to], read).await?.flatten().is_none() {
@@ -209,7 +209,7 @@ pub(crate) async fn transfer(
     }
     let slug = &template.slug;
     if tx.first(BY_SLUG, args![to, slug], read_template).await?.is_some() {
-        return Ok(Err(format!("the new owner has a template `{slug}` already")));
+        return Ok(Err(format!("the new owner already has a template `{slug}`")));
     }
     tx.run(GIVE, args![to, at, target]).await?;
     tx.run(LEAVE, args![from, slug, target]).await?;

@@ -129,7 +129,7 @@ pub(crate) async fn transfer(
     reach::lock(tx, first).await?;
     reach::lock(tx, second).await?;
     let Some(workflow) = own(tx, from, target_id).await? else {
-        return Ok(Err("the workflow is not there any more".to_owned()));
+        return Ok(Err("the workflow no longer exists".to_owned()));
     };
     if from == to {
         return Ok(Ok(()));
@@ -169,19 +169,19 @@ async fn hindered(
     verifiers: &[(String, String)],
 ) -> Result<Option<String>> {
     if reach::own_by_slug(tx, to, &workflow.slug).await?.is_some() {
-        return Ok(Some(format!("the new owner has a workflow `{}` already", workflow.slug)));
+        return Ok(Some(format!("the new owner already has a workflow `{}`", workflow.slug)));
     }
     for (id, name) in verifiers {
         let read = |cells: &dyn Cells| Columns::new(&cells, "workflows", "id")?.text("slug");
         let args = args![&workflow.account, id, &workflow.id];
         if let Some(slug) = tx.first(BOUND_ELSEWHERE, args, read).await? {
             return Ok(Some(format!(
-                "the verifier `{name}` is named by the workflow `{slug}` too"
+                "the verifier `{name}` is also named by the workflow `{slug}`"
             )));
         }
         let read = |cells: &dyn Cells| Columns::new(&cells, "verifiers", "id")?.text("id");
         if tx.first(NAME_TAKEN, args![to, name], read).await?.is_some() {
-            return Ok(Some(format!("the new owner has a verifier `{name}` already")));
+            return Ok(Some(format!("the new owner already has a verifier `{name}`")));
         }
     }
     Ok(None)

@@ -147,7 +147,7 @@ async fn a_backup_carries_verifiers_runs_and_credit() {
     home.write("monday").unwrap();
     let changed = "update credit_balances set granted = 101, available = 86";
     let forged = home.forged(changed).to_string();
-    assert!(forged.contains("the balance is not the sum of its lines"), "{forged}");
+    assert!(forged.contains("the balance does not match its ledger lines"), "{forged}");
 
     let new = home.path("new");
     fs::create_dir(&new).unwrap();
@@ -225,7 +225,7 @@ async fn planted_damage_is_refused_by_name() {
     fs::write(&database, &flipped).unwrap();
     assert_eq!(
         refusal(&folder),
-        "`jurat.db` of the backup is damaged: its checksum is another; use another backup"
+        "`jurat.db` of the backup is damaged: its checksum is wrong; use another backup"
     );
     fs::write(&database, &whole[..whole.len() - 4096]).unwrap();
     let size = whole.len();
@@ -240,7 +240,7 @@ async fn planted_damage_is_refused_by_name() {
     fs::remove_file(folder.join("node.key")).unwrap();
     assert!(refusal(&folder).contains("`node.key` of the backup is damaged: it is missing"));
     fs::remove_file(folder.join("manifest.json")).unwrap();
-    assert!(refusal(&folder).contains("no backup, or one that was not finished"));
+    assert!(refusal(&folder).contains("not a backup, or the backup was not finished"));
 }
 
 #[tokio::test]
@@ -256,7 +256,7 @@ async fn damage_that_the_manifest_agrees_with_is_found_as_well() {
         (
             "drop trigger entries_never_change; \
              update entries set entry = replace(entry, '\"VALID\"', '\"INVALID\"')",
-            "its decision entry does not have the digest of its receipt",
+            "its decision entry does not match the digest in its receipt",
         ),
         (
             "drop trigger entries_never_change; update entries set receipt_id = 'x' || rowid; \
@@ -264,12 +264,9 @@ async fn damage_that_the_manifest_agrees_with_is_found_as_well() {
              entry = (select e.entry from entries e where e.round_id <> entries.round_id)",
             "decision entry",
         ),
-        (
-            "delete from replicas where position = 2",
-            "not as many replicas are recorded as were asked",
-        ),
+        ("delete from replicas where position = 2", "the number of recorded replicas is wrong"),
         ("update rounds set state = 'open' where rowid = 1", "it holds Counts"),
-        ("delete from executors", "a row of `sessions` refers to one that is missing"),
+        ("delete from executors", "a row of `sessions` refers to a missing row"),
         ("pragma user_version = 1", "schema_version: 1"),
     ];
     for (sql, expected) in cases {
@@ -351,7 +348,10 @@ async fn what_another_store_left_behind_is_not_mixed_with_a_restored_one() {
     fs::remove_file(there.join("jurat.db-wal")).unwrap();
     fs::write(there.join("node.key"), "another\n").unwrap();
     let error = verified.restore(place, &mut go_on).unwrap_err();
-    assert!(error.to_string().contains("node.key` is there and is another key"), "{error}");
+    assert!(
+        error.to_string().contains("node.key` already exists and differs from the key"),
+        "{error}"
+    );
     assert_eq!(names(&there), ["node.key"]);
     // The same key may be there already.
     fs::write(there.join("node.key"), "node").unwrap();

@@ -226,7 +226,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0 and this program needs 7; start `jurat serve` with `--migrate-url`, the address for the role that owns the tables"
+        "the database has schema version 0, but this program needs 7; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -240,7 +240,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99 and this program knows versions up to 8; use a newer program"
+        "the database has schema version 99, but this program knows versions up to 8; use a newer program"
     );
     schema.drop().await;
 }
@@ -253,7 +253,7 @@ async fn a_migration_that_was_edited_is_refused() {
     let error = Postgres::migrate(&schema.url(), None).await.unwrap_err();
     assert_eq!(
         error.source().unwrap().to_string(),
-        "migration `0001_first` was applied in another form than this program has"
+        "migration `0001_first` was applied in a different form than this program's"
     );
     schema.drop().await;
 }

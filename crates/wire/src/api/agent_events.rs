@@ -38,28 +38,28 @@ pub struct SendAgentEvent {
 #[serde(deny_unknown_fields)]
 pub struct SendAgentEventRequest {
     pub event_type: SendableEvent,
-    /// An executor that is registered with an address for agent events.
+    /// An executor that is registered with `agent_events_url`.
     #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     pub target_executor: String,
     pub payload: EventPayload,
-    /// Which node it comes from, as its sender says; never this node.
+    /// The node it comes from, according to its sender; never this node.
     #[schema(pattern = r"\S", max_length = 256)]
     pub source_node_id: Option<String>,
     #[schema(pattern = r"\S", max_length = 256)]
     pub target_agent_id: Option<String>,
-    /// The letter in which it came, handed on as it is.
+    /// The envelope it came in, passed on unchanged.
     pub agent_envelope: Option<AgentEnvelope>,
-    /// Whether the sender waits for a decision; false when left out.
+    /// Whether the sender waits for a decision; defaults to false.
     pub requires_commit: Option<bool>,
     #[schema(pattern = r"\S", max_length = 256)]
     pub correlation_id: Option<String>,
-    /// The same key for the same executor is the same event. The executor gets a key that is
-    /// derived from it.
+    /// Deduplication key: repeating it for the same executor returns the existing event. The
+    /// executor receives a key derived from it.
     #[schema(pattern = r"\S", max_length = 256)]
     pub dedupe_key: Option<String>,
 }
 
-/// What can be sent.
+/// Types of events that can be sent.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SendableEvent {
@@ -71,7 +71,7 @@ pub enum SendableEvent {
     ThirdPartyResult,
 }
 
-/// A letter between agents; other members are handed on as they are.
+/// An envelope of a message between agents; other members are passed on unchanged.
 #[derive(Debug, ToSchema)]
 pub struct AgentEnvelope {
     #[schema(pattern = r"\S")]
@@ -122,7 +122,7 @@ fn event_type(fields: &Fields<'_>) -> Result<EventType, Problem> {
     let sendable: Vec<&str> = sendable.map(|it| it.as_str()).collect();
     let sendable = sendable.join(", ");
     let reason = if known.is_some() {
-        format!("is of a task, which causes it by itself; it can be one of {sendable}")
+        format!("is caused by tasks only; send one of {sendable}")
     } else {
         format!("must be one of {sendable}")
     };
@@ -134,14 +134,14 @@ fn executor(fields: &Fields<'_>) -> Result<String, Problem> {
     if is_name(text) {
         return Ok(text.to_owned());
     }
-    Err(fields.wrong("target_executor", "is no name of an executor"))
+    Err(fields.wrong("target_executor", "is not a valid executor name"))
 }
 
 fn payload(fields: &Fields<'_>) -> Result<Value, Problem> {
     let payload = fields.get("payload").ok_or_else(|| fields.wrong("payload", "is required"))?;
     let envelope = fields.get("agent_envelope").map_or(0, |it| it.to_string().len());
     if MOST_BYTES < payload.to_string().len() + envelope {
-        let reason = format!("must have {MOST_BYTES} bytes at the most, with the envelope");
+        let reason = format!("must have at most {MOST_BYTES} bytes, including the envelope");
         return Err(fields.wrong("payload", &reason));
     }
     Ok(payload.clone())
@@ -159,7 +159,7 @@ fn name(fields: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
     }
     let text = fields.required_text(name)?;
     if LONGEST_NAME < text.chars().count() {
-        let reason = format!("must have {LONGEST_NAME} characters at the most");
+        let reason = format!("must have at most {LONGEST_NAME} characters");
         return Err(fields.wrong(name, &reason));
     }
     Ok(Some(text.to_owned()))
@@ -185,7 +185,7 @@ pub struct AgentEventView<'a> {
     pub event: Option<&'a Value>,
 }
 
-/// An event to an executor, and how far the telling has come.
+/// An event to an executor, with its delivery state.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgentEventEntry)]
 pub struct AgentEventEntry<'a> {
@@ -198,22 +198,22 @@ pub struct AgentEventEntry<'a> {
     #[schema(required = true)]
     dedupe_key: Option<&'a str>,
     state: words::AgentEventState,
-    /// How often it was tried to tell the executor.
+    /// Number of delivery attempts.
     attempts: u32,
-    /// When it is tried again; null when it is not.
+    /// When the next delivery attempt is due; null if there is none.
     #[schema(required = true)]
     next_attempt_at: Option<Time>,
     /// What the executor decided.
     #[schema(required = true, value_type = Option<crate::executor::AgentDecision>)]
     decision: Option<&'a Value>,
-    /// Whether the executor asks for a person to look at it.
+    /// Whether the executor asks for human review.
     needs_review: bool,
-    /// Why it was not told, or why nothing follows from the decision.
+    /// Why delivery failed, or why the decision has no effect.
     #[schema(required = true)]
     last_error: Option<&'a str>,
     created_at: Time,
     updated_at: Time,
-    /// The whole event, as its executor gets it; not in a list.
+    /// The whole event as the executor receives it; not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = AgentEvent)]
     event: Option<&'a Value>,

@@ -64,7 +64,7 @@ choices! {
         .item(integer());
 
     /// What a reply is told by from others.
-    MessageId() = of("What the answer is told by from others; a message without one gets none.")
+    MessageId() = of("Identifies the request that a response belongs to; a message without an id gets no response.")
         .item(text())
         .item(integer());
 
@@ -85,7 +85,7 @@ choices! {
         .item(to::<FactcheckPolicy>());
 
     /// The candidate of validate.
-    Claim() = of("The candidate's output. An object with `output` is a candidate: its `output` is judged, and `output_schema`, `evidence_inline` and `evidence_refs` are read beside it.")
+    Claim() = of("The candidate's output. An object with `output` is a full candidate: its `output` is judged, and its `output_schema`, `evidence_inline` and `evidence_refs` are used.")
         .item(text().pattern(Some(NOT_BLANK)))
         .item(object())
         .item(ArrayBuilder::new().items(RefOr::T(empty())))
@@ -93,18 +93,18 @@ choices! {
         .item(ObjectBuilder::new().schema_type(Type::Boolean));
 
     /// The claim of a fact check.
-    FactClaim() = of("The claim in words, or an object whose `text` or `claim` says it.")
+    FactClaim() = of("The claim as text, or an object with the text in `text` or `claim`.")
         .item(text().pattern(Some(NOT_BLANK)))
         .item(object());
 
     /// A session that comes with an executor, or whether one does.
-    SessionChoice(SessionOfExecutor) = of("The session to add with the executor, or whether to add one.")
+    SessionChoice(SessionOfExecutor) = of("The session to add with the executor, or a boolean for whether to add one.")
         .item(ObjectBuilder::new().schema_type(Type::Boolean))
         .item(to::<SessionOfExecutor>());
 
     /// When two outputs of delegate say the same.
-    EquivalenceChoice(FieldsEquivalence, NumericEquivalence, BucketsEquivalence) = of("When two outputs say the same.")
-        .item(one_of("A relation without terms.", ["canonical", "text", "unordered"].into_iter()))
+    EquivalenceChoice(FieldsEquivalence, NumericEquivalence, BucketsEquivalence) = of("When two outputs count as equal.")
+        .item(one_of("A relation without parameters.", ["canonical", "text", "unordered"].into_iter()))
         .item(to::<FieldsEquivalence>())
         .item(to::<NumericEquivalence>())
         .item(to::<BucketsEquivalence>());
@@ -113,19 +113,19 @@ choices! {
     InputFieldName() = text().pattern(Some("^[A-Za-z0-9_-]{1,64}$")).description(Some("The name of a text field that a judge reads."));
 
     /// Somebody who is named.
-    Person() = text().pattern(Some(PERSON)).description(Some("The e-mail address of a user, or the handle of a user or a team, with or without `@`; an id does too."));
+    Person() = text().pattern(Some(PERSON)).description(Some("The e-mail address of a user, the handle of a user or team (with or without `@`), or an account id."));
 
-    /// A word to find a workflow by.
-    WorkflowTag() = text().pattern(Some(TAG)).max_length(Some(64)).description(Some("A word to find a workflow by."));
+    /// A tag to find the workflow by.
+    WorkflowTag() = text().pattern(Some(TAG)).max_length(Some(64)).description(Some("A tag to find the workflow by."));
 
     /// Where a file lies beside the body of a workflow.
-    WorkflowPath() = text().pattern(Some(PATH)).max_length(Some(512)).description(Some("Relative, with `/` between its parts and none of them `.` or `..`."));
+    WorkflowPath() = text().pattern(Some(PATH)).max_length(Some(512)).description(Some("A relative path, with `/` between its parts and no `.` or `..` part."));
 
     /// A judge.
     JudgeModel() = text().pattern(Some(MODEL)).max_length(Some(200)).description(Some("`provider/model`."));
 
-    /// How many sessions are asked.
-    Replicas() = integer().enum_values(Some([1, 3, 5])).description(Some("How many sessions are asked."));
+    /// Number of sessions to call.
+    Replicas() = integer().enum_values(Some([1, 3, 5])).description(Some("Number of sessions to call."));
 
     /// What a reply is to hold beyond the usual.
     Include() = text().enum_values(Some(["traces"])).description(Some("`traces` adds inline evidence to the replicas."));
@@ -134,7 +134,7 @@ choices! {
     ExecutorName() = text().pattern(Some(NAME)).description(Some("The name of an executor."));
 
     /// Why there may be no one value, though there are some.
-    TieCause() = text().enum_values(Some(["QUORUM_NULL", "TIE"])).description(Some("Why there is no one value."));
+    TieCause() = text().enum_values(Some(["QUORUM_NULL", "TIE"])).description(Some("Why there is no single value."));
 
     /// Why there may be no value.
     NullCause() = text().enum_values(Some(["EMPTY", "QUORUM_NULL"])).description(Some("Why there is no value."));
@@ -143,7 +143,7 @@ choices! {
     VerifierName() = text().pattern(Some(VERIFIER)).description(Some("The name of an executor, or `judge:provider/model` for a judge of this node."));
 
     /// What a task is about.
-    TaskInputs() = of("What the task is about; executors get it as `inputs`.")
+    TaskInputs() = of("The input of the task; executors receive it as `inputs`.")
         .item(object())
         .item(text())
         .item(ArrayBuilder::new().items(RefOr::T(empty())))
@@ -151,7 +151,7 @@ choices! {
         .item(ObjectBuilder::new().schema_type(Type::Boolean));
 
     /// What an event says.
-    EventPayload() = of("What the event says: at most 65536 bytes with the envelope.")
+    EventPayload() = of("The content of the event: at most 65536 bytes, including the envelope.")
         .item(object())
         .item(text())
         .item(ArrayBuilder::new().items(RefOr::T(empty())))
@@ -159,22 +159,22 @@ choices! {
         .item(ObjectBuilder::new().schema_type(Type::Boolean));
 
     /// How work on a task is given out.
-    AssignmentMode() = text().enum_values(Some(["CLAIM", "open"])).description(Some("Executors claim the work; both words mean the same."));
+    AssignmentMode() = text().enum_values(Some(["CLAIM", "open"])).description(Some("Executors claim the work; both values mean the same."));
 
     /// Whether a task goes on after its decision.
-    TaskMode() = text().enum_values(Some(["ONE_SHOT", "CONTINUOUS"])).description(Some("Whether the task ends with its decision, or goes on with the next epoch. `CONTINUOUS` needs the budget mode `EPOCH_RENEW`."));
+    TaskMode() = text().enum_values(Some(["ONE_SHOT", "CONTINUOUS"])).description(Some("Whether the task ends with its decision or continues with the next epoch. `CONTINUOUS` needs the budget mode `EPOCH_RENEW`."));
 
     /// For how long a budget lasts.
-    BudgetMode() = text().enum_values(Some(["LIFETIME", "EPOCH_RENEW"])).description(Some("Whether the budget is for the whole task, or for each epoch."));
+    BudgetMode() = text().enum_values(Some(["LIFETIME", "EPOCH_RENEW"])).description(Some("Whether the budget covers the whole task or each epoch."));
 
     /// How feedback is allowed.
-    FeedbackMode() = text().enum_values(Some(["CAPABILITY"])).description(Some("By whoever has the key."));
+    FeedbackMode() = text().enum_values(Some(["CAPABILITY"])).description(Some("Feedback by the holder of the key."));
 
     /// What must be so.
     Always() = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).description(Some("Must be true."));
 
     /// A JSON Schema.
-    JsonSchema() = of("A JSON Schema, draft 2020-12 unless `$schema` names another.")
+    JsonSchema() = of("A JSON Schema; draft 2020-12 unless `$schema` names another.")
         .item(object())
         .item(ObjectBuilder::new().schema_type(Type::Boolean));
 }

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use super::words::{Basis, FailureCode, Label, Outcome};
 
 /// What is said of a verdict that won against more reliable voices.
-const UNLIKELY: &str = "The confidence is not above one half: those who decided are no more reliable than those who disagree or were silent.";
+const UNLIKELY: &str = "The confidence is not above one half: the deciding replicas are no more reliable than those that disagree or gave no answer.";
 
 /// The reply to a request: what it holds depends on what was asked for.
 #[derive(Debug)]
@@ -41,14 +41,15 @@ pub struct DelegateReply<'a> {
     /// `OK`, or `NO_CONSENSUS` when no output won.
     #[schema(example = "OK")]
     pub(super) status: &'static str,
-    /// The winning output; null without one.
+    /// The winning output; null if there is none.
     #[schema(value_type = Value, required = true)]
     pub(super) output: Option<&'a Value>,
-    /// Probability that the output is right; 0 without one, never 1.
+    /// Probability that the output is right; 0 if there is none, never 1.
     #[schema(minimum = 0, maximum = 1)]
     pub(super) confidence: f64,
     pub(super) consensus: ConsensusBlock<'a>,
-    /// One for each seat, in the order of `verdicts`; then those in whose place another was asked.
+    /// One for each seat, in the order of `verdicts`, followed by the replicas that a spare
+    /// replaced.
     pub(super) replicas: Vec<ReplicaBody<'a>>,
     pub(super) round_id: &'a str,
     /// Digest of the recorded decision.
@@ -58,84 +59,85 @@ pub struct DelegateReply<'a> {
 /// The reply to a validate or factcheck request.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct VerdictReply<'a> {
-    /// What won, such as `VALID` or `TRUE`; null when nothing did.
+    /// The winning verdict, such as `VALID` or `TRUE`; null if none won.
     #[schema(required = true)]
     pub(super) verdict: Option<Label>,
-    /// Why the winning side says so, in words.
+    /// The winning side's reasons, in words.
     pub(super) reasons: Vec<String>,
-    /// Probability that the verdict is right; 0 without one, never 1.
+    /// Probability that the verdict is right; 0 if there is none, never 1.
     #[schema(minimum = 0, maximum = 1)]
     pub(super) confidence: f64,
     pub(super) consensus: ConsensusBlock<'a>,
-    /// One for each seat, in the order of `verdicts`; then those in whose place another was asked.
+    /// One for each seat, in the order of `verdicts`, followed by the replicas that a spare
+    /// replaced.
     pub(super) replicas: Vec<ReplicaBody<'a>>,
     pub(super) round_id: &'a str,
     /// Digest of the recorded decision.
     pub(super) receipt_id: &'a str,
 }
 
-/// The `consensus` block: the five names every client may rely on, then ours.
+/// The `consensus` block: the five fields that every client may rely on, then Jurat's own.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Consensus)]
 pub struct ConsensusBlock<'a> {
-    /// How many seats there are: the number that was asked for.
+    /// Number of seats: the requested number of replicas.
     replicas: usize,
-    /// Size of the largest group, divided by those asked.
+    /// Size of the largest group divided by the number of replicas asked.
     #[schema(minimum = 0, maximum = 1)]
     agreement: f64,
-    /// The label of each seat, in the order of choice: that of the last session that was asked in it.
+    /// The label of each seat, in selection order: that of the last session called for the seat.
     verdicts: Vec<Label>,
-    /// The aggregation; `none` for a round that expired or was called off.
+    /// The aggregation; `none` for a round that expired or was cancelled.
     #[schema(example = "majority")]
     strategy: &'a str,
-    /// Probability that the winning answer is right; 0 without a winner, never 1.
+    /// Probability that the winning answer is right; 0 if there is no winner, never 1.
     #[schema(minimum = 0, maximum = 1)]
     confidence: f64,
     outcome: Outcome,
-    /// Size of the largest group, divided by those that answered.
+    /// Size of the largest group divided by the number of replicas that answered.
     #[schema(minimum = 0, maximum = 1)]
     agreement_answered: f64,
-    /// The same as `replicas`.
+    /// Same value as `replicas`.
     asked: usize,
-    /// In how many seats somebody was called; the others had failed from the start.
+    /// Number of seats for which a session was called; the others failed before a call.
     started: usize,
-    /// How many gave an answer, whatever it is.
+    /// Number of replicas that gave an answer of any kind.
     answered: usize,
-    /// How many were not waited for.
+    /// Number of replicas that were cancelled before they answered.
     cancelled: usize,
-    /// By which relation answers were compared; `label` for validate and factcheck.
+    /// The relation by which answers were compared; `label` for validate and factcheck.
     #[schema(example = "label")]
     equivalence: &'a str,
-    /// The group of each seat; null for one without a vote.
+    /// The group of each seat; null for a seat without a vote.
     groups: &'a [Option<usize>],
-    /// The group that won.
+    /// The winning group.
     #[schema(required = true)]
     winner: Option<usize>,
-    /// How many independent votes the votes are worth.
+    /// Number of independent votes that the votes are equivalent to.
     effective_votes: f64,
-    /// Whether the agreement that was asked for is missing.
+    /// Whether the requested agreement was not reached.
     disagreement: bool,
-    /// True, and otherwise left out, where an answer won whose confidence is one half at the most:
-    /// by what is known of those who gave it, it is no more likely right than wrong.
+    /// True if the winning answer has a confidence of one half or less, and therefore is no more
+    /// likely right than wrong; otherwise left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool)]
     low_confidence: Option<bool>,
-    /// Whether `best_effort` chose between equals.
+    /// Whether `best_effort` chose between equal groups.
     tie_broken: bool,
-    /// On what the winning answer rests: `executors`, `judges`, or `form` where the server decided
-    /// alone by a policy that needs nobody's judgement. Null without a winner.
+    /// Basis of the winning answer: `executors`, `judges`, or `form` if the server decided alone
+    /// under a policy that needs no judgment. Null if there is no winner.
     #[schema(required = true)]
     basis: Option<Basis>,
     #[schema(required = true)]
     score: Option<ScoreBody<'a>>,
-    /// `replica` when one gave the output as it is, `merge` when it was made of several.
+    /// `replica` if one replica gave the output, `merge` if it was built from several.
     #[schema(required = true)]
     output_by: Option<&'static str>,
-    /// How far the numbers of the winning outputs lie apart, by JSON Pointer.
+    /// Spread of the numbers in the winning outputs, by JSON Pointer.
     spread: BTreeMap<String, SpreadBody>,
 }
 
-/// How far numbers lie apart.
+/// Spread of numbers.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Spread)]
 struct SpreadBody {
@@ -157,56 +159,56 @@ struct ScoreBody<'a> {
     deviation: f64,
 }
 
-/// One replica: one session's try within a round.
+/// A replica: one session's attempt within a round.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Replica)]
 pub struct ReplicaBody<'a> {
-    /// Position in the order of choice, from 0. Those of spares follow those of the seats.
+    /// Position in selection order, from 0. Spares follow the seats.
     replica_id: usize,
     session_id: &'a str,
     executor: &'a str,
-    /// Validate and factcheck: what it says.
+    /// Validate and factcheck: the replica's verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Label)]
     verdict: Option<Label>,
-    /// Delegate: what came of it.
+    /// Delegate: the replica's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Label)]
     status: Option<Label>,
-    /// What it returned; null in validate.
+    /// The output it returned; null in validate.
     #[schema(value_type = Value, required = true)]
     output: Option<&'a Value>,
-    /// Its own confidence in what it says.
+    /// Its own confidence in its answer.
     #[schema(required = true)]
     score: Option<f64>,
-    /// Why it says so, as numbers of the table of reason codes.
+    /// Reason codes for its answer.
     reason_codes: &'a [u16],
     evidence: EvidenceBody<'a>,
-    /// Until its answer was there.
+    /// Time until its answer arrived.
     latency_ms: u64,
-    /// The price of the session and what a judge used, in millionths of a credit.
+    /// The price of the session plus the judge's usage, in millionths of a credit.
     cost: u64,
     #[schema(required = true)]
     error: Option<ErrorBody<'a>>,
-    /// Only where it failed and a spare was asked in its place: the `replica_id` of the spare. Such a
-    /// replica is neither in `verdicts` nor in any count.
+    /// Only if it failed and was replaced by a spare: the `replica_id` of the spare. Such a replica
+    /// is neither in `verdicts` nor in any count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = usize)]
     replaced_by: Option<usize>,
     /// `provider/model@host`.
     independence: String,
-    /// How often the session is taken to be right.
+    /// Assumed share of correct answers of the session.
     #[schema(minimum = 0, maximum = 1)]
     reliability: f64,
     /// Its group, as in `consensus.groups`.
     #[schema(required = true)]
     group: Option<usize>,
-    /// As the server computed it; validate only.
+    /// The hash that the server computed; validate only.
     #[schema(required = true)]
     verifier_result_hash: Option<&'a str>,
-    /// Remarks, such as a hash that was missing.
+    /// Notes, such as a missing hash.
     notes: &'a [String],
-    /// Only in events: the round it belongs to.
+    /// Only in events: the round that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     round_id: Option<&'a str>,
@@ -247,20 +249,20 @@ impl<'a> ErrorBody<'a> {
     }
 }
 
-/// What a replica gave beside its answer; empty without an answer.
+/// Evidence from a replica; empty if it gave no answer.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = Evidence)]
 pub(super) struct EvidenceBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<EvidenceRef>)]
     refs: Option<Vec<EvidenceRef<'a>>>,
-    /// Only when `consensus.include` asks for traces.
+    /// Only if `consensus.include` asks for traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<EvidenceInline>)]
     inline: Option<Vec<EvidenceInline<'a>>>,
 }
 
-/// Evidence that is kept elsewhere.
+/// Evidence stored elsewhere.
 #[derive(Debug, Serialize, ToSchema)]
 struct EvidenceRef<'a> {
     uri: &'a str,
@@ -272,7 +274,7 @@ struct EvidenceRef<'a> {
     producer: &'a str,
 }
 
-/// Evidence as it is.
+/// Inline evidence.
 #[derive(Debug, Serialize, ToSchema)]
 struct EvidenceInline<'a> {
     mime: &'a str,

@@ -22,136 +22,136 @@ use crate::{executor, problem::Problem};
 
 pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
 
-/// A request to have a job done. A field that is not known is refused; names that begin with `x_` are
-/// the caller's own.
+/// A request to delegate a job. Unknown fields are refused, except names that begin with `x_`,
+/// which are reserved for the caller.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelegateRequest {
-    /// What is to be done.
+    /// The job to do.
     #[schema(pattern = r"\S")]
     pub objective: String,
-    /// What with; `{}` when left out.
+    /// The input of the job; defaults to `{}`.
     pub input: Option<Value>,
     pub policy: Option<PolicyChoice>,
-    /// What the executors should know beside the job.
+    /// Additional context for the executors.
     pub context: Option<Value>,
-    /// Which tools the executors may use; passed on to them.
+    /// Tools that the executors may use; passed on to them.
     pub tools: Option<Value>,
     /// The workflow that the job belongs to; passed on to the executors.
     pub workflow: Option<Value>,
-    /// For whom the job is done; passed on to the executors.
+    /// The person or system the job is done for; passed on to the executors.
     pub actor: Option<Value>,
-    /// Notes of the caller, which nobody reads.
+    /// The caller's notes; ignored.
     pub metadata: Option<Value>,
     pub execution: Option<Execution>,
     pub consensus: Option<ConsensusTerms>,
-    /// A pool of this one session, when there is no `session_pool`.
+    /// Used as a pool of one session if there is no `session_pool`.
     pub session_id: Option<SessionRef>,
 }
 
-/// A request to have a candidate judged. A field that is not known is refused; names that begin with `x_` are
-/// the caller's own.
+/// A request to validate a candidate. Unknown fields are refused, except names that begin with
+/// `x_`, which are reserved for the caller.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ValidateRequest {
     pub claim: Claim,
-    /// What the output must match; before `execution.output_schema`.
+    /// Schema that the output must match; takes precedence over `execution.output_schema`.
     pub output_schema: Option<JsonSchema>,
     /// Evidence for the candidate, as text.
     pub evidence_inline: Option<Vec<EvidenceText>>,
-    /// Evidence for the candidate that is kept elsewhere.
+    /// Evidence for the candidate, stored elsewhere.
     pub evidence_refs: Option<Vec<EvidenceRef>>,
     pub policy: Option<PolicyChoice>,
-    /// What the executors should know beside the job.
+    /// Additional context for the executors.
     pub context: Option<Value>,
-    /// Which tools the executors may use; passed on to them.
+    /// Tools that the executors may use; passed on to them.
     pub tools: Option<Value>,
     /// The workflow that the job belongs to; passed on to the executors.
     pub workflow: Option<Value>,
-    /// For whom the job is done; passed on to the executors.
+    /// The person or system the job is done for; passed on to the executors.
     pub actor: Option<Value>,
-    /// Notes of the caller, which nobody reads.
+    /// The caller's notes; ignored.
     pub metadata: Option<Value>,
     pub execution: Option<Execution>,
     pub consensus: Option<ConsensusTerms>,
-    /// A pool of this one session, when there is no `session_pool`.
+    /// Used as a pool of one session if there is no `session_pool`.
     pub session_id: Option<SessionRef>,
 }
 
-/// A request to have a claim checked. A field that is not known is refused; names that begin with `x_` are
-/// the caller's own.
+/// A request to fact-check a claim. Unknown fields are refused, except names that begin with `x_`,
+/// which are reserved for the caller.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactcheckRequest {
     pub claim: FactClaim,
-    /// `standard` when left out.
+    /// Defaults to `standard`.
     pub mode: Option<words::FactcheckMode>,
     pub policy: Option<FactcheckPolicyChoice>,
-    /// What the executors should know beside the job.
+    /// Additional context for the executors.
     pub context: Option<Value>,
-    /// Which tools the executors may use; passed on to them.
+    /// Tools that the executors may use; passed on to them.
     pub tools: Option<Value>,
     /// The workflow that the job belongs to; passed on to the executors.
     pub workflow: Option<Value>,
-    /// For whom the job is done; passed on to the executors.
+    /// The person or system the job is done for; passed on to the executors.
     pub actor: Option<Value>,
-    /// Notes of the caller, which nobody reads.
+    /// The caller's notes; ignored.
     pub metadata: Option<Value>,
     pub execution: Option<Execution>,
     pub consensus: Option<ConsensusTerms>,
-    /// A pool of this one session, when there is no `session_pool`.
+    /// Used as a pool of one session if there is no `session_pool`.
     pub session_id: Option<SessionRef>,
 }
 
-/// A request of version 2 to have a job done. Fields that are not known are ignored, and the
-/// `warnings` of the answer name them.
+/// A version 2 request to delegate a job. Unknown fields are ignored and named in the `warnings` of
+/// the reply.
 #[derive(Debug, ToSchema)]
 pub struct DelegateRequestV2 {
-    /// What is to be done.
+    /// The job to do.
     #[schema(pattern = r"\S")]
     pub objective: String,
-    /// What with; `{}` when left out.
+    /// The input of the job; defaults to `{}`.
     pub input: Option<Value>,
     pub policy: Option<PolicyChoice>,
-    /// What the executors should know beside the job.
+    /// Additional context for the executors.
     pub context: Option<Value>,
-    /// Which tools the executors may use; passed on to them.
+    /// Tools that the executors may use; passed on to them.
     pub tools: Option<Value>,
     /// The workflow that the job belongs to; passed on to the executors.
     pub workflow: Option<Value>,
-    /// For whom the job is done; passed on to the executors.
+    /// The person or system the job is done for; passed on to the executors.
     pub actor: Option<Value>,
-    /// Notes of the caller, which nobody reads.
+    /// The caller's notes; ignored.
     pub metadata: Option<Value>,
     pub execution: Option<Execution>,
-    /// The session that is asked; routing chooses one when it is left out.
+    /// The session to call; routing chooses one if it is left out.
     pub session_id: Option<SessionRef>,
 }
 
-/// A request of version 2 to have a candidate judged. Fields that are not known are ignored, and the
-/// `warnings` of the answer name them.
+/// A version 2 request to validate a candidate. Unknown fields are ignored and named in the
+/// `warnings` of the reply.
 #[derive(Debug, ToSchema)]
 pub struct ValidateRequestV2 {
     pub claim: Claim,
-    /// What the output must match; before `execution.output_schema`.
+    /// Schema that the output must match; takes precedence over `execution.output_schema`.
     pub output_schema: Option<JsonSchema>,
     /// Evidence for the candidate, as text.
     pub evidence_inline: Option<Vec<EvidenceText>>,
-    /// Evidence for the candidate that is kept elsewhere.
+    /// Evidence for the candidate, stored elsewhere.
     pub evidence_refs: Option<Vec<EvidenceRef>>,
     pub policy: Option<PolicyChoice>,
-    /// What the executors should know beside the job.
+    /// Additional context for the executors.
     pub context: Option<Value>,
-    /// Which tools the executors may use; passed on to them.
+    /// Tools that the executors may use; passed on to them.
     pub tools: Option<Value>,
     /// The workflow that the job belongs to; passed on to the executors.
     pub workflow: Option<Value>,
-    /// For whom the job is done; passed on to the executors.
+    /// The person or system the job is done for; passed on to the executors.
     pub actor: Option<Value>,
-    /// Notes of the caller, which nobody reads.
+    /// The caller's notes; ignored.
     pub metadata: Option<Value>,
     pub execution: Option<Execution>,
-    /// The session that is asked; routing chooses one when it is left out.
+    /// The session to call; routing chooses one if it is left out.
     pub session_id: Option<SessionRef>,
 }
 
@@ -163,7 +163,7 @@ pub struct EvidenceText {
     pub content: String,
 }
 
-/// Evidence that is kept elsewhere. It is fetched where a policy or a task asks for that.
+/// Evidence stored elsewhere. It is fetched if a policy or a task requires it.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceRef {
@@ -178,20 +178,20 @@ pub struct EvidenceRef {
     pub producer: String,
 }
 
-/// How the job is to be done.
+/// How to do the job.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execution {
-    /// The one deadline of the round; 60000 when left out.
+    /// Deadline of the whole round; defaults to 60000.
     #[schema(minimum = 1, maximum = 600_000)]
     pub timeout_ms: Option<u64>,
-    /// The same in seconds, when there is no `timeout_ms`.
+    /// The deadline in seconds, if there is no `timeout_ms`.
     #[schema(minimum = 0.001, maximum = 600)]
     pub timeout: Option<f64>,
-    /// Passed on in the task contract; 10 when left out.
+    /// Passed on in the task contract; defaults to 10.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub max_steps: Option<u64>,
-    /// What the output must match; not used by factcheck.
+    /// Schema that the output must match; not used by factcheck.
     pub output_schema: Option<JsonSchema>,
 }
 
@@ -256,7 +256,7 @@ pub fn factcheck(body: &Value) -> Result<Job, Problem> {
     let mode =
         common.body.word("mode", &["standard", "realtime"])?.unwrap_or(FactcheckMode::Standard);
     if common.policy.binding.is_some() {
-        let reason = "is not taken by factcheck, which has a schema of its own; leave it out";
+        let reason = "is not accepted by factcheck, which has its own schema; leave it out";
         return Err(common.body.unsupported("policy.policy_id", reason));
     }
     let work = Work::Factcheck { claim: claim.clone(), prompt, mode };

@@ -23,16 +23,16 @@ const LONGEST_NOTE: usize = 500;
 const MOST_DIGITS: usize = 9;
 const NOTHING: &str = "0.00";
 
-/// Credit that is given, or taken back.
+/// Credit to grant or take back.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrantRequest {
-    /// US dollars as text, with up to six places; negative to take back what is available.
+    /// US dollars as text, with up to six decimal places; negative to take back available credit.
     #[schema(
         pattern = r"^-?([1-9][0-9]{0,8}(\.[0-9]{1,6})?|0\.([1-9][0-9]{0,5}|0[1-9][0-9]{0,4}|00[1-9][0-9]{0,3}|000[1-9][0-9]{0,2}|0000[1-9][0-9]?|00000[1-9]))$"
     )]
     pub amount_usd: String,
-    /// Why; stands in the ledger.
+    /// Reason, recorded in the ledger.
     #[schema(max_length = 500)]
     pub note: Option<String>,
 }
@@ -46,7 +46,7 @@ pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
     let is_plain = whole.len() <= MOST_DIGITS && (whole == "0" || !whole.starts_with('0'));
     let micros = ledger::micros(text).filter(|micros| is_plain && *micros != 0);
     let micros = micros.ok_or_else(|| {
-        let reason = "must be an amount of US dollars other than zero, below a billion and with up to six places, such as 5.00";
+        let reason = "must be an amount in US dollars other than zero, below a billion and with up to six decimal places, such as 5.00";
         body.wrong("amount_usd", reason)
     })?;
     let note = body.text("note")?;
@@ -56,29 +56,29 @@ pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
     Ok((micros, note.map(str::to_owned)))
 }
 
-/// Who the caller is.
+/// The caller.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Me)]
 pub struct MeBody<'a> {
     /// The account.
     id: &'a str,
-    /// Where the account receives mail. An account that an operator made shows an address that takes
-    /// no mail and names the account where somebody is shared with.
+    /// E-mail address of the account. An account created by an operator shows an address that
+    /// receives no mail but can be used to share with the account.
     email: Cow<'a, str>,
-    /// What others know the account by; null while it claimed none.
+    /// Public name of the account; null if it has not claimed one.
     #[schema(required = true)]
     handle: Option<&'a str>,
-    /// Since when it has the handle.
+    /// When the account got the handle.
     #[schema(required = true)]
     handle_claimed_at: Option<Time>,
     key: KeyOfMe<'a>,
     #[schema(value_type = Vec<words::Scope>)]
     scopes: Vec<&'static str>,
-    /// Whether nothing that costs is done for the account.
+    /// Whether the account is suspended: paid work is refused.
     suspended: bool,
 }
 
-/// The key that the request came with.
+/// The key of the request.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct KeyOfMe<'a> {
     id: &'a str,
@@ -100,36 +100,36 @@ pub fn me<'a>(key: &'a Key, profile: &'a Profile, suspended: bool) -> MeBody<'a>
     }
 }
 
-/// What the account has, and what it used this month.
+/// Credit and usage of the account this month.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Usage)]
 pub struct UsageBody {
     /// `metered`, or `unmetered` for the account of the operator.
     tier: &'static str,
-    /// Whether the account is refused what it has no credit for.
+    /// Whether paid work is refused when the account has no credit.
     metered: bool,
-    /// What can be spent now.
+    /// Credit that can be spent now.
     available_usd: String,
-    /// What is set aside for rounds under way.
+    /// Credit held for rounds in progress.
     held_usd: String,
-    /// What was spent since the beginning.
+    /// Total credit spent.
     spent_usd: String,
-    /// There is no credit that comes by itself.
+    /// Always zero: there is no recurring credit.
     monthly_remaining_usd: &'static str,
     monthly_refill_usd: &'static str,
     monthly_refill_at: Time,
-    /// What is left of what the operator gave.
+    /// Remaining credit granted by the operator.
     purchased_remaining_usd: String,
-    /// What the account spent beyond its credit, which the next grant pays first.
+    /// Debt: spending beyond the credit, which the next grant pays first.
     unpaid_balance_usd: String,
     referral_remaining_usd: &'static str,
-    /// The beginning of the month, in UTC.
+    /// Start of the month, in UTC.
     period_start: Time,
-    /// The beginning of the next one.
+    /// Start of the next month.
     period_end: Time,
-    /// What there was for this month: what is left, held and used.
+    /// Credit for this month: remaining, held and used.
     granted_usd: String,
-    /// What was spent this month.
+    /// Credit spent this month.
     used_usd: String,
     remaining_usd: String,
     /// Rounds that cost something this month.
@@ -176,12 +176,13 @@ pub struct TransferBody<'a> {
     movement: words::Movement,
     from: words::Place,
     to: words::Place,
-    /// Negative where a grant was taken back, a round cost more than it held, or its cost was corrected.
+    /// Negative if a grant was taken back, a round cost more than it held, or its cost was
+    /// corrected.
     amount_usd: String,
-    /// The round that it was for.
+    /// The round that the credit was for.
     #[schema(required = true)]
     round_id: Option<&'a str>,
-    /// Why the operator gave it or took it back, or why a cost was corrected.
+    /// Reason for the grant, for taking it back, or for correcting a cost.
     #[schema(required = true)]
     note: Option<&'a str>,
     at: Time,
@@ -201,13 +202,13 @@ pub fn transfer(line: &Transfer) -> TransferBody<'_> {
     }
 }
 
-/// An account, as the operator sees it.
+/// An account, as shown to the operator.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Account)]
 pub struct AccountBody<'a> {
     id: &'a str,
     created_at: Time,
-    /// Null while it may go on.
+    /// Null unless the account is suspended.
     #[schema(required = true)]
     suspended_at: Option<Time>,
     granted_usd: String,
@@ -228,7 +229,7 @@ pub fn account(state: &AccountState) -> AccountBody<'_> {
     }
 }
 
-/// What an account has after a grant.
+/// The account's credit after a grant.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Grant)]
 pub struct GrantBody<'a> {

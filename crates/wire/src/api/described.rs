@@ -498,11 +498,13 @@ fn is_beyond_description(problem: &Problem) -> bool {
     detail.contains("contradicts")
         || detail.contains("needs `policy_id`")
         || detail.contains("twice")
-        || detail.contains("in its place")
-        || detail.contains("beside it")
+        || detail.contains("_id` instead")
+        || detail.contains("needs exactly one of")
+        || detail.contains("add a `slug`")
+        || detail.contains("but the number must be")
         || detail.contains("name different")
         || detail.contains("both empty")
-        || detail.contains("not one that a list returned")
+        || detail.contains("was not returned by a list")
 }
 
 #[test]

@@ -35,45 +35,45 @@ impl Cursor {
     }
 }
 
-/// What a check-up found.
+/// Result of a health check of the installation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Checkup<'a> {
-    /// The worst of the checks: `ok`, `warning` or `problem`.
+    /// The worst result: `ok`, `warning` or `problem`.
     #[schema(example = "ok")]
     status: &'static str,
     checks: Vec<Checked<'a>>,
-    /// How many decisions there are to check.
+    /// Number of decisions to check.
     ended_rounds: u64,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Checked<'a> {
-    /// What was looked at, in one word.
+    /// Name of the check, in one word.
     check: &'static str,
     /// `ok`, `warning` or `problem`.
     #[schema(example = "ok")]
     status: &'static str,
     detail: &'a str,
-    /// What to do about it; null for what is well.
+    /// What to do about it; null if the result is `ok`.
     #[schema(required = true)]
     advice: Option<&'a str>,
 }
 
-/// A page of decisions that were checked.
+/// A page of checked decisions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CheckedEntries<'a> {
-    /// How many decisions this page has checked.
+    /// Number of decisions checked on this page.
     checked: usize,
-    /// Empty when all is well.
+    /// Empty if all decisions are valid.
     #[schema(value_type = Vec<EntryProblem>)]
     problems: &'a [Value],
-    /// Send it as `cursor` to go on; null at the end.
+    /// Send it as `cursor` to get the next page; null on the last page.
     #[schema(required = true)]
     next_cursor: Option<String>,
 }
 
-/// A decision that is not what it says.
+/// A decision that failed the check.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EntryProblem<'a> {
     account_id: &'a str,
@@ -104,7 +104,7 @@ pub fn worst(findings: &[Finding]) -> Level {
     findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
 }
 
-/// A decision that is not what it says.
+/// A decision that failed the check.
 pub fn problem(account: &AccountId, round: &RoundId, problem: &str) -> Value {
     json!(EntryProblem { account_id: account.as_str(), round_id: round.as_str(), problem })
 }

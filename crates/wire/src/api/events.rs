@@ -25,7 +25,7 @@ pub const ERROR: &str = "error";
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReplicaStarted<'a> {
     round_id: &'a str,
-    /// Position in the order of choice, from 0.
+    /// Position in selection order, from 0.
     replica_id: usize,
     session_id: &'a str,
     executor: &'a str,
@@ -35,7 +35,7 @@ pub struct ReplicaStarted<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Decided<'a> {
     round_id: &'a str,
-    /// What won; null when nothing did.
+    /// The winning verdict; null if none won.
     #[schema(required = true)]
     verdict: Option<Label>,
     consensus: ConsensusBlock<'a>,

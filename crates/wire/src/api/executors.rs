@@ -31,27 +31,28 @@ pub struct AddExecutor {
 
 /// A request to register an executor.
 ///
-/// `remote`, `target_node` and `scope` are known and refused with `not_supported`.
+/// `remote`, `target_node` and `scope` are refused with `not_supported`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddExecutorRequest {
-    /// The name under which it is known here.
+    /// The name of the executor.
     #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     pub name: String,
-    /// Base address, `http` or `https`, without credentials, query or fragment.
+    /// Base URL, `http` or `https`, without credentials, query or fragment.
     #[schema(format = "uri", pattern = r"^https?://[^@?#\s]+$")]
     pub url: String,
-    /// Name of the variable with the bearer token, set where the server runs.
+    /// Name of the environment variable with the bearer token, set where the server runs.
     #[schema(pattern = "^[A-Za-z_][A-Za-z0-9_]*$")]
     pub token_env: Option<String>,
-    /// Base address below which `/agent-events` takes events; left out, none are sent. The name
-    /// `agent_event_callback_base_url` means the same.
+    /// Base URL under which `/agent-events` receives events; if left out, no events are sent.
+    /// `agent_event_callback_base_url` is an alias.
     #[schema(format = "uri", pattern = r"^https?://[^@?#\s]+$")]
     pub agent_events_url: Option<String>,
-    /// The session that comes with it; `false` for none; left out, one with the executor's name.
+    /// The session to add with it; `false` for none; defaults to a session with the executor's
+    /// name.
     pub session: Option<SessionChoice>,
-    /// Registers it only if it is healthy and says what it can do now; left out, it is registered
-    /// all the same, and `probe` says how it is.
+    /// Registers the executor only if it is healthy and reports its capabilities now; if left out,
+    /// it is registered anyway and `probe` shows its health.
     pub must_answer: Option<bool>,
 }
 
@@ -91,7 +92,7 @@ fn events_url(body: &Fields<'_>) -> Result<Option<String>, Problem> {
     let other = "agent_event_callback_base_url";
     match (ours, base_url(body, other)?) {
         (Some(ours), Some(theirs)) if ours != theirs => {
-            Err(body.wrong(other, "says something else than `agent_events_url`"))
+            Err(body.wrong(other, "contradicts `agent_events_url`; leave one out"))
         }
         (ours, theirs) => Ok(ours.or(theirs)),
     }
@@ -108,7 +109,9 @@ fn base_url(body: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
         return wrong("must start with http:// or https:// and name a host");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return wrong("must not carry credentials; name a variable with `token_env` instead");
+        return wrong(
+            "must not contain credentials; name an environment variable with `token_env` instead",
+        );
     }
     if url.query().is_some() || url.fragment().is_some() {
         return wrong("must not have a query or a fragment");
@@ -127,36 +130,35 @@ fn variable(body: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
     }
 }
 
-/// An executor with what is known of it now.
+/// An executor and its current state.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Executor)]
 pub struct ExecutorBody<'a> {
     name: &'a str,
     url: &'a str,
-    /// Name of the variable with the bearer token.
+    /// Name of the environment variable with the bearer token.
     #[schema(required = true)]
     token_env: Option<&'a str>,
-    /// Base address below which it takes events; null for an executor that is told of none.
+    /// Base URL under which it receives events; null if it receives none.
     #[schema(required = true)]
     agent_events_url: Option<&'a str>,
     created_at: Time,
     status: ExecutorStatus,
     circuit: CircuitBody,
-    /// The last check; null before the first.
+    /// The last probe; null before the first.
     #[schema(required = true)]
     probe: Option<ProbeBody<'a>>,
-    /// Only in the reply to `POST`: the session that was added, or null.
+    /// Only in the reply to `POST`: the added session, or null.
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = Option<SessionBody>)]
     session: Member<SessionBody<'a>>,
-    /// Only in the reply to `POST`, where there are any: the names of other executors at the same
-    /// address.
+    /// Only in the reply to `POST`, if there are any: the names of other executors at the same URL.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     #[schema(value_type = Vec<String>)]
     same_url: &'a [String],
 }
 
-/// How an executor is, in one word; `resting` while its circuit is open.
+/// Status of an executor; `resting` while its circuit breaker is open.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum ExecutorStatus {
@@ -166,23 +168,23 @@ enum ExecutorStatus {
     Resting,
 }
 
-/// Keeps calls away from an executor that fails.
+/// Circuit breaker, which stops calls to a failing executor.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Circuit)]
 struct CircuitBody {
     state: CircuitState,
-    /// With `open`: until when no calls are made.
+    /// With `open`: when calls resume.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
     until: Option<Time>,
-    /// Unless `closed`: `all`, or `some` where it failed for single accounts, which alone do without
-    /// it.
+    /// Unless `closed`: `all`, or `some` if it failed for single accounts and is blocked only for
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = CircuitScope)]
     rests_for: Option<CircuitScope>,
 }
 
-/// Who does without an executor while it rests.
+/// Which accounts a resting executor is blocked for.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum CircuitScope {
@@ -190,7 +192,7 @@ enum CircuitScope {
     Some,
 }
 
-/// Whether calls are made: `closed` means that they are.
+/// State of the circuit breaker: calls are made while it is `closed`.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum CircuitState {
@@ -199,12 +201,12 @@ enum CircuitState {
     HalfOpen,
 }
 
-/// What a check found: health and capabilities, both reported.
+/// Result of a probe: health and capabilities.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Probe)]
 pub struct ProbeBody<'a> {
     at: Time,
-    /// Whether both are well.
+    /// Whether both health and capabilities are ok.
     ok: bool,
     health: HealthBody<'a>,
     capabilities: CapabilitiesBody<'a>,
@@ -218,7 +220,7 @@ pub struct ProbeBody<'a> {
     agent_events: Option<EventsBody<'a>>,
 }
 
-/// Whether somebody listens where an executor wants to be told of events.
+/// Whether the executor's event URL responds.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExecutorEventsProbe)]
 struct EventsBody<'a> {
@@ -228,7 +230,7 @@ struct EventsBody<'a> {
     error: Option<&'a str>,
 }
 
-/// What `/health` of an executor said.
+/// Result of `/health` of an executor.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExecutorHealth)]
 struct HealthBody<'a> {
@@ -237,12 +239,12 @@ struct HealthBody<'a> {
     error: Option<&'a str>,
 }
 
-/// What `/capabilities` of an executor said, or why it cannot be used.
+/// Result of `/capabilities` of an executor, or why it cannot be used.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = Capabilities)]
 struct CapabilitiesBody<'a> {
     ok: bool,
-    /// Only when it is not well.
+    /// Only if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     error: Option<&'a str>,
@@ -320,7 +322,7 @@ fn circuit_body(circuit: BreakerState, rests_for: RestsFor) -> CircuitBody {
     CircuitBody { state, until, rests_for: (!is_closed).then_some(rests_for) }
 }
 
-/// What a check found: health and capabilities, both reported.
+/// Result of a probe: health and capabilities.
 pub fn probe_body(probe: &Probe) -> ProbeBody<'_> {
     ProbeBody {
         at: Time(probe.at),

@@ -76,7 +76,7 @@ impl<'a> Fields<'a> {
     pub fn plain_text(&self, name: &str) -> Result<&'a str, Problem> {
         let text = self.required_text(name)?;
         if text.contains('\0') {
-            return Err(self.wrong(name, "must not hold a NUL character"));
+            return Err(self.wrong(name, "must not contain a NUL character"));
         }
         Ok(text)
     }

@@ -10,14 +10,14 @@ use utoipa::ToSchema;
 use super::{time::Time, words};
 use crate::problem::Problem;
 
-/// What was offered, for whoever offers it.
+/// An offer, as shown to its sender.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct InvitationSent<'a> {
     invitation_id: &'a str,
     kind: words::InvitationKind,
     target_id: &'a str,
     target_label: &'a str,
-    /// Until when it can be answered.
+    /// When the invitation expires.
     expires_at: Time,
 }
 
@@ -40,13 +40,13 @@ pub struct InvitationBody<'a> {
     /// The team, workflow or template.
     target_id: &'a str,
     target_label: &'a str,
-    /// Who invites; the address where there is no handle.
+    /// Who sent the invitation; the e-mail address if there is no handle.
     proposed_by_handle: &'a str,
-    /// Who is invited, by the name that was given.
+    /// Who is invited, by the name given in the request.
     proposed_to_handle: &'a str,
     created_at: Time,
     expires_at: Time,
-    /// Null while it can be answered.
+    /// Null while it is pending.
     #[schema(required = true)]
     resolved_at: Option<Time>,
     #[schema(required = true)]

@@ -26,50 +26,51 @@ const MOST_ROUNDS: u64 = 100_000;
 const LONGEST_GRACE_S: u64 = 30 * 86_400;
 const DEFAULT_GRACE_S: u64 = 86_400;
 
-/// A request for a key. Unknown fields are ignored, except one that looks like a misspelt field.
+/// A request to create a key. Unknown fields are ignored, unless one looks like a misspelt field.
 #[derive(Debug, ToSchema)]
 pub struct CreateKeyRequest {
-    /// What the key is called; no `/`, no control characters.
+    /// Name of the key; no `/` and no control characters.
     #[schema(
         max_length = 64,
         pattern = r"^[^\s/.\x00-\x1f\x7f-\x9f-]([^/\x00-\x1f\x7f-\x9f]*[^\s/\x00-\x1f\x7f-\x9f])?$"
     )]
     pub name: String,
-    /// What it may do; when left out, all that its maker may but `admin`, and for an admin all that
-    /// an account does with its own.
+    /// Scopes of the key. Defaults to all scopes of the creating key except `admin`; for an admin,
+    /// to all scopes that an account needs for its own resources.
     #[schema(min_items = 1)]
     pub scopes: Option<Vec<words::Scope>>,
-    /// For whom it acts; the caller's own account when left out. Only an admin names another, which
-    /// is made if it is not there.
+    /// Account of the key; defaults to the caller's own. Only an admin may name another, which is
+    /// created if it does not exist.
     #[schema(pattern = "^acct_[A-Za-z0-9]{1,40}$")]
     pub account: Option<String>,
-    /// Requests a minute; the default of the installation when left out. A key that is limited makes
-    /// none with more.
+    /// Requests per minute; defaults to the installation's limit. A limited key cannot create one
+    /// with a higher limit.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub rate_per_minute: Option<u64>,
-    /// Rounds under way at a time; the default of the installation when left out.
+    /// Concurrent rounds; defaults to the installation's limit.
     #[schema(minimum = 1, maximum = 100_000)]
     pub concurrent_rounds: Option<u64>,
-    /// A time in the future, with any offset; never when left out.
+    /// Expiry time, in the future and with any UTC offset; if left out, the key does not expire.
     #[schema(format = "date-time")]
     pub expires_at: Option<String>,
 }
 
-/// How a key is replaced.
+/// How to rotate a key.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotateKeyRequest {
-    /// How long the old key still serves; a day when left out.
+    /// How long the old key stays valid; defaults to one day.
     #[schema(maximum = 2_592_000)]
     pub grace_seconds: Option<u64>,
 }
 
-/// The reply to a request for a key: the only one with the key itself.
+/// A created key; the only reply that contains the key itself.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CreatedKey {
     pub id: String,
     pub name: String,
-    /// The clear text, shown this once; null when a request is repeated under its idempotency key.
+    /// The key in clear text, shown only once; null if the request is repeated with its idempotency
+    /// key.
     #[schema(required = true)]
     pub key: Option<String>,
     #[schema(value_type = Time)]
@@ -77,15 +78,15 @@ pub struct CreatedKey {
     #[schema(value_type = Vec<words::Scope>)]
     pub scopes: Vec<&'static str>,
     pub account: String,
-    /// Requests a minute; null for the default of the installation.
+    /// Requests per minute; null for the installation's limit.
     #[schema(required = true)]
     pub rate_per_minute: Option<u32>,
-    /// Rounds under way at a time; null for the default of the installation.
+    /// Concurrent rounds; null for the installation's limit.
     #[schema(required = true)]
     pub concurrent_rounds: Option<u32>,
     #[schema(value_type = Option<Time>, required = true)]
     pub expires_at: Option<String>,
-    /// The identifier of the key whose place it takes.
+    /// The id of the key that it replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub replaces: Option<String>,
@@ -100,10 +101,10 @@ pub struct ListedKey {
     pub account: String,
     #[schema(value_type = Vec<words::Scope>)]
     pub scopes: Vec<&'static str>,
-    /// Requests a minute; null for the default of the installation.
+    /// Requests per minute; null for the installation's limit.
     #[schema(required = true)]
     pub rate_per_minute: Option<u32>,
-    /// Rounds under way at a time; null for the default of the installation.
+    /// Concurrent rounds; null for the installation's limit.
     #[schema(required = true)]
     pub concurrent_rounds: Option<u32>,
     #[schema(value_type = Time)]
@@ -112,7 +113,7 @@ pub struct ListedKey {
     pub expires_at: Option<String>,
     #[schema(value_type = Option<Time>, required = true)]
     pub revoked_at: Option<String>,
-    /// To the minute.
+    /// Time of last use, to the minute.
     #[schema(value_type = Option<Time>, required = true)]
     pub last_used_at: Option<String>,
 }
@@ -122,12 +123,12 @@ pub struct ListedKey {
 #[schema(as = ApiKeyPage)]
 pub struct KeyPage {
     pub items: Vec<ListedKey>,
-    /// Send it as `cursor` to go on; null at the end.
+    /// Send it as `cursor` to get the next page; null on the last page.
     #[schema(required = true)]
     pub next_cursor: Option<String>,
 }
 
-/// A key that opens nothing any more, for tools.
+/// A revoked key, for tools.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RevokedKey<'a> {
     pub id: &'a str,
@@ -242,10 +243,10 @@ fn end(body: &Fields<'_>, now: Timestamp) -> Result<Option<Timestamp>, Problem> 
     let Some(text) = body.text("expires_at")? else { return Ok(None) };
     match time::parse(text) {
         Some(end) if now < end => Ok(Some(end)),
-        Some(_) => Err(body.wrong("expires_at", "must lie in the future")),
+        Some(_) => Err(body.wrong("expires_at", "must be in the future")),
         None => Err(body.wrong(
             "expires_at",
-            "must be a time with its zone as in RFC 3339, such as 2030-01-31T12:00:00Z",
+            "must be an RFC 3339 time with a time zone, such as 2030-01-31T12:00:00Z",
         )),
     }
 }

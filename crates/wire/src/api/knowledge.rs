@@ -28,40 +28,41 @@ pub struct KnowledgeView<'a> {
     pub deprecated_at: Option<Timestamp>,
 }
 
-/// A decision that is remembered, for tasks on the same or the like.
+/// A remembered decision, for reuse by tasks with the same or similar inputs.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Knowledge)]
 pub struct KnowledgeBody<'a> {
     task_id: &'a str,
-    /// Which decision of the task it is, from 1.
+    /// Number of the decision within the task, from 1.
     epoch: u64,
     task_type: &'a str,
-    /// By what executors are told of it, in the seed bundle of tasks like it.
+    /// The reference under which executors see it in the seed bundle of similar tasks.
     decision_ref: DecisionRef<'a>,
     candidate_id: &'a str,
-    /// What was decided on.
+    /// The decided output.
     #[schema(value_type = Value)]
     output: &'a Value,
-    /// How likely the decision is right; a hint for the same inputs is never higher.
+    /// Probability that the decision is right; a hint for the same inputs is never higher.
     #[schema(minimum = 0, maximum = 1)]
     confidence: f64,
-    /// Codes that the verifiers gave.
+    /// Reason codes that the voters gave.
     reason_codes: &'a [u16],
     quorum: KnowledgeQuorum,
     policy_id: &'a str,
-    /// Digests of the inputs, the schema and the parameters of the policy. Tasks of the type with the same policy and the same digests are on the same.
+    /// Digests of the inputs, the schema and the policy's parameters. Tasks of the same type with
+    /// the same policy and digests can reuse the decision.
     input_digest: &'a str,
     output_schema_digest: &'a str,
     policy_params_digest: &'a str,
     /// Digest of the decision.
     final_hash: &'a str,
     created_at: Time,
-    /// Since when it is not used any more, because somebody complained of it.
+    /// When it was disputed and excluded from reuse.
     #[schema(required = true)]
     deprecated_at: Option<Time>,
 }
 
-/// A decision by name.
+/// A reference to a decision.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnowledgeRef)]
 pub struct DecisionRef<'a> {
@@ -70,7 +71,7 @@ pub struct DecisionRef<'a> {
     final_commit_hash: &'a str,
 }
 
-/// How the votes stood.
+/// The votes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct KnowledgeQuorum {
     threshold: u64,

@@ -8,38 +8,38 @@ use utoipa::ToSchema;
 use super::fields::Fields;
 use crate::problem::Problem;
 
-/// An address that a code is to be sent to.
+/// An address to send a code to.
 #[derive(Debug, ToSchema)]
 pub struct CodeRequest {
     #[schema(min_length = 1, pattern = r"\S")]
     pub email: String,
 }
 
-/// A code that came by mail.
+/// A code received by e-mail.
 #[derive(Debug, ToSchema)]
 pub struct VerifyCodeRequest {
-    /// The address that it was sent to.
+    /// The address that the code was sent to.
     #[schema(min_length = 1, pattern = r"\S")]
     pub email: String,
     #[schema(min_length = 1, pattern = r"\S")]
     pub code: String,
 }
 
-/// What comes with the token of a program that was let in.
+/// Exchanges the token of an approved program for a key.
 #[derive(Debug, ToSchema)]
 pub struct ExchangeRequest {
-    /// The name of the machine, for the name of the key.
+    /// Name of the machine, used in the name of the key.
     pub hostname: Option<String>,
 }
 
-/// Somebody's answer to a program that waits.
+/// A user's answer to a waiting program.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveRequest {
-    /// What the program shows, such as `BCDF-GHJK`.
+    /// The code that the program shows, such as `BCDF-GHJK`.
     #[schema(min_length = 1, pattern = r"\S")]
     pub user_code: String,
-    /// Whether it is let in; true when left out.
+    /// Whether to approve the program; defaults to true.
     pub approve: Option<bool>,
 }
 
@@ -71,7 +71,7 @@ pub fn decode_approve(body: &Value) -> Result<(&str, bool), Problem> {
     Ok((body.required_text("user_code")?, is_approved))
 }
 
-/// The same whoever asks, and for whichever address.
+/// The reply is the same for every address.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CodeSent {
     status: &'static str,
@@ -80,14 +80,14 @@ pub struct CodeSent {
 
 pub const CODE_SENT: CodeSent = CodeSent {
     status: "ok",
-    message: "If the address can be used here, a code is on its way to it. Enter it within ten minutes.",
+    message: "If this address can be used here, we have sent it a code. Enter it within ten minutes.",
 };
 
-/// A key for somebody who came in.
+/// A key for a logged-in user.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LoginKey)]
 pub struct LoginKeyBody {
-    /// Shown this once.
+    /// Shown only once.
     api_key: String,
     key_id: String,
 }
@@ -96,13 +96,13 @@ pub fn entered(clear: &ApiKey) -> LoginKeyBody {
     LoginKeyBody { api_key: clear.reveal(), key_id: clear.id().to_owned() }
 }
 
-/// Where clients find the way in.
+/// Login addresses for clients.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ClientConfig {
     workos_client_id: &'static str,
     workos_device_authorization_uri: String,
     workos_token_uri: String,
-    /// Files that clients leave out when they send a folder.
+    /// Files that clients skip when they upload a folder.
     ignore_defaults: [&'static str; 6],
 }
 
@@ -115,7 +115,7 @@ pub fn client_config(base: &str) -> ClientConfig {
     }
 }
 
-/// What a program that waits shows to its user.
+/// What a waiting program shows to its user.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeviceAuthorization)]
 pub struct DeviceBody<'a> {
@@ -124,9 +124,9 @@ pub struct DeviceBody<'a> {
     user_code: &'a str,
     verification_uri: String,
     verification_uri_complete: String,
-    /// Seconds to the end.
+    /// Seconds until the login expires.
     expires_in: i64,
-    /// Seconds between two questions.
+    /// Seconds between two polls.
     interval: u32,
 }
 
@@ -143,7 +143,7 @@ pub fn device<'a>(base: &str, codes: (&'a str, &'a str), expires_in: i64) -> Dev
     }
 }
 
-/// The token of a program that was let in; it is good for one key.
+/// The token of an approved program; it can be exchanged for one key.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeviceToken)]
 pub struct DeviceTokenBody<'a> {
@@ -155,7 +155,7 @@ pub fn token(text: &str) -> DeviceTokenBody<'_> {
     DeviceTokenBody { access_token: text, token_type: "Bearer" }
 }
 
-/// Why a program that waits has no token, in the words of OAuth.
+/// OAuth error that says why a waiting program has no token.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeviceProblem)]
 pub struct DeviceProblemBody {
@@ -167,7 +167,7 @@ pub const fn device_problem(error: &'static str, text: &'static str) -> DevicePr
     DeviceProblemBody { error, error_description: text }
 }
 
-/// What was said to a program that waits.
+/// The user's answer to a waiting program.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeviceAnswered {
     approved: bool,

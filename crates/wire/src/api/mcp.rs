@@ -14,7 +14,7 @@ use super::choices::MessageId;
 
 const VERSION: &str = "2.0";
 
-/// A message of the Model Context Protocol to the server. Fields that are not known are ignored.
+/// A Model Context Protocol message to the server. Unknown fields are ignored.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it only describes the message")]
 pub struct McpMessage {
@@ -23,21 +23,21 @@ pub struct McpMessage {
     id: Option<MessageId>,
     /// Such as `tools/call`.
     method: String,
-    /// What the method takes.
+    /// Parameters of the method.
     #[schema(value_type = Option<Object>)]
     params: Option<Value>,
 }
 
-/// The answer to a message: `result`, or `error` when the message itself is wrong.
+/// The response to a message: `result`, or `error` if the message itself is invalid.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it only describes the answer")]
 pub struct McpReply {
     #[schema(pattern = r"^2\.0$")]
     jsonrpc: String,
-    /// That of the message.
+    /// The id of the message.
     #[schema(required = false)]
     id: Option<MessageId>,
-    /// What the method answers.
+    /// Result of the method.
     #[schema(value_type = Object, required = false)]
     result: Option<Value>,
     /// What is wrong with the message.
@@ -45,11 +45,11 @@ pub struct McpReply {
     error: Option<McpError>,
 }
 
-/// What is wrong with a message. Tools that fail say so in their result.
+/// A protocol error. Failed tools report their error in the result.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it only describes the error")]
 pub struct McpError {
-    /// A code of JSON-RPC or of the protocol, such as -32602.
+    /// A JSON-RPC or protocol error code, such as -32602.
     code: i64,
     message: String,
     #[schema(required = false)]
@@ -65,7 +65,9 @@ pub fn check(message: &Value) -> Result<(), &'static str> {
         return Err("`jsonrpc` must be `2.0`");
     }
     if !members.get("method").is_some_and(Value::is_string) {
-        return Err("`method` must be a string; this server sends no requests that want an answer");
+        return Err(
+            "`method` must be a string; this server sends no requests and accepts no responses",
+        );
     }
     if members.get("id").is_some_and(|id| !id.is_string() && !id.is_i64()) {
         return Err("`id` must be a string or an integer");

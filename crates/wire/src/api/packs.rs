@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Instructions for an agent, in markdown.
+/// Instructions for an agent, in Markdown.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PromptPack)]
 pub struct PackBody<'a> {
-    /// What to follow.
+    /// The instructions.
     pub skill_md: &'a str,
-    /// Texts that it refers to, by path.
+    /// Texts that the instructions refer to, by path.
     #[schema(value_type = BTreeMap<String, String>)]
     pub references: &'a BTreeMap<&'static str, &'static str>,
-    /// For a loop: how often it goes around at the most.
+    /// For a loop: maximum number of iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u32)]
     pub max_iterations: Option<u32>,
-    /// The workflow that it is about, where it is about one; `workflow_id` and `id` are the same.
+    /// The workflow that the instructions are about, if any; `workflow_id` and `id` are aliases.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub skill_id: Option<&'a str>,

@@ -31,7 +31,7 @@ pub fn place(cursor: &str) -> Result<String, Problem> {
         (given == seal(&place)).then_some(place)
     };
     read().ok_or_else(|| {
-        let detail = "`cursor` is not one that a list returned; leave it out to begin at the top";
+        let detail = "`cursor` was not returned by a list; leave it out to start at the first page";
         Problem::new(Code::ValidationError, detail).at("cursor")
     })
 }
@@ -60,7 +60,7 @@ impl<T: ToSchema> PartialSchema for Page<'_, T> {
         let items = ArrayBuilder::new().items(Ref::from_schema_name(T::name()));
         let cursor = ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-            .description(Some("Send it as `cursor` to go on; null at the end."));
+            .description(Some("Send it as `cursor` to get the next page; null on the last page."));
         ObjectBuilder::new()
             .description(Some("A page of a list."))
             .property("items", items)

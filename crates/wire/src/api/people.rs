@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 use super::{fields::Fields, time::Time};
 use crate::problem::Problem;
 
-/// A handle that an account, or a new team, is to have.
+/// A handle for an account or a new team.
 #[derive(Debug, ToSchema)]
 pub struct HandleRequest {
-    /// 3 to 40 small letters, digits and hyphens, with no hyphen at either end.
+    /// 3 to 40 lowercase letters, digits and hyphens, with no hyphen at either end.
     #[schema(min_length = 1, pattern = r"\S")]
     pub handle: String,
 }
@@ -22,7 +22,7 @@ pub fn decode_handle(body: &Value) -> Result<&str, Problem> {
     body.required_text("handle")
 }
 
-/// The handle that an account has now.
+/// The account's handle.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ClaimedHandle<'a> {
     handle: &'a str,

@@ -25,15 +25,15 @@ pub struct PolicyRequest {
     pub timeout_ms: Option<u64>,
 }
 
-/// The policy of a request: which rules decide, and which sessions are good enough.
+/// The policy of a request: the deciding rules and the required sessions.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyObject {
-    /// Least tier of the sessions that are routed to; also sets the replicas: 1, 3 or 5.
+    /// Lowest tier of sessions to route to; also sets the number of replicas: 1, 3 or 5.
     pub tier: Option<words::Tier>,
-    /// Labels that the sessions that are routed to must all have.
+    /// Labels that every session routed to must have.
     pub labels: Option<Vec<String>>,
-    /// Which policy decides, such as `vp.schema_only.v1`.
+    /// The deciding policy, such as `vp.schema_only.v1`.
     #[schema(pattern = r"\S")]
     pub policy_id: Option<String>,
     /// Needs `policy_id`.
@@ -41,31 +41,31 @@ pub struct PolicyObject {
     pub policy_params: Option<Value>,
     /// Needs `policy_id`.
     pub policy_version: Option<String>,
-    /// Needs `policy_id`; one that is given must be right.
+    /// Needs `policy_id`; must be the correct hash.
     pub policy_hash: Option<String>,
-    /// Delegate only: what the executors are asked for.
+    /// Delegate only: the task type that the executors are asked for.
     #[schema(pattern = r"\S")]
     pub task_type: Option<String>,
-    /// As in `execution`, which has precedence.
+    /// As in `execution`, which takes precedence.
     #[schema(minimum = 1, maximum = 600_000)]
     pub timeout_ms: Option<u64>,
-    /// As in `execution`, which has precedence.
+    /// As in `execution`, which takes precedence.
     #[schema(minimum = 0.001, maximum = 600)]
     pub timeout: Option<f64>,
 }
 
-/// Which sessions are good enough for a fact check.
+/// The sessions required for a fact check.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactcheckPolicy {
-    /// Least tier of the sessions that are routed to; also sets the replicas: 1, 3 or 5.
+    /// Lowest tier of sessions to route to; also sets the number of replicas: 1, 3 or 5.
     pub tier: Option<words::Tier>,
-    /// Labels that the sessions that are routed to must all have.
+    /// Labels that every session routed to must have.
     pub labels: Option<Vec<String>>,
-    /// As in `execution`, which has precedence.
+    /// As in `execution`, which takes precedence.
     #[schema(minimum = 1, maximum = 600_000)]
     pub timeout_ms: Option<u64>,
-    /// As in `execution`, which has precedence.
+    /// As in `execution`, which takes precedence.
     #[schema(minimum = 0.001, maximum = 600)]
     pub timeout: Option<f64>,
 }
@@ -119,7 +119,7 @@ fn binding(policy: &Fields<'_>) -> Result<Option<PolicyBinding>, Problem> {
             .find(|name| policy.get(name).is_some());
         return match orphan {
             None => Ok(None),
-            Some(name) => Err(policy.wrong(name, "needs `policy_id` beside it")),
+            Some(name) => Err(policy.wrong(name, "needs `policy_id` as well")),
         };
     }
     let policy_id = policy.required_text("policy_id")?;

@@ -8,29 +8,29 @@ use utoipa::ToSchema;
 use super::fields::Fields;
 use crate::problem::Problem;
 
-/// A request to remove what is old.
+/// A request to remove old data.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PruneRequest {
-    /// Only counts what would go; `false` when left out.
+    /// Only count what would be removed; defaults to `false`.
     pub dry_run: Option<bool>,
 }
 
-/// How much of each kind went, or would go.
+/// How much of each kind was removed, or would be.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = Pruned)]
 pub struct PrunedBody {
-    /// Whether it was only counted.
+    /// Whether data was only counted.
     pub dry_run: bool,
-    /// Accounts of which something went.
+    /// Accounts whose data was removed.
     pub accounts: u64,
-    /// Answers under idempotency keys.
+    /// Replies stored under idempotency keys.
     pub idempotency_answers: u64,
-    /// Rounds of which the request, the outputs and the texts of replicas were erased.
+    /// Rounds whose request, outputs and replica texts were erased.
     pub rounds: u64,
     /// Tasks whose events were removed.
     pub tasks: u64,
-    /// Runs of several agents whose events were removed.
+    /// Agent runs whose events were removed.
     pub runs: u64,
     /// Events to executors.
     pub agent_events: u64,

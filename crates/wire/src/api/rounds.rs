@@ -15,21 +15,21 @@ use super::{
     words::{Kind, Label, Outcome, RoundState},
 };
 
-/// A round: what was asked, where it stands, and what came of it.
+/// A round: its request, state and outcome.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Round)]
 pub struct RoundBody<'a> {
     round_id: &'a str,
     kind: Kind,
     state: RoundState,
-    /// The task that the round is a step of, where it is one.
+    /// The task that the round belongs to, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     task_id: Option<&'a str>,
-    /// What was asked, in one line; null where it is not kept, was erased or was too old.
+    /// The request in one line; null if it is not stored or was erased or pruned.
     #[schema(required = true)]
     asked: Option<&'a str>,
-    /// The sessions that were asked, in the order of choice.
+    /// The sessions called, in selection order.
     sessions: Vec<&'a str>,
     policy_id: &'a str,
     policy_hash: &'a str,
@@ -37,12 +37,12 @@ pub struct RoundBody<'a> {
     request_digest: &'a str,
     opened_at: Time,
     deadline_at: Time,
-    /// Null while the round runs, like all that follows.
+    /// Null while the round is open, like all fields below.
     #[schema(required = true)]
     closed_at: Option<Time>,
     #[schema(required = true)]
     outcome: Option<Outcome>,
-    /// What won, `OK` for delegate; null when nothing did.
+    /// The winning verdict, `OK` for delegate; null if none won.
     #[schema(required = true)]
     verdict: Option<Label>,
     #[schema(required = true, minimum = 0, maximum = 1)]
@@ -51,7 +51,7 @@ pub struct RoundBody<'a> {
     confidence: Option<f64>,
     #[schema(required = true)]
     receipt_id: Option<&'a str>,
-    /// As in the reply; in lists and while the round runs it is left out, like all that follows.
+    /// As in the reply; left out in lists and while the round is open, like all fields below.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<String>)]
     reasons: Option<Vec<String>>,
@@ -67,27 +67,27 @@ pub struct RoundBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<ReplicaBody>)]
     replicas: Option<Vec<ReplicaBody<'a>>>,
-    /// The request as canonical JSON has it, whose digest is `request_digest`; of the run of a
-    /// verifier, what its judges were given. Left out in lists, and where it is not kept.
+    /// The request as canonical JSON, whose digest is `request_digest`; for a verifier run, the
+    /// input of its judges. Left out in lists and if it is not stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Value)]
     request: Option<Value>,
-    /// When what was asked and said was erased, or removed because it was old; left out before.
+    /// When the round's content was erased or pruned; left out before that.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
     erased_at: Option<Time>,
-    /// What of a request of version 2 was ignored, in the answer to one that does not wait.
+    /// Ignored fields of a version 2 request, in the reply to a request that does not wait.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     #[schema(required = false)]
     warnings: &'a [String],
 }
 
-/// A round in which what was asked and said is erased.
+/// A round whose content is erased.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RoundErased)]
 pub struct ErasedBody<'a> {
     round_id: &'a str,
-    /// When it was erased, which may have been earlier.
+    /// When it was erased, possibly by an earlier request.
     erased_at: Time,
 }
 

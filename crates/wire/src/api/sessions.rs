@@ -20,7 +20,7 @@ use crate::problem::Problem;
 
 const LONGEST_NAME: usize = 64;
 
-/// A request to add a session. `session_id` means the same as `id`.
+/// A request to add a session. `session_id` is an alias of `id`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddSessionRequest {
@@ -28,39 +28,39 @@ pub struct AddSessionRequest {
     /// The name of its executor.
     #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     pub executor: String,
-    /// One of the profiles that the executor declares; `default` when left out.
+    /// One of the profiles that the executor declares; defaults to `default`.
     #[schema(pattern = r"\S")]
     pub profile: Option<String>,
     pub tier: Option<words::Tier>,
     pub labels: Option<Vec<String>>,
-    /// The executor's names for task types; the key `*` takes any.
+    /// Maps task types to the executor's names for them; the key `*` matches any.
     #[schema(schema_with = task_type_names)]
     pub task_types: Option<BTreeMap<String, String>>,
-    /// How often the session is right; from the tier when left out. Kept in thousandths.
+    /// Expected share of correct answers; defaults to the value of the tier. Stored in thousandths.
     #[schema(minimum = 0.01, maximum = 0.99)]
     pub reliability: Option<f64>,
-    /// Price of one call in millionths of a credit.
+    /// Price per call in millionths of a credit.
     #[schema(maximum = 1_000_000_000_000u64)]
     pub price_micros: Option<u64>,
 }
 
-/// A session that comes with an executor, named like it unless it says otherwise.
+/// A session that is added with an executor; named like it by default.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionOfExecutor {
     pub id: Option<NewSessionId>,
-    /// One of the profiles that the executor declares; `default` when left out.
+    /// One of the profiles that the executor declares; defaults to `default`.
     #[schema(pattern = r"\S")]
     pub profile: Option<String>,
     pub tier: Option<words::Tier>,
     pub labels: Option<Vec<String>>,
-    /// The executor's names for task types; the key `*` takes any.
+    /// Maps task types to the executor's names for them; the key `*` matches any.
     #[schema(schema_with = task_type_names)]
     pub task_types: Option<BTreeMap<String, String>>,
-    /// How often the session is right; from the tier when left out. Kept in thousandths.
+    /// Expected share of correct answers; defaults to the value of the tier. Stored in thousandths.
     #[schema(minimum = 0.01, maximum = 0.99)]
     pub reliability: Option<f64>,
-    /// Price of one call in millionths of a credit.
+    /// Price per call in millionths of a credit.
     #[schema(maximum = 1_000_000_000_000u64)]
     pub price_micros: Option<u64>,
 }
@@ -68,7 +68,9 @@ pub struct SessionOfExecutor {
 fn task_type_names() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
-        .description(Some("The executor's names for task types; the key `*` takes any."))
+        .description(Some(
+            "Maps task types to the executor's names for them; the key `*` matches any.",
+        ))
         .additional_properties(Some(
             ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)),
         ))
@@ -110,7 +112,7 @@ pub(super) fn decode_fields(
     let executor = match (body.get("executor"), executor) {
         (None, Some(executor)) => executor.to_owned(),
         (Some(_), Some(_)) => {
-            return Err(body.wrong("executor", "is the one being added; leave it out"));
+            return Err(body.wrong("executor", "is the executor being added; leave it out"));
         }
         (_, None) => name(body, "executor")?,
     };
@@ -188,12 +190,12 @@ fn task_types(body: &Fields<'_>) -> Result<BTreeMap<String, String>, Problem> {
         .collect()
 }
 
-/// A session: a named lane to one executor.
+/// A session: a named route to one executor.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Session)]
 pub struct SessionBody<'a> {
     id: &'a str,
-    /// The same as `id`.
+    /// Same value as `id`.
     session_id: &'a str,
     /// The name of its executor.
     executor: &'a str,
@@ -201,12 +203,12 @@ pub struct SessionBody<'a> {
     #[schema(required = true)]
     tier: Option<words::Tier>,
     labels: &'a BTreeSet<String>,
-    /// The executor's names for task types; the key `*` takes any.
+    /// Maps task types to the executor's names for them; the key `*` matches any.
     task_types: &'a BTreeMap<String, String>,
-    /// How often it is taken to be right.
+    /// Assumed share of correct answers.
     #[schema(minimum = 0, maximum = 1)]
     reliability: f64,
-    /// Price of one call in millionths of a credit.
+    /// Price per call in millionths of a credit.
     price_micros: u64,
     created_at: Time,
 }

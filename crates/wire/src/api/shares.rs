@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::{fields::Fields, time::Time, words};
 use crate::problem::Problem;
 
-/// Nothing has to be said with an answer.
+/// Nothing needs to be sent with an answer.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerShareRequest {}
@@ -20,7 +20,7 @@ pub fn decode_answer(body: &Value) -> Result<(), Problem> {
     Fields::of_body(body, Code::ValidationError)?.keep_to::<AnswerShareRequest>()
 }
 
-/// A workflow that somebody else granted to the caller, with the verifiers that it names.
+/// A workflow that another owner granted to the caller, with the verifiers that it names.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Share)]
 pub struct ShareBody<'a> {
@@ -29,17 +29,17 @@ pub struct ShareBody<'a> {
     name: &'a str,
     slug: &'a str,
     description: &'a str,
-    /// What the caller calls the workflow: `@owner/slug`.
+    /// The name of the workflow for the caller: `@owner/slug`.
     reference: String,
-    /// `@` and a handle, or the id of an account without one.
+    /// `@` and the handle, or the id of an account without a handle.
     owner: &'a str,
     owner_user_id: &'a str,
-    /// What the caller may do with the workflow.
+    /// The caller's role on the workflow.
     role: words::WorkflowRole,
     state: words::ShareState,
-    /// Whether all that the owner shares is declined.
+    /// Whether the caller blocks all shares of the owner.
     blocked: bool,
-    /// The handle of the team through which it comes; null for what was granted to the caller alone.
+    /// The handle of the team it was granted to; null if it was granted to the caller directly.
     #[schema(required = true)]
     via_team: Option<&'a str>,
     granted_at: Time,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Whether the server is there, and can serve.
+/// Whether the server is alive and ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Status {
     /// `ok` from `/health`, `ready` from `/ready`.
@@ -11,7 +11,7 @@ pub struct Status {
     pub status: &'static str,
 }
 
-/// What there is to look at.
+/// Entry points of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Index {
     /// `Jurat`.
@@ -19,13 +19,13 @@ pub struct Index {
     pub name: &'static str,
     /// The version of the server.
     pub version: &'static str,
-    /// A page to read and try the API.
+    /// URL of the interactive API page.
     pub docs: &'static str,
-    /// The API as an OpenAPI document.
+    /// URL of the OpenAPI document.
     pub openapi: &'static str,
-    /// Whether the server is there.
+    /// URL of the liveness check.
     pub health: &'static str,
-    /// Whether the server can serve.
+    /// URL of the readiness check.
     pub ready: &'static str,
 }
 
@@ -42,18 +42,18 @@ impl Default for Index {
     }
 }
 
-/// What was removed.
+/// A removed resource.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Removed<'a> {
-    /// The name or the id of what is gone.
+    /// The name or id of the removed resource.
     pub removed: &'a str,
 }
 
-/// An executor that was removed, and what went with it.
+/// A removed executor and its sessions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RemovedExecutor<'a> {
-    /// The name of the executor that is gone.
+    /// The name of the removed executor.
     pub removed: &'a str,
-    /// The ids of its sessions, which are gone too.
+    /// The ids of its sessions, which were removed too.
     pub sessions: &'a [String],
 }

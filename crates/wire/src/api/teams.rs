@@ -11,18 +11,18 @@ use utoipa::ToSchema;
 use super::{fields::Fields, time::Time, words};
 use crate::problem::Problem;
 
-/// Somebody to be invited to a team.
+/// The user to invite to a team.
 #[derive(Debug, ToSchema)]
 pub struct AddMemberRequest {
-    /// An e-mail address, a handle, or the id of an account.
+    /// An e-mail address, a handle, or an account id.
     #[schema(min_length = 1, pattern = r"\S")]
     pub user_identifier: String,
 }
 
-/// Somebody who is offered a team.
+/// The user who is offered a team.
 #[derive(Debug, ToSchema)]
 pub struct TransferTeamRequest {
-    /// An e-mail address, a handle, or the id of an account.
+    /// An e-mail address, a handle, or an account id.
     #[schema(min_length = 1, pattern = r"\S")]
     pub new_owner_user_identifier: String,
 }
@@ -53,7 +53,7 @@ pub fn filter(text: Option<&str>) -> Result<Option<TeamRole>, Problem> {
     }
 }
 
-/// A team, as one of its members sees it.
+/// A team, as shown to its members.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Team)]
 pub struct TeamBody<'a> {
@@ -61,7 +61,7 @@ pub struct TeamBody<'a> {
     handle: &'a str,
     /// The account that owns it.
     owner_user_id: &'a str,
-    /// What the caller is in it.
+    /// The caller's role in the team.
     role: words::TeamRole,
     created_at: Time,
 }
@@ -76,7 +76,7 @@ pub fn team(team: &Team) -> TeamBody<'_> {
     }
 }
 
-/// Somebody in a team.
+/// A member of a team.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TeamMember)]
 pub struct MemberBody<'a> {
@@ -99,7 +99,7 @@ pub fn member(member: &Member) -> MemberBody<'_> {
     }
 }
 
-/// A team that is gone.
+/// A deleted team.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeletedTeam<'a> {
     team_id: &'a str,
@@ -111,7 +111,7 @@ pub fn deleted(team: &Team) -> DeletedTeam<'_> {
     DeletedTeam { team_id: team.account.as_str(), handle: &team.handle, deleted: true }
 }
 
-/// Somebody who is no member any more.
+/// A removed team member.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RemovedMember<'a> {
     team_id: &'a str,

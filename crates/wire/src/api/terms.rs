@@ -15,40 +15,39 @@ use super::{
 };
 use crate::problem::Problem;
 
-/// The terms of agreement. `weight_by` and `target_confidence` are known and refused with
-/// `not_supported`.
+/// The terms of consensus. `weight_by` and `target_confidence` are refused with `not_supported`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConsensusTerms {
-    /// How many sessions are asked; from the tier when left out, else 1.
+    /// Number of sessions to call; defaults to that of the tier, or 1.
     pub replicas: Option<Replicas>,
-    /// Who may be asked; all sessions when left out.
+    /// Sessions that may be called; defaults to all.
     #[schema(min_items = 1, max_items = 100)]
     pub session_pool: Option<Vec<SessionRef>>,
-    /// How many more sessions of the pool may be asked in the place of those that fail; as many as
-    /// replicas when left out, none with 0.
+    /// How many spare sessions of the pool may replace failed ones; defaults to the number of
+    /// replicas, 0 for none.
     #[schema(minimum = 0, maximum = 10)]
     pub spares: Option<u8>,
     pub aggregation: Option<words::Aggregation>,
-    /// The same as `aggregation`.
+    /// Alias of `aggregation`.
     pub strategy: Option<words::Aggregation>,
-    /// What is answered when the replicas do not agree; `return_all` when left out.
+    /// What to return when the replicas do not agree; defaults to `return_all`.
     pub disagreement_policy: Option<words::DisagreementPolicy>,
-    /// Least share that must agree, beside the majority.
+    /// Minimum share that must agree, in addition to a majority.
     #[schema(exclusive_minimum = 0, maximum = 1)]
     pub min_agreement: Option<f64>,
-    /// What a replica without an answer does to the count; `count` when left out.
+    /// How a replica without an answer counts; defaults to `count`.
     pub timeout_policy: Option<words::TimeoutPolicy>,
-    /// When two outputs of delegate say the same; depends on the outputs when left out.
+    /// When two delegate outputs count as equal; depends on the outputs if left out.
     pub equivalence: Option<EquivalenceChoice>,
-    /// How the output of the winners is made; `medoid` when left out.
+    /// How the output is built from the winners' outputs; defaults to `medoid`.
     pub merge: Option<words::Merge>,
-    /// Stops when no outstanding replica can change the winner.
+    /// Stop as soon as no outstanding replica can change the winner.
     pub early_stop: Option<bool>,
     pub include: Option<Vec<Include>>,
 }
 
-/// Outputs are the same when they are at these JSON Pointers.
+/// Outputs are equal if they are equal at these JSON Pointers.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FieldsEquivalence {
@@ -56,14 +55,14 @@ pub struct FieldsEquivalence {
     pub fields: Vec<Pointer>,
 }
 
-/// Outputs are the same when their numbers differ by the tolerance at most.
+/// Outputs are equal if their numbers differ by at most the tolerance.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumericEquivalence {
     pub numeric: Tolerance,
 }
 
-/// By how much numbers may differ.
+/// Maximum difference between numbers.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
@@ -71,7 +70,7 @@ pub struct Tolerance {
     pub tolerance: f64,
 }
 
-/// Outputs are the same when their numbers lie between the same two of these ascending bounds.
+/// Outputs are equal if their numbers are between the same two of these ascending bounds.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BucketsEquivalence {
@@ -134,7 +133,7 @@ pub fn decode(body: &Fields<'_>, tier_replicas: u8) -> Result<Terms, Problem> {
         match word {
             "traces" => terms.traces = Toggle::On,
             other => {
-                let reason = format!("knows `traces` only, not `{}`", short(other));
+                let reason = format!("accepts only `traces`, not `{}`", short(other));
                 return Err(block.wrong("include", &reason));
             }
         }

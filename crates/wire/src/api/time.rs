@@ -42,7 +42,7 @@ impl PartialSchema for Time {
         ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-            .description(Some("A moment, as RFC 3339 text in UTC."))
+            .description(Some("A time in UTC, as RFC 3339 text."))
             .build()
             .into()
     }

@@ -30,7 +30,7 @@ fn warnings(known: &Known, body: &Value) -> Vec<String> {
     let warning = |stranger: Stranger<'_>| {
         let advice = match stranger.path.as_str() {
             "consensus" | "replicas" | "policy.replicas" => {
-                "; version 2 asks one replica, and `/api/v3` takes `consensus.replicas`".to_owned()
+                "; version 2 calls one replica; use `/api/v3` with `consensus.replicas`".to_owned()
             }
             _ => known.advice(&stranger, ""),
         };
@@ -63,16 +63,16 @@ impl Serialize for ReplyV2<'_> {
     }
 }
 
-/// The reply to a delegate request of version 2: what the one replica said.
+/// The reply to a version 2 delegate request: the answer of its one replica.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DelegateReplyV2<'a> {
-    /// Probability that the output is right; 0 without one, never 1.
+    /// Probability that the output is right; 0 if there is none, never 1.
     #[schema(minimum = 0, maximum = 1)]
     confidence: f64,
     #[schema(required = true)]
     error: Option<ErrorBody<'a>>,
     evidence: EvidenceBody<'a>,
-    /// The output; null without one.
+    /// The output; null if there is none.
     #[schema(value_type = Value, required = true)]
     output: Option<&'a Value>,
     /// Digest of the recorded decision.
@@ -82,22 +82,22 @@ pub struct DelegateReplyV2<'a> {
     /// `OK`, or the label of the replica, such as `TIMEOUT`.
     #[schema(example = "OK")]
     status: &'static str,
-    /// What of the request was ignored; left out when nothing was.
+    /// Ignored fields of the request; left out if there are none.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     #[schema(required = false)]
     warnings: &'a [String],
 }
 
-/// The reply to a validate request of version 2: what the one replica said.
+/// The reply to a version 2 validate request: the answer of its one replica.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct VerdictReplyV2<'a> {
-    /// Probability that the verdict is right; 0 without one, never 1.
+    /// Probability that the verdict is right; 0 if there is none, never 1.
     #[schema(minimum = 0, maximum = 1)]
     confidence: f64,
     #[schema(required = true)]
     error: Option<ErrorBody<'a>>,
     evidence: EvidenceBody<'a>,
-    /// Why the replica says so, in words.
+    /// The replica's reasons, in words.
     reasons: Vec<String>,
     /// Digest of the recorded decision.
     receipt_id: &'a str,
@@ -106,7 +106,7 @@ pub struct VerdictReplyV2<'a> {
     /// The verdict, or the label of the replica, such as `TIMEOUT`.
     #[schema(required = true)]
     verdict: Option<Label>,
-    /// What of the request was ignored; left out when nothing was.
+    /// Ignored fields of the request; left out if there are none.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     #[schema(required = false)]
     warnings: &'a [String],

@@ -43,50 +43,50 @@ macro_rules! described {
 }
 
 described! {
-    AgentEventDirection, agent_event::Direction, "Which way an event goes: `out` to an executor, of a task; `in` for one, from whoever sent it.";
-    AgentEventState, agent_event::Delivery, "How far the telling of an event has come.";
-    Aggregation, job::Aggregation, "How the scores of the winners become one.";
-    Basis, consensus::Basis, "On what a decision rests.";
-    CheckState, template::CheckState, "Whether a part of a design holds.";
-    DisagreementPolicy, job::Disagreement, "What is answered when the replicas do not agree.";
-    ErrorCode, code::Code, "A stable name for what went wrong.";
-    FactcheckMode, job::FactcheckMode, "How a fact check is to be done; passed on to the executors.";
+    AgentEventDirection, agent_event::Direction, "Direction of an event: `out` if a task caused it, `in` if a caller sent it for an executor.";
+    AgentEventState, agent_event::Delivery, "Delivery state of an event.";
+    Aggregation, job::Aggregation, "How the scores of the winners are combined.";
+    Basis, consensus::Basis, "Basis of a decision.";
+    CheckState, template::CheckState, "Whether a design criterion is met.";
+    DisagreementPolicy, job::Disagreement, "What to return when the replicas do not agree.";
+    ErrorCode, code::Code, "Stable error code.";
+    FactcheckMode, job::FactcheckMode, "How to do a fact check; passed on to the executors.";
     FailureCode, replica::FailureCode, "Why a replica has no verdict.";
-    InvitationKind, team::InvitationKind, "What an invitation offers.";
+    InvitationKind, team::InvitationKind, "Kind of offer in an invitation.";
     InvitationResolution, team::Resolution, "How an invitation ended.";
-    InputContract, verifier::InputContract, "What a judge reads: named text fields, one image, or both.";
-    Kind, job::Kind, "What a round was asked to do.";
-    Label, replica::Label, "What a replica, or a round, says in one word.";
-    Merge, job::Merge, "How the output of the winners is made.";
-    Movement, ledger::Movement, "Why credit moved.";
-    Outcome, consensus::Outcome, "What came of a round.";
-    Place, ledger::Place, "Where credit is: outside of the account, available, held for a round, or spent.";
-    MissingReputation, task_run::MissingReputation, "What agents count for whose reputation is not given: nothing, or one unit.";
+    InputContract, verifier::InputContract, "Input of a judge: named text fields, one image, or both.";
+    Kind, job::Kind, "Kind of a round.";
+    Label, replica::Label, "Verdict or status of a replica or a round.";
+    Merge, job::Merge, "How the output is built from the winners' outputs.";
+    Movement, ledger::Movement, "Reason for a credit transfer.";
+    Outcome, consensus::Outcome, "Outcome of a round.";
+    Place, ledger::Place, "Where credit is: outside the account, available, held for a round, or spent.";
+    MissingReputation, task_run::MissingReputation, "Weight of agents without a given reputation: zero or one unit.";
     NullStep, task_run::NullStep, "What to do when there is no value.";
-    ReasoningEffort, verifier::Effort, "How hard a judge should think, for models that take such a hint.";
+    ReasoningEffort, verifier::Effort, "Reasoning effort of a judge, for models that support it.";
     RunErrorCode, run::RunError, "Why a run has no verdict.";
-    RunEventType, task_run::RunEventKind, "What happened to a run.";
-    RunState, task_run::RunStatus, "How far a run has come.";
-    RunPurpose, run::Purpose, "What a run is for.";
-    SafetyStatus, template::SafetyStatus, "What the screen found.";
-    Scope, caller::Scope, "What a key may do.";
-    StepState, task_run::StepStatus, "How far a step of a run has come.";
-    TieStep, task_run::TieStep, "A way out of a tie.";
-    TaskAggregation, task::Aggregation, "How verdicts on a candidate become a decision; `QUORUM` when left out.";
-    TaskState, task::Phase, "How far a task has come.";
-    CandidateStanding, task::Standing, "How a candidate stands.";
+    RunEventType, task_run::RunEventKind, "Kind of event of a run.";
+    RunState, task_run::RunStatus, "Status of a run.";
+    RunPurpose, run::Purpose, "Purpose of a run.";
+    SafetyStatus, template::SafetyStatus, "Result of the safety screen.";
+    Scope, caller::Scope, "Scope of a key.";
+    StepState, task_run::StepStatus, "Status of a step of a run.";
+    TieStep, task_run::TieStep, "How to break a tie.";
+    TaskAggregation, task::Aggregation, "How votes on a candidate become a decision; `QUORUM` by default.";
+    TaskState, task::Phase, "State of a task.";
+    CandidateStanding, task::Standing, "State of a candidate.";
     CandidateGap, task::Gap, "Why votes decided nothing.";
-    ClaimRole, task::Role, "What somebody claims to do.";
+    ClaimRole, task::Role, "Work that a lease is for.";
     VoteForfeit, task::Forfeit, "Why a vote does not count.";
-    TeamRole, team::TeamRole, "What somebody is in a team.";
-    FileKind, workflow::ContentKind, "Whether a file reads as text.";
-    WhoseWorkflows, workflow::Whose, "Whose workflows: the caller's own, those that others share, or both.";
-    WorkflowRole, workflow::Role, "What somebody may do with a workflow, from less to more.";
-    WorkflowSource, workflow::Source, "How a version came to be, as its author says.";
-    Tier, session::Tier, "How much is expected of a session, and asked for by a job.";
-    TimeoutPolicy, job::TimeoutPolicy, "What a replica without an answer does to the count.";
-    ShareState, share::ShareState, "What the caller made of what was shared with it.";
-    VerifierRole, workflow::VerifierRole, "What somebody may do with a verifier: run it, also tune it, or everything.";
+    TeamRole, team::TeamRole, "Role in a team.";
+    FileKind, workflow::ContentKind, "Whether a file is text or binary.";
+    WhoseWorkflows, workflow::Whose, "Which workflows: the caller's own, those shared by others, or both.";
+    WorkflowRole, workflow::Role, "Role on a workflow, from least to most access.";
+    WorkflowSource, workflow::Source, "How a version was created, according to its author.";
+    Tier, session::Tier, "Quality tier of a session, or the tier that a job requires.";
+    TimeoutPolicy, job::TimeoutPolicy, "How a replica without an answer counts.";
+    ShareState, share::ShareState, "The caller's answer to a share.";
+    VerifierRole, workflow::VerifierRole, "Role on a verifier: run it, also tune it, or full access.";
     VerifierStatus, verifier::Standing, "Whether a verifier can be used.";
 }
 
@@ -105,10 +105,7 @@ impl Serialize for RoundState {
 impl PartialSchema for RoundState {
     fn schema() -> RefOr<Schema> {
         let endings = round::Ending::ALL.iter().map(|ending| ending.as_str());
-        one_of(
-            "Where a round stands: it runs, or how it ended.",
-            std::iter::once(OPEN).chain(endings),
-        )
+        one_of("State of a round: open, or how it ended.", std::iter::once(OPEN).chain(endings))
     }
 }
 

@@ -61,7 +61,6 @@ pub fn pinned(reference: WorkflowRef, version: Option<u32>) -> Result<WorkflowRe
 /// Somebody who is named by an e-mail address, a handle or an id.
 fn person(body: &Fields<'_>, field: &str) -> Result<AccountName, Problem> {
     let text = body.required_text(field)?;
-    AccountName::parse(text.trim()).ok_or_else(|| {
-        body.wrong(field, "must be an e-mail address, a handle or the id of an account")
-    })
+    AccountName::parse(text.trim())
+        .ok_or_else(|| body.wrong(field, "must be an e-mail address, a handle or an account id"))
 }

@@ -26,13 +26,13 @@ pub struct AgentEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_envelope: Option<Value>,
     pub payload: Value,
-    /// Whether somebody waits for a decision.
+    /// Whether the sender waits for a decision.
     pub requires_commit: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_actions: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// The same event has the same key, however often it is told.
+    /// Deduplication key: the same for every delivery of an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dedupe_key: Option<String>,
     /// Milliseconds since 1970.
@@ -40,7 +40,7 @@ pub struct AgentEvent {
     pub created_at: u64,
 }
 
-/// What an executor answers to an event.
+/// An executor's reply to an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AgentEventCallbackResponse {
     pub ok: bool,
@@ -54,7 +54,7 @@ pub struct AgentEventCallbackResponse {
     pub decision: Option<AgentDecision>,
 }
 
-/// What an executor decides about an event.
+/// An executor's decision on an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AgentDecision {
     pub decision_id: String,

@@ -100,7 +100,7 @@ fn a_bad_execute_request_names_the_field() {
     );
     check(
         |body| body["stage"] = json!("later"),
-        "stage: `later` is no stage; use `explore`, `verify` or `finalize`",
+        "stage: `later` is not a stage; use `explore`, `verify` or `finalize`",
     );
     check(|body| *body = json!([]), "body: must be a JSON object");
 }

@@ -109,14 +109,14 @@ const FAULTS: &str = r#"
 /task_id | ".." | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`
 /task_id | "sample" | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`
 /task_type | null | `task_type` is required
-/task_type | "a\u0000b" | `task_type` must not hold a NUL character
-/acceptance/verifier_policy/policy_id | "a\u0000b" | `acceptance.verifier_policy.policy_id` must not hold a NUL character
+/task_type | "a\u0000b" | `task_type` must not contain a NUL character
+/acceptance/verifier_policy/policy_id | "a\u0000b" | `acceptance.verifier_policy.policy_id` must not contain a NUL character
 /inputs | null | `inputs` is required; use {} for none
 /output_schema | true | `output_schema` must be an object
 /budget | 1 | `budget` must be an object, not a number
 /budget/time_ms | "1" | `budget.time_ms` must be a whole number from 1 to 31536000000
 /budget/explore_cost_units | null | `budget.explore_cost_units` is required
-/budget/reuse_verify_time_ms | 120001 | `budget.reuse_verify_time_ms` must be at most 120000, the time of the budget
+/budget/reuse_verify_time_ms | 120001 | `budget.reuse_verify_time_ms` must be at most 120000, the budget's `time_ms`
 /budget/surplus | 1 | `budget.surplus` is not a known field; known are cost_units, explore_cost_units, finalize_cost_units, max_steps, mode, reuse_max_attempts, reuse_verify_cost_units, reuse_verify_time_ms, time_ms, verify_cost_units
 /assignment/mode | "PUSH" | `assignment.mode` must be CLAIM; `open` means the same
 /assignment/claim/lease_ms | 99 | `assignment.claim.lease_ms` must be a whole number from 100 to 86400000
@@ -124,18 +124,18 @@ const FAULTS: &str = r#"
 /assignment/explore/stop/no_new_evidence_rounds | 0 | `assignment.explore.stop.no_new_evidence_rounds` must be a whole number from 1 to 64
 /acceptance/quorum_threshold | 0 | `acceptance.quorum_threshold` must be a whole number from 1 to 64
 /acceptance/vote/commit_reveal | false | `acceptance.vote.commit_reveal` must be true: votes are always committed before they are revealed
-/acceptance/verifier_policy/policy_hash | "sha256:placeholder" | `acceptance.verifier_policy.policy_hash` must be `sha256:` and 64 hex digits, or these alone; left out, it is computed
+/acceptance/verifier_policy/policy_hash | "sha256:placeholder" | `acceptance.verifier_policy.policy_hash` must be `sha256:` and 64 hex digits, or the digits alone; leave it out to have it computed
 /acceptance/aggregation | "MEDIAN" | `acceptance.aggregation` must be one of QUORUM, CONFIDENCE_WEIGHTED, REPUTATION_WEIGHTED, not `MEDIAN`
 /acceptance/settlement/implicit_weight | 1.1 | `acceptance.settlement.implicit_weight` must be a number from 0 to 1
 /acceptance/settlement/implicit_diminishing_returns/K | 0 | `acceptance.settlement.implicit_diminishing_returns.K` must be a whole number from 1 to 4294967295
 /acceptance/settlement/feedback/mode | "OPEN" | `acceptance.settlement.feedback.mode` must be CAPABILITY
-/acceptance/settlement/feedback/authority_pubkey | "ed25519:12" | `acceptance.settlement.feedback.authority_pubkey` must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody
-/task_mode | "CONTINUOUS" | `budget.mode` must be EPOCH_RENEW for a task of the mode CONTINUOUS
-/budget/verify_cost_units | 451 | `budget.cost_units` must be 1001 or more, the sum of its stages
+/acceptance/settlement/feedback/authority_pubkey | "ed25519:12" | `acceptance.settlement.feedback.authority_pubkey` must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for no key
+/task_mode | "CONTINUOUS" | `budget.mode` must be EPOCH_RENEW for a task in mode CONTINUOUS
+/budget/verify_cost_units | 451 | `budget.cost_units` must be at least 1001, the sum of its stages
 /acceptance/quorum_threshold | 2 | `acceptance.quorum_threshold` cannot be reached: at most 1 verifier is asked
 /expiry_ms | -1 | `expiry_ms` must be a whole number from 1 to 253402300799999
 /evidence_policy/max_inline_media_bytes | 1 | `evidence_policy.max_inline_media_bytes` must be 0
-/evidence_policy/inline_mime_allowlist | ["text/plain"] | `evidence_policy.inline_mime_allowlist` must have application/json, text/plain, text/markdown, text/csv, and at most 32 in all
+/evidence_policy/inline_mime_allowlist | ["text/plain"] | `evidence_policy.inline_mime_allowlist` must have application/json, text/plain, text/markdown, text/csv, and at most 32 in total
 "#;
 
 #[test]
@@ -143,7 +143,7 @@ fn a_nul_is_refused_with_its_field() {
     let order = json!({ "contract": contract(), "profile": "a\0b" });
     assert_eq!(fields(&refused(&order)), ["profile"]);
     let problem = decode_cancel(&json!({ "reason": "a\0b" })).unwrap_err();
-    assert_eq!(problem.detail, "`reason` must not hold a NUL character");
+    assert_eq!(problem.detail, "`reason` must not contain a NUL character");
 }
 
 #[test]

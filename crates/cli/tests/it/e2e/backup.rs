@@ -101,7 +101,7 @@ fn a_backup_needs_no_server() {
     let monday = monday.to_str().unwrap();
     let ran = home.run(&["backup", monday]);
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("holds no store"), "{}", ran.err);
+    assert!(ran.err.contains("contains no store"), "{}", ran.err);
     home.run(&["executors", "add", "here", "http://127.0.0.1:1", "--no-check"]).ok();
     let ran = home.run(&["backup", monday]).ok();
     assert!(ran.out.contains("rounds"), "{}", ran.out);

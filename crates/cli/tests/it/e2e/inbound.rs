@@ -76,7 +76,7 @@ fn a_server_without_a_free_descriptor_comes_back() {
     let server = Process::new(limited).listening();
     let address = server.url.strip_prefix("http://").unwrap();
     let many: Vec<_> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
-    server.wait_for("a connection could not be accepted");
+    server.wait_for("could not accept a connection");
     drop(many);
     let answer = ask(&server.url, "GET", "/health", "none", "");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");

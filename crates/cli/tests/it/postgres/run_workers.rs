@@ -163,7 +163,8 @@ async fn of_three_workers_one_that_is_paused_past_its_lease_changes_nothing_afte
     schema.drop().await;
 }
 
-/// Three servers on one store: the one that drives a task stands still, and another goes on with it.
+/// Three servers on one store: the one that drives a task stands still, and another goes on with
+/// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_three_servers_one_that_is_paused_past_its_lease_changes_nothing_afterwards() {
     let schema = Schema::served().await;
@@ -193,7 +194,7 @@ async fn of_three_servers_one_that_is_paused_past_its_lease_changes_nothing_afte
     let (_, events) = other.get("/v1/tasks/t1/events");
 
     signal(&first.child, "-CONT");
-    first.wait_for("others wrote to a task meanwhile");
+    first.wait_for("task was changed by another writer");
     let (_, after) = http.get("/v1/tasks/t1");
     assert_eq!(after, before, "what the late one has is refused");
     assert_eq!(http.get("/v1/tasks/t1/events").1, events);

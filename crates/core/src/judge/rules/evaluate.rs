@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What every reasoning begins with.
-const OPENING: &str = "This is a rule evaluation; no language model was asked.";
+const OPENING: &str = "This is a rule evaluation; no language model was called.";
 /// How many values a document may have that a path is applied to.
 const MOST_NODES: usize = 20_000;
 
@@ -106,12 +106,12 @@ fn evaluate(rule: &Rule, inputs: &BTreeMap<&str, String>) -> Outcome {
                 Ok(_) => leaf(
                     Holds::Unreadable,
                     format!(
-                        "{name} cannot be looked for: the document has more than {MOST_NODES} values."
+                        "{name} cannot be evaluated: the document has more than {MOST_NODES} values."
                     ),
                 ),
                 Err(_) => leaf(
                     Holds::Unreadable,
-                    format!("{name} cannot be looked for: the field is not one JSON document."),
+                    format!("{name} cannot be evaluated: the field is not one JSON document."),
                 ),
             }
         }
@@ -230,7 +230,7 @@ mod tests {
     fn a_field_that_is_not_json_meets_no_rule_about_json_not_even_turned_round() {
         let leaf = r#"{"json_path":{"field":"a","path":"$.x","exists":true}}"#;
         let why =
-            "`json_path`: `$.x` in `a` cannot be looked for: the field is not one JSON document.";
+            "`json_path`: `$.x` in `a` cannot be evaluated: the field is not one JSON document.";
         for text in ["not json", r#"{"x":1,"x":2}"#] {
             check(leaf, text, false, why);
             let turned = judged(&format!(r#"{{"not":{leaf}}}"#), text);

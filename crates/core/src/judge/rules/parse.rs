@@ -40,10 +40,10 @@ impl Reader {
     fn rule(&mut self, document: &Value, place: &str, depth: usize) -> Result<Rule> {
         self.rules += 1;
         if MOST_RULES < self.rules {
-            return wrong(place, format!("is one rule too many; there may be {MOST_RULES}"));
+            return wrong(place, format!("is one rule too many; the limit is {MOST_RULES}"));
         }
         let Some(depth) = depth.checked_sub(1) else {
-            return wrong(place, format!("lies deeper than {MOST_DEPTH} levels"));
+            return wrong(place, format!("is nested deeper than {MOST_DEPTH} levels"));
         };
         let members = document.as_object().filter(|members| members.len() == 1);
         let Some((operator, content)) = members.and_then(|members| members.iter().next()) else {
@@ -58,14 +58,14 @@ impl Reader {
             "regex" => matching(content, &place)?,
             "length" => length(content, &place)?,
             "json_path" => json_path(content, &place)?,
-            _ => return wrong("", format!("has an unknown operator; there are {OPERATORS}")),
+            _ => return wrong("", format!("has an unknown operator; use one of {OPERATORS}")),
         };
         Ok(Rule { place, kind })
     }
 
     fn list(&mut self, content: &Value, place: &str, depth: usize) -> Result<Vec<Rule>> {
         let Some(rules) = content.as_array().filter(|rules| !rules.is_empty()) else {
-            return wrong(place, "must be a list with one rule at the least");
+            return wrong(place, "must be a list with at least one rule");
         };
         let rule = |(at, rule): (usize, &Value)| self.rule(rule, &below(place, at), depth);
         rules.iter().enumerate().map(rule).collect()
@@ -85,7 +85,7 @@ fn text(members: &Map<String, Value>, place: &str, name: &str) -> Result<String>
     match members.get(name).and_then(Value::as_str) {
         Some(text) if !text.is_empty() && text.chars().count() <= TEXT_CHARS => Ok(text.to_owned()),
         Some(_) | None => {
-            wrong(&below(place, name), format!("must be a text of 1 to {TEXT_CHARS} characters"))
+            wrong(&below(place, name), format!("must be a string of 1 to {TEXT_CHARS} characters"))
         }
     }
 }
@@ -115,9 +115,9 @@ fn pattern(pattern: &str, place: &str) -> Result<Regex> {
         RegexBuilder::new(pattern).size_limit(REGEX_BYTES).dfa_size_limit(REGEX_BYTES).build();
     built.or_else(|error| {
         if matches!(error, regex::Error::CompiledTooBig(_)) {
-            wrong(place, "takes too much memory; repeat less in it")
+            wrong(place, "takes too much memory; use fewer or smaller repetitions")
         } else {
-            wrong(place, "is not a regular expression as the Rust crate `regex` reads them")
+            wrong(place, "is not a regular expression in the syntax of the Rust crate `regex`")
         }
     })
 }
@@ -128,7 +128,7 @@ fn length(content: &Value, place: &str) -> Result<Kind> {
         None => Ok(None),
         Some(number) => match number.as_u64() {
             Some(number) => Ok(Some(number)),
-            None => wrong(&below(place, name), "must be a whole number from 0 on"),
+            None => wrong(&below(place, name), "must be a whole number, 0 or more"),
         },
     };
     let unit = match members.get("unit").map(Value::as_str) {
@@ -187,8 +187,8 @@ mod tests {
             ("[]", "`criterion` must be an object with one operator"),
             ("{}", "`criterion` must be an object with one operator"),
             (r#"{"all":[],"any":[]}"#, "`criterion` must be an object with one operator"),
-            (r#"{"xor":[]}"#, "`criterion` has an unknown operator; there are `all`"),
-            (r#"{"all":[]}"#, "`criterion.all` must be a list with one rule"),
+            (r#"{"xor":[]}"#, "`criterion` has an unknown operator; use one of `all`"),
+            (r#"{"all":[]}"#, "`criterion.all` must be a list with at least one rule"),
             (
                 r#"{"all":[{"regex":{"field":"a","pattern":"("}}]}"#,
                 "`criterion.all.0.regex.pattern` is not a regular expression",
@@ -197,7 +197,7 @@ mod tests {
                 r#"{"regex":{"field":"a","pattern":"((a{90}){90}){90}"}}"#,
                 "`criterion.regex.pattern` takes too much memory",
             ),
-            (r#"{"contains":{"field":"a"}}"#, "`criterion.contains.text` must be a text"),
+            (r#"{"contains":{"field":"a"}}"#, "`criterion.contains.text` must be a string"),
             (
                 r#"{"contains":{"field":"a","text":"b","case":1}}"#,
                 "`criterion.contains` must be an",

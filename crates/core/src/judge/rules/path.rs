@@ -27,7 +27,7 @@ impl Path {
         // Counted in the text, quoted names included: that is simple, and on the safe side.
         if 1 < count("..") || 1 < count("?") || 1 < count("$") || MOST_COMMAS < count(",") {
             return Err(format!(
-                "may have one `..`, one filter, one `$` and {MOST_COMMAS} commas at the most"
+                "may have at most one `..`, one filter, one `$` and {MOST_COMMAS} commas"
             ));
         }
         // Its own functions compile patterns without a bound.
@@ -38,7 +38,7 @@ impl Path {
         }
         match parse_json_path(text) {
             Ok(query) => Ok(Self { query, text: text.to_owned() }),
-            Err(_) => Err("is not a JSONPath as RFC 9535 has them, such as `$.items`".to_owned()),
+            Err(_) => Err("is not a JSONPath of RFC 9535, such as `$.items`".to_owned()),
         }
     }
 

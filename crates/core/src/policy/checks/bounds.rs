@@ -88,14 +88,14 @@ impl Bounds {
             limits.extend(number(name)?.map(|bound| Limit { side, bound }));
         }
         if !can_be_met(&limits) {
-            return Err(terms.place().refuse("has limits that no number satisfies"));
+            return Err(terms.place().refuse("has limits that no number can satisfy"));
         }
         let positive = |name| terms.optional(name, "a number, 0 or more", positive);
         let (absolute, relative) = (positive("tolerance")?, positive("relative_tolerance")?);
         let near = match number("value")? {
             Some(value) => Some(Near { tolerance: widest(&value, absolute, relative), value }),
             None if absolute.is_some() || relative.is_some() => {
-                let problem = "has a tolerance but no `value` to be near; give one";
+                let problem = "has a tolerance but no `value`; add a `value`";
                 return Err(terms.place().refuse(problem));
             }
             None => None,

@@ -25,7 +25,7 @@ impl Count {
         {
             return Err(terms
                 .place()
-                .refuse("has a `min` above its `max`, which nothing satisfies"));
+                .refuse("has a `min` above its `max`, which nothing can satisfy"));
         }
         if read == (Self { min: None, max: None, equals: None }) {
             return Err(terms.place().refuse("needs at least one of: min, max, equals"));

@@ -45,7 +45,7 @@ impl Hash {
                 "canonical" => Some(Of::Canonical),
                 _ => None,
             })?;
-        let digest = "a SHA-256 in hex, with or without sha256: before it";
+        let digest = "a SHA-256 in hex, with or without the prefix sha256:";
         let literal =
             terms.optional("equals", digest, |value| value.as_str().and_then(bare_digest))?;
         let wanted = match (literal, terms.pointer("equals_path")?) {
@@ -73,7 +73,7 @@ impl Hash {
             (Of::Value | Of::Text, Value::String(text)) => sha256_hex(text.as_bytes()),
             (Of::Value | Of::Canonical, value) => sha256_hex(&canonical(value)),
             (Of::Text, other) => {
-                let why = format!("{at} is {}, not a text.", kind_of(other));
+                let why = format!("{at} is {}, not a string.", kind_of(other));
                 return Err(Unmet::unusable(why));
             }
         };
@@ -96,9 +96,9 @@ fn declared(output: &Value, pointer: &str) -> Result<String, Unmet> {
     let at = place(pointer);
     match output.pointer(pointer) {
         Some(Value::String(text)) => bare_digest(text).ok_or_else(|| {
-            Unmet::unusable(format!("{at} is \"{}\", which is no SHA-256.", short(text, 40)))
+            Unmet::unusable(format!("{at} is \"{}\", which is not a SHA-256.", short(text, 40)))
         }),
-        Some(other) => Err(Unmet::unusable(format!("{at} is {}, not a text.", kind_of(other)))),
+        Some(other) => Err(Unmet::unusable(format!("{at} is {}, not a string.", kind_of(other)))),
         None => Err(Unmet::unusable(format!("{at} is missing."))),
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Regular {
 impl Regular {
     pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
         let (at, given) = members.get("regex");
-        let text = given.as_str().ok_or_else(|| at.refuse("must be a pattern, as a text"))?;
+        let text = given.as_str().ok_or_else(|| at.refuse("must be a pattern, as a string"))?;
         let pattern = Pattern::compile(text).map_err(|why| at.refuse(&refusal(why)))?;
         let matches = members.optional("matches", "true or false", Value::as_bool)?;
         Ok(Self { pattern, matches: matches.unwrap_or(true) })
@@ -67,7 +67,7 @@ impl Regular {
 
     pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
         let Some(text) = found.as_str() else {
-            let why = format!("{place} is {}, not a text.", kind_of(found));
+            let why = format!("{place} is {}, not a string.", kind_of(found));
             return Err(Unmet::unusable(why));
         };
         if self.pattern.regex.is_match(text) == self.matches {

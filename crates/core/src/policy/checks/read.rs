@@ -51,7 +51,9 @@ impl Reading {
     fn check(&mut self, index: usize, item: &Value) -> Result<Check, BindError> {
         let at = Place(format!("policy_params.checks.{index}"));
         let Value::Object(given) = item else {
-            return Err(at.refuse("must be an object such as {\"required\": \"…\"}, with one kind"));
+            return Err(
+                at.refuse("must be an object such as {\"required\": \"…\"}, with exactly one kind")
+            );
         };
         let kind = kind_of_check(&at, given)?;
         let members = Members { at, given };
@@ -62,7 +64,7 @@ impl Reading {
             kind => &["name", "path", kind],
         };
         members.refuse_others(known, &format!("a check `{kind}`"))?;
-        let named = format!("a text of 1 to {MAX_NAME_CHARS} characters");
+        let named = format!("a string of 1 to {MAX_NAME_CHARS} characters");
         let name = members.optional("name", &named, |name| {
             let name = name.as_str()?;
             (1..=MAX_NAME_CHARS).contains(&name.chars().count()).then(|| plain(name, 60))
@@ -102,7 +104,7 @@ impl Reading {
 
     fn expression(&mut self, members: &Members<'_>) -> Result<Expression, BindError> {
         let (at, given) = members.get("cel");
-        let text = given.as_str().ok_or_else(|| at.refuse("must be an expression, as a text"))?;
+        let text = given.as_str().ok_or_else(|| at.refuse("must be an expression, as a string"))?;
         let before: u64 = self.patterns.values().map(|pattern| pattern.states).sum();
         let read = Expression::compile(text, &mut self.patterns);
         let after: u64 = self.patterns.values().map(|pattern| pattern.states).sum();
@@ -114,13 +116,13 @@ impl Reading {
     fn refuse_excess(&self, at: &Place) -> Result<(), BindError> {
         if MAX_TEXT < self.schema_bytes {
             let problem = format!(
-                "brings the schemas of all checks to more than {MAX_TEXT} bytes; make them smaller"
+                "makes the schemas of all checks exceed {MAX_TEXT} bytes; make them smaller"
             );
             return Err(at.refuse(&problem));
         }
         if MAX_PATTERNS < self.patterns.len() + self.regular || MAX_STATES < self.states {
             let problem = format!(
-                "brings the patterns of all checks to more than {MAX_PATTERNS}, or their automata to more than {MAX_STATES} states; use fewer, or simpler ones"
+                "makes the patterns of all checks exceed {MAX_PATTERNS}, or their automata exceed {MAX_STATES} states; use fewer or simpler patterns"
             );
             return Err(at.refuse(&problem));
         }
@@ -134,7 +136,7 @@ fn kind_of_check(at: &Place, given: &Map<String, Value>) -> Result<&'static str,
     match (kinds.next(), kinds.next()) {
         (Some(kind), None) => Ok(kind),
         (Some(one), Some(other)) => {
-            Err(at.refuse(&format!("has both `{one}` and `{other}`; make it one check for each")))
+            Err(at.refuse(&format!("has both `{one}` and `{other}`; write one check for each")))
         }
         (None, _) => {
             refuse_unknown(at, given, ALL, "a check")?;

@@ -60,7 +60,7 @@ impl Required {
         if missing.is_empty() {
             return Ok(());
         }
-        let why = format!("{} must be there and not null in {place}.", missing.join(", "));
+        let why = format!("{} must be present and not null in {place}.", missing.join(", "));
         Err(Unmet::new(reason::CHECK_REQUIRED_MISSING, why))
     }
 }

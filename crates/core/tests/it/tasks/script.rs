@@ -48,7 +48,7 @@ fn status(word: &str) -> Status {
         "passed" => Status::Passed,
         "failed" => Status::Failed,
         "inconclusive" => Status::Inconclusive,
-        other => panic!("`{other}` is no verdict"),
+        other => panic!("`{other}` is not a verdict"),
     }
 }
 

@@ -91,7 +91,7 @@ fn how_long_a_contract_lasts_is_not_when_it_ends() {
     let said = |terms: &Terms| terms.check_clock(now).unwrap().reason;
     assert!(said(&wrong).contains("milliseconds since 1970"), "{}", said(&wrong));
     wrong.expires_at = at(1_800_000_000_000);
-    assert_eq!(said(&wrong), "lies in the past");
+    assert_eq!(said(&wrong), "is in the past");
     // Without the clock nothing is wrong with it.
     assert_eq!(wrong.check_lasting(), []);
 }
@@ -108,7 +108,7 @@ fn one_of_something_is_said_as_one() {
     assert_eq!(quorum, "cannot be reached: at most 1 verifier is asked");
     (wrong.quorum, wrong.da_quorum, wrong.budget.max_steps) = (1, 0, 1);
     let steps = said(&wrong, "budget.max_steps");
-    assert_eq!(steps, "must be 2 or more: one proposal and 1 verdict");
+    assert_eq!(steps, "must be at least 2: one proposal and 1 verdict");
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Engine {
     }
 
     async fn cases_before(&self, version: &VerifierVersion) -> Result<Vec<Labelled>, EngineError> {
-        let nothing = || wrong("cases", "must be given: the version before was not tested");
+        let nothing = || wrong("cases", "is required: the previous version was not tested");
         let Some(before) = version.version.checked_sub(1).filter(|before| 0 < *before) else {
             return Err(nothing());
         };
@@ -163,7 +163,7 @@ fn own(config: &Config) -> Vec<Labelled> {
 fn attacks(config: &Config, families: &[String]) -> Result<Vec<Labelled>, EngineError> {
     let families = families.iter().map(|name| family(name)).collect::<Result<Vec<_>, _>>()?;
     if config.fields.is_empty() {
-        return Err(wrong("verifier_id", "has no text field that could carry an injection"));
+        return Err(wrong("verifier_id", "has no text field that could contain an injection"));
     }
     let failing = config.examples.iter().find(|example| !example.passed);
     let base = failing.map(|example| example.inputs.clone()).unwrap_or_default();
@@ -199,10 +199,7 @@ fn family(name: &str) -> Result<Family, EngineError> {
 
 fn check(config: &Config, cases: &[Labelled]) -> Result<(), EngineError> {
     if cases.is_empty() {
-        return Err(wrong(
-            "cases",
-            "must be given: the version has no examples of its own that could be used",
-        ));
+        return Err(wrong("cases", "is required: the version has no usable examples of its own"));
     }
     if MOST_CASES < cases.len() {
         return Err(wrong("cases", &format!("must be at most {MOST_CASES}")));
@@ -214,7 +211,9 @@ fn check(config: &Config, cases: &[Labelled]) -> Result<(), EngineError> {
             let problem = if cases[first].inputs == case.inputs {
                 format!("is the same case as `cases.{first}`; leave one out, or give each an `id`")
             } else {
-                format!("has the `id` `{id}`, which `cases.{first}` has too; give each its own")
+                format!(
+                    "has the `id` `{id}`, which `cases.{first}` also has; give each case its own"
+                )
             };
             return Err(wrong(&format!("cases.{at}"), &problem));
         }

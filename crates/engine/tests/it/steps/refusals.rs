@@ -83,7 +83,7 @@ async fn an_executor_that_is_not_there_or_not_well_is_an_outcome() {
     let sick = FakeExecutor::start(says_valid().health(Health::Status(503))).await;
     app.register("sick", &sick.url()).await;
     let done = run(&app, propose(contract(), by("sick"))).await;
-    assert!(failure(&done).1.contains("is not healthy"), "{:?}", done.outcome);
+    assert!(failure(&done).1.contains("is unhealthy"), "{:?}", done.outcome);
 }
 
 #[tokio::test]
@@ -109,8 +109,7 @@ async fn inline_evidence_that_the_contract_does_not_allow_is_no_part_of_a_candid
     let done = run(&app, propose(contract(), by("s1"))).await;
     assert!(failure(&done).1.starts_with("`evidence_inline.0` must have one of the media types"));
     let done = run(&app, propose(contract(), by("s2"))).await;
-    let told = "`evidence_inline.0` must have at most 8192 bytes \
-                (`evidence_policy.max_snippet_bytes`), and has 65537; refer to what is longer";
+    let told = "`evidence_inline.0` must have at most 8192 bytes (`evidence_policy.max_snippet_bytes`), and has 65537; refer to longer evidence instead";
     assert_eq!(failure(&done).1, told);
     let done = run(&app, propose(contract(), by("s3"))).await;
     assert!(matches!(done.outcome, StepOutcome::Candidate(_)));

@@ -49,7 +49,7 @@ async fn verifiers_that_are_named_vote_alone_whatever_becomes_of_them() {
     task.contract.assignment.verify.max_repeats = Some(0);
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    assert_eq!(record.reason.as_deref(), Some("the voters reached no decision"));
     let story = events(&app, "t1").await;
     let is_by_node = |it: &Event| matches!(it, Event::Claimed { claim, .. } if claim.holder.starts_with("builtin"));
     assert!(!story.iter().any(is_by_node), "{story:?}");
@@ -121,12 +121,12 @@ async fn two_answers_that_contradict_each_other_decide_nothing_and_nor_does_one_
     task.assignment.verify.max_repeats = Some(0);
     submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    assert_eq!(record.reason.as_deref(), Some("the voters reached no decision"));
     let mut alone = comparing(contract(&app, "t2"), 1);
     alone.assignment.verify.max_repeats = Some(0);
     submit(&app, order(alone, &["s1", "s3"])).await.unwrap();
     let record = ended(&app, "t2").await;
-    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    assert_eq!(record.reason.as_deref(), Some("the voters reached no decision"));
     app.engine.shutdown().await;
 }
 

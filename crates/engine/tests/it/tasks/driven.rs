@@ -70,7 +70,7 @@ async fn what_the_verifiers_refuse_is_not_final() {
     task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    let reason = "the verifiers refused every candidate".to_owned();
+    let reason = "the voters rejected every candidate".to_owned();
     assert_eq!(record.state.end, Some(End::Failed { reason }));
     app.engine.shutdown().await;
 }

@@ -114,8 +114,7 @@ async fn a_snippet_that_is_too_long_is_a_failure_of_who_sent_it() {
     let record = ended(&app, "t1").await;
     assert_eq!(record.state.phase, Phase::Failed);
     assert_eq!(record.reason.as_deref(), Some("no executor proposed a candidate"));
-    let told = "`evidence_inline.1` must have at most 100 bytes \
-                (`evidence_policy.max_snippet_bytes`), and has 101; refer to what is longer";
+    let told = "`evidence_inline.1` must have at most 100 bytes (`evidence_policy.max_snippet_bytes`), and has 101; refer to longer evidence instead";
     let story = events(&app, "t1").await;
     let is_told = |it: &Event| {
         matches!(it, Event::Released { reason: Release::Failed { code, detail }, .. }

@@ -178,15 +178,15 @@ async fn decisions_of_before_are_answers_to_compare_with_where_the_policy_says_s
     assert_eq!(source(&record), None);
     submit(&app, order(comparing("t3", prior()), &["s5"])).await.unwrap();
     let record = ended(&app, "t3").await;
-    assert_eq!(record.reason.as_deref(), Some("the verifiers refused every candidate"));
+    assert_eq!(record.reason.as_deref(), Some("the voters rejected every candidate"));
     submit(&app, order(comparing("t4", json!({})), &["s4"])).await.unwrap();
     let record = ended(&app, "t4").await;
-    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    assert_eq!(record.reason.as_deref(), Some("the voters reached no decision"));
 
     // What somebody complained of counts no more.
     complain(&app, "t1").await;
     submit(&app, order(comparing("t5", prior()), &["s5"])).await.unwrap();
     let record = ended(&app, "t5").await;
-    assert_eq!(record.reason.as_deref(), Some("the verifiers came to no decision"));
+    assert_eq!(record.reason.as_deref(), Some("the voters reached no decision"));
     app.engine.shutdown().await;
 }

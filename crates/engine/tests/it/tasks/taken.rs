@@ -105,19 +105,19 @@ async fn those_who_are_down_are_named_by_where_they_were_named() {
     let _fakes = app.executors([able(), down(), down(), able()]).await;
     let (field, detail) = refused(&app, order(contract(&app, "t1"), &["s2", "s3"])).await;
     assert_eq!(field, "executors", "{detail}");
-    assert!(detail.contains("`s2` is not healthy"), "{detail}");
+    assert!(detail.contains("`s2` is unhealthy"), "{detail}");
     // Those that are named to verify vote alone, and some of them may be well again later.
     let task = || order(contract(&app, "t1"), &["s1"]);
     let (field, detail) = refused(&app, verified_by(task(), &["s2", "s3"])).await;
     assert_eq!(field, "verifiers", "{detail}");
-    assert!(detail.contains("`s2` is not healthy"), "{detail}");
+    assert!(detail.contains("`s2` is unhealthy"), "{detail}");
     submit(&app, verified_by(task(), &["s2", "s4"])).await.unwrap();
     // Whether they know the policy cannot be said.
     let mut task = contract(&app, "t2");
     under(&mut task, OWN, json!({}));
     let (field, detail) = refused(&app, verified_by(order(task, &["s1"]), &["s2"])).await;
     assert_eq!(field, "verifiers", "{detail}");
-    assert!(detail.contains("`s2` is not healthy"), "{detail}");
+    assert!(detail.contains("`s2` is unhealthy"), "{detail}");
     app.store.close().await;
 }
 
@@ -139,7 +139,7 @@ async fn verifiers_that_can_never_vote_do_not_count_for_the_quorum() {
     let task = || order(contract(&app, "t2"), &["s1"]);
     let (field, detail) = refused(&app, verified_by(task(), &["s5"])).await;
     assert_eq!(field, quorum, "{detail}");
-    assert!(detail.contains("0 of the panel"), "{detail}");
+    assert!(detail.contains("only 0 of the task's voters"), "{detail}");
     submit(&app, verified_by(task(), &["s3"])).await.unwrap();
     app.store.close().await;
 }

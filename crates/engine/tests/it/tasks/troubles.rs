@@ -101,7 +101,7 @@ async fn an_executor_that_never_answers_does_not_hold_a_task_up_for_ever() {
     app.clock.advance_ms(6_000);
     let record = ended(&app, "t1").await;
     assert_eq!(record.state.phase, Phase::Expired);
-    assert_eq!(record.reason.as_deref(), Some("its budget of time is used up"));
+    assert_eq!(record.reason.as_deref(), Some("its time budget is used up"));
     app.engine.shutdown().await;
 }
 
@@ -135,7 +135,7 @@ async fn a_budget_that_ends_while_votes_are_given_ends_the_task() {
     task.contract.assignment.verify.max_repeats = Some(64);
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    let reason = "the verifiers came to no decision, and the budget pays for no further verdict";
+    let reason = "the voters reached no decision, and the budget cannot pay for another verdict";
     assert_eq!(record.reason.as_deref(), Some(reason));
     assert_eq!(record.state.spent.steps, 3);
     app.engine.shutdown().await;

@@ -36,8 +36,8 @@ enum TryFailed {
 }
 
 impl TryFailed {
-    /// Whether another try may help. A request whose answer got lost may have been paid for, so that
-    /// only those are sent again that were not taken or were answered with an error.
+    /// Whether another try may help. A request whose answer got lost may have been paid for, so
+    /// that only those are sent again that were not taken or were answered with an error.
     fn is_passing(&self) -> bool {
         match self {
             Self::Call(error) => matches!(error, CallError::Unreachable(_)),
@@ -75,7 +75,7 @@ impl<'a> Conversation<'a> {
             input_tokens = spent.tokens.input,
             output_tokens = spent.tokens.output,
             cost_micros = spent.cost_micros(self.executor.options.price),
-            "A model was asked."
+            "called a model"
         );
         (answer, spent)
     }
@@ -101,7 +101,9 @@ impl<'a> Conversation<'a> {
         ));
         let second = self.complete(&messages).await?;
         self.read(&second, &schema).await?.map_err(|problem| {
-            ExecutorError::Upstream(format!("the model's answer cannot be used, twice: {problem}"))
+            ExecutorError::Upstream(format!(
+                "the model's answer could not be used twice in a row: {problem}"
+            ))
         })
     }
 
@@ -182,7 +184,7 @@ impl<'a> Conversation<'a> {
             })
             .notify(|failed, wait| {
                 let wait_ms = wait.as_millis();
-                tracing::warn!(cause = %failed.words(), wait_ms, "A model is asked again.");
+                tracing::warn!(cause = %failed.words(), wait_ms, "calling a model again");
             })
             .await;
         sent.map_err(|failed| ExecutorError::Upstream(failed.words()))
@@ -209,8 +211,12 @@ impl<'a> Conversation<'a> {
     fn headers(&self) -> Result<HeaderMap, ExecutorError> {
         let mut headers = HeaderMap::new();
         if let Some(key) = &self.executor.options.key {
-            let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose()))
-                .map_err(|_| ExecutorError::Failed("the key is no header text".to_owned()))?;
+            let mut value =
+                HeaderValue::try_from(format!("Bearer {}", key.expose())).map_err(|_| {
+                    ExecutorError::Failed(
+                        "the key contains characters that are not allowed in a header".to_owned(),
+                    )
+                })?;
             value.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, value);
         }
@@ -224,11 +230,11 @@ impl TryFailed {
         match self {
             Self::Call(error) => format!("the model: {error}"),
             Self::Status { reply, wait: None } => {
-                format!("the model's side answered {}", reply.status)
+                format!("the model's API answered {}", reply.status)
             }
             Self::Status { reply, wait: Some(wait) } => {
                 let seconds = wait.as_secs();
-                format!("the model's side answered {} and asks to wait {seconds} s", reply.status)
+                format!("the model's API answered {} and asks to wait {seconds} s", reply.status)
             }
         }
     }

@@ -64,7 +64,7 @@ pub(super) fn read(body: &[u8]) -> Completion {
         let choice = body.pointer("/choices/0").ok_or_else(|| unusable("has no choice"))?;
         // What was cut off may look like an answer to something else.
         if choice.get("finish_reason").and_then(Value::as_str) == Some("length") {
-            return Err(unusable("was cut off by its length limit"));
+            return Err(unusable("was cut off at its length limit"));
         }
         if choice.pointer("/message/refusal").is_some_and(Value::is_string) {
             return Err(unusable("is a refusal"));

@@ -41,7 +41,7 @@ pub(in crate::http) async fn events(
     let after = number("after", query.filters.get("after"))?;
     let from = match (before, after) {
         (Some(_), Some(_)) => {
-            return Err(wrong("after", "goes the other way than `cursor`; leave one out").into());
+            return Err(wrong("after", "contradicts `cursor`; leave one out").into());
         }
         (None, Some(after)) => EventsFrom::After(after),
         (before, None) => EventsFrom::Before(before.unwrap_or(LARGEST)),

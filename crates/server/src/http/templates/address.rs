@@ -43,7 +43,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 }
 
 fn nothing() -> Problem {
-    Problem::new(Code::NotFound, "the address holds characters that no name has")
+    Problem::new(Code::NotFound, "the path contains characters that are not allowed in a name")
 }
 
 impl Named {

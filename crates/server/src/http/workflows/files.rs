@@ -54,7 +54,7 @@ impl FilesQuery {
         let once = |slot: &mut Option<String>, name: &str, value: String| match slot.replace(value)
         {
             None => Ok(()),
-            Some(_) => Err(wrong(name, "stands twice; leave one out")),
+            Some(_) => Err(wrong(name, "is repeated; leave one out")),
         };
         for (name, value) in given {
             match (name.as_str(), value.as_str()) {
@@ -65,7 +65,7 @@ impl FilesQuery {
                 ("format", _) => return Err(wrong("format", "must be json or raw")),
                 ("version", text) => {
                     let version = text.parse().ok().filter(|version| 0 < *version);
-                    let reason = "must be a whole number from 1 on";
+                    let reason = "must be a whole number, 1 or more";
                     query.version = Some(version.ok_or_else(|| wrong("version", reason))?);
                 }
                 _ => return Err(wrong(&name, "is not a known parameter")),
@@ -79,8 +79,8 @@ impl FilesQuery {
             (Some(_), 0) | (None, 1..=MOST_PATHS) if !self.is_raw || self.path.is_some() => {
                 Ok(self)
             }
-            (None, 0) => Err(wrong("path", "is required, or `paths` once for each file")),
-            (Some(_), 1..) => Err(wrong("paths", "stands beside `path`; leave one out")),
+            (None, 0) => Err(wrong("path", "is required, or `paths` once per file")),
+            (Some(_), 1..) => Err(wrong("paths", "contradicts `path`; leave one out")),
             (None, _) if self.is_raw => Err(wrong("format", "`raw` needs one `path`")),
             _ => Err(wrong("paths", &format!("must be at most {MOST_PATHS}"))),
         }
@@ -99,7 +99,7 @@ pub(crate) async fn read(
     };
     let file = single(&engine, &caller, &wanted, path).await?;
     if query.sha256.as_ref().is_some_and(|digest| *digest != file.entry.sha256) {
-        let detail = "the file has another content than the digest says";
+        let detail = "the file's content does not match the digest";
         return Err(Problem::new(Code::NotFound, detail).into());
     }
     if query.is_raw {

@@ -29,8 +29,8 @@ macro_rules! of_both_eras {
             entry!($names, 1, $title, $text, $effect, $input => $output, $run, $summary, $author),
         )+
             entry!(
-                ("lookup_fork_lineage", ""), 0, "Look up where a workflow comes from",
-                "Says which template a workflow was forked from, and what became of it since.",
+                ("lookup_fork_lineage", ""), 0, "Show the origin of a workflow",
+                "Returns the template that a workflow was forked from, and its current state.",
                 Reads, WorkflowArguments => LineageBody<'static>, lineage, done, Others
             ),
         ]
@@ -57,49 +57,49 @@ macro_rules! entry {
 
 pub(in crate::mcp) static ENTRIES: &[Entry] = of_both_eras! {
     ("save_skill", "save_workflow"), "Save a workflow",
-    "Stores a version of a workflow: a runbook in Markdown, with files and the verifiers that it names. A new name makes a workflow; the next version needs the current `version_token` as `expected_version_token`.",
+    "Stores a version of a workflow: a runbook in Markdown, with files and the verifiers that it names. A new name creates a workflow; the next version needs the current `version_token` as `expected_version_token`.",
     Adds, SaveWorkflowRequest => SavedWorkflow<'static>, save, saved, Caller;
     ("list_skills", "list_workflows"), "List workflows",
-    "Lists the workflows that the account owns and those that others share with it, a page at a time.",
+    "Lists the workflows that the account owns or that are shared with it, one page at a time.",
     Reads, ListWorkflowsArguments => Page<'static, ListedWorkflow<'static>>, list, counted, Others;
     ("search_skills", "search_workflows"), "Search workflows",
     "Finds workflows by words in their names, tags, descriptions, outcomes and bodies.",
     Reads, SearchWorkflowsRequest => WorkflowSearchBody<'static>, search, counted, Others;
     ("get_skill", "get_workflow"), "Read a workflow",
-    "Returns a version of a workflow in full: its body, the verifiers that it names, and its files without their contents.",
+    "Returns a full version of a workflow: its body, the verifiers that it names, and its files without their contents.",
     Reads, WorkflowVersionArguments => WorkflowBody<'static>, get, read, Others;
-    ("get_skill_file", "get_workflow_file"), "Read a file of a workflow",
-    "Returns one file beside the body of a workflow.",
+    ("get_skill_file", "get_workflow_file"), "Read a workflow file",
+    "Returns one attached file of a workflow.",
     Reads, WorkflowFileArguments => FileEnvelope<'static>, file, done, Others;
-    ("get_skill_files", "get_workflow_files"), "Read files of a workflow",
-    "Returns several files beside the body of a workflow.",
+    ("get_skill_files", "get_workflow_files"), "Read workflow files",
+    "Returns several attached files of a workflow.",
     Reads, WorkflowFilesArguments => FilesBody<'static>, files, done, Others;
     ("archive_skill", "archive_workflow"), "Archive a workflow",
-    "Puts a workflow away: others lose it, and its verifiers, until it is brought back.",
+    "Archives a workflow: others lose access to it and its verifiers until it is unarchived.",
     Changes, WorkflowArguments => ArchivedWorkflow<'static>, archive, done, Caller;
     ("unarchive_skill", "unarchive_workflow"), "Unarchive a workflow",
-    "Brings a workflow back, with its grants.",
+    "Restores an archived workflow with its grants.",
     Changes, WorkflowArguments => ArchivedWorkflow<'static>, unarchive, done, Caller;
     ("delete_skill", "delete_workflow"), "Delete a workflow",
-    "Erases a workflow with all its versions, files and grants. Nothing brings it back; prefer archiving.",
+    "Permanently deletes a workflow with all its versions, files and grants. This cannot be undone; prefer archiving.",
     Ends, WorkflowArguments => DeletedWorkflow<'static>, delete, done, Caller;
-    ("delete_skill_version", "delete_workflow_version"), "Delete a version of a workflow",
-    "Erases one version that is not the current one.",
+    ("delete_skill_version", "delete_workflow_version"), "Delete a workflow version",
+    "Permanently deletes a version other than the current one.",
     Ends, WorkflowVersionArguments => DeletedWorkflowVersion<'static>, delete_version, done, Caller;
     ("grant_skill", "grant_workflow"), "Grant a workflow",
-    "Lets a user or a team use a workflow and the verifiers that it names.",
+    "Grants a user or team access to a workflow and the verifiers that it names.",
     Adds, GrantWorkflowArguments => GrantedWorkflow<'static>, grant, done, Caller;
     ("revoke_skill_grant", "revoke_workflow_grant"), "Revoke a grant",
-    "Takes a grant back, and with it the use of the verifiers.",
+    "Revokes a grant of a workflow and access to its verifiers.",
     Changes, RevokeWorkflowGrantArguments => RevokedWorkflowGrant<'static>, revoke, done, Caller;
     ("list_skill_grants", "list_workflow_grants"), "List grants",
-    "Lists who may use a workflow.",
+    "Lists the users and teams with access to a workflow.",
     Reads, WorkflowArguments => WorkflowGrantList<'static>, grants, counted, Others;
     ("leave_shared_skill", "leave_shared_workflow"), "Leave a workflow",
-    "Gives up what was granted to the account alone.",
+    "Ends the account's own grant; team grants stay.",
     Changes, WorkflowArguments => LeftWorkflow<'static>, leave, done, Caller;
     ("transfer_skill_ownership", "transfer_workflow_ownership"), "Transfer a workflow",
-    "Asks somebody to own a workflow with its verifiers; it changes hands when the invitation is accepted.",
+    "Offers a workflow with its verifiers to a new owner; ownership changes when the invitation is accepted.",
     Adds, TransferWorkflowArguments => OfferedWorkflow<'static>, transfer, done, Caller;
 };
 
@@ -114,7 +114,7 @@ fn saved(body: &Value) -> String {
 fn counted(body: &Value) -> String {
     let count = body["items"].as_array().map_or(0, Vec::len);
     let more = match body["next_cursor"].as_str() {
-        Some(_) => "; there are more, behind `next_cursor`",
+        Some(_) => "; use `next_cursor` to get more",
         None => "",
     };
     format!("{count} found{more}.")

@@ -35,25 +35,25 @@ fn checks() -> Value {
     json!({
         "outcome": "met", "runnable": "met", "well_formed": "met",
         "criteria": [
-            { "criterion": "The outcome is one result that can be observed.", "passed": true, "reason": "" },
-            { "criterion": "The steps lead to it and can be done in their order.", "passed": true, "reason": "" },
+            { "criterion": "The outcome is one observable result.", "passed": true, "reason": "" },
+            { "criterion": "The steps lead to it and can be done in order.", "passed": true, "reason": "" },
             { "criterion": "Each check says what a pass and a fail look like.", "passed": true, "reason": "" },
             { "criterion": "It says what to do when a check or a step fails.", "passed": true, "reason": "" },
-            { "criterion": "Name and description promise what the body does.", "passed": true, "reason": "" },
+            { "criterion": "The name and description match what the body does.", "passed": true, "reason": "" },
         ],
         "guidance": null,
     })
 }
 
 fn safety() -> Value {
-    json!({ "status": "clean", "advisory_run_id": RUN, "advisory_reasoning": "Nothing to warn of." })
+    json!({ "status": "clean", "advisory_run_id": RUN, "advisory_reasoning": "No warnings." })
 }
 
 pub(in crate::openapi) fn published() -> Value {
     json!({
         "template_id": ID, "version": 1, "publishing_handle": "ann", "slug": "report",
         "safety_verification": safety(), "design_checks": checks(), "authoring_notes": [],
-        "verifier_exposure_notice": "Everybody can now read the criterion …",
+        "verifier_exposure_notice": "Anyone can now read the criterion …",
     })
 }
 
@@ -61,8 +61,8 @@ pub(in crate::openapi) fn summary() -> Value {
     json!({
         "id": ID, "slug": "report", "name": "Report", "handle": "ann",
         "owner_user_id": "acct_01KHG5YN40MXBR5YWT0Q2YFEDS", "latest_version": 1,
-        "description": "Makes the weekly report.",
-        "outcome": "A file `report.md` whose figures name their rows.", "tags": ["sales"],
+        "description": "Creates the weekly report.",
+        "outcome": "A file `report.md` whose numbers name their rows.", "tags": ["sales"],
         "publishing_handle": "ann", "safety_verification_status": "clean",
         "design_checks": checks(), "published_at": "2026-11-15T09:30:00Z", "archived_at": null,
     })
@@ -72,8 +72,8 @@ pub(in crate::openapi) fn searched() -> Value {
     json!({
         "items": [{
             "id": ID, "rank": 1, "match_reason": "has the words: report, sales", "slug": "report",
-            "name": "Report", "handle": "ann", "description": "Makes the weekly report.",
-            "outcome": "A file `report.md` whose figures name their rows.", "tags": ["sales"],
+            "name": "Report", "handle": "ann", "description": "Creates the weekly report.",
+            "outcome": "A file `report.md` whose numbers name their rows.", "tags": ["sales"],
         }],
         "query": "weekly sales report", "limit": 10, "search_mode": "words",
     })
@@ -83,9 +83,9 @@ pub(in crate::openapi) fn template() -> Value {
     json!({
         "id": ID, "slug": "report", "name": "Report", "handle": "ann",
         "owner_user_id": "acct_01KHG5YN40MXBR5YWT0Q2YFEDS", "version": 1,
-        "body": "> This is version 1 of the template @ann/report …\n\n# Report\n…",
-        "description": "Makes the weekly report.",
-        "outcome": "A file `report.md` whose figures name their rows.", "tags": ["sales"],
+        "body": "> This is version 1 of the public template @ann/report …\n\n# Report\n…",
+        "description": "Creates the weekly report.",
+        "outcome": "A file `report.md` whose numbers name their rows.", "tags": ["sales"],
         "release_notes": "the first version", "publishing_handle": "ann",
         "safety_verification_status": "clean", "safety_verification": safety(),
         "design_checks": checks(), "published_at": "2026-11-15T09:30:00Z",
@@ -131,7 +131,7 @@ pub(in crate::openapi) fn checked(what: &str) -> Value {
     let run = |name: &str| {
         json!({
             "verifier_id": name, "verifier_version": 1, "verifier_run_id": RUN,
-            "verdict": "passed", "reasoning": "Nothing of it is there.",
+            "verdict": "passed", "reasoning": "The criterion is not met at all.",
         })
     };
     json!({

@@ -26,7 +26,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn send() -> Description {
-    let text = "Sends an event about a relationship, a message, a payment, a topic or a result of others to an executor that is registered with `agent_events_url`. It is stored, told to the executor, and tried again where that fails. The same `dedupe_key` for the same executor is the event as it is, answered with 200; the executor gets a key that is derived from it and means nothing in other accounts. An event that names this node as its source is refused. Events of tasks are caused by tasks alone. Where too many events of the account wait for the executor, one more is refused with 429.";
+    let text = "Sends an event about a relationship, a message, a payment, a topic or a third-party result to an executor that is registered with `agent_events_url`. The event is stored, delivered to the executor, and retried if delivery fails. Repeating a `dedupe_key` for the same executor returns the existing event with 200; the executor receives a derived key that means nothing in other accounts. An event that names this node as its source is refused. Task events are caused by tasks only. If too many events of the account are waiting for the executor, a new one is refused with 429.";
     let request = json!({
         "event_type": "topic_message_requires_reply",
         "target_executor": "delta",
@@ -37,15 +37,19 @@ fn send() -> Description {
     Description::new(AGENT_EVENTS, "Send an event to an executor", text)
         .scope(Scope::TasksWrite)
         .takes::<SendAgentEventRequest>([("plain", request)])
-        .answers::<AgentEventEntry<'_>>(201, "The event that was added.", entry(true))
-        .answers::<AgentEventEntry<'_>>(200, "The event, which was sent before.", entry(true))
+        .answers::<AgentEventEntry<'_>>(201, "The added event.", entry(true))
+        .answers::<AgentEventEntry<'_>>(
+            200,
+            "The existing event, which was sent before.",
+            entry(true),
+        )
         .repeatable()
         .refuses([Code::RateLimited])
 }
 
 fn list() -> Description {
     let page = json!({ "items": [entry(false)], "next_cursor": null });
-    let text = "The events of the account to executors, newest first: those that its tasks caused, and those that it sent.";
+    let text = "The account's events to executors, newest first: those that its tasks caused and those that it sent.";
     Description::new(AGENT_EVENTS, "List events to executors", text)
         .scope(Scope::TasksRead)
         .with(parameters::of_list())
@@ -55,7 +59,7 @@ fn list() -> Description {
 }
 
 fn show() -> Description {
-    let text = "One event as its executor gets it, how far the telling has come, and what the executor decided.";
+    let text = "One event as the executor receives it, with its delivery state and the executor's decision.";
     Description::new(AGENT_EVENTS, "Show an event to an executor", text)
         .scope(Scope::TasksRead)
         .answers::<AgentEventEntry<'_>>(200, "The event.", entry(true))

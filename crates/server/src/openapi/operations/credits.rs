@@ -10,17 +10,17 @@ use super::CREDITS;
 use crate::openapi::{description::Description, examples, parameters};
 
 pub(super) fn me_show() -> Description {
-    let text = "The account and the key of the request. Any key may ask.";
-    Description::new(CREDITS, "Show who asks", text).answers::<MeBody<'_>>(
+    let text = "The account and the key of the request. Any key is accepted.";
+    Description::new(CREDITS, "Show the caller", text).answers::<MeBody<'_>>(
         200,
-        "Who it is.",
+        "The caller.",
         examples::of("me"),
     )
 }
 
 pub(super) fn usage_show() -> Description {
-    let text = "What the account has, what is set aside for rounds under way, and what it used this month. Any key of the account may ask.";
-    Description::new(CREDITS, "Show the credit of the account", text).answers::<UsageBody>(
+    let text = "The account's credit, the credit held for rounds in progress, and this month's usage. Any key of the account is accepted.";
+    Description::new(CREDITS, "Show the account's credit", text).answers::<UsageBody>(
         200,
         "The credit.",
         examples::of("usage"),
@@ -29,7 +29,7 @@ pub(super) fn usage_show() -> Description {
 
 pub(super) fn transfer_list() -> Description {
     let text = "The lines of the account's ledger, newest first. They never change.";
-    Description::new(CREDITS, "List what credit moved", text)
+    Description::new(CREDITS, "List credit transfers", text)
         .scope(Scope::UsageRead)
         .with(parameters::of_list())
         .answers::<Page<'_, TransferBody<'_>>>(
@@ -42,7 +42,7 @@ pub(super) fn transfer_list() -> Description {
 
 pub(super) fn account_transfers() -> Description {
     let text = "The lines of the ledger of an account, newest first. They never change.";
-    Description::new(CREDITS, "List what credit of an account moved", text)
+    Description::new(CREDITS, "List credit transfers of an account", text)
         .scope(Scope::Admin)
         .with(parameters::of_list())
         .answers::<Page<'_, TransferBody<'_>>>(
@@ -73,17 +73,17 @@ pub(super) fn account_show() -> Description {
 }
 
 pub(super) fn credit_grant() -> Description {
-    let text = "Gives credit to an account. A negative amount takes some back, and no more than is available.";
+    let text = "Grants credit to an account. A negative amount takes credit back, but no more than is available.";
     Description::new(CREDITS, "Grant credit", text)
         .scope(Scope::Admin)
         .takes::<GrantRequest>([("plain", examples::of("credit_grant_request"))])
-        .answers::<GrantBody<'_>>(201, "What the account has now.", examples::of("credit_grant"))
+        .answers::<GrantBody<'_>>(201, "The account's credit.", examples::of("credit_grant"))
         .repeatable()
         .refuses([Code::ValidationError, Code::NotFound])
 }
 
 pub(super) fn account_suspend() -> Description {
-    let text = "Lets nothing that costs be done for an account until it is resumed. Rounds under way go on. An account that is suspended stays so. That of the operator cannot be suspended.";
+    let text = "Suspends an account: paid work is refused until it is resumed. Rounds in progress continue. Suspending again has no effect. The operator's account cannot be suspended.";
     Description::new(CREDITS, "Suspend an account", text)
         .scope(Scope::Admin)
         .answers::<AccountBody<'_>>(200, "The account.", examples::of("account_suspended"))
@@ -92,7 +92,7 @@ pub(super) fn account_suspend() -> Description {
 }
 
 pub(super) fn account_resume() -> Description {
-    Description::new(CREDITS, "Resume an account", "Lets an account go on that was suspended.")
+    Description::new(CREDITS, "Resume an account", "Ends the suspension of an account.")
         .scope(Scope::Admin)
         .answers::<AccountBody<'_>>(200, "The account.", examples::of("account"))
         .repeatable()

@@ -7,11 +7,11 @@ use super::{CONSENSUS, OPERATIONS};
 use crate::openapi::{description::Description, examples};
 
 pub(super) fn verify() -> Description {
-    let text = "The executor contract's `POST /verify`. Under `vp.semantic.v1` the judge of the verifier decides; under every other built-in policy but `vp.claim.v1` the server does, and asks nobody. A judge that fails makes it inconclusive. What cannot be decided here is refused with 400.";
-    Description::new(CONSENSUS, "Have a candidate verified by the server itself", text)
+    let text = "The executor contract's `POST /verify`. Under `vp.semantic.v1` the verifier's judge decides; under every other built-in policy except `vp.claim.v1` the server decides alone. If the judge fails, the verdict is inconclusive. Policies that cannot be decided here are refused with 400.";
+    Description::new(CONSENSUS, "Verify a candidate on the server itself", text)
         .takes::<VerifyRequest>([("plain", examples::of("verify_request"))])
         .answers::<VerifyResponse>(200, "The verdict.", examples::of("verify"))
-        .and_header("X-Jurat-Round", "The round in which it was decided.")
+        .and_header("X-Jurat-Round", "The round of the verdict.")
         .repeatable()
         .scope(Scope::RoundsCreate)
         .refuses([
@@ -24,7 +24,8 @@ pub(super) fn verify() -> Description {
 }
 
 pub(super) fn capabilities_show() -> Description {
-    let text = "What the server declares to those who have it as an executor: it verifies candidates, and executes nothing.";
-    Description::new(OPERATIONS, "See what the server does as an executor", text)
-        .answers::<CapabilitiesResponse>(200, "What it declares.", examples::of("capabilities"))
+    let text =
+        "The server's capabilities as an executor: it verifies candidates and executes nothing.";
+    Description::new(OPERATIONS, "Show the server's capabilities as an executor", text)
+        .answers::<CapabilitiesResponse>(200, "The capabilities.", examples::of("capabilities"))
 }

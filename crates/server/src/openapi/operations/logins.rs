@@ -17,12 +17,12 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
     Some(match route.operation {
         "register" => code(
             "Register an account",
-            "Sends a code to an address, for a new account. The answer is the same for every address. Refused where the operator makes the accounts.",
+            "Sends a code to an address, for a new account. The reply is the same for every address. Refused if only the operator creates accounts.",
         )
         .refuses([Code::Forbidden]),
         "login" => code(
             "Log in",
-            "Sends a code to the address of an account. The answer is the same for every address.",
+            "Sends a code to the address of an account. The reply is the same for every address.",
         ),
         "register_verify" => verify("Finish a registration"),
         "login_verify" => verify("Finish a login"),
@@ -32,19 +32,19 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "device_begin" => authorize(),
         "device_poll" => token(),
         "device_page" => page(
-            "See the page that lets programs in",
-            "A page without scripts, where somebody types the code that a program shows.",
+            "Show the device approval page",
+            "A page without scripts, where the user enters the code that a program shows.",
         ),
         "device_page_answer" => page(
-            "Answer on the page that lets programs in",
-            "What the form of the page sends: `user_code`, `decision`, and either `key` or `email` with `code`; with `email` alone a code is sent.",
+            "Submit the device approval page",
+            "The fields of the page's form: `user_code`, `decision`, and either `key` or `email` with `code`; with `email` alone a code is sent.",
         )
         .takes_form()
-        .answers_as(400, "A field is wrong.", &["text/html"])
-        .answers_as(401, "The key or the code is not right.", &["text/html"])
-        .answers_as(403, "It may not, or the form came from another site.", &["text/html"])
-        .answers_as(404, "No program waits under the code.", &["text/html"])
-        .answers_as(429, "Too much was asked.", &["text/html"])
+        .answers_as(400, "A field is invalid.", &["text/html"])
+        .answers_as(401, "The key or the code is wrong.", &["text/html"])
+        .answers_as(403, "The key lacks permission, or the form came from another site.", &["text/html"])
+        .answers_as(404, "No program is waiting with this code.", &["text/html"])
+        .answers_as(429, "Too many requests.", &["text/html"])
         .refuses([Code::UnsupportedMediaType, Code::PayloadTooLarge, Code::ValidationError, Code::RateLimited]),
         _ => return None,
     })
@@ -53,16 +53,16 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 fn code(summary: &'static str, text: &'static str) -> Description {
     let sent = json!({
         "status": "ok",
-        "message": "If the address can be used here, a code is on its way to it. Enter it within ten minutes.",
+        "message": "If this address can be used here, we have sent it a code. Enter it within ten minutes.",
     });
     Description::new(PEOPLE, summary, text)
         .takes::<CodeRequest>([("plain", json!({ "email": "ann@example.com" }))])
-        .answers::<CodeSent>(202, "A code is sent to whom it may be.", sent)
+        .answers::<CodeSent>(202, "A code is sent if the address can be used.", sent)
         .refuses([Code::ValidationError, Code::RateLimited, Code::StoreUnavailable])
 }
 
 fn verify(summary: &'static str) -> Description {
-    let text = "Gives a key to whoever has the code that was sent to the address. A code is good for ten minutes and one key; a network address tries five times in that time.";
+    let text = "Returns a key in exchange for the code that was sent to the address. A code is valid for ten minutes and one key; a network address has five attempts in that time.";
     let request = json!({ "email": "ann@example.com", "code": "1234567890" });
     Description::new(PEOPLE, summary, text)
         .takes::<VerifyCodeRequest>([("plain", request)])
@@ -81,8 +81,8 @@ fn a_key() -> Value {
 }
 
 fn exchange() -> Description {
-    let text = "Gives a key to a program that somebody let in. The token that it was given stands as `Authorization: Bearer`, and is good once.";
-    Description::new(PEOPLE, "Change the token of a program for a key", text)
+    let text = "Returns a key to an approved program. Send the program's token as `Authorization: Bearer`; it is valid once.";
+    Description::new(PEOPLE, "Exchange a program's token for a key", text)
         .takes::<ExchangeRequest>([("plain", json!({ "hostname": "laptop" }))])
         .or_nothing()
         .answers::<LoginKeyBody>(200, "A key, shown once.", a_key())
@@ -97,40 +97,45 @@ fn exchange() -> Description {
 }
 
 fn approve() -> Description {
-    let text = "Lets a program in that waits, or turns it away. It gets a key of the caller's account with all that an account does with its own, so the caller's key must have that too.";
-    Description::new(PEOPLE, "Let a program in", text)
+    let text = "Approves or denies a waiting program. An approved program gets a key of the caller's account with all scopes that an account needs for its own resources, so the caller's key must have them too.";
+    Description::new(PEOPLE, "Approve a program", text)
         .scope(jurat_core::caller::Scope::KeysWrite)
         .takes::<ApproveRequest>([("plain", json!({ "user_code": "BCDF-GHJK" }))])
-        .answers::<DeviceAnswered>(200, "What it is told.", json!({ "approved": true }))
+        .answers::<DeviceAnswered>(200, "The answer.", json!({ "approved": true }))
         .refuses([Code::ValidationError, Code::NotFound])
 }
 
 fn client_config() -> Description {
-    let text = "Where clients of the registry ask to be let in.";
+    let text = "Login addresses for clients of the registry.";
     let example = json!({
         "workos_client_id": "jurat",
         "workos_device_authorization_uri": "http://127.0.0.1:5872/auth/device/authorize",
         "workos_token_uri": "http://127.0.0.1:5872/auth/device/token",
         "ignore_defaults": [".git/", ".DS_Store", "node_modules/", "__pycache__/", ".venv/", "*.log"],
     });
-    Description::new(PEOPLE, "Find the way in", text).answers::<ClientConfig>(
+    Description::new(PEOPLE, "Show the login addresses", text).answers::<ClientConfig>(
         200,
-        "The addresses.",
+        "The URLs.",
         example,
     )
 }
 
 fn authorize() -> Description {
-    let text = "Begins the login of a program, as in RFC 8628. The form may have `client_id`, which is not looked at.";
+    let text =
+        "Starts a device login as in RFC 8628. The form may have `client_id`, which is ignored.";
     let example = json!({
         "device_code": "0123456789abcdef", "user_code": "BCDF-GHJK",
         "verification_uri": "http://127.0.0.1:5872/auth/device",
         "verification_uri_complete": "http://127.0.0.1:5872/auth/device?user_code=BCDF-GHJK",
         "expires_in": 900, "interval": 5,
     });
-    Description::new(PEOPLE, "Ask to be let in", text)
+    Description::new(PEOPLE, "Start a device login", text)
         .takes_form()
-        .answers::<DeviceBody<'_>>(200, "What to show, and what to ask with.", example)
+        .answers::<DeviceBody<'_>>(
+            200,
+            "The code to show to the user, and the code to poll with.",
+            example,
+        )
         .and_header("Cache-Control", "`no-store`.")
         .refuses([
             Code::ValidationError,
@@ -142,19 +147,19 @@ fn authorize() -> Description {
 }
 
 fn token() -> Description {
-    let text = "Asks whether somebody let the program in, as in RFC 8628. The form has `grant_type` and `device_code`.";
+    let text = "Polls for the user's approval, as in RFC 8628. The form has `grant_type` and `device_code`.";
     let pending = json!({
-        "error": "authorization_pending", "error_description": "Nobody has answered yet.",
+        "error": "authorization_pending", "error_description": "The user has not answered yet.",
     });
-    Description::new(PEOPLE, "Ask whether one is let in", text)
+    Description::new(PEOPLE, "Poll for a device token", text)
         .takes_form()
         .answers::<DeviceTokenBody<'_>>(
             200,
-            "The token, which `/v1/auth/exchange` takes.",
+            "The token, for `/v1/auth/exchange`.",
             json!({ "access_token": "0123456789abcdef", "token_type": "Bearer" }),
         )
         .and_header("Cache-Control", "`no-store`.")
-        .answers::<DeviceProblemBody>(400, "Not yet, or not at all.", pending)
+        .answers::<DeviceProblemBody>(400, "The login is pending, denied or expired.", pending)
         .refuses([
             Code::ValidationError,
             Code::UnsupportedMediaType,

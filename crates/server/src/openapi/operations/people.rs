@@ -37,35 +37,35 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "share_list" => share_list(),
         "share_accept" => share(
             ("Accept a share",
-            "Accepts what somebody granted, so that searches find it among all of the caller's. Reading or running it by its id or as `@owner/name` accepts it too. A share that was declined comes back, and its owner is blocked no more."),
+            "Accepts a granted workflow, so that searches find it. Reading or running it by its id or as `@owner/name` accepts it too. Accepting a declined share restores it and unblocks its owner."),
             ("accepted", false),
         ),
         "share_decline" => share(
             ("Decline a share",
-            "Turns down what somebody granted, which is gone for the caller until it accepts it after all. Whoever granted it does not learn of it."),
+            "Declines a granted workflow, which the caller cannot use until accepting it. The owner is not notified."),
             ("declined", false),
         )
         .refuses([Code::Conflict]),
         "share_block" => share(
             ("Block the owner of a share",
-            "Declines all that the owner granted to the caller, and all that the owner will. Whoever grants does not learn of it. What comes through teams stays."),
+            "Declines everything that the owner has granted to the caller or will grant. The owner is not notified. Team grants stay."),
             ("declined", true),
         ),
         "invitation_list" => invitation_list(),
         "invitation_accept" => answer(
             "Accept an invitation",
-            "Takes what an invitation offers: a place in a team, or something to own.",
+            "Accepts an invitation: membership in a team, or ownership of a team, workflow or template.",
             "accepted",
         )
         .refuses([Code::Conflict, Code::QuotaExceeded]),
         "invitation_decline" => answer(
             "Decline an invitation",
-            "Turns an invitation down; whoever sent it sees that.",
+            "Declines an invitation; the sender can see that.",
             "declined",
         ),
         "invitation_cancel" => answer(
-            "Call an invitation back",
-            "Ends an invitation that the caller sent and that nobody answered.",
+            "Cancel an invitation",
+            "Cancels an unanswered invitation that the caller sent.",
             "cancelled",
         ),
         _ => return None,
@@ -73,7 +73,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn handle_claim() -> Description {
-    let text = "Gives the account its first handle, by which others know it. Users and teams share one set of handles.";
+    let text = "Gives the account its first handle, which is its public name. Users and teams share one set of handles.";
     Description::new(PEOPLE, "Claim a handle", text)
         .scope(Scope::AccountWrite)
         .takes::<HandleRequest>([("plain", json!({ "handle": "ann" }))])
@@ -92,7 +92,7 @@ fn handle_claim() -> Description {
 }
 
 fn handle_rename() -> Description {
-    let text = "Gives the account another handle; the one before leads to it for 90 days. A handle is kept for 90 days and changes three times in a year at most.";
+    let text = "Changes the account's handle; the old one redirects for 90 days. A handle must be kept for 90 days and can change at most three times a year.";
     Description::new(PEOPLE, "Change the handle", text)
         .scope(Scope::AccountWrite)
         .takes::<HandleRequest>([("plain", json!({ "handle": "anna" }))])
@@ -113,8 +113,8 @@ fn handle_rename() -> Description {
 }
 
 fn team_create() -> Description {
-    let text = "Makes a team, which the caller owns. Its handle never changes. Whoever makes a team has a handle of their own.";
-    Description::new(PEOPLE, "Make a team", text)
+    let text = "Creates a team that the caller owns. Its handle never changes. The caller must have a handle.";
+    Description::new(PEOPLE, "Create a team", text)
         .scope(Scope::AccountWrite)
         .takes::<HandleRequest>([("plain", json!({ "handle": "crew" }))])
         .answers::<TeamBody<'_>>(201, "The team.", a_team())
@@ -136,7 +136,7 @@ fn a_team() -> Value {
 }
 
 fn team_list() -> Description {
-    let text = "The teams that the caller owns or joined, by handle.";
+    let text = "The teams that the caller owns or has joined, by handle.";
     Description::new(PEOPLE, "List teams", text)
         .scope(Scope::AccountWrite)
         .with([parameters::of_teams()])
@@ -149,12 +149,12 @@ fn team_list() -> Description {
 }
 
 fn team_delete() -> Description {
-    let text = "Ends a team that the caller owns, with its memberships, what was granted to it, and its invitations. Its handle rests for 90 days.";
+    let text = "Deletes a team that the caller owns, with its memberships, grants and invitations. Its handle cannot be reused for 90 days.";
     Description::new(PEOPLE, "Delete a team", text)
         .scope(Scope::AccountWrite)
         .answers::<DeletedTeam<'_>>(
             200,
-            "What is gone.",
+            "The removed resource.",
             json!({ "team_id": TEAM, "handle": "crew", "deleted": true }),
         )
         .repeatable()
@@ -162,7 +162,7 @@ fn team_delete() -> Description {
 }
 
 fn team_members() -> Description {
-    let text = "Who is in a team of the caller's, in the order in which they joined.";
+    let text = "The members of one of the caller's teams, in the order in which they joined.";
     let member = json!({
         "user_id": "acct_ann", "email": null, "handle": "ann", "role": "owner",
         "since": AT,
@@ -178,11 +178,11 @@ fn team_members() -> Description {
 }
 
 fn team_invite() -> Description {
-    let text = "Invites somebody to a team that the caller owns. Nobody joins without accepting. An address that has no account yet is answered like one that has.";
-    Description::new(PEOPLE, "Invite somebody to a team", text)
+    let text = "Invites a user to a team that the caller owns. The user joins after accepting. The reply is the same for addresses with and without an account.";
+    Description::new(PEOPLE, "Invite a user to a team", text)
         .scope(Scope::AccountWrite)
         .takes::<AddMemberRequest>([("plain", json!({ "user_identifier": "bob@example.com" }))])
-        .answers::<InvitationSent<'_>>(201, "What was offered.", offered("team_membership"))
+        .answers::<InvitationSent<'_>>(201, "The offer.", offered("team_membership"))
         .repeatable()
         .refuses([
             Code::NotFound,
@@ -200,12 +200,12 @@ fn offered(kind: &str) -> Value {
 }
 
 fn team_remove() -> Description {
-    let text = "Takes a member out of a team. The owner takes out any other member, and members take out themselves.";
+    let text = "Removes a member from a team. The owner can remove any other member, and members can remove themselves.";
     Description::new(PEOPLE, "Remove a member, or leave a team", text)
         .scope(Scope::AccountWrite)
         .answers::<RemovedMember<'_>>(
             200,
-            "Who is gone.",
+            "The removed member.",
             json!({ "team_id": TEAM, "user_id": "acct_bob", "removed": true }),
         )
         .repeatable()
@@ -213,12 +213,12 @@ fn team_remove() -> Description {
 }
 
 fn team_transfer() -> Description {
-    let text = "Offers a team that the caller owns to somebody. Whoever accepts owns it, and the owner before stays a member.";
+    let text = "Offers a team that the caller owns to another user, who owns it after accepting. The previous owner stays a member.";
     let to = json!({ "new_owner_user_identifier": "bob@example.com" });
-    Description::new(PEOPLE, "Hand a team over", text)
+    Description::new(PEOPLE, "Transfer a team", text)
         .scope(Scope::AccountWrite)
         .takes::<TransferTeamRequest>([("plain", to)])
-        .answers::<InvitationSent<'_>>(200, "What was offered.", offered("team_ownership"))
+        .answers::<InvitationSent<'_>>(200, "The offer.", offered("team_ownership"))
         .repeatable()
         .refuses([
             Code::NotFound,
@@ -238,7 +238,7 @@ fn share_example(state: &str, is_blocked: bool) -> Value {
 }
 
 fn share_list() -> Description {
-    let text = "The workflows of others that were granted to the caller, directly or through a team, newest workflow first. With each come the verifiers that it names.";
+    let text = "Workflows of other owners that were granted to the caller, directly or through a team, newest workflow first, each with the verifiers that it names.";
     Description::new(PEOPLE, "List shares", text)
         .scope(Scope::WorkflowsRead)
         .with(parameters::of_list())
@@ -259,14 +259,17 @@ fn share(
         .scope(Scope::WorkflowsWrite)
         .takes::<AnswerShareRequest>([("plain", json!({}))])
         .or_nothing()
-        .answers::<ShareBody<'_>>(200, "The share as it is now.", share_example(state, is_blocked))
+        .answers::<ShareBody<'_>>(
+            200,
+            "The current state of the share.",
+            share_example(state, is_blocked),
+        )
         .repeatable()
         .refuses([Code::NotFound])
 }
 
 fn invitation_list() -> Description {
-    let text =
-        "The caller's invitations, newest first. One that nobody answered in time has expired.";
+    let text = "The caller's invitations, newest first. Unanswered ones expire.";
     let invitation = json!({
         "id": OFFER, "kind": "team_membership", "target_id": TEAM, "target_label": "@crew",
         "proposed_by_handle": "ann", "proposed_to_handle": "bob@example.com",
@@ -284,7 +287,7 @@ fn invitation_list() -> Description {
         .refuses([Code::ValidationError])
 }
 
-/// Nothing has to be said with an answer.
+/// Nothing needs to be sent with an answer.
 #[derive(Debug, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -296,7 +299,7 @@ fn answer(summary: &'static str, text: &'static str, resolution: &str) -> Descri
         .or_nothing()
         .answers::<InvitationResolved<'_>>(
             200,
-            "How it ended.",
+            "The invitation's resolution.",
             json!({
                 "invitation_id": OFFER, "kind": "team_membership", "target_id": TEAM,
                 "target_label": "@crew", "resolution": resolution,

@@ -37,7 +37,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn submit() -> Description {
-    let text = "Takes a run of several agents. With `kickoff` it begins at once, otherwise it waits for a kickoff. The same spec under the same name is the same run, and is answered with 200. The key must also have the scope `rounds:create`; its limits hold for the steps, and the run is cancelled when the key is revoked or expires.";
+    let text = "Submits an agent run. With `kickoff` it starts immediately, otherwise it waits for a kickoff. Submitting the same spec with the same id again returns the existing run with 200. The key must also have the scope `rounds:create`; its limits apply to the steps, and the run is cancelled when the key is revoked or expires.";
     let request = json!({
         "kickoff": false,
         "spec": {
@@ -52,8 +52,8 @@ fn submit() -> Description {
     Description::new(RUNS, "Submit a run", text)
         .scope(Scope::TasksWrite)
         .takes::<SubmitRun>([("plain", request)])
-        .answers::<RunSubmitted<'_>>(201, "The run is taken.", submitted())
-        .answers::<RunSubmitted<'_>>(200, "The run was there.", submitted())
+        .answers::<RunSubmitted<'_>>(201, "The submitted run.", submitted())
+        .answers::<RunSubmitted<'_>>(200, "The existing run.", submitted())
         .repeatable()
         .refuses([
             Code::ValidationError,
@@ -100,7 +100,7 @@ fn run(status: &str, step: &str) -> Value {
 
 fn list() -> Description {
     let page = json!({ "items": [line("CREATED", (2, 0, 0))], "next_cursor": null });
-    Description::new(RUNS, "List runs", "Lists the caller's runs, newest first.")
+    Description::new(RUNS, "List runs", "The caller's runs, newest first.")
         .scope(Scope::TasksRead)
         .with(parameters::of_list())
         .with([parameters::of_task_runs()])
@@ -109,17 +109,17 @@ fn list() -> Description {
 }
 
 fn get() -> Description {
-    let text = "Shows how far a run is, with each of its steps. With `wait` the reply comes when it is over, or when the time is up.";
+    let text = "The status of a run and its steps. With `wait`, the reply comes when the run ends or the time is up.";
     Description::new(RUNS, "Show a run", text)
         .scope(Scope::TasksRead)
         .with([parameters::wait_for_run()])
-        .with([parameters::prefer("`wait=N` waits for the end of the run, N seconds at most.")])
+        .with([parameters::prefer("`wait=N` waits up to N seconds for the run to end.")])
         .answers::<RunBody<'_>>(200, "The run.", run("CREATED", "CREATED"))
         .refuses([Code::ValidationError, Code::NotFound])
 }
 
 fn result() -> Description {
-    let text = "Shows what came of a run: the result is null while it is not over.";
+    let text = "The result of a run; null until it has ended.";
     let example = json!({
         "run_id": "bridges-1", "status": "CREATED", "finished_at": null, "error": null,
         "result": null,
@@ -131,7 +131,7 @@ fn result() -> Description {
 }
 
 fn told() -> Description {
-    let text = "Lists what happened to a run, the newest first; with `after` in the order in which it happened. `Accept: text/event-stream` follows the run to its end: an event `run_event` for each thing that happens, and `run` as the last.";
+    let text = "The events of a run, newest first; with `after`, oldest first. `Accept: text/event-stream` follows the run to its end: a `run_event` for each event, and `run` as the last.";
     let example = json!({
         "items": [{
             "id": 1, "run_id": "bridges-1", "event_type": "RUN_CREATED",
@@ -140,7 +140,7 @@ fn told() -> Description {
         "next_cursor": null,
     });
     let stream = "event: run_event\ndata: {\"id\":1,\"run_id\":\"bridges-1\",\"event_type\":\"RUN_CREATED\",\"payload\":{\"agents\":2},\"created_at\":\"2026-09-21T14:13:20Z\"}\nid: 1\n\n";
-    Description::new(RUNS, "Show what happened to a run", text)
+    Description::new(RUNS, "List or follow events of a run", text)
         .scope(Scope::TasksRead)
         .with(parameters::of_list())
         .with([parameters::after_event()])
@@ -157,15 +157,19 @@ fn told() -> Description {
 }
 
 fn kickoff() -> Description {
-    Description::new(RUNS, "Begin a run", "Lets the steps of a run begin that waits for it.")
-        .scope(Scope::TasksWrite)
-        .answers::<RunBody<'_>>(200, "The run.", run("QUEUED", "QUEUED"))
-        .repeatable()
-        .refuses(CHANGES)
+    Description::new(
+        RUNS,
+        "Start a run",
+        "Starts the steps of a run that is waiting for its kickoff.",
+    )
+    .scope(Scope::TasksWrite)
+    .answers::<RunBody<'_>>(200, "The run.", run("QUEUED", "QUEUED"))
+    .repeatable()
+    .refuses(CHANGES)
 }
 
 fn cancel() -> Description {
-    let text = "Calls a run off: steps that nobody has end at once, and the tasks of the others are cancelled.";
+    let text = "Cancels a run: waiting steps end immediately, and the tasks of steps in progress are cancelled.";
     Description::new(RUNS, "Cancel a run", text)
         .scope(Scope::TasksWrite)
         .takes::<CancelRunRequest>([("plain", json!({ "reason": "asked twice" }))])
@@ -176,8 +180,8 @@ fn cancel() -> Description {
 }
 
 fn retry() -> Description {
-    let text = "Tries again the steps that did not succeed of a run that is over.";
-    Description::new(RUNS, "Try a run again", text)
+    let text = "Retries the unsuccessful steps of a run that has ended.";
+    Description::new(RUNS, "Retry a run", text)
         .scope(Scope::TasksWrite)
         .answers::<RunBody<'_>>(200, "The run.", run("QUEUED", "QUEUED"))
         .repeatable()

@@ -41,19 +41,19 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn submit() -> Description {
-    let text = "Takes a contract, alone or with who is to work on it, and drives the task to its end. The same `task_id` with the same contract is the task as it is; with another contract it is 409. Everything that is wrong with a contract is told at once, in `errors`. The key must also have the scope `rounds:create`, and `verifiers:run` where a verifier decides; its limits hold for the steps, and the task is cancelled when the key is revoked or expires.";
+    let text = "Submits a contract, alone or with the executors for it, and drives the task to its end. Submitting the same `task_id` with the same contract again returns the existing task; with another contract it is 409. All problems of a contract are reported together in `errors`. The key must also have the scope `rounds:create`, and `verifiers:run` if a verifier decides; its limits apply to the task's calls, and the task is cancelled when the key is revoked or expires.";
     Description::new(TASKS, "Submit a task", text)
         .scope(Scope::TasksWrite)
         .takes::<SubmitTask>([("plain", examples::tasks::order())])
-        .answers::<TaskBody<'_>>(201, "The task that was added.", examples::tasks::task())
+        .answers::<TaskBody<'_>>(201, "The added task.", examples::tasks::task())
         .answers::<TaskBody<'_>>(
             200,
-            "The task, which was submitted before.",
+            "The existing task, which was submitted before.",
             examples::tasks::task(),
         )
         .repeatable()
         .with([parameters::prefer(
-            "`wait=N` answers when the task is over, or after N seconds, with the task as it is then.",
+            "`wait=N` returns the task when it ends, or its current state after N seconds.",
         )])
         .refuses([
             Code::Conflict,
@@ -76,8 +76,9 @@ fn list() -> Description {
 }
 
 fn sample() -> Description {
-    let text = "A contract to begin with: quorum 1, decided by its schema alone, for ten minutes.";
-    Description::new(TASKS, "Make a contract", text)
+    let text =
+        "A contract to start from: quorum 1, decided by its schema alone, valid for ten minutes.";
+    Description::new(TASKS, "Get a sample contract", text)
         .scope(Scope::TasksRead)
         .with([parameters::task_id()])
         .answers::<TaskContractBody>(200, "The contract.", examples::tasks::contract())
@@ -85,20 +86,20 @@ fn sample() -> Description {
 }
 
 fn show() -> Description {
-    let text = "A task with its contract, its candidates, its votes and what it has spent. What a vote says is null until it is revealed.";
+    let text = "A task with its contract, candidates, votes and spending. A vote's verdict is null until it is revealed.";
     Description::new(TASKS, "Show a task", text)
         .scope(Scope::TasksRead)
         .with([
             parameters::wait_for_task(),
-            parameters::prefer("`wait=30` is the same as the parameter."),
+            parameters::prefer("`wait=30` waits like the parameter `wait`."),
         ])
         .answers::<TaskBody<'_>>(200, "The task.", examples::tasks::whole())
         .refuses([Code::NotFound, Code::ValidationError])
 }
 
 fn events() -> Description {
-    let text = "What happened to a task, the first event first. With `Accept: text/event-stream` each event is sent as it happens, and the task at its end; `Last-Event-ID` goes on where a stream broke off.";
-    Description::new(TASKS, "List or follow events", text)
+    let text = "The events of a task, oldest first. With `Accept: text/event-stream` each event is sent as it happens, and the task at its end; `Last-Event-ID` resumes an interrupted stream.";
+    Description::new(TASKS, "List or follow events of a task", text)
         .scope(Scope::TasksRead)
         .with(parameters::of_list())
         .with(parameters::of_task_events())
@@ -115,7 +116,7 @@ fn events() -> Description {
 }
 
 fn decision() -> Description {
-    let text = "What a task decided, with the votes, the rounds of its steps and the digest of the decision. Where there is no decision, or not yet, its members are null.";
+    let text = "The decision of a task, with the votes, the rounds of its calls and the digest of the decision. Fields are null if there is no decision yet.";
     Description::new(TASKS, "Show a decision", text)
         .scope(Scope::TasksRead)
         .answers::<DecisionBody<'_>>(200, "The decision.", examples::tasks::decision())
@@ -123,7 +124,7 @@ fn decision() -> Description {
 }
 
 fn cancel() -> Description {
-    let text = "Calls a task off. What is under way for it is stopped. One that was called off before is returned as it is; one that ended otherwise is 409.";
+    let text = "Cancels a task and stops its work in progress. A cancelled task is returned unchanged; a task that ended otherwise is 409.";
     Description::new(TASKS, "Cancel a task", text)
         .scope(Scope::TasksWrite)
         .takes::<CancelTaskRequest>([("plain", serde_json::json!({ "reason": "asked twice" }))])
@@ -134,8 +135,8 @@ fn cancel() -> Description {
 }
 
 fn next_epoch() -> Description {
-    let text = "Begins the next epoch of a continuous task whose decision is final, with a new budget. It is 409 for a task that is decided once, for one that is not decided yet, and for one that is over.";
-    Description::new(TASKS, "Begin the next epoch", text)
+    let text = "Starts the next epoch of a continuous task whose decision is final, with a new budget. It is 409 for a one-shot task, for one that is not decided yet, and for one that has ended.";
+    Description::new(TASKS, "Start the next epoch", text)
         .scope(Scope::TasksWrite)
         .answers::<TaskBody<'_>>(200, "The task.", examples::tasks::next_epoch())
         .repeatable()
@@ -153,7 +154,7 @@ fn next_epoch() -> Description {
 }
 
 fn knowledge() -> Description {
-    let text = "The decisions that the account's tasks made, the newest first: of one type of tasks or of one task, with `task_type` or `task_id` and not both. Tasks on the same find them as candidates, and executors are told of those on the like.";
+    let text = "The decisions of the account's tasks, newest first, for one task type or one task: send either `task_type` or `task_id`. Tasks with the same inputs reuse them as candidates, and executors receive decisions of similar tasks.";
     Description::new(TASKS, "List remembered decisions", text)
         .scope(Scope::TasksRead)
         .with(parameters::of_list())
@@ -167,8 +168,8 @@ fn knowledge() -> Description {
 }
 
 fn complain() -> Description {
-    let text = "Says that a decision was wrong, while it settles: once, and within `acceptance.settlement.window_ms` of the moment at which it was final. The decision stays what it is, is not reused any more, and settles as bad. Where the contract names the key of an authority, the complaint must be signed with it.";
-    Description::new(TASKS, "Complain of a decision", text)
+    let text = "Disputes a decision as wrong, once and within `acceptance.settlement.window_ms` after it became final. The decision itself does not change, but it is no longer reused and settles as bad. If the contract names an authority's key, the dispute must be signed with it.";
+    Description::new(TASKS, "Dispute a decision", text)
         .scope(Scope::TasksWrite)
         .takes::<FeedbackRequest>([("plain", examples::tasks::complaint())])
         .answers::<TaskBody<'_>>(200, "The task.", examples::tasks::complained())

@@ -28,12 +28,12 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "workflow_teach" => pack(
             PackKind::Teach,
             "Get instructions to teach a workflow",
-            "Instructions for an agent that turns the corrections of a person into the next version of a workflow and its verifiers.",
+            "Instructions for an agent that turns a person's corrections into the next version of a workflow and its verifiers.",
         ),
         "workflow_audit" => pack(
             PackKind::Audit,
             "Get instructions to audit this workflow",
-            "Instructions for an agent that audits a workflow of the caller, or one that is shared.",
+            "Instructions for an agent that audits one of the caller's own or shared workflows.",
         ),
         "workflow_optimize" => pack(
             PackKind::Optimize,
@@ -43,8 +43,8 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         .with([parameters::iterations(20)]),
         "workflow_optimize_description" => pack(
             PackKind::OptimizeDescription,
-            "Get instructions to optimize the description of a workflow",
-            "Instructions for an agent that improves the description by which agents choose a workflow, in a measured loop.",
+            "Get instructions to optimize a workflow description",
+            "Instructions for an agent that improves the description that agents use to choose a workflow, in a measured loop.",
         )
         .with([parameters::iterations(10)]),
         "workflow_check_safety" => check_workflow(),
@@ -67,13 +67,13 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn design() -> Description {
-    let text = "Instructions for an agent that designs a workflow with its checks, in markdown, with the texts that they refer to.";
+    let text = "Instructions for an agent that designs a workflow with its checks, in Markdown, with the texts that they refer to.";
     Description::new(WORKFLOW_TOOLS, "Get instructions to design a workflow", text)
         .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(PackKind::Design, None))
 }
 
 fn audit() -> Description {
-    let text = "Instructions for an agent that audits a workflow, in markdown, with the texts that they refer to.";
+    let text = "Instructions for an agent that audits a workflow, in Markdown, with the texts that they refer to.";
     Description::new(WORKFLOW_TOOLS, "Get instructions to audit a workflow", text)
         .answers::<PackBody<'_>>(200, "The instructions.", examples::pack(PackKind::Audit, None))
 }
@@ -86,11 +86,11 @@ fn pack(kind: PackKind, summary: &'static str, text: &'static str) -> Descriptio
 }
 
 fn check_workflow() -> Description {
-    let text = "Has a version of a workflow screened by the judges that screen before publishing, as two runs that the caller pays for.";
+    let text = "Screens a version of a workflow with the judges that screen templates before publishing, as two runs that the caller pays for.";
     Description::new(WORKFLOW_TOOLS, "Check the safety of a workflow", text)
         .scope(Scope::WorkflowsRead)
-        .with([parameters::version("The version to check; the current one when left out.")])
-        .answers::<SafetyCheckBody<'_>>(200, "What was found.", examples::checked("workflow"))
+        .with([parameters::version("The version to check; defaults to the current one.")])
+        .answers::<SafetyCheckBody<'_>>(200, "The result.", examples::checked("workflow"))
         .refuses([Code::NotFound, Code::ValidationError])
         .refuses(SCREENED)
 }
@@ -106,15 +106,11 @@ const SCREENED: [Code; 6] = [
 ];
 
 fn publish() -> Description {
-    let text = "Publishes the current version of a workflow under the handle of its owner: body, files and the verifiers that it binds are frozen, and never change. Judges of the platform screen it first, as runs of the caller: what they block is not published, what they flag is published with a warning, and without a verdict nothing is written.";
+    let text = "Publishes the current version of a workflow under the handle of its owner: its body, files and bound verifiers are frozen and never change. Platform judges screen it first, as runs of the caller: blocked content is not published, flagged content is published with a warning, and without a verdict nothing is published.";
     Description::new(TEMPLATES, "Publish a version of a template", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<PublishTemplateRequest>([("plain", examples::publish_request())])
-        .answers::<PublishedTemplate<'_>>(
-            201,
-            "The version that was published.",
-            examples::published(),
-        )
+        .answers::<PublishedTemplate<'_>>(201, "The published version.", examples::published())
         .repeatable()
         .refuses([
             Code::NotFound,
@@ -127,7 +123,7 @@ fn publish() -> Description {
 }
 
 fn list() -> Description {
-    let text = "Templates that are live, newest first; with a key, the own that are not live are among those of `filter=mine`.";
+    let text = "Published templates, newest first; with a key, `filter=mine` also lists the caller's unpublished and archived ones.";
     Description::new(TEMPLATES, "List templates", text)
         .with(parameters::of_list())
         .with(parameters::of_templates())
@@ -140,54 +136,53 @@ fn list() -> Description {
 }
 
 fn search() -> Description {
-    let text = "The templates that have most of the words of a question, best first.";
+    let text = "Templates that match the words of a query, best first.";
     Description::new(TEMPLATES, "Search templates", text)
         .takes::<SearchTemplatesRequest>([("plain", json!({ "query": "weekly sales report" }))])
-        .answers::<SearchReply<'_>>(200, "What was found.", examples::searched())
+        .answers::<SearchReply<'_>>(200, "The result.", examples::searched())
         .refuses([Code::ValidationError])
 }
 
 fn fork() -> Description {
-    let text = "Makes a private workflow of a version, with the verifiers of its snapshots as own private verifiers. Names that are taken get a number. Verifiers that the body names by id are named by the ids of the new ones.";
+    let text = "Creates a private workflow from a version, with private verifiers created from its snapshots. Taken names get a number. Verifier ids in the body are replaced by those of the new verifiers.";
     Description::new(TEMPLATES, "Fork a template", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<ForkTemplateRequest>([("plain", json!({ "identifier": "@ann/report@v1" }))])
-        .answers::<ForkedTemplate<'_>>(200, "The workflow that was made.", examples::forked())
+        .answers::<ForkedTemplate<'_>>(200, "The new workflow.", examples::forked())
         .repeatable()
         .refuses([Code::NotFound, Code::Conflict])
 }
 
 fn get() -> Description {
-    let text = "One version in full: the one that is pinned, or the newest. Without `text/markdown` it is JSON. For others than its owner the body begins with a warning. A name from before its owner changed the handle, or before the template changed its owner, leads to the present one.";
+    let text = "One full version: the pinned one, or the newest. JSON unless `Accept` asks for `text/markdown`. For anyone but the owner the body begins with a warning. An old name, from before a change of handle or owner, redirects to the current one.";
     Description::new(TEMPLATES, "Show a template", text)
-        .with([parameters::version("The version to show; the newest when left out.")])
+        .with([parameters::version("The version to show; defaults to the newest.")])
         .answers::<TemplateBody<'_>>(200, "The version.", examples::template())
         .or_as("text/markdown", "The body.")
-        .answers_nothing(302, "It is elsewhere now.")
-        .and_header("Location", "Where it is.")
+        .answers_nothing(302, "The template has a new name.")
+        .and_header("Location", "URL under the new name.")
         .refuses([Code::NotFound, Code::ValidationError])
 }
 
 fn file() -> Description {
-    let text =
-        "A file of a version: with its content in an envelope, or as it is with `format=raw`.";
-    Description::new(TEMPLATES, "Read a file of a template", text)
-        .with([parameters::version("The version; the newest when left out.")])
+    let text = "A file of a version: as JSON with its content, or raw with `format=raw`.";
+    Description::new(TEMPLATES, "Read a template file", text)
+        .with([parameters::version("The version; defaults to the newest.")])
         .with(parameters::of_file())
         .answers::<FileEnvelope<'_>>(200, "The file.", examples::file())
         .or_as("application/octet-stream", "The bytes.")
-        .answers_nothing(302, "It is elsewhere now.")
-        .and_header("Location", "Where it is.")
+        .answers_nothing(302, "The template has a new name.")
+        .and_header("Location", "URL under the new name.")
         .refuses([Code::NotFound, Code::ValidationError])
 }
 
 fn delete() -> Description {
-    let text = "Erases a template with all its versions, for ever. One that is live with a published version is refused: unpublish its versions or archive it first.";
-    Description::new(TEMPLATES, "Erase a template", text)
+    let text = "Permanently deletes a template with all its versions. A template with a published version is refused: unpublish its versions or archive it first.";
+    Description::new(TEMPLATES, "Delete a template", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<DeletedTemplate<'_>>(
             200,
-            "It is gone.",
+            "It is deleted.",
             json!({ "template_id": examples::ID, "slug": "report", "deleted": true }),
         )
         .repeatable()
@@ -195,7 +190,7 @@ fn delete() -> Description {
 }
 
 fn archive() -> Description {
-    let text = "Takes a template from the lists and from everybody but its owner. Its verifiers cannot be run without a key any more.";
+    let text = "Hides a template from lists and from everyone but its owner. Its verifiers can no longer be run without a key.";
     Description::new(TEMPLATES, "Archive a template", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<ArchiveTemplateRequest>([("plain", json!({ "archive_reason": "replaced" }))])
@@ -210,11 +205,11 @@ fn archive() -> Description {
 }
 
 fn unarchive() -> Description {
-    Description::new(TEMPLATES, "Unarchive a template", "Gives an archived template back to all.")
+    Description::new(TEMPLATES, "Unarchive a template", "Makes an archived template public again.")
         .scope(Scope::WorkflowsWrite)
         .answers::<UnarchivedTemplate<'_>>(
             200,
-            "It is live again.",
+            "It is unarchived.",
             json!({ "template_id": examples::ID, "archived": false }),
         )
         .repeatable()
@@ -228,21 +223,21 @@ fn unarchive() -> Description {
 }
 
 fn check_safety() -> Description {
-    let text = "Has a version screened anew by the judges that screen before publishing, as two runs that the caller pays for; without a key, from the credit of the network address.";
+    let text = "Screens a version again with the judges that screen templates before publishing, as two runs that the caller pays for; without a key, from the credit of the network address.";
     Description::new(TEMPLATES, "Check the safety of a template", text)
-        .with([parameters::version("The version to check; the newest when left out.")])
-        .answers::<SafetyCheckBody<'_>>(200, "What was found.", examples::checked("template"))
+        .with([parameters::version("The version to check; defaults to the newest.")])
+        .answers::<SafetyCheckBody<'_>>(200, "The result.", examples::checked("template"))
         .refuses([Code::NotFound, Code::ValidationError, Code::AnonymousDailyCap])
         .refuses(SCREENED)
 }
 
 fn unpublish() -> Description {
-    let text = "Takes a version from everybody but the owner. It can still be deleted, and is never published again.";
-    Description::new(TEMPLATES, "Unpublish a version", text)
+    let text = "Withdraws a version from everyone but the owner. It can still be deleted, and is never published again.";
+    Description::new(TEMPLATES, "Unpublish a template version", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<UnpublishedVersion<'_>>(
             200,
-            "It is not published any more.",
+            "It is unpublished.",
             json!({ "template_id": examples::ID, "version": 1, "unpublished": true }),
         )
         .repeatable()
@@ -250,12 +245,13 @@ fn unpublish() -> Description {
 }
 
 fn delete_version() -> Description {
-    let text = "Erases a version, for ever; one that is published is refused. Its number is not given again.";
-    Description::new(TEMPLATES, "Erase a version", text)
+    let text =
+        "Permanently deletes a version; a published one is refused. Its number is not reused.";
+    Description::new(TEMPLATES, "Delete a template version", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<DeletedVersion<'_>>(
             200,
-            "It is gone.",
+            "It is deleted.",
             json!({ "template_id": examples::ID, "version": 1, "deleted": true }),
         )
         .repeatable()
@@ -263,8 +259,8 @@ fn delete_version() -> Description {
 }
 
 fn deprecate() -> Description {
-    let text = "Warns those who read or fork a version; it stays published.";
-    Description::new(TEMPLATES, "Deprecate a version", text)
+    let text = "Shows a warning to users who read or fork a version; it stays published.";
+    Description::new(TEMPLATES, "Deprecate a template version", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<DeprecateVersionRequest>([("plain", json!({ "message": "use version 2" }))])
         .or_nothing()
@@ -281,14 +277,14 @@ fn deprecate() -> Description {
 }
 
 fn transfer() -> Description {
-    let text = "Offers a template of the caller to somebody with a handle. Whoever accepts owns it, and its name from before leads to the new one.";
+    let text = "Offers a template of the caller to a user with a handle, who owns it after accepting. The old name redirects to the new one.";
     let to = json!({ "new_owner_user_id_or_email": "bob@example.com" });
-    Description::new(TEMPLATES, "Hand a template over", text)
+    Description::new(TEMPLATES, "Transfer a template", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<TransferTemplateRequest>([("plain", to)])
         .answers::<OfferedTemplate<'_>>(
             200,
-            "What was offered; without `invitation_id` it is the caller's already.",
+            "The offer; without `invitation_id` the caller already owns the template.",
             json!({
                 "template_id": examples::ID,
                 "owner_user_id": "acct_01KHG5YN40MXBR5YWT0Q2YFEDS", "transferred": false,

@@ -42,22 +42,17 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
 }
 
 fn deploy() -> Description {
-    let text = "Makes a verifier, or adds a version to the one with the name. A version never changes. The first deploy of a name leaves `expected_version_token` out, every later one sends the current token; else the answer is 409 with the current one in `current_version_token`. The names of verifiers of the platform are taken.";
+    let text = "Creates a verifier, or adds a version to the one with this name. A version never changes. Leave out `expected_version_token` for the first deploy of a name, and send the current token for every later one; otherwise the reply is 409 with the current token in `current_version_token`. The names of platform verifiers are reserved.";
     Description::new(VERIFIERS, "Deploy a version of a verifier", text)
         .scope(Scope::VerifiersWrite)
         .takes::<DeployVerifierRequest>([("plain", examples::of("verifier_deploy_request"))])
-        .answers::<DeployedVerifier<'_>>(
-            201,
-            "The version that was added.",
-            examples::of("verifier_deploy"),
-        )
+        .answers::<DeployedVerifier<'_>>(201, "The added version.", examples::of("verifier_deploy"))
         .repeatable()
         .refuses([Code::Conflict])
 }
 
 fn list() -> Description {
-    let text =
-        "The active verifiers of the account by name; those of the platform are not among them.";
+    let text = "The account's active verifiers by name, without platform verifiers.";
     Description::new(VERIFIERS, "List verifiers", text)
         .scope(Scope::VerifiersRead)
         .with(parameters::of_list())
@@ -70,10 +65,10 @@ fn list() -> Description {
 }
 
 fn get() -> Description {
-    let text = "One version in full, with its criterion and examples: the one that is pinned, or the current one. What the account does not own, what was revoked and the verifiers of the platform are not found.";
+    let text = "One full version with its criterion and examples: the pinned one, or the current one. Verifiers that the account does not own, revoked ones and platform verifiers are not found.";
     Description::new(VERIFIERS, "Show a verifier", text)
         .scope(Scope::VerifiersRead)
-        .with([parameters::version("The version to show; the current one when left out.")])
+        .with([parameters::version("The version to show; defaults to the current one.")])
         .answers::<VerifierBody<'_>>(200, "The version.", examples::of("verifier"))
         .refuses([Code::NotFound, Code::ValidationError])
 }
@@ -91,7 +86,7 @@ fn versions() -> Description {
 }
 
 fn revoke() -> Description {
-    let text = "Deactivates a verifier for ever: it is not listed, shown or run any more, its name stays taken, and its runs can still be read.";
+    let text = "Permanently deactivates a verifier: it is no longer listed, shown or run. Its name cannot be reused, and its runs can still be read.";
     Description::new(VERIFIERS, "Revoke a verifier", text)
         .scope(Scope::VerifiersWrite)
         .answers::<RevokedVerifier<'_>>(200, "It is revoked.", examples::of("verifier_revoke"))
@@ -100,19 +95,19 @@ fn revoke() -> Description {
 }
 
 fn delete() -> Description {
-    let text = "Erases a verifier, also a revoked one, with its versions, measurements and runs, at once and for ever. Only its id can mean it. Its name is free again. One that a live template was published with is refused, and the answer names the templates.";
-    Description::new(VERIFIERS, "Erase a verifier", text)
+    let text = "Permanently deletes a verifier, active or revoked, with its versions, measurements and runs. It must be named by its id. Its name becomes available again. A verifier that is part of a published template is refused, and the error names the templates.";
+    Description::new(VERIFIERS, "Delete a verifier", text)
         .scope(Scope::VerifiersWrite)
-        .answers::<DeletedVerifier<'_>>(200, "It is gone.", examples::of("verifier_delete"))
+        .answers::<DeletedVerifier<'_>>(200, "It is deleted.", examples::of("verifier_delete"))
         .repeatable()
         .refuses([Code::NotFound, Code::Conflict])
 }
 
 fn run() -> Description {
-    let text = "Has inputs judged. The status is 201 whatever the verdict is, and also when no judge decides: then `status` is `error`, `passed` is null and `error_code` says why. Inputs that do not fit the contract are refused, and nothing is run. A version that is pinned in the address, in the query and in the body must be the same. Without a key, exactly the versions can be run that live templates were published with, and those of the platform, from a small credit of the network address; all else is not found.";
+    let text = "Has inputs judged. The status is 201 for every verdict, and also if no judge decides: then `status` is `error`, `passed` is null and `error_code` says why. Inputs that do not match the contract are refused without a run. A version pinned in the path, the query and the body must be the same. Without a key, only the versions of published templates and platform verifiers can be run, from a small credit of the network address; all others are not found.";
     Description::new(VERIFIERS, "Run a verifier", text)
         .scope(Scope::VerifiersRun)
-        .with([parameters::version("The version to run; the current one when left out.")])
+        .with([parameters::version("The version to run; defaults to the current one.")])
         .takes::<RunVerifierRequest>([("plain", examples::of("verifier_run_request"))])
         .answers::<RunBody<'_>>(201, "The run.", examples::of("run"))
         .repeatable()
@@ -129,13 +124,13 @@ fn run() -> Description {
 }
 
 fn test() -> Description {
-    let text = "Lets the judges of a version decide cases whose verdict is known, and tells how often they are right, with intervals. Without `cases` these are the version's own examples, each judged without itself. Every case is a run and costs what a run costs. With `Accept: text/event-stream` each case comes as an event `case` when it is judged, and the report as the last one.";
+    let text = "Has the judges of a version decide labelled cases, and reports how often they are right, with confidence intervals. Without `cases`, the version's own examples are used, each judged without showing it to the judge as an example. Every case is a run and costs as much. With `Accept: text/event-stream` each judged case is sent as an event `case`, and the report as the last event.";
     measured(Description::new(VERIFIERS, "Test a verifier", text), "verifier_report")
         .takes::<TestVerifierRequest>([("plain", examples::of("verifier_test_request"))])
 }
 
 fn attack() -> Description {
-    let text = "Tries known injections on the judges of a version, and tells how often one of them is passed. Every attack is a run and costs what a run costs. With `Accept: text/event-stream` each attack comes as an event `case` when it is judged, and the report as the last one.";
+    let text = "Tries known injections on the judges of a version, and reports how often one passes. Every attack is a run and costs as much. With `Accept: text/event-stream` each judged attack is sent as an event `case`, and the report as the last event.";
     measured(Description::new(VERIFIERS, "Attack a verifier", text), "verifier_attack_report")
         .takes::<AttackVerifierRequest>([("plain", examples::of("verifier_attack_request"))])
 }
@@ -143,7 +138,7 @@ fn attack() -> Description {
 fn measured(description: Description, example: &str) -> Description {
     description
         .scope(Scope::VerifiersRun)
-        .answers::<ReportBody<'_>>(201, "What was found.", examples::of(example))
+        .answers::<ReportBody<'_>>(201, "The result.", examples::of(example))
         .or_streams(
             &[
                 ("case", Event::of::<CaseEvent<'_>>()),
@@ -164,7 +159,7 @@ fn measured(description: Description, example: &str) -> Description {
 }
 
 fn runs_of_one() -> Description {
-    let text = "The account's runs of one verifier, or of one of the platform, newest first.";
+    let text = "The account's runs of one verifier or platform verifier, newest first.";
     Description::new(VERIFIERS, "List the runs of a verifier", text)
         .scope(Scope::VerifiersRead)
         .with(parameters::of_list())
@@ -174,19 +169,19 @@ fn runs_of_one() -> Description {
 }
 
 fn run_list() -> Description {
-    let text = "The account's runs of all verifiers, newest first. With `Accept: application/x-ndjson` all of them come at once, one in a line, and `limit` does not matter; a list that cannot be sent whole breaks off.";
-    Description::new(VERIFIERS, "List or export runs", text)
+    let text = "The account's runs of all verifiers, newest first. With `Accept: application/x-ndjson` all runs are sent, one per line, and `limit` is ignored; if the list cannot be sent completely, the connection breaks off.";
+    Description::new(VERIFIERS, "List or export verifier runs", text)
         .scope(Scope::VerifiersRead)
         .with(parameters::of_list())
         .with([parameters::of_verifier()])
         .with(parameters::of_runs())
         .answers::<Page<'_, RunBody<'_>>>(200, "A page of runs.", examples::of("run_list"))
-        .or_lines("An item of a page in each line.")
+        .or_lines("One run per line.")
         .refuses([Code::NotFound, Code::ValidationError])
 }
 
 fn run_get() -> Description {
-    let text = "A run, with what each judge said. A run of another account is not found.";
+    let text = "A run, with each judge's answer. A run of another account is not found.";
     Description::new(VERIFIERS, "Show a run", text)
         .scope(Scope::VerifiersRead)
         .answers::<RunBody<'_>>(200, "The run.", examples::of("run"))

@@ -80,20 +80,20 @@ fn save_request() -> Value {
 }
 
 fn save() -> Description {
-    let text = "Makes a workflow, or adds a version to one. A version never changes. The name makes the slug of a new workflow. The first save leaves `expected_version_token` null, every later one sends the current token; else the answer is 409 with the current one in `current_version_token`. `files` and `verifiers` that are left out stay as they are, an empty list clears them, and a list is all of them. Name, description, outcome and tags that are left out are taken from the front matter of the body, then from the version before. Who was granted `edit` saves versions, and only the owner changes `verifiers`. The body may have 8 MiB.";
+    let text = "Creates a workflow, or adds a version to one. A version never changes. The name determines the slug of a new workflow. Leave `expected_version_token` null for the first save, and send the current token for every later one; otherwise the reply is 409 with the current token in `current_version_token`. `files` and `verifiers` are complete lists: leave them out to keep them, or send an empty list to clear them. If name, description, outcome or tags are left out, they are taken from the front matter of the body, then from the previous version. Users with the role `edit` can save versions, but only the owner can change `verifiers`. The body may have 8 MiB.";
     Description::new(WORKFLOWS, "Save a version of a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<SaveWorkflowRequest>([("plain", save_request())])
         .answers::<SavedWorkflow<'_>>(
             201,
-            "The version that was saved.",
+            "The saved version.",
             ids(json!({
                 "slug": "incident-postmortem", "name": "Incident postmortem", "version": 1,
                 "version_token": TOKEN, "verifiers": [], "image_generators": [],
                 "files": [file()],
                 "authoring_notes": [
-                    "Nothing is checked: bind a verifier for each judgment that the body asks for, or put a block of checks into it.",
-                    "The file `short.md` is attached, and the body does not name it.",
+                    "Nothing is checked: bind a verifier for each judgment the body asks for, or add a block of checks.",
+                    "The file `short.md` is attached, but the body does not mention it.",
                 ],
                 "next_step": "Deploy a verifier for the result that matters and bind it, or add a block of checks.",
             })),
@@ -120,7 +120,7 @@ fn summary() -> Value {
 }
 
 fn list() -> Description {
-    let text = "The workflows that the caller owns and those that others share with it, newest first. Those that are put away are seen by their owner, and only with `include_archived`.";
+    let text = "The workflows that the caller owns or that are shared with it, newest first. Archived ones are listed only for their owner, with `include_archived`.";
     Description::new(WORKFLOWS, "List workflows", text)
         .scope(Scope::WorkflowsRead)
         .with(parameters::of_list())
@@ -134,7 +134,7 @@ fn list() -> Description {
 }
 
 fn search() -> Description {
-    let text = "Finds workflows by words in their names, tags, descriptions and outcomes; the best comes first. No model is asked, which `search_mode` says.";
+    let text = "Finds workflows by words in their names, tags, descriptions and outcomes, best match first. The search uses no model, as `search_mode` shows.";
     Description::new(WORKFLOWS, "Search workflows", text)
         .scope(Scope::WorkflowsRead)
         .takes::<SearchWorkflowsRequest>([(
@@ -143,7 +143,7 @@ fn search() -> Description {
         )])
         .answers::<WorkflowSearchBody<'_>>(
             200,
-            "What was found.",
+            "The result.",
             json!({
                 "items": [ids(json!({
                     "rank": 1, "match_reason": "name: incident; description: incident; outcome: incident",
@@ -170,21 +170,21 @@ fn whole() -> Value {
         "parent_template_id": null, "parent_template_version": null,
         "created_by_user_id": "acct_admin", "created_at": AT, "updated_at": AT,
         "archived_at": null,
-        "run_guidance": "Follow the body from its beginning. Where it names a verifier, run that with the inputs of its contract, and go on only when it passed.",
+        "run_guidance": "Follow the body from the beginning. When it names a verifier, run the verifier with the inputs of its contract, and continue only if it passed.",
     }))
 }
 
 fn get() -> Description {
-    let text = "One version in full: the one that is asked for, or the current one. With `Accept: text/markdown` the body alone. What the caller does not own and was not granted is not found, and so are versions before the first one that was shared.";
+    let text = "One full version: the requested one, or the current one. With `Accept: text/markdown`, only the body. Workflows that the caller neither owns nor was granted are not found, and neither are versions before the first shared one.";
     Description::new(WORKFLOWS, "Show a workflow", text)
         .scope(Scope::WorkflowsRead)
-        .with([parameters::version("The version to show; the current one when left out.")])
+        .with([parameters::version("The version to show; defaults to the current one.")])
         .answers::<WorkflowBody<'_>>(200, "The version.", whole())
         .or_as("text/markdown", "The body.")
 }
 
 fn get_version() -> Description {
-    let text = "The same as a workflow with `version`.";
+    let text = "Same as showing a workflow with `version`.";
     Description::new(WORKFLOWS, "Show a version of a workflow", text)
         .scope(Scope::WorkflowsRead)
         .answers::<WorkflowBody<'_>>(200, "The version.", whole())
@@ -192,11 +192,11 @@ fn get_version() -> Description {
 }
 
 fn files() -> Description {
-    let text = "A file beside the body by its `path`, or several by `paths`, which then come as a list `files`. Text comes as text and bytes as base64; bytes above 256 KiB come with `format=raw` only. With `sha256` the file is found only if that is its content.";
-    Description::new(WORKFLOWS, "Read files of a workflow", text)
+    let text = "An attached file by its `path`, or several by `paths`, which are returned as a list `files`. Text is returned as text and binary content as base64; binary content above 256 KiB needs `format=raw`. With `sha256`, the file is found only if its content matches.";
+    Description::new(WORKFLOWS, "Read workflow files", text)
         .scope(Scope::WorkflowsRead)
         .with(parameters::of_files())
-        .with([parameters::version("The version whose files; the current one when left out.")])
+        .with([parameters::version("The version of the files; defaults to the current one.")])
         .answers::<FileOrFiles>(
             200,
             "The file, or the files.",
@@ -235,8 +235,8 @@ impl utoipa::ToSchema for FileOrFiles {
 }
 
 fn patch_files() -> Description {
-    let text = "Adds a version that differs in the named files only; `executable` and `purpose` that are left out stay as they were.";
-    Description::new(WORKFLOWS, "Change files of a workflow", text)
+    let text = "Adds a version that differs only in the named files; `executable` and `purpose` are unchanged if left out.";
+    Description::new(WORKFLOWS, "Change workflow files", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<PatchWorkflowFilesRequest>([(
             "plain",
@@ -248,14 +248,14 @@ fn patch_files() -> Description {
         )])
         .answers::<PatchedWorkflow<'_>>(
             200,
-            "The version that was saved.",
+            "The saved version.",
             ids(json!({
                 "slug": "incident-postmortem", "name": "Incident postmortem", "version": 2,
                 "version_token": TOKEN, "changed": ["long.md"], "deleted": ["short.md"],
                 "carried_forward": 0,
                 "authoring_notes": [
-                    "Nothing is checked: bind a verifier for each judgment that the body asks for, or put a block of checks into it.",
-                    "The file `long.md` is attached, and the body does not name it.",
+                    "Nothing is checked: bind a verifier for each judgment the body asks for, or add a block of checks.",
+                    "The file `long.md` is attached, but the body does not mention it.",
                 ],
             })),
         )
@@ -270,36 +270,40 @@ fn named(rest: Value) -> Value {
 }
 
 fn archive() -> Description {
-    let text = "Puts a workflow away: it is gone for all but its owner, and so are its verifiers. Its grants stay, and are back when it is. Only the owner does this.";
+    let text = "Archives a workflow: others lose access to it and its verifiers. Its grants stay, and apply again when it is unarchived. Only the owner can do this.";
     Description::new(WORKFLOWS, "Archive a workflow", text)
         .scope(Scope::WorkflowsWrite)
-        .answers::<ArchivedWorkflow<'_>>(200, "It is away.", named(json!({ "archived": true })))
+        .answers::<ArchivedWorkflow<'_>>(200, "It is archived.", named(json!({ "archived": true })))
         .repeatable()
 }
 
 fn unarchive() -> Description {
-    let text = "Brings a workflow back, with its grants.";
+    let text = "Restores an archived workflow with its grants.";
     Description::new(WORKFLOWS, "Unarchive a workflow", text)
         .scope(Scope::WorkflowsWrite)
-        .answers::<ArchivedWorkflow<'_>>(200, "It is back.", named(json!({ "archived": false })))
+        .answers::<ArchivedWorkflow<'_>>(
+            200,
+            "It is unarchived.",
+            named(json!({ "archived": false })),
+        )
         .repeatable()
 }
 
 fn delete() -> Description {
-    let text = "Erases a workflow with all its versions, files and grants. Its verifiers stay. Only the owner does this, and it cannot be undone.";
+    let text = "Permanently deletes a workflow with all its versions, files and grants. Its verifiers stay. Only the owner can do this, and it cannot be undone.";
     Description::new(WORKFLOWS, "Delete a workflow", text)
         .scope(Scope::WorkflowsWrite)
-        .answers::<DeletedWorkflow<'_>>(200, "It is gone.", named(json!({ "deleted": true })))
+        .answers::<DeletedWorkflow<'_>>(200, "It is deleted.", named(json!({ "deleted": true })))
         .repeatable()
 }
 
 fn delete_version() -> Description {
-    let text = "Erases one version with its files. The current one cannot be erased alone.";
-    Description::new(WORKFLOWS, "Delete a version of a workflow", text)
+    let text = "Permanently deletes one version with its files. The current version cannot be deleted on its own.";
+    Description::new(WORKFLOWS, "Delete a workflow version", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<DeletedWorkflowVersion<'_>>(
             200,
-            "It is gone.",
+            "It is deleted.",
             ids(json!({ "version": 1, "deleted": true })),
         )
         .repeatable()
@@ -307,25 +311,25 @@ fn delete_version() -> Description {
 }
 
 fn lineage() -> Description {
-    let text = "The template that a workflow was forked from, and what became of it since.";
-    Description::new(WORKFLOWS, "Show where a workflow comes from", text)
+    let text = "The template that a workflow was forked from, and its current state.";
+    Description::new(WORKFLOWS, "Show the origin of a workflow", text)
         .scope(Scope::WorkflowsRead)
         .answers::<LineageBody<'_>>(
-            200,
-            "Where it comes from.",
-            ids(json!({
-                "parent_template_id": null, "parent_template_version": null,
-                "upstream_latest_version": null, "is_upstream_unpublished": null,
-                "parent_source_status": null, "parent_permanently_deleted": null,
-                "parent_template_archived_at": null, "parent_template_archive_reason": null,
-                "parent_version_deprecated_at": null,
-                "parent_version_deprecation_message": null,
-            })),
-        )
+        200,
+        "The origin.",
+        ids(json!({
+            "parent_template_id": null, "parent_template_version": null,
+            "upstream_latest_version": null, "is_upstream_unpublished": null,
+            "parent_source_status": null, "parent_permanently_deleted": null,
+            "parent_template_archived_at": null, "parent_template_archive_reason": null,
+            "parent_version_deprecated_at": null,
+            "parent_version_deprecation_message": null,
+        })),
+    )
 }
 
 fn grant() -> Description {
-    let text = "Lets a user, or all members of a team, use a workflow and the verifiers that it names: `view` reads and runs, `edit` also saves versions and tunes its verifiers, `admin` also shares. Versions before the current one are shared only with `include_history`. A second grant to the same one changes the role, and takes no versions away. Nobody grants a higher role, or earlier versions, than they have. A team must be one that the caller is in.";
+    let text = "Grants a user, or all members of a team, access to a workflow and the verifiers that it names: `view` can read and run, `edit` can also save versions and tune its verifiers, `admin` can also share. Versions before the current one are shared only with `include_history`. A second grant to the same user or team changes the role and removes no versions. Callers cannot grant a higher role, or earlier versions, than they have. The caller must be a member of the team.";
     Description::new(WORKFLOWS, "Grant a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<WorkflowGrantRequest>([(
@@ -348,7 +352,7 @@ fn grant() -> Description {
 }
 
 fn grants() -> Description {
-    let text = "Who may use a workflow. Who may not share it sees only what reaches themselves.";
+    let text = "The grants of a workflow. Callers who may not share it see only their own grants.";
     Description::new(WORKFLOWS, "List the grants of a workflow", text)
         .scope(Scope::WorkflowsRead)
         .answers::<WorkflowGrantList<'_>>(
@@ -363,7 +367,7 @@ fn grants() -> Description {
 }
 
 fn revoke() -> Description {
-    let text = "Takes a grant back, and with it the use of the verifiers. The body names whose. Without such a grant nothing happens, and `revoked` is false.";
+    let text = "Revokes a grant and access to the verifiers. The body names the user or team. If there is no such grant, nothing happens and `revoked` is false.";
     Description::new(WORKFLOWS, "Revoke a grant of a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<RevokeWorkflowGrantRequest>([(
@@ -372,7 +376,7 @@ fn revoke() -> Description {
         )])
         .answers::<RevokedWorkflowGrant<'_>>(
             200,
-            "The grant has ended.",
+            "The revoked grant.",
             json!({ "workflow_id": ID, "skill_id": ID, "revoked": true }),
         )
         .repeatable()
@@ -380,7 +384,7 @@ fn revoke() -> Description {
 }
 
 fn leave() -> Description {
-    let text = "Gives up what was granted to the caller alone; what a team was granted stays. The owner cannot leave.";
+    let text = "Ends the caller's own grant; team grants stay. The owner cannot leave.";
     Description::new(WORKFLOWS, "Leave a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<LeftWorkflow<'_>>(
@@ -393,7 +397,7 @@ fn leave() -> Description {
 }
 
 fn transfer() -> Description {
-    let text = "Asks somebody to own a workflow: it changes hands with its versions, files, grants and verifiers when the invitation is accepted. That is refused when a verifier is named by another workflow of the owner too, or when the new owner has a workflow or a verifier of the same name.";
+    let text = "Offers a workflow to a new owner: its versions, files, grants and verifiers are transferred when the invitation is accepted. Accepting is refused if another workflow of the owner also names one of the verifiers, or if the new owner already has a workflow or verifier of the same name.";
     Description::new(WORKFLOWS, "Transfer a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<TransferWorkflowRequest>([(

@@ -92,7 +92,7 @@ async fn version_2_ignores_what_it_does_not_know_and_warns() {
     });
     let reply = app.admin().post("/api/v2/validate", &body).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
-    let one = "version 2 asks one replica, and `/api/v3` takes `consensus.replicas`";
+    let one = "version 2 calls one replica; use `/api/v3` with `consensus.replicas`";
     let expected = json!([
         format!("`consensus` is not a known field and was ignored; {one}"),
         format!("`policy.replicas` is not a known field and was ignored; {one}"),

@@ -122,9 +122,9 @@ async fn progress_tells_of_each_replica_and_of_the_decision_before_the_result() 
                 assert_eq!(step["params"]["total"].as_f64(), Some(7.0));
             }
             let said = |step: &Value| step["params"]["message"].as_str().unwrap().to_owned();
-            let first = "replica 1 of 3 is asked in session `s";
+            let first = "calling replica 1 of 3 in session `s";
             assert!(said(&steps[0]).starts_with(first), "{}", said(&steps[0]));
-            assert!(said(&steps[3]).contains("is done in session"), "{}", said(&steps[3]));
+            assert!(said(&steps[3]).contains("finished in session"), "{}", said(&steps[3]));
             assert!(said(&steps[6]).starts_with("decided: agreed"), "{}", said(&steps[6]));
         }
     }

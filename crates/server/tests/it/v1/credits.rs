@@ -167,7 +167,7 @@ async fn credit_is_granted_and_taken_back_within_what_is_available() {
     assert_eq!(taken.json()["available_usd"], "3.50");
     let refused = grant(&app, "acct_team", "-3.500001").await;
     assert_problem(&refused, StatusCode::BAD_REQUEST, "validation_error");
-    assert_snapshot!(text(&refused.json()["detail"]), @"`amount_usd` takes back more than the account has available, which is 3.50");
+    assert_snapshot!(text(&refused.json()["detail"]), @"`amount_usd` takes back more than the available credit, which is 3.50");
     let unknown = grant(&app, "acct_nobody", "1").await;
     assert_problem(&unknown, StatusCode::NOT_FOUND, "not_found");
 }

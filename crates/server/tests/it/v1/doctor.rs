@@ -52,7 +52,7 @@ async fn sessions_are_not_counted_as_providers() {
 async fn what_is_not_well_comes_with_what_to_do() {
     let app = TestApp::new().await;
     let body = app.admin().get("/v1/doctor").await.json();
-    assert_eq!(unwell(&body), ["there are none, so no round can be walked"]);
+    assert_eq!(unwell(&body), ["there are none, so no round can run"]);
     let [_one, two] = app.executors([(); 2].map(|()| says_valid())).await;
     app.register("gone", "http://127.0.0.1:1").await;
     let lane = json!({"name": "idle", "url": two.url(), "session": false});
@@ -61,9 +61,9 @@ async fn what_is_not_well_comes_with_what_to_do() {
     assert_eq!(body["status"], "warning", "{body}");
     let found = unwell(&body);
     assert!(found[0].starts_with("`gone` is down: "), "{found:?}");
-    assert_eq!(found[1], format!("`idle`, `s2` have one address, `{}`", two.url()));
-    assert_eq!(found[2], "no session leads to `idle`, so it is never asked");
-    assert_eq!(found[3], "2 sessions can answer now, and a round with three replicas needs 3");
+    assert_eq!(found[1], format!("`idle`, `s2` share the address `{}`", two.url()));
+    assert_eq!(found[2], "no session uses `idle`, so it is never called");
+    assert_eq!(found[3], "2 sessions can answer now, but a round with three replicas needs 3");
     for check in body["checks"].as_array().unwrap() {
         assert_eq!(check["advice"].is_null(), check["status"] == "ok", "{check}");
     }
@@ -77,7 +77,7 @@ async fn a_clock_that_went_back_is_found() {
     app.clock.advance_ms(-90_000);
     let body = app.admin().get("/v1/doctor").await.json();
     assert_eq!(body["status"], "problem");
-    assert!(unwell(&body).contains(&"the newest round was opened 90 s after now"), "{body}");
+    assert!(unwell(&body).contains(&"the newest round was opened 90 s in the future"), "{body}");
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ async fn one_address_under_several_names_is_told() {
     assert!(add("four", &other.url()).await.get("same_url").is_none());
     let doctor = app.admin().get("/v1/doctor").await.json();
     let found = findings(&doctor, "executors");
-    let expected = format!("`one`, `three`, `two` have one address, `{}`", fake.url());
+    let expected = format!("`one`, `three`, `two` share the address `{}`", fake.url());
     assert!(found.contains(&expected), "{doctor}");
 }
 
@@ -111,7 +111,7 @@ async fn a_check_says_whether_somebody_hears_of_events() {
     assert!(away.contains("/agent-events answered 404"), "{away}");
     let doctor = app.admin().get("/v1/doctor").await.json();
     let found = findings(&doctor, "agent-events");
-    assert!(found.iter().any(|it| it.contains("`deaf` wants to be told of events")), "{doctor}");
+    assert!(found.iter().any(|it| it.contains("`deaf` does not receive events")), "{doctor}");
     assert!(!found.iter().any(|it| it.contains("`hears`")), "{doctor}");
 }
 
@@ -150,11 +150,11 @@ async fn a_check_up_finds_work_that_nobody_does() {
     let later = doctor().await;
     let [tasks, runs, events] = all.map(|it| findings(&later, it).join("; "));
     assert!(tasks.contains("`t1` for 400 s"), "{tasks}");
-    assert!(runs.contains("steps that wait for a worker: 1, the first for 400 s"), "{runs}");
-    assert!(events.contains("waiting to be told: 1, the first for 400 s"), "{events}");
+    assert!(runs.contains("steps waiting for a worker: 1, the oldest for 400 s"), "{runs}");
+    assert!(events.contains("waiting for delivery: 1, the oldest for 400 s"), "{events}");
     app.clock.advance_ms(40 * 24 * 3_600_000);
     let tasks = findings(&doctor().await, "tasks").join("; ");
-    assert!(tasks.contains("past their time and still open: `t1`"), "{tasks}");
+    assert!(tasks.contains("expired but still open: `t1`"), "{tasks}");
 }
 
 #[tokio::test]

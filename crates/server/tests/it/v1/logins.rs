@@ -278,18 +278,18 @@ async fn the_page_lets_a_program_in_with_a_key_or_a_code() {
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
     assert_eq!(poll(&app, &device).await.json()["error"], "authorization_pending");
     let done = form(&app, "/auth/device", &fields).await;
-    assert!(done.text().contains("is let in"), "{}", done.text());
+    assert!(done.text().contains("is approved"), "{}", done.text());
     assert!(poll(&app, &device).await.json()["access_token"].is_string());
 
     let device = begun(&app).await;
     let user_code = text(&device["user_code"]).to_owned();
     let address = "ann%40example.com";
     let asked = form(&app, "/auth/device", &format!("user_code={user_code}&email={address}")).await;
-    assert!(asked.text().contains("a code is on its way"), "{}", asked.text());
+    assert!(asked.text().contains("we have sent it a code"), "{}", asked.text());
     let code = app.outbox.code_to(EMAIL).await;
     let fields = format!("user_code={user_code}&email={address}&code={code}&decision=approve");
     let done = form(&app, "/auth/device", &fields).await;
-    assert!(done.text().contains("is let in"), "{}", done.text());
+    assert!(done.text().contains("is approved"), "{}", done.text());
     assert!(poll(&app, &device).await.json()["access_token"].is_string());
 }
 
@@ -332,7 +332,7 @@ async fn whoever_is_invited_gets_a_mail_with_or_without_an_account() {
         let sent = ann.post_with("/v1/teams/crew/members", &body, &headers).await.json();
         let mail = app.outbox.next_to(whom).await;
         assert!(
-            mail.text.contains("@ann offers you membership of the team @crew"),
+            mail.text.contains("@ann offers you membership in the team @crew"),
             "{}",
             mail.text
         );

@@ -121,7 +121,7 @@ async fn an_epoch_that_cannot_begin_says_why() {
     fake.called(1).await;
     let begin =
         async |id: &str| app.admin().post(&format!("/v1/tasks/{id}/epochs"), &json!({})).await;
-    assert_conflict(&begin("task-1").await, "the one under way is not decided");
+    assert_conflict(&begin("task-1").await, "the current epoch is not decided");
     fake.release();
     at_rest(&app, "task-1").await;
     submit(&app, &contract(&app, "task-2").await).await;
@@ -153,7 +153,7 @@ async fn a_complaint_in_time_makes_a_decision_bad_and_keeps_it_from_being_reused
     assert_eq!(first.json()["state"], "finalized");
     let again = app.admin().post_with(path, &said, &key).await;
     assert_eq!((again.status, again.json()), (first.status, first.json()));
-    assert_conflict(&complain(&app, "task-1", &said).await, "that was done already");
+    assert_conflict(&complain(&app, "task-1", &said).await, "it was already disputed");
     // The same question is asked anew.
     decided(&app, &contract(&app, "task-2").await).await;
     assert_eq!(asked(&fake), 2);
@@ -173,7 +173,7 @@ async fn what_is_not_complained_of_settles_by_the_clock() {
     app.clock.advance_ms(WINDOW_MS);
     // It is too late even before somebody has looked at the clock.
     let late = complain(&app, "task-1", &json!({ "reason": "x" })).await;
-    assert_conflict(&late, "the time for it is over");
+    assert_conflict(&late, "the time to dispute it is over");
     let settled = event(&app, "task-1", "TASK_SETTLED").await;
     assert_eq!(settled["data"]["is_bad"], false);
     assert_eq!(at_rest(&app, "task-1").await["ended_at"], ended);
@@ -186,7 +186,7 @@ async fn a_complaint_that_cannot_be_made_says_why() {
     submit(&app, &contract(&app, "task-1").await).await;
     fake.called(1).await;
     let said = json!({ "reason": "x" });
-    assert_conflict(&complain(&app, "task-1", &said).await, "there is none yet");
+    assert_conflict(&complain(&app, "task-1", &said).await, "there is no decision yet");
     fake.release();
     at_rest(&app, "task-1").await;
     let other = json!({ "reason": "x", "epoch": 2 });

@@ -519,7 +519,7 @@ async fn a_template_whose_verifier_was_revoked_says_so() {
         for read in [text(&after["run_guidance"]), text(&after["body"])] {
             assert!(!read.contains(&call), "{read}");
             assert!(read.contains("were revoked by their owner"), "{read}");
-            assert!(read.contains("any more: cites."), "{read}");
+            assert!(read.contains("no longer be run: cites."), "{read}");
         }
     })
     .await;

@@ -90,13 +90,13 @@ pub(crate) async fn what_was_changed_behind_the_back_of_the_store_is_found(backe
         (
             "outcome = 'split'",
             "outcome = 'agreed'",
-            "`outcome` is \"agreed\", and the store \"split\"",
+            "`outcome` is \"agreed\", but the store says \"split\"",
         ),
-        ("verdict = 'INVALID'", "verdict = 'VALID'", "what lists show of it differs"),
-        ("confidence_bp = 9999", "confidence_bp = 8123", "what lists show of it differs"),
+        ("verdict = 'INVALID'", "verdict = 'VALID'", "its summary in lists differs"),
+        ("confidence_bp = 9999", "confidence_bp = 8123", "its summary in lists differs"),
         ("policy_id = 'x'", "policy_id = 'vp.schema_only.v1'", "`policy_id`"),
         ("opened_at = opened_at + 1", "opened_at = opened_at - 1", "`opened_at_us`"),
-        ("receipt_id = 'sha256:00'", "receipt_id = receipt_id", "and its receipt says `sha256:00`"),
+        ("receipt_id = 'sha256:00'", "receipt_id = receipt_id", "but its receipt says `sha256:00`"),
     ] {
         backend.tamper(&format!("update rounds set {change}")).await.unwrap();
         let faults = found(backend, &open).await;

@@ -297,27 +297,27 @@ pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
         (
             "update rounds set most_micros = 900, held_micros = 1",
             "update rounds set most_micros = 40, held_micros = 40",
-            "the lines do not fit the round",
+            "the ledger lines do not match the round",
         ),
         (
             "update credit_balances set granted = granted + 1, available = available + 1",
             "update credit_balances set granted = granted - 1, available = available - 1",
-            "`acct_alice`: the balance is not the sum of its lines",
+            "`acct_alice`: the balance does not match its ledger lines",
         ),
         (
             "update credit_balances set account_id = 'acct_bob'",
             "update credit_balances set account_id = 'acct_alice'",
-            "`acct_alice`: there are lines and no balance",
+            "`acct_alice`: there are ledger lines but no balance",
         ),
         (
             "update rounds set state = 'closed'",
             "update rounds set state = 'open'",
-            "the lines do not fit the round",
+            "the ledger lines do not match the round",
         ),
         (
             "update rounds set held_micros = 41",
             "update rounds set held_micros = 40",
-            "the lines do not fit the round",
+            "the ledger lines do not match the round",
         ),
         (
             "insert into rounds select 'acct_carol', id, kind, state, node_id, lease_token, \
@@ -327,7 +327,7 @@ pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
              step, most_micros, sent_micros, verifier_id \
              from rounds",
             "delete from rounds where account_id = 'acct_carol'",
-            "the round is open, and what it holds is not in the ledger",
+            "the round is open, but its hold is not in the ledger",
         ),
     ] {
         backend.tamper(change).await.unwrap();

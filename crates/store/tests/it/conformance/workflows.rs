@@ -633,11 +633,11 @@ pub(crate) async fn a_workflow_is_given_away_with_its_verifiers(backend: &Backen
     };
     let other = WorkflowSave { bindings, ..draft(&alice, "other", 2) };
     let other = saved(store, &other).await;
-    assert!(give().await.unwrap_err().contains("`cites` is named by the workflow `other` too"));
+    assert!(give().await.unwrap_err().contains("`cites` is also named by the workflow `other`"));
     let sharing = store.sharing();
     sharing.workflow_delete(&behalf(&alice), &change(&alice, id(&other)), None).await.unwrap();
     let in_the_way = saved(store, &draft(&bob, "report", 3)).await;
-    assert!(give().await.unwrap_err().contains("a workflow `report` already"));
+    assert!(give().await.unwrap_err().contains("already has a workflow `report`"));
     sharing.workflow_delete(&behalf(&bob), &change(&bob, id(&in_the_way)), None).await.unwrap();
     assert_eq!(give().await, Ok(()));
     assert_eq!(view(store, &alice, &id(&first), None).await, Found::Nothing);
@@ -656,7 +656,7 @@ pub(crate) async fn a_workflow_is_given_away_with_its_verifiers(backend: &Backen
     };
     assert_eq!(files.files[0].content, b"inside");
     saved(store, &next(draft(&bob, "report", 9), &first)).await;
-    assert_eq!(give().await, Err("the workflow is not there any more".to_owned()));
+    assert_eq!(give().await, Err("the workflow no longer exists".to_owned()));
 }
 
 pub(crate) async fn workflows_are_listed_by_every_filter_newest_first(backend: &Backend) {

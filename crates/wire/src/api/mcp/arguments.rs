@@ -14,47 +14,48 @@ const VERIFIER: &str = "verifier_id";
 const LARGEST_PAGE: u32 = 200;
 const USUAL_PAGE: u32 = 50;
 
-/// What `deploy_verifier` takes.
+/// Arguments of `deploy_verifier`.
 #[derive(Debug, ToSchema)]
 pub struct DeployVerifierArguments {
-    /// The version to deploy: the first of a verifier, or the next one of the verifier with the name.
+    /// The version to deploy: the first version of a new verifier, or the next version of the
+    /// verifier with this name.
     pub payload: DeployVerifierRequest,
 }
 
-/// What `list_verifiers` takes.
+/// Arguments of `list_verifiers`.
 #[derive(Debug, ToSchema)]
 pub struct ListVerifiersArguments {
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What `get_verifier` takes.
+/// Arguments of `get_verifier`.
 #[derive(Debug, ToSchema)]
 pub struct GetVerifierArguments {
-    /// The id of a verifier, its name, or `@owner/name` for one of others; a version may be pinned
-    /// behind `@`.
+    /// The id or name of a verifier, or `@owner/name` for another owner's; append `@` and a version
+    /// to pin one.
     #[schema(pattern = r"\S")]
     pub verifier_id: String,
-    /// The version to show; the current one when left out.
+    /// The version to show; defaults to the current one.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
 }
 
-/// What `revoke_verifier` takes.
+/// Arguments of `revoke_verifier`.
 #[derive(Debug, ToSchema)]
 pub struct RevokeVerifierArguments {
-    /// The id of a verifier, or its name.
+    /// The id or name of a verifier.
     #[schema(pattern = r"\S")]
     pub verifier_id: String,
 }
 
-/// What `delete_verifier` takes.
+/// Arguments of `delete_verifier`.
 #[derive(Debug, ToSchema)]
 pub struct DeleteVerifierArguments {
-    /// The id of a verifier; a name is not enough.
+    /// The id of a verifier; a name is not accepted.
     #[schema(pattern = r"\S")]
     pub verifier_id: String,
 }

@@ -10,88 +10,88 @@ use crate::{
     problem::Problem,
 };
 
-/// What a tool takes that takes nothing.
+/// No arguments.
 #[derive(Debug, ToSchema)]
 pub struct NoArguments {}
 
-/// What `list_teams` takes.
+/// Arguments of `list_teams`.
 #[derive(Debug, ToSchema)]
 pub struct ListTeamsArguments {
-    /// `all`, `mine` or `member`; all when left out.
+    /// `all`, `mine` or `member`; defaults to `all`.
     #[schema(pattern = "^(all|mine|member)$")]
     pub filter: Option<String>,
 }
 
-/// What tools take that are about one team.
+/// Arguments of tools for one team.
 #[derive(Debug, ToSchema)]
 pub struct TeamArguments {
-    /// The id of a team, or its handle.
+    /// The id or handle of a team.
     #[schema(pattern = r"\S")]
     pub team_id: String,
 }
 
-/// What tools take that are about somebody in a team.
+/// Arguments of tools for a team member.
 #[derive(Debug, ToSchema)]
 pub struct TeamMemberArguments {
-    /// The id of a team, or its handle.
+    /// The id or handle of a team.
     #[schema(pattern = r"\S")]
     pub team_id: String,
-    /// An e-mail address, a handle, or the id of an account.
+    /// An e-mail address, a handle, or an account id.
     #[schema(pattern = r"\S")]
     pub user_identifier: String,
 }
 
-/// What `transfer_team_ownership` takes.
+/// Arguments of `transfer_team_ownership`.
 #[derive(Debug, ToSchema)]
 pub struct TransferTeamArguments {
-    /// The id of a team, or its handle.
+    /// The id or handle of a team.
     #[schema(pattern = r"\S")]
     pub team_id: String,
-    /// An e-mail address, a handle, or the id of an account.
+    /// An e-mail address, a handle, or an account id.
     #[schema(pattern = r"\S")]
     pub new_owner_user_identifier: String,
 }
 
-/// What `list_invitations` takes.
+/// Arguments of `list_invitations`.
 #[derive(Debug, ToSchema)]
 pub struct ListInvitationsArguments {
-    /// `received`, `sent` or `all`; those received when left out.
+    /// `received`, `sent` or `all`; defaults to `received`.
     #[schema(pattern = "^(received|sent|all)$")]
     pub filter: Option<String>,
-    /// `pending` or `all`; those that can be answered when left out.
+    /// `pending` or `all`; defaults to `pending`.
     #[schema(pattern = "^(pending|all)$")]
     pub state: Option<String>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What `list_shares` takes.
+/// Arguments of `list_shares`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListSharesArguments {
-    /// `pending`, `accepted` or `declined`; all but those declined when left out.
+    /// `pending`, `accepted` or `declined`; defaults to all but declined ones.
     #[schema(pattern = "^(pending|accepted|declined)$")]
     pub state: Option<String>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What tools take that answer a share.
+/// Arguments of tools that answer a share.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShareArguments {
-    /// The id of a share, which is that of its workflow.
+    /// The id of a share, which is the id of its workflow.
     #[schema(pattern = r"\S")]
     pub share_id: String,
 }
 
-/// What tools take that answer an invitation.
+/// Arguments of tools that answer an invitation.
 #[derive(Debug, ToSchema)]
 pub struct InvitationArguments {
     /// The id of an invitation.
@@ -99,29 +99,29 @@ pub struct InvitationArguments {
     pub invitation_id: String,
 }
 
-/// What `revoke_api_key` takes.
+/// Arguments of `revoke_api_key`.
 #[derive(Debug, ToSchema)]
 pub struct RevokeKeyArguments {
-    /// The id of a key, or its name.
+    /// The id or name of a key.
     #[schema(pattern = r"\S")]
     pub key_id: String,
 }
 
-/// What `mint_api_key` takes.
+/// Arguments of `mint_api_key`.
 #[derive(Debug, ToSchema)]
 pub struct MintKeyArguments {
-    /// What the key is called.
+    /// Name of the key.
     #[schema(pattern = r"\S")]
     pub name: String,
 }
 
-/// What `list_api_keys` takes.
+/// Arguments of `list_api_keys`.
 #[derive(Debug, ToSchema)]
 pub struct ListKeysArguments {
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 

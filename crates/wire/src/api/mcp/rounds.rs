@@ -9,29 +9,29 @@ use crate::{api::words, problem::Problem};
 
 const ROUND: &str = "round_id";
 
-/// What tools take that are about one round.
+/// Arguments of tools for one round.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoundArguments {
-    /// The identifier of a round.
+    /// The id of a round.
     #[schema(pattern = r"\S")]
     pub round_id: String,
 }
 
-/// What `list_rounds` takes.
+/// Arguments of `list_rounds`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListRoundsArguments {
     /// Only rounds of this kind.
     pub kind: Option<words::Kind>,
-    /// Only rounds that ended so.
+    /// Only rounds with this outcome.
     pub outcome: Option<words::Outcome>,
     /// Only rounds in this state.
     pub state: Option<words::RoundState>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 

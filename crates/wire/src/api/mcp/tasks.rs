@@ -25,28 +25,28 @@ const LARGEST: u64 = i64::MAX as u64;
 const LARGEST_PAGE: u32 = 200;
 const USUAL_PAGE: u32 = 50;
 
-/// What tools take that are about one task.
+/// Arguments of tools for one task.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskArguments {
-    /// The name of a task.
+    /// The id of a task.
     #[schema(pattern = r"\S")]
     pub task_id: String,
 }
 
-/// What `get_task` takes.
+/// Arguments of `get_task`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetTaskArguments {
-    /// The name of a task.
+    /// The id of a task.
     #[schema(pattern = r"\S")]
     pub task_id: String,
-    /// So many seconds at most the answer waits for the task to end, or for its epoch to be decided.
+    /// Wait up to this many seconds for the task to end or for its epoch to be decided.
     #[schema(minimum = 0, maximum = 60)]
     pub wait: Option<u64>,
 }
 
-/// What `list_tasks` takes.
+/// Arguments of `list_tasks`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListTasksArguments {
@@ -54,87 +54,87 @@ pub struct ListTasksArguments {
     pub state: Option<TaskState>,
     /// Only tasks of this type.
     pub task_type: Option<String>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What `list_task_events` takes.
+/// Arguments of `list_task_events`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskEventsArguments {
-    /// The name of a task.
+    /// The id of a task.
     #[schema(pattern = r"\S")]
     pub task_id: String,
-    /// Only events behind the one with this number; `next_cursor` of the page before.
+    /// Only events after the one with this number; `next_cursor` of the previous page.
     #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807u64)]
     pub after: Option<u64>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
 }
 
-/// What `get_task_sample` takes.
+/// Arguments of `get_task_sample`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSampleArguments {
-    /// The name of the task; one is drawn when it is left out.
+    /// The id of the task; generated if left out.
     #[schema(pattern = r"^(?!(\.|\.\.|sample)$)[A-Za-z0-9_.:-]{1,128}$")]
     pub task_id: Option<String>,
 }
 
-/// What tools take that are about one run.
+/// Arguments of tools for one run.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunArguments {
-    /// The name of a run.
+    /// The id of a run.
     #[schema(pattern = r"\S")]
     pub run_id: String,
 }
 
-/// What `get_run` takes.
+/// Arguments of `get_run`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetRunArguments {
-    /// The name of a run.
+    /// The id of a run.
     #[schema(pattern = r"\S")]
     pub run_id: String,
-    /// So many seconds at most the answer waits for the run to end.
+    /// Wait up to this many seconds for the run to end.
     #[schema(minimum = 0, maximum = 60)]
     pub wait: Option<u64>,
 }
 
-/// What `list_runs` takes.
+/// Arguments of `list_runs`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListRunsArguments {
-    /// Only runs that have come so far.
+    /// Only runs with this status.
     pub status: Option<RunState>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What `list_run_events` takes.
+/// Arguments of `list_run_events`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunEventsArguments {
-    /// The name of a run.
+    /// The id of a run.
     #[schema(pattern = r"\S")]
     pub run_id: String,
-    /// Only events before the one with this number; `next_cursor` of the page before.
+    /// Only events before the one with this number; `next_cursor` of the previous page.
     #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807u64)]
     pub before: Option<u64>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
 }
 
-/// What `export_knowledge` takes: `task_type` or `task_id`.
+/// Arguments of `export_knowledge`: either `task_type` or `task_id`.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnowledgeArguments {
@@ -144,10 +144,10 @@ pub struct KnowledgeArguments {
     /// Decisions of this task.
     #[schema(pattern = r"\S")]
     pub task_id: Option<String>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 

@@ -33,7 +33,7 @@ pub struct TemplateVersionArguments {
     pub version: u32,
 }
 
-/// A version of a template, and why it should not be used any more.
+/// A version of a template, and why it is deprecated.
 #[derive(Debug, ToSchema)]
 pub struct DeprecateArguments {
     /// The id of a template, or `@handle/slug`.
@@ -44,7 +44,7 @@ pub struct DeprecateArguments {
     /// The number of the version.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: u32,
-    /// What to tell those who use it.
+    /// Message to users of the version.
     pub message: Option<String>,
 }
 
@@ -56,19 +56,19 @@ pub struct ArchiveArguments {
         pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
     )]
     pub template_id: String,
-    /// Why.
+    /// Reason.
     pub archive_reason: Option<String>,
 }
 
-/// A template that somebody may see.
+/// A template that the caller can see.
 #[derive(Debug, ToSchema)]
 pub struct GetTemplateArguments {
-    /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
+    /// The id of a template, or `@handle/slug`; append `@vN` to pin a version.
     #[schema(
         pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
     )]
     pub identifier: String,
-    /// The newest when left out.
+    /// Defaults to the newest version.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
 }
@@ -76,7 +76,7 @@ pub struct GetTemplateArguments {
 /// A file of a template.
 #[derive(Debug, ToSchema)]
 pub struct GetTemplateFileArguments {
-    /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
+    /// The id of a template, or `@handle/slug`; append `@vN` to pin a version.
     #[schema(
         pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
     )]
@@ -84,7 +84,7 @@ pub struct GetTemplateFileArguments {
     /// The path of the file.
     #[schema(pattern = r"\S")]
     pub path: String,
-    /// The newest when left out.
+    /// Defaults to the newest version.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
 }
@@ -92,19 +92,19 @@ pub struct GetTemplateFileArguments {
 /// Which templates to list.
 #[derive(Debug, ToSchema)]
 pub struct ListTemplatesArguments {
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
-    /// `all`, or `mine` for those of the caller.
+    /// `all`, or `mine` for the caller's own.
     #[schema(pattern = "^(all|mine)$")]
     pub filter: Option<String>,
-    /// Only those that have this text in what the list shows.
+    /// Only templates that contain this text in their listed fields.
     pub search: Option<String>,
 }
 
-/// A template, and somebody who is offered it.
+/// A template, and the user it is offered to.
 #[derive(Debug, ToSchema)]
 pub struct TransferTemplateArguments {
     /// The id of a template, or `@handle/slug`.
@@ -112,7 +112,7 @@ pub struct TransferTemplateArguments {
         pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
     )]
     pub template_id: String,
-    /// An e-mail address, a handle, or the id of an account.
+    /// An e-mail address, a handle, or an account id.
     #[schema(pattern = r"\S")]
     pub new_owner_user_id_or_email: String,
 }
@@ -155,7 +155,7 @@ pub fn template_and_text<'a>(
     Ok((reference(fields.required_text("template_id")?, None)?, fields.text(name)?))
 }
 
-/// A template, and somebody who is offered it.
+/// A template, and the user it is offered to.
 pub fn transfer(arguments: &Value) -> Result<(TemplateRef, &str), Problem> {
     let fields = given(arguments)?;
     let wanted = reference(fields.required_text("template_id")?, None)?;

@@ -12,65 +12,65 @@ use crate::{
 
 const IDS: [&str; 2] = ["skill_id", "workflow_id"];
 
-/// Which workflow: `skill_id` or `workflow_id`, an id, a slug or a name.
+/// A workflow: its id, slug or name, as `skill_id` or `workflow_id`.
 #[derive(Debug, ToSchema)]
 pub struct WorkflowArguments {
-    /// The id, the slug or the name of a workflow.
+    /// The id, slug or name of a workflow.
     pub skill_id: Option<String>,
-    /// The same.
+    /// Alias of `skill_id`.
     pub workflow_id: Option<String>,
 }
 
-/// Which workflow, and which version of it.
+/// A workflow and a version of it.
 #[derive(Debug, ToSchema)]
 pub struct WorkflowVersionArguments {
-    /// The id, the slug or the name of a workflow.
+    /// The id, slug or name of a workflow.
     pub skill_id: Option<String>,
-    /// The same.
+    /// Alias of `skill_id`.
     pub workflow_id: Option<String>,
-    /// The version; the current one when left out.
+    /// The version; defaults to the current one.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
 }
 
-/// Which workflow a loop works on.
+/// The workflow to optimize.
 #[derive(Debug, ToSchema)]
 pub struct OptimizeWorkflowArguments {
-    /// The id, the slug or the name of a workflow.
+    /// The id, slug or name of a workflow.
     pub skill_id: Option<String>,
-    /// The same.
+    /// Alias of `skill_id`.
     pub workflow_id: Option<String>,
-    /// How often the loop goes around at the most.
+    /// Maximum number of iterations.
     #[schema(minimum = 1, maximum = 1000)]
     pub max_iterations: Option<u32>,
 }
 
-/// Which file of which workflow.
+/// A file of a workflow.
 #[derive(Debug, ToSchema)]
 pub struct WorkflowFileArguments {
-    /// The id, the slug or the name of a workflow.
+    /// The id, slug or name of a workflow.
     pub skill_id: Option<String>,
-    /// The same.
+    /// Alias of `skill_id`.
     pub workflow_id: Option<String>,
-    /// Where the file lies beside the body.
+    /// The path of the file.
     #[schema(pattern = r"\S")]
     pub path: String,
-    /// The version; the current one when left out.
+    /// The version; defaults to the current one.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
 }
 
-/// Which files of which workflow.
+/// Files of a workflow.
 #[derive(Debug, ToSchema)]
 pub struct WorkflowFilesArguments {
-    /// The id, the slug or the name of a workflow.
+    /// The id, slug or name of a workflow.
     pub skill_id: Option<String>,
-    /// The same.
+    /// Alias of `skill_id`.
     pub workflow_id: Option<String>,
-    /// Where the files lie beside the body.
+    /// The paths of the files.
     #[schema(min_items = 1, max_items = 100)]
     pub paths: Vec<String>,
-    /// The version; the current one when left out.
+    /// The version; defaults to the current one.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
 }
@@ -78,56 +78,56 @@ pub struct WorkflowFilesArguments {
 /// Which workflows to list.
 #[derive(Debug, ToSchema)]
 pub struct ListWorkflowsArguments {
-    /// Whose workflows: `all` when left out.
+    /// Which workflows to include; defaults to `all`.
     pub filter: Option<words::WhoseWorkflows>,
-    /// Only those with this tag.
+    /// Only workflows with this tag.
     pub tag: Option<String>,
-    /// A text that stands in the name, the tags, the description or the outcome.
+    /// Text that the name, tags, description or outcome contains.
     pub search: Option<String>,
-    /// The caller's own that are put away too.
+    /// Include the caller's archived workflows.
     pub include_archived: Option<bool>,
-    /// How many to return; 50 when left out.
+    /// Number of items to return; defaults to 50.
     #[schema(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// Whom to let use a workflow.
+/// A grant of a workflow.
 #[derive(Debug, ToSchema)]
 pub struct GrantWorkflowArguments {
-    /// The id, the slug or the name of a workflow.
+    /// The id, slug or name of a workflow.
     pub skill_id: Option<String>,
-    /// The same.
+    /// Alias of `skill_id`.
     pub workflow_id: Option<String>,
     /// The e-mail address of a user, or `@` and the handle of a team.
     pub grantee_email_or_at_team_handle: Person,
     /// `view`, `edit` or `admin`.
     #[schema(pattern = "^(view|edit|admin)$")]
     pub role: String,
-    /// Whether versions before the current one are shared too.
+    /// Whether to share versions before the current one too.
     pub include_history: Option<bool>,
 }
 
-/// Whose grant ends.
+/// A grant to revoke.
 #[derive(Debug, ToSchema)]
 pub struct RevokeWorkflowGrantArguments {
-    /// The id, the slug or the name of a workflow.
+    /// The id, slug or name of a workflow.
     pub skill_id: Option<String>,
-    /// The same.
+    /// Alias of `skill_id`.
     pub workflow_id: Option<String>,
     /// The e-mail address of a user, or `@` and the handle of a team.
     pub grantee_email_or_at_team_handle: Person,
 }
 
-/// Who is asked to own a workflow.
+/// The new owner of a workflow.
 #[derive(Debug, ToSchema)]
 pub struct TransferWorkflowArguments {
-    /// The id, the slug or the name of a workflow.
+    /// The id, slug or name of a workflow.
     pub skill_id: Option<String>,
-    /// The same.
+    /// Alias of `skill_id`.
     pub workflow_id: Option<String>,
-    /// The e-mail address, the id, or `@` and the handle of a user.
+    /// The e-mail address or id of a user, or `@` and the user's handle.
     pub new_owner_user_id_or_email: Person,
 }
 
@@ -169,7 +169,7 @@ pub fn named<'a>(
             return Err(fields.wrong(IDS[1], "contradicts `skill_id`; leave one out"));
         }
         (one, other) => {
-            let reason = "is required, or `workflow_id` in its place";
+            let reason = "is required, or `workflow_id` instead";
             one.or(other).ok_or_else(|| fields.wrong(IDS[0], reason))?
         }
     };

@@ -23,7 +23,7 @@ pub struct SubmitRun;
 impl PartialSchema for SubmitRun {
     fn schema() -> RefOr<Schema> {
         let choice = OneOfBuilder::new()
-            .description(Some("A spec alone, or with the word to begin."))
+            .description(Some("A spec, alone or with `kickoff`."))
             .item(Ref::from_schema_name(RunSpecBody::name()))
             .item(Ref::from_schema_name(RunOrderBody::name()));
         RefOr::T(choice.build().into())
@@ -38,53 +38,52 @@ impl ToSchema for SubmitRun {
     }
 }
 
-/// A spec with the word to begin.
+/// A spec with `kickoff`.
 #[derive(Debug, ToSchema)]
 #[schema(as = RunOrder)]
 #[serde(deny_unknown_fields)]
 pub struct RunOrderBody {
-    /// Whether it begins at once; otherwise it waits for a kickoff.
+    /// Whether to start the run immediately; otherwise it waits for a kickoff.
     pub kickoff: Option<bool>,
-    /// `run_spec` is another name for it.
+    /// The spec; `run_spec` is an alias.
     pub spec: RunSpecBody,
 }
 
-/// What a run of several agents does.
+/// The spec of an agent run.
 #[derive(Debug, ToSchema)]
 #[schema(as = RunSpec)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpecBody {
-    /// The name of the run, which no other run of the account has.
+    /// The id of the run, unique within the account.
     #[schema(pattern = r"^(?!(\.|\.\.|sample)$)[A-Za-z0-9_.-]{1,64}$")]
     pub run_id: String,
-    /// What the executors must declare; `swarm` when left out.
+    /// Task type that the executors must declare; defaults to `swarm`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub task_type: Option<String>,
-    /// What every agent is given in `inputs`, beside its own `prompt` and `agent_id`.
+    /// Input of every agent in `inputs`, in addition to its own `prompt` and `agent_id`.
     #[schema(value_type = Option<Object>)]
     pub shared_inputs: Option<Value>,
     #[schema(min_items = 1, max_items = 64)]
     pub agents: Vec<RunAgent>,
-    /// Members of the contract of every step that differ from the sample, such as
-    /// `output_schema`, `acceptance` or `budget`. The run fills `task_id`, `task_type` and
-    /// `inputs` itself.
+    /// Contract members of every step that differ from the sample, such as `output_schema`,
+    /// `acceptance` or `budget`. The run sets `task_id`, `task_type` and `inputs` itself.
     #[schema(value_type = Option<Object>)]
     pub contract: Option<Value>,
-    /// Executors that verify what the agents say; left out, as for any task.
+    /// Executors that vote on the agents' outputs; if left out, as for any task.
     #[schema(max_items = 64)]
     pub verifiers: Option<Vec<VerifierName>>,
-    /// How many steps of this run are with one executor at a time.
+    /// Maximum number of concurrent steps of this run per executor.
     #[schema(minimum = 1, maximum = 64)]
     pub per_executor: Option<u32>,
     pub retry: Option<RunRetry>,
     pub aggregation: Option<RunAggregation>,
-    /// Kept with the spec.
+    /// Stored with the spec.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub market_task_id: Option<String>,
-    /// Kept with the spec.
+    /// Stored with the spec.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub feed_key: Option<String>,
-    /// Kept with the spec.
+    /// Stored with the spec.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub scope_hint: Option<String>,
 }
@@ -93,95 +92,95 @@ pub struct RunSpecBody {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunAgent {
-    /// The name of the agent, which no other agent of the run has.
+    /// The id of the agent, unique within the run.
     #[schema(pattern = "^[A-Za-z0-9_.-]{1,48}$")]
     pub agent_id: String,
     pub executor: ExecutorName,
-    /// `default` when left out.
+    /// Defaults to `default`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub profile: Option<String>,
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$")]
     pub prompt: String,
-    /// How much its word counts; 1 when left out.
+    /// Weight of the agent's value; defaults to 1.
     #[schema(minimum = 0, maximum = 1_000_000)]
     pub weight: Option<f64>,
-    /// The higher, the sooner; 0 when left out.
+    /// Higher priorities run first; defaults to 0.
     pub priority: Option<i32>,
-    /// Members of the contract that differ from those of the run.
+    /// Contract members that differ from those of the run.
     #[schema(value_type = Option<Object>)]
     pub contract: Option<Value>,
-    /// Executors that verify what it says, instead of those of the run.
+    /// Executors that vote on its output, instead of those of the run.
     #[schema(max_items = 64)]
     pub verifiers: Option<Vec<VerifierName>>,
 }
 
-/// How often a step is tried.
+/// How often a step is attempted.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunRetry {
-    /// With the first time; 2 when left out.
+    /// Number of attempts, including the first; defaults to 2.
     #[schema(minimum = 1, maximum = 16)]
     pub max_attempts: Option<u32>,
-    /// Before the second time, and twice as long before each that follows; 1500 when left out.
+    /// Delay before the second attempt, doubled before each later one; defaults to 1500.
     #[schema(minimum = 0, maximum = 3_600_000)]
     pub backoff_ms: Option<u64>,
 }
 
-/// How what the agents say becomes one result.
+/// How the agents' values are combined into one result.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunAggregation {
-    /// A word that is given back.
+    /// A name that is returned unchanged.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub mode: Option<String>,
-    /// How many agents must say the same; 0 or left out for no such bound.
+    /// Number of agents that must agree; 0 or left out for no minimum.
     #[schema(minimum = 0, maximum = 64)]
     pub quorum: Option<u32>,
     pub tie_policy: Option<RunTiePolicy>,
     pub null_policy: Option<RunNullPolicy>,
 }
 
-/// What is done when several values have the most.
+/// What to do when several values are tied.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunTiePolicy {
-    /// `TIE` when left out.
+    /// Defaults to `TIE`.
     pub enabled_on: Option<Vec<TieCause>>,
-    /// Tried in order until one finds a value; `STOCHASTIC` when left out.
+    /// Tried in order until one gives a value; defaults to `STOCHASTIC`.
     pub chain: Option<Vec<TieStep>>,
     pub reexplore: Option<RunReexplore>,
     pub confidence_weighted: Option<RunConfidence>,
     pub reputation_weighted: Option<RunReputation>,
-    /// Has nothing to set.
+    /// Has no settings.
     pub stochastic: Option<RunDraw>,
 }
 
-/// What is done when there is no value.
+/// What to do when there is no value.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunNullPolicy {
-    /// Both when left out.
+    /// Defaults to both.
     pub enabled_on: Option<Vec<NullCause>>,
-    /// `REEXPLORE` and then `FINALIZE_NULL` when left out.
+    /// Defaults to `REEXPLORE`, then `FINALIZE_NULL`.
     pub chain: Option<Vec<NullStep>>,
     pub reexplore: Option<RunReexplore>,
 }
 
-/// How often the agents are asked once more.
+/// How often the agents are asked again.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunReexplore {
-    /// 1 when left out.
+    /// Defaults to 1.
     #[schema(minimum = 0, maximum = 8)]
     pub max_tie_iterations: Option<u32>,
-    /// How often in a row that may bring no new evidence; 1 when left out.
+    /// How many iterations in a row may bring no new evidence; defaults to 1.
     #[schema(minimum = 0, maximum = 64)]
     pub no_new_evidence_rounds: Option<u32>,
-    /// Whether that counts at all; true when left out.
+    /// Whether to apply that limit; defaults to true.
     pub require_new_evidence: Option<bool>,
 }
 
-/// Where an output says how sure its agent is.
+/// Where an output states its agent's confidence.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfidence {
@@ -191,30 +190,30 @@ pub struct RunConfidence {
     pub answer_confidence_field: Option<String>,
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 256)]
     pub confidence_field: Option<String>,
-    /// Of an output that says nothing; 0.5 when left out.
+    /// Confidence of an output that states none; defaults to 0.5.
     #[schema(minimum = 0, maximum = 1)]
     pub default_confidence: Option<f64>,
 }
 
-/// What is known of the agents.
+/// Reputation of the agents.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunReputation {
-    /// By agent.
+    /// Reputation by agent.
     pub agent_reputation_units: Option<BTreeMap<String, i64>>,
     pub missing_reputation: Option<MissingReputation>,
 }
 
-/// A draw that everybody can repeat.
+/// A reproducible draw.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunDraw {}
 
-/// Why a run is called off.
+/// Why a run is cancelled.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelRunRequest {
-    /// Kept with the run.
+    /// Stored with the run.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
     pub reason: Option<String>,
 }

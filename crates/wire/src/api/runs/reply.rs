@@ -18,7 +18,7 @@ pub const RUN_EVENT: &str = "run_event";
 /// The name of the last event of a stream: the run as it ended.
 pub const RUN: &str = "run";
 
-/// How many steps of a run are how far.
+/// Number of steps of a run by status.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunCounts {
     created: u32,
@@ -28,11 +28,11 @@ pub struct RunCounts {
     failed: u32,
     retry_wait: u32,
     cancelled: u32,
-    /// Always 0: no step is done by another node's executors.
+    /// Always 0: no step is executed by another node's executors.
     remote_dispatched: u32,
 }
 
-/// A line of a list of runs.
+/// A run in a list.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunSummary)]
 pub struct RunLine {
@@ -47,7 +47,7 @@ pub struct RunLine {
     #[schema(required = true)]
     finished_at: Option<Time>,
     counts: RunCounts,
-    /// How often the agents were asked once more.
+    /// How often the agents were asked again.
     iteration: u32,
     /// Why it failed.
     #[schema(required = true)]
@@ -80,7 +80,7 @@ pub fn line(run: RunSummary) -> RunLine {
     }
 }
 
-/// A run: how far it is, and each of its steps.
+/// A run with its status and steps.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]
 pub struct RunBody<'a> {
@@ -95,16 +95,16 @@ pub struct RunBody<'a> {
     #[schema(required = true)]
     finished_at: Option<Time>,
     counts: RunCounts,
-    /// How often the agents were asked once more.
+    /// How often the agents were asked again.
     iteration: u32,
     /// Why it failed.
     #[schema(required = true)]
     error: Option<String>,
-    /// One for each agent, in their order.
+    /// One for each agent, in order.
     steps: Vec<RunStepBody<'a>>,
 }
 
-/// What one agent of a run does.
+/// The step of one agent in a run.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunStep)]
 pub struct RunStepBody<'a> {
@@ -114,12 +114,12 @@ pub struct RunStepBody<'a> {
     weight: f64,
     priority: i32,
     status: StepState,
-    /// From 1 in each iteration.
+    /// Number of the attempt, from 1 in each iteration.
     attempt: u32,
-    /// The task of this attempt, once a worker took it.
+    /// The task of this attempt, once a worker has taken it.
     #[schema(required = true)]
     task_id: Option<String>,
-    /// Who has it.
+    /// The worker that has the step.
     #[schema(required = true)]
     worker: Option<&'a str>,
     /// Why the last attempt failed.
@@ -161,7 +161,7 @@ pub fn body(run: &Run) -> RunBody<'_> {
 pub struct RunSubmitted<'a> {
     ok: bool,
     run_id: &'a str,
-    /// Whether it has begun.
+    /// Whether it has started.
     kicked_off: bool,
     status: RunState,
 }
@@ -171,7 +171,7 @@ pub fn submitted(run_id: &str, status: RunStatus) -> RunSubmitted<'_> {
     RunSubmitted { ok: true, run_id, kicked_off, status: RunState(status) }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunResult)]
 pub struct RunResultBody<'a> {
@@ -182,7 +182,7 @@ pub struct RunResultBody<'a> {
     /// Why it failed.
     #[schema(required = true)]
     error: Option<&'a str>,
-    /// Null while the run is not over.
+    /// Null until the run has ended.
     #[schema(required = true, value_type = Option<Object>)]
     result: Option<&'a Value>,
 }
@@ -197,7 +197,7 @@ pub fn result_body(run: &Run) -> RunResultBody<'_> {
     }
 }
 
-/// Something that happened to a run.
+/// An event of a run.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunEvent)]
 pub struct RunEventBody<'a> {

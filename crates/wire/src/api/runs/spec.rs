@@ -97,8 +97,7 @@ fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<RunSpec> {
         faults.take(text(fields, (label, LONGEST_LABEL)));
     }
     if fields.get("round_policy").is_some() {
-        let reason =
-            "is for agents that join over a network of nodes, which is not built; name the agents";
+        let reason = "is for agents that join over a network of nodes, which is not supported; name the agents";
         faults.add(fields.unsupported("round_policy", reason));
     }
     let run_id = faults.take(fields.required_text("run_id"));
@@ -134,7 +133,7 @@ fn text(fields: &Fields<'_>, (name, most): (&str, usize)) -> Result<Option<Strin
     }
     let text = fields.plain_text(name)?;
     if most < text.chars().count() {
-        return Err(fields.wrong(name, &format!("must have {most} characters at the most")));
+        return Err(fields.wrong(name, &format!("must have at most {most} characters")));
     }
     Ok(Some(text.to_owned()))
 }
@@ -179,7 +178,7 @@ fn agent(fields: &Fields<'_>, faults: &mut Faults) -> Option<AgentSpec> {
 
 fn executor<'a>(fields: &Fields<'a>) -> Result<&'a str, Problem> {
     let name = fields.required_text("executor")?;
-    let reason = format!("has `{}`, which is no name of an executor", short(name));
+    let reason = format!("has `{}`, which is not a valid executor name", short(name));
     if is_name(name) { Ok(name) } else { Err(fields.wrong("executor", &reason)) }
 }
 
@@ -326,7 +325,7 @@ fn units(fields: &Fields<'_>, faults: &mut Faults) -> Option<BTreeMap<String, i6
     let read: Option<BTreeMap<String, i64>> =
         members.into_iter().map(|(agent, value)| Some((agent, whole(value)?))).collect();
     if read.is_none() {
-        let reason = "must hold whole numbers from -1000000000 to 1000000000";
+        let reason = "must contain whole numbers from -1000000000 to 1000000000";
         faults.add(fields.wrong(NAME, reason));
     }
     read

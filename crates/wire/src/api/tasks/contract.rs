@@ -106,7 +106,7 @@ fn bounded(
     if text.chars().count() <= most {
         return Some(text.to_owned());
     }
-    faults.add(fields.wrong(name, &format!("must have {most} characters at the most")));
+    faults.add(fields.wrong(name, &format!("must have at most {most} characters")));
     None
 }
 
@@ -276,8 +276,7 @@ fn verifier_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<PolicyBin
     };
     let given = faults.take(fields.text("policy_hash"));
     if given.flatten().is_some_and(|hash| !is_hash(hash)) {
-        let reason =
-            "must be `sha256:` and 64 hex digits, or these alone; left out, it is computed";
+        let reason = "must be `sha256:` and 64 hex digits, or the digits alone; leave it out to have it computed";
         faults.add(fields.wrong("policy_hash", reason));
         return None;
     }
@@ -365,7 +364,7 @@ fn feedback(parent: &Fields<'_>, faults: &mut Faults) -> Option<Feedback> {
     let key = faults.take(fields.required_text("authority_pubkey"))?;
     let digits = key.strip_prefix("ed25519:").unwrap_or_default();
     if digits != "placeholder" && !is_hex(digits) {
-        let reason = "must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody";
+        let reason = "must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for no key";
         faults.add(fields.wrong("authority_pubkey", reason));
     }
     Some(Feedback { mode: mode?.to_owned(), authority_pubkey: key.to_owned() })
@@ -378,11 +377,11 @@ fn evidence_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<EvidenceP
     let media = faults.whole(fields, "max_inline_media_bytes", exactly(0));
     let mimes = faults.take(fields.texts("inline_mime_allowlist"));
     if mimes.iter().flatten().any(|mime| mime.contains('\0')) {
-        faults.add(fields.wrong("inline_mime_allowlist", "must not hold a NUL character"));
+        faults.add(fields.wrong("inline_mime_allowlist", "must not contain a NUL character"));
     }
     let has_all = |it: &Vec<&str>| MIMES.iter().all(|mime| it.contains(mime));
     if mimes.as_ref().is_some_and(|it| MOST_MIMES < it.len() || !has_all(it)) {
-        let reason = format!("must have {}, and at most {MOST_MIMES} in all", MIMES.join(", "));
+        let reason = format!("must have {}, and at most {MOST_MIMES} in total", MIMES.join(", "));
         faults.add(fields.wrong("inline_mime_allowlist", &reason));
     }
     let bytes = faults.whole_or(fields, "max_snippet_bytes", (1..=MOST_COST, 8_192));

@@ -27,18 +27,18 @@ pub struct DecidedView<'a> {
     pub rounds: StepRounds<'a>,
 }
 
-/// The rounds in which the steps were made.
+/// The rounds of the task's calls.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[schema(as = TaskRounds)]
 pub struct StepRounds<'a> {
-    /// Where the candidate was proposed; null when it is from an earlier decision.
+    /// The round that proposed the candidate; null if it comes from an earlier decision.
     #[schema(required = true)]
     pub propose: Option<&'a str>,
-    /// Where each verifier gave its verdict.
+    /// The round of each voter's verdict.
     pub verify: BTreeMap<&'a str, &'a str>,
 }
 
-/// What a task decided; null where it has not, or not yet.
+/// The decision of a task; fields are null if there is none yet.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskDecision)]
 pub struct DecisionBody<'a> {
@@ -46,9 +46,9 @@ pub struct DecisionBody<'a> {
     task_type: &'a str,
     epoch: u64,
     state: TaskState,
-    /// The same as `state`.
+    /// Same value as `state`.
     terminal_state: TaskState,
-    /// Why there is no decision, where the task ended without one.
+    /// Why there is no decision, if the task ended without one.
     #[schema(required = true)]
     reason: Option<&'a str>,
     #[schema(required = true)]
@@ -59,36 +59,36 @@ pub struct DecisionBody<'a> {
     /// The candidate whose decision is final.
     #[schema(required = true)]
     finalized_candidate_id: Option<&'a str>,
-    /// What was decided on.
+    /// The decided output.
     #[schema(required = true, value_type = Option<Value>)]
     output: Option<&'a Value>,
-    /// The same as `output`.
+    /// Same value as `output`.
     #[schema(required = true, value_type = Option<Value>)]
     candidate_output: Option<&'a Value>,
-    /// The member `answer` of the output, where it is a text.
+    /// The member `answer` of the output, if it is a string.
     #[schema(required = true)]
     final_answer: Option<&'a str>,
-    /// The member `decision` of the output, where it is a text.
+    /// The member `decision` of the output, if it is a string.
     #[schema(required = true)]
     final_decision: Option<&'a str>,
     aggregation: TaskAggregation,
     quorum_threshold: u32,
-    /// Votes that count for the candidate.
+    /// Valid votes for the candidate.
     approvals: usize,
-    /// Votes that count against it.
+    /// Valid votes against the candidate.
     rejections: usize,
-    /// The share of the votes on the candidate that count for it.
+    /// Share of valid votes that are for the candidate.
     #[schema(required = true, minimum = 0, maximum = 1)]
     agreement: Option<f64>,
-    /// How likely the decision is right.
+    /// Probability that the decision is right.
     #[schema(required = true, minimum = 0, maximum = 1)]
     confidence: Option<f64>,
-    /// On what the decision rests: `executors`, `judges`, or `form` where the node alone voted for it,
-    /// by a policy that needs nobody's judgement.
+    /// Basis of the decision: `executors`, `judges`, or `form` if only the node voted for it, under
+    /// a policy that needs no judgment.
     #[schema(required = true)]
     basis: Option<Basis>,
     votes: Vec<VoteBody<'a>>,
-    /// Who proposed what was decided on.
+    /// The proposers of the decided output.
     #[schema(required = true)]
     executor: Option<&'a str>,
     #[schema(required = true)]
@@ -96,14 +96,14 @@ pub struct DecisionBody<'a> {
     #[schema(required = true)]
     model_id: Option<&'a str>,
     profile: &'a str,
-    /// The earlier decision that the candidate is taken from.
+    /// The earlier decision that the candidate was reused from.
     #[schema(required = true)]
     source: Option<&'a str>,
-    /// Digests of what the candidate refers to.
+    /// Digests of the evidence that the candidate refers to.
     evidence_digests: Vec<&'a str>,
-    /// The rounds in which the steps were made; `GET /v1/rounds/{id}` shows them.
+    /// The rounds of the task's calls; `GET /v1/rounds/{id}` shows them.
     rounds: StepRounds<'a>,
-    /// Digest of the decision, by which later tasks refer to it.
+    /// Digest of the decision, used by later tasks to refer to it.
     #[schema(required = true)]
     final_hash: Option<&'a str>,
 }

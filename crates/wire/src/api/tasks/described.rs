@@ -24,7 +24,7 @@ pub struct SubmitTask;
 impl PartialSchema for SubmitTask {
     fn schema() -> RefOr<Schema> {
         let choice = OneOfBuilder::new()
-            .description(Some("A contract alone, or with who is to work on it."))
+            .description(Some("A contract, alone or with the executors for it."))
             .item(Ref::from_schema_name(TaskContractBody::name()))
             .item(Ref::from_schema_name(TaskOrder::name()));
         RefOr::T(choice.build().into())
@@ -40,34 +40,34 @@ impl ToSchema for SubmitTask {
     }
 }
 
-/// A contract with who is to work on it.
+/// A contract with the executors for it.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskOrder {
     pub contract: TaskContractBody,
-    /// Names of executors that may propose and verify; left out, all that declare the task type.
+    /// Executors that may propose and vote; defaults to all that declare the task type.
     #[schema(max_items = 64)]
     pub executors: Option<Vec<ExecutorName>>,
-    /// Names of executors that verify; left out, those of `executors`.
+    /// Executors that vote; defaults to those of `executors`.
     #[schema(max_items = 64)]
     pub verifiers: Option<Vec<VerifierName>>,
-    /// Under which profile they work; `default` when left out.
+    /// Profile that the executors use; defaults to `default`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub profile: Option<String>,
 }
 
-/// Under which terms a task is worked on. All times are in milliseconds.
+/// The terms of a task. All times are in milliseconds.
 #[derive(Debug, ToSchema)]
 #[schema(as = TaskContract)]
 #[serde(deny_unknown_fields)]
 pub struct TaskContractBody {
-    /// Of the contract's own form, such as `v0.1`.
+    /// Version of the contract format, such as `v0.1`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 64)]
     pub protocol_version: String,
-    /// The name of the task, which no other task of the account has.
+    /// The id of the task, unique within the account.
     #[schema(pattern = r"^(?!(\.|\.\.|sample)$)[A-Za-z0-9_.:-]{1,128}$")]
     pub task_id: String,
-    /// What executors must declare to work on it.
+    /// Task type that executors must declare to work on it.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub task_type: String,
     pub inputs: TaskInputs,
@@ -77,19 +77,19 @@ pub struct TaskContractBody {
     pub budget: TaskBudget,
     pub assignment: TaskAssignment,
     pub acceptance: TaskAcceptance,
-    /// `ONE_SHOT` when left out.
+    /// Defaults to `ONE_SHOT`.
     pub task_mode: Option<TaskMode>,
-    /// When the contract ends: a moment, in milliseconds since 1970.
+    /// When the contract expires, in milliseconds since 1970.
     #[schema(minimum = 1, maximum = 253_402_300_799_999_u64)]
     pub expiry_ms: u64,
     pub evidence_policy: TaskEvidencePolicy,
 }
 
-/// What a task may use. A call of an executor is one step, and costs one unit of its stage.
+/// The budget of a task. Each call to an executor is one step and costs one unit of its stage.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskBudget {
-    /// From the first claim to the end.
+    /// Time from the first lease to the end.
     #[schema(minimum = 1, maximum = 31_536_000_000_u64)]
     pub time_ms: u64,
     #[schema(minimum = 1, maximum = 100_000)]
@@ -97,7 +97,7 @@ pub struct TaskBudget {
     /// At least the sum of the three stages.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub cost_units: u64,
-    /// `LIFETIME` when left out.
+    /// Defaults to `LIFETIME`.
     pub mode: Option<BudgetMode>,
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub explore_cost_units: u64,
@@ -105,17 +105,17 @@ pub struct TaskBudget {
     pub verify_cost_units: u64,
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub finalize_cost_units: u64,
-    /// For how long an earlier decision is tried first; no more than `time_ms`.
+    /// Time for first trying to reuse an earlier decision; at most `time_ms`.
     #[schema(maximum = 31_536_000_000_u64)]
     pub reuse_verify_time_ms: u64,
-    /// No more than `cost_units`.
+    /// At most `cost_units`.
     #[schema(maximum = 1_000_000_000)]
     pub reuse_verify_cost_units: u64,
     #[schema(minimum = 1, maximum = 64)]
     pub reuse_max_attempts: u32,
 }
 
-/// Who may work on a task at a time, and how many in all.
+/// How many executors may work on a task, concurrently and in total.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskAssignment {
@@ -126,17 +126,17 @@ pub struct TaskAssignment {
     pub finalize: Option<TaskFinalize>,
 }
 
-/// How work is claimed.
+/// How executors claim work.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskClaim {
-    /// How long a claim holds unless it is renewed.
+    /// Duration of a lease unless it is renewed.
     #[schema(minimum = 100, maximum = 86_400_000)]
     pub lease_ms: u64,
     pub max_concurrency: TaskConcurrency,
 }
 
-/// Claims at a time.
+/// Maximum number of concurrent leases.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskConcurrency {
@@ -150,38 +150,38 @@ pub struct TaskConcurrency {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskExplore {
-    /// Executors that propose, in all; 1 when left out.
+    /// Total number of executors that propose; defaults to 1.
     #[schema(minimum = 1, maximum = 64)]
     pub max_proposers: Option<u32>,
-    /// Candidates that are verified, at the most; 3 when left out.
+    /// Maximum number of candidates that are voted on; defaults to 3.
     #[schema(minimum = 1, maximum = 64)]
     pub topk: Option<u32>,
     pub stop: Option<TaskExploreStop>,
-    /// How often proposing begins anew when everybody failed; 3 when left out.
+    /// How often proposing restarts after all proposers failed; defaults to 3.
     #[schema(maximum = 64)]
     pub max_retries: Option<u32>,
-    /// How long to wait before the first of those, doubled each time; 1000 when left out.
+    /// Delay before the first restart, doubled each time; defaults to 1000.
     #[schema(minimum = 1, maximum = 86_400_000)]
     pub backoff_ms: Option<u64>,
 }
 
-/// When no more candidates are looked for.
+/// When to stop looking for candidates.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskExploreStop {
-    /// 3 when left out.
+    /// Defaults to 3.
     #[schema(minimum = 1, maximum = 64)]
     pub no_new_evidence_rounds: Option<u32>,
 }
 
-/// How candidates are verified.
+/// How candidates are voted on.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskVerify {
-    /// Verdicts on one candidate, at the most; 1 when left out.
+    /// Maximum number of verdicts per candidate; defaults to 1.
     #[schema(minimum = 1, maximum = 64)]
     pub max_verifiers: Option<u32>,
-    /// How often a verification that decided nothing is made anew; 2 when left out.
+    /// How often an undecided vote is repeated; defaults to 2.
     #[schema(maximum = 64)]
     pub max_repeats: Option<u32>,
 }
@@ -190,42 +190,43 @@ pub struct TaskVerify {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFinalize {
-    /// 1 when left out.
+    /// Defaults to 1.
     #[schema(minimum = 1, maximum = 64)]
     pub max_finalizers: Option<u32>,
 }
 
-/// What a decision needs.
+/// Requirements for a decision.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskAcceptance {
-    /// Approvals by different verifiers.
+    /// Number of approvals by different voters.
     #[schema(minimum = 1, maximum = 64)]
     pub quorum_threshold: u32,
-    /// `vp.schema_only.v1` when left out: a candidate must match `output_schema`.
+    /// Defaults to `vp.schema_only.v1`: a candidate must match `output_schema`.
     pub verifier_policy: Option<TaskPolicy>,
     pub vote: TaskVote,
     pub settlement: TaskSettlement,
-    /// Verifiers for which each piece of evidence was there; left out, evidence is not fetched.
+    /// Number of voters that must be able to fetch each piece of evidence; if left out, evidence is
+    /// not fetched.
     #[schema(minimum = 1, maximum = 64)]
     pub da_quorum_threshold: Option<u32>,
     pub aggregation: Option<TaskAggregation>,
 }
 
-/// Under which policy candidates are verified.
+/// The policy that candidates are voted on under.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskPolicy {
     /// Such as `vp.schema_only.v1`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub policy_id: String,
-    /// `1` when left out.
+    /// Defaults to `1`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 64)]
     pub policy_version: Option<String>,
-    /// Computed when left out; one that is given must be right.
+    /// Computed if left out; otherwise it must be correct.
     #[schema(pattern = "^([Ss][Hh][Aa]256:)?[0-9A-Fa-f]{64}$")]
     pub policy_hash: Option<String>,
-    /// Empty when left out.
+    /// Defaults to empty.
     #[schema(value_type = Option<Object>)]
     pub policy_params: Option<Value>,
 }
@@ -235,12 +236,12 @@ pub struct TaskPolicy {
 #[serde(deny_unknown_fields)]
 pub struct TaskVote {
     pub commit_reveal: Always,
-    /// How long votes may be revealed after the last one was committed.
+    /// How long votes may be revealed after the last commit.
     #[schema(minimum = 100, maximum = 86_400_000)]
     pub reveal_deadline_ms: u64,
 }
 
-/// What follows a decision. Kept with the contract and shown to executors.
+/// Settlement of a decision. Stored with the contract and shown to executors.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSettlement {
@@ -265,7 +266,7 @@ pub struct TaskDiminishingReturns {
     pub k: u32,
 }
 
-/// What a bad decision costs.
+/// Penalty for a bad decision.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskBadPenalty {
@@ -274,33 +275,33 @@ pub struct TaskBadPenalty {
     pub p: i64,
 }
 
-/// Who may say that a decision was bad.
+/// Who may dispute a decision.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFeedback {
     pub mode: FeedbackMode,
-    /// `ed25519:` and 64 hex digits, or `ed25519:placeholder` for nobody.
+    /// `ed25519:` and 64 hex digits, or `ed25519:placeholder` for no key.
     #[schema(pattern = "^ed25519:([0-9A-Fa-f]{64}|placeholder)$")]
     pub authority_pubkey: String,
 }
 
-/// What evidence may come with a candidate.
+/// Evidence allowed with a candidate.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskEvidencePolicy {
-    /// 65536.
+    /// Must be 65536.
     #[schema(minimum = 65_536, maximum = 65_536)]
     pub max_inline_evidence_bytes: u64,
-    /// 0.
+    /// Must be 0.
     #[schema(minimum = 0, maximum = 0)]
     pub max_inline_media_bytes: u64,
-    /// Has `application/json`, `text/plain`, `text/markdown` and `text/csv`.
+    /// Must contain `application/json`, `text/plain`, `text/markdown` and `text/csv`.
     #[schema(min_items = 4, max_items = 32)]
     pub inline_mime_allowlist: Vec<String>,
-    /// The most bytes of one piece of inline evidence; 8192 when left out.
+    /// Maximum bytes of one piece of inline evidence; defaults to 8192.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub max_snippet_bytes: Option<u64>,
-    /// The most tokens of one piece of inline evidence, of four bytes each; 2048 when left out.
+    /// Maximum tokens of one piece of inline evidence, at four bytes each; defaults to 2048.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub max_snippet_tokens: Option<u64>,
 }

@@ -29,7 +29,7 @@ pub struct EventBody<'a> {
     seq: u64,
     r#type: EventName,
     at: Time,
-    /// What belongs to an event of this type.
+    /// Data of an event of this type.
     #[schema(value_type = Object)]
     data: Value,
 }

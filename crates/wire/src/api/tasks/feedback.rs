@@ -12,23 +12,24 @@ const LARGEST: u64 = i64::MAX as u64;
 /// Hex digits of an Ed25519 signature.
 const SIGNATURE_DIGITS: usize = 128;
 
-/// A complaint of a decision.
+/// A dispute of a decision.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FeedbackRequest {
-    /// Why the decision was wrong; kept with the task.
+    /// Why the decision was wrong; stored with the task.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
     pub reason: String,
-    /// Which decision of a continuous task is meant; the newest when left out.
+    /// The epoch of a continuous task's decision; defaults to the newest.
     #[schema(minimum = 1, maximum = 9_223_372_036_854_775_807u64)]
     pub epoch: Option<u64>,
-    /// Only `BAD` can be said.
+    /// Must be `BAD`.
     #[schema(pattern = "^BAD$")]
     pub outcome: Option<String>,
-    /// When it was signed, in milliseconds since 1970.
+    /// Time of signing, in milliseconds since 1970.
     #[schema(maximum = 9_223_372_036_854_775_807u64)]
     pub timestamp: Option<u64>,
-    /// Ed25519 over `account|task_id|epoch|BAD|reason|timestamp` in hex, by the key that the contract names in `acceptance.settlement.feedback.authority_pubkey`. Required where that is a key.
+    /// Ed25519 signature of `account|task_id|epoch|BAD|reason|timestamp` in hex, by the key in the
+    /// contract's `acceptance.settlement.feedback.authority_pubkey`. Required if that is a key.
     #[schema(pattern = "^[0-9A-Fa-f]{128}$")]
     pub signature: Option<String>,
 }

@@ -28,7 +28,7 @@ pub struct TaskView<'a> {
     pub contract_digest: &'a str,
     /// Who may work on it, as it is recorded.
     pub panel: &'a Value,
-    /// How many events there are.
+    /// Number of events.
     pub events: u64,
     pub updated_at: Timestamp,
     pub ended_at: Option<Timestamp>,
@@ -55,7 +55,7 @@ pub struct TaskSummaryBody<'a> {
     task_id: &'a str,
     task_type: &'a str,
     state: TaskState,
-    /// How many events there are.
+    /// Number of events.
     events: u64,
     created_at: Time,
     updated_at: Time,
@@ -66,34 +66,34 @@ pub struct TaskSummaryBody<'a> {
     reason: Option<&'a str>,
 }
 
-/// A task: where it stands, and what happened on the way.
+/// A task with its state and history.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]
 pub struct TaskBody<'a> {
     task_id: &'a str,
     task_type: &'a str,
     state: TaskState,
-    /// Which decision of a continuous task is being made, from 1.
+    /// Current epoch of a continuous task, from 1.
     epoch: u64,
     /// Digest of the contract's canonical JSON.
     contract_digest: &'a str,
     panel: TaskPanel<'a>,
     created_at: Time,
-    /// When the first work of this epoch began.
+    /// When the first work of this epoch started.
     #[schema(required = true)]
     started_at: Option<Time>,
     updated_at: Time,
     #[schema(required = true)]
     ended_at: Option<Time>,
-    /// When it is over at the latest, as far as that is known now.
+    /// Latest time at which the task ends, as currently known.
     deadline_at: Time,
-    /// Until then nobody is asked to propose again.
+    /// No executor is asked to propose again before this time.
     #[schema(required = true)]
     retry_at: Option<Time>,
-    /// How often proposing failed as a whole.
+    /// How often proposing failed for all proposers.
     retries: u32,
     spent: TaskSpent,
-    /// Work under way.
+    /// A lease: work in progress.
     claims: Vec<ClaimBody<'a>>,
     candidates: Vec<CandidateBody<'a>>,
     /// The candidate that the votes approved.
@@ -102,46 +102,46 @@ pub struct TaskBody<'a> {
     /// The candidate whose decision is final.
     #[schema(required = true)]
     finalized_candidate_id: Option<&'a str>,
-    /// Decisions that can still be complained of.
+    /// Decisions that can still be disputed.
     settling: Vec<SettlingBody<'a>>,
     /// Why it ended without a decision.
     #[schema(required = true)]
     reason: Option<&'a str>,
-    /// How many events there are.
+    /// Number of events.
     events: u64,
-    /// As it was read, with what was left out; not in the reply to a submission.
+    /// The contract with all defaults filled in; not in the reply to a submission.
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = TaskContractBody)]
     contract: Member<&'a Value>,
 }
 
-/// Who may work on a task.
+/// The executors that may work on a task.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskPanel<'a> {
     executors: Vec<&'a str>,
     verifiers: Vec<&'a str>,
     profile: &'a str,
-    /// Whether this node votes too, because the others are too few for the quorum.
+    /// Whether this node votes too, because the other voters are too few for the quorum.
     node_votes: bool,
 }
 
-/// A decision that can be complained of for a while.
+/// A decision that can be disputed for a limited time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskSettling)]
 pub struct SettlingBody<'a> {
     epoch: u64,
     candidate_id: &'a str,
-    /// Until then.
+    /// End of the dispute window.
     settles_at: Time,
-    /// What was said against it; nothing more can be said then.
+    /// The dispute; only one is accepted.
     #[schema(required = true)]
     complaint: Option<&'a str>,
 }
 
-/// What was spent of the budget in this epoch, and what is left.
+/// Spent and remaining budget of this epoch.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskSpent {
-    /// Calls of executors.
+    /// Calls to executors.
     steps: Account,
     /// Units of all stages.
     cost_units: Account,
@@ -159,11 +159,11 @@ pub struct Account {
     left: u64,
 }
 
-/// Work under way.
+/// A lease: work in progress.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskClaimUnderWay)]
 pub struct ClaimBody<'a> {
-    /// The fencing token: a later claim has a higher one.
+    /// The fencing token: later leases have higher ones.
     token: u64,
     role: ClaimRole,
     /// The executor, or the node.
@@ -171,51 +171,51 @@ pub struct ClaimBody<'a> {
     #[schema(required = true)]
     candidate_id: Option<&'a str>,
     execution_id: &'a str,
-    /// When the lease ends unless it is renewed.
+    /// When the lease expires unless it is renewed.
     until: Time,
 }
 
-/// An output that somebody proposed.
+/// A proposed output.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskCandidate)]
 pub struct CandidateBody<'a> {
     candidate_id: &'a str,
     /// Digest of the output's canonical JSON.
     output_digest: &'a str,
-    /// Executors that proposed this output; none of them has a vote on it.
+    /// Executors that proposed this output; they cannot vote on it.
     proposers: Vec<&'a str>,
-    /// The earlier decision that it is taken from.
+    /// The earlier decision that it was reused from.
     #[schema(required = true)]
     source: Option<&'a str>,
     standing: CandidateStanding,
     /// Why the votes so far decided nothing.
     #[schema(required = true)]
     gap: Option<CandidateGap>,
-    /// Which time votes are committed on it, from 1.
+    /// Number of the current voting attempt on it, from 1.
     turn: u32,
     votes: Vec<VoteBody<'a>>,
-    /// For each digest it refers to: the verifiers for which it was there.
+    /// For each referenced digest: the voters that could fetch it.
     evidence: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
-/// A vote. What it says can be seen only once it is revealed.
+/// A vote. Its verdict is visible only after the reveal.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskVoteCast)]
 pub struct VoteBody<'a> {
     voter: &'a str,
-    /// What the voter shares with others, such as a model.
+    /// What the voter has in common with other voters, such as a model.
     independence: &'a str,
     turn: u32,
-    /// The digest by which the voter is bound to its verdict.
+    /// The digest that commits the voter to its verdict.
     commitment: &'a str,
-    /// Null until the vote is revealed, like the next three.
+    /// Null until the vote is revealed, like the next three fields.
     #[schema(required = true)]
     verdict: Option<VerificationStatus>,
     #[schema(required = true, minimum = 0, maximum = 1)]
     score: Option<f64>,
     #[schema(required = true)]
     reason_codes: Option<&'a [u16]>,
-    /// Digest of all that the verifier answered.
+    /// Digest of the voter's full answer.
     #[schema(required = true)]
     verdict_digest: Option<&'a str>,
     /// Why it does not count.

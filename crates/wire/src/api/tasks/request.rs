@@ -121,13 +121,13 @@ fn order(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskSubmission> {
 pub(in crate::api) fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
     let names = fields.texts(name)?;
     if MOST_NAMES < names.len() {
-        return Err(fields.wrong(name, &format!("must have {MOST_NAMES} names at the most")));
+        return Err(fields.wrong(name, &format!("must have at most {MOST_NAMES} names")));
     }
     let mut seen = BTreeSet::new();
     for it in &names {
         let is_known = is_name(it) || (name == "verifiers" && is_judge(it));
         if !is_known {
-            let reason = format!("has `{}`, which is no name of an executor", short(it));
+            let reason = format!("has `{}`, which is not a valid executor name", short(it));
             return Err(fields.wrong(name, &reason));
         }
         if !seen.insert(*it) {
@@ -165,17 +165,17 @@ fn profile(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
     }
     let profile = fields.plain_text("profile")?;
     if LONGEST_PROFILE < profile.chars().count() {
-        let reason = format!("must have {LONGEST_PROFILE} characters at the most");
+        let reason = format!("must have at most {LONGEST_PROFILE} characters");
         return Err(fields.wrong("profile", &reason));
     }
     Ok(Some(profile.to_owned()))
 }
 
-/// Why a task is called off.
+/// Why a task is cancelled.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelTaskRequest {
-    /// Kept with the task.
+    /// Stored with the task.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
     pub reason: Option<String>,
 }
@@ -193,7 +193,7 @@ pub(super) fn reason(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
     }
     let reason = fields.plain_text("reason")?;
     if LONGEST_REASON < reason.chars().count() {
-        let longest = format!("must have {LONGEST_REASON} characters at the most");
+        let longest = format!("must have at most {LONGEST_REASON} characters");
         return Err(fields.wrong("reason", &longest));
     }
     Ok(Some(reason.to_owned()))

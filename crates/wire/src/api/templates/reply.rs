@@ -20,16 +20,16 @@ pub struct TemplateSummary<'a> {
     id: &'a str,
     slug: &'a str,
     name: &'a str,
-    /// The present handle of its owner.
+    /// The current handle of its owner.
     handle: &'a str,
     /// The account that owns it.
     owner_user_id: &'a str,
-    /// The newest version that the caller may see.
+    /// The newest version that the caller can see.
     latest_version: u32,
     description: &'a str,
     outcome: &'a str,
     tags: &'a [String],
-    /// The handle under which a version was last published.
+    /// The handle under which the latest version was published.
     publishing_handle: &'a str,
     safety_verification_status: words::SafetyStatus,
     design_checks: DesignChecksBody<'a>,
@@ -38,7 +38,7 @@ pub struct TemplateSummary<'a> {
     archived_at: Option<Time>,
 }
 
-/// Whether the design holds, as a judge saw it.
+/// A judge's assessment of the design.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DesignChecks)]
 struct DesignChecksBody<'a> {
@@ -58,7 +58,7 @@ struct CriterionBody<'a> {
     reason: &'a str,
 }
 
-/// What the screen found before the version was published.
+/// Result of the safety screen before publication.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TemplateSafety)]
 struct SafetyBody<'a> {
@@ -76,18 +76,18 @@ pub struct TemplateBody<'a> {
     id: &'a str,
     slug: &'a str,
     name: &'a str,
-    /// The present handle of its owner.
+    /// The current handle of its owner.
     handle: &'a str,
     owner_user_id: &'a str,
     version: u32,
-    /// As markdown; for others than the owner it begins with a warning.
+    /// Markdown; for anyone but the owner it begins with a warning.
     body: String,
     description: &'a str,
     outcome: &'a str,
     tags: &'a [String],
     #[schema(required = true)]
     release_notes: Option<&'a str>,
-    /// The handle under which a version was last published.
+    /// The handle under which the latest version was published.
     publishing_handle: &'a str,
     safety_verification_status: words::SafetyStatus,
     safety_verification: SafetyBody<'a>,
@@ -101,13 +101,13 @@ pub struct TemplateBody<'a> {
     deprecated_at: Option<Time>,
     #[schema(required = true)]
     deprecation_message: Option<&'a str>,
-    /// The verifiers as they were when the version was published.
+    /// The verifiers as published with the version.
     verifier_snapshots: Vec<SnapshotBody<'a>>,
     /// Always empty: there are no image generators.
     #[schema(value_type = Vec<String>)]
     image_generator_snapshots: [&'a str; 0],
     files: Vec<FileBody<'a>>,
-    /// How its checks are run; null when it has none.
+    /// How to run its checks; null if it has none.
     #[schema(required = true)]
     run_guidance: Option<String>,
 }
@@ -123,11 +123,11 @@ pub struct FileBody<'a> {
     /// `text` or `binary`.
     content_kind: &'a str,
     purpose: &'a str,
-    /// Whether it is short enough for a tool of a model.
+    /// Whether it is small enough to be read through an MCP tool.
     fetchable_over_mcp: bool,
 }
 
-/// A file of a version with its content: as text, or else in base64.
+/// A file of a version with its content, as text or base64.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TemplateFileContent)]
 pub struct FileEnvelope<'a> {
@@ -265,7 +265,7 @@ pub fn shown(found: &TemplateVersion, is_owner: bool) -> TemplateBody<'_> {
     }
 }
 
-/// A version that was published.
+/// A published version.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PublishedTemplate<'a> {
     template_id: &'a str,
@@ -274,9 +274,9 @@ pub struct PublishedTemplate<'a> {
     slug: &'a str,
     safety_verification: SafetyBody<'a>,
     design_checks: DesignChecksBody<'a>,
-    /// What its author should look at.
+    /// Notes for the author.
     authoring_notes: &'a [String],
-    /// What everybody can see and run now; null when it has no verifiers.
+    /// What is now public; null if the version has no verifiers.
     #[schema(required = true)]
     verifier_exposure_notice: Option<String>,
 }
@@ -289,7 +289,7 @@ pub fn published<'a>(
 ) -> PublishedTemplate<'a> {
     let notice = || {
         format!(
-            "Everybody can now read the criterion, the examples and the judge of these verifiers, and run exactly the published versions: {}. Unpublish the version to end that.",
+            "Anyone can now read the criterion, examples and judge of these verifiers, and run exactly the published versions: {}. Unpublish the version to end this.",
             exposed.join(", ")
         )
     };
@@ -305,14 +305,14 @@ pub fn published<'a>(
     }
 }
 
-/// What a search found.
+/// Search results.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TemplateSearch)]
 pub struct SearchReply<'a> {
     items: Vec<SearchItem<'a>>,
     query: &'a str,
     limit: usize,
-    /// How it was searched: `lexical` compares words.
+    /// Search method: `lexical` compares words.
     search_mode: &'static str,
 }
 
@@ -320,7 +320,7 @@ pub struct SearchReply<'a> {
 #[schema(as = TemplateHit)]
 struct SearchItem<'a> {
     id: &'a str,
-    /// From 1 on, best first.
+    /// Rank, from 1 for the best match.
     rank: usize,
     match_reason: &'a str,
     slug: &'a str,
@@ -350,11 +350,11 @@ pub fn searched<'a>(
     SearchReply { items: items.collect(), query, limit, search_mode: "lexical" }
 }
 
-/// A template that is offered to another owner, or that is the caller's already.
+/// A template offered to another owner, or already owned by the caller.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OfferedTemplate<'a> {
     template_id: &'a str,
-    /// What the other one accepts; left out when it is the caller's already.
+    /// The invitation to accept; left out if the caller already owns it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     invitation_id: Option<&'a str>,
@@ -364,13 +364,13 @@ pub struct OfferedTemplate<'a> {
     /// The template.
     target_id: &'a str,
     target_label: String,
-    /// Until when it can be accepted.
+    /// When the offer expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
     expires_at: Option<Time>,
-    /// Whose it is now.
+    /// The current owner.
     owner_user_id: &'a str,
-    /// It changes hands when it is accepted.
+    /// Ownership changes when the offer is accepted.
     transferred: bool,
 }
 
@@ -400,10 +400,10 @@ pub fn kept(template: &Template) -> OfferedTemplate<'_> {
     }
 }
 
-/// A workflow that was made of a template.
+/// A workflow forked from a template.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ForkedTemplate<'a> {
-    /// The workflow; `skill_id` and `id` are the same.
+    /// The workflow; `skill_id` and `id` are aliases.
     workflow_id: &'a str,
     skill_id: &'a str,
     id: &'a str,
@@ -411,9 +411,9 @@ pub struct ForkedTemplate<'a> {
     name: &'a str,
     parent_template_id: &'a str,
     parent_template_version: u32,
-    /// Must be given to save the next version.
+    /// Required to save the next version.
     version_token: &'a str,
-    /// Whether the template was found where it was before.
+    /// Whether the template was found under an old name.
     redirected: bool,
     #[schema(required = true)]
     redirected_from_handle: Option<&'a str>,
@@ -421,7 +421,7 @@ pub struct ForkedTemplate<'a> {
     redirected_to_handle: Option<&'a str>,
     #[schema(required = true)]
     deprecation_warning: Option<&'a str>,
-    /// The caller's own verifiers, made of the snapshots.
+    /// The caller's own verifiers, created from the snapshots.
     verifiers: Vec<ForkedVerifierBody<'a>>,
     next_step: &'static str,
 }
@@ -462,11 +462,11 @@ pub fn forked<'a>(
         redirected_to_handle: moved.map(|(_, to)| to),
         deprecation_warning,
         verifiers: verifiers.collect(),
-        next_step: "Read the workflow; it names your own verifiers where the template named others. Measure them with `jurat verifiers test` before you rely on them.",
+        next_step: "Read the workflow; it names your own verifiers instead of the template's. Measure them with `jurat verifiers test` before you rely on them.",
     }
 }
 
-/// A version that is not published any more.
+/// An unpublished version.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UnpublishedVersion<'a> {
     pub template_id: &'a str,
@@ -474,7 +474,7 @@ pub struct UnpublishedVersion<'a> {
     pub unpublished: bool,
 }
 
-/// A version that is gone.
+/// A deleted version.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeletedTemplateVersion)]
 pub struct DeletedVersion<'a> {
@@ -487,7 +487,7 @@ pub fn deleted_version(template_id: &str, version: u32) -> DeletedVersion<'_> {
     DeletedVersion { template_id, version, deleted: true }
 }
 
-/// A version that should not be used any more.
+/// A deprecated version.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeprecatedTemplateVersion)]
 pub struct DeprecatedVersion<'a> {
@@ -512,21 +512,21 @@ pub fn deprecated<'a>(
     }
 }
 
-/// A template that others do not see any more.
+/// An archived template.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ArchivedTemplate<'a> {
     pub template_id: &'a str,
     pub archived: bool,
 }
 
-/// A template that others see again.
+/// An unarchived template.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UnarchivedTemplate<'a> {
     pub template_id: &'a str,
     pub archived: bool,
 }
 
-/// A template that is gone.
+/// A deleted template.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeletedTemplate<'a> {
     pub template_id: &'a str,
@@ -545,19 +545,19 @@ pub struct SafetyCheckBody<'a> {
     pub status: words::SafetyStatus,
     pub block: ScreenRunBody<'a>,
     pub advisory: ScreenRunBody<'a>,
-    /// Whether something was too long to be seen whole.
+    /// Whether some content was too long to be screened completely.
     pub truncated: bool,
     pub truncated_fields: &'a [String],
 }
 
-/// What one judge of the screen said.
+/// The verdict of one screening judge.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ScreenRun)]
 pub struct ScreenRunBody<'a> {
     verifier_id: &'a str,
     verifier_version: u32,
     verifier_run_id: &'a str,
-    /// `passed`, `failed`, or `error` without a verdict.
+    /// `passed`, `failed`, or `error` if there is no verdict.
     verdict: &'static str,
     #[schema(required = true)]
     reasoning: Option<&'a str>,

@@ -16,10 +16,10 @@ const QUERY_CHARS: usize = 500;
 /// A workflow to publish.
 #[derive(Debug, ToSchema)]
 pub struct PublishTemplateRequest {
-    /// The id of a workflow of the caller, or its slug.
+    /// The id or slug of one of the caller's workflows.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_id: Option<String>,
-    /// The same under its other name; one of both must be there.
+    /// Alias of `workflow_id`; one of the two is required.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_id: Option<String>,
     /// What is new in this version.
@@ -27,16 +27,16 @@ pub struct PublishTemplateRequest {
     pub release_notes: Option<String>,
 }
 
-/// What to look for.
+/// Search query.
 #[derive(Debug, ToSchema)]
 pub struct SearchTemplatesRequest {
-    /// What to look for.
+    /// Search query.
     #[schema(pattern = r"\S", max_length = 500)]
     pub query: String,
-    /// `all`, or `mine` for those of the caller.
+    /// `all`, or `mine` for the caller's own.
     #[schema(pattern = "^(all|mine)$")]
     pub filter: Option<String>,
-    /// How many to return; 10 when left out.
+    /// Number of results to return; defaults to 10.
     #[schema(minimum = 1, maximum = 10)]
     pub limit: Option<u32>,
 }
@@ -44,23 +44,23 @@ pub struct SearchTemplatesRequest {
 /// A template to fork.
 #[derive(Debug, ToSchema)]
 pub struct ForkTemplateRequest {
-    /// The id of a template, or `@handle/slug`; `@vN` behind it pins a version.
+    /// The id of a template, or `@handle/slug`; append `@vN` to pin a version.
     #[schema(
         pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
     )]
     pub identifier: String,
-    /// The version to fork; the newest when left out.
+    /// The version to fork; defaults to the newest.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
-    /// The name of the fork; that of the template when left out.
+    /// The name of the fork; defaults to the template's name.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub name: Option<String>,
 }
 
-/// Why a version should not be used any more.
+/// Why a version is deprecated.
 #[derive(Debug, ToSchema)]
 pub struct DeprecateVersionRequest {
-    /// What to tell those who use it.
+    /// Message to users of the version.
     #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
     pub message: Option<String>,
 }
@@ -68,15 +68,15 @@ pub struct DeprecateVersionRequest {
 /// Why a template is archived.
 #[derive(Debug, ToSchema)]
 pub struct ArchiveTemplateRequest {
-    /// Why.
+    /// Reason.
     #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
     pub archive_reason: Option<String>,
 }
 
-/// Somebody who is offered a workflow or a template.
+/// The user who is offered a workflow or template.
 #[derive(Debug, ToSchema)]
 pub struct TransferTemplateRequest {
-    /// An e-mail address, a handle, or the id of an account.
+    /// An e-mail address, a handle, or an account id.
     #[schema(min_length = 1, pattern = r"\S")]
     pub new_owner_user_id_or_email: String,
 }
@@ -101,7 +101,7 @@ pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Proble
     let wanted = TemplateRef::parse(text).ok_or_else(absent)?;
     match (wanted.version, version) {
         (Some(one), Some(other)) if one != other => {
-            let detail = format!("`version` is {other}, and `{}` pins {one}", short(text));
+            let detail = format!("`version` is {other}, but `{}` pins {one}", short(text));
             Err(Problem::new(Code::ValidationError, detail).at("version"))
         }
         (pinned, beside) => Ok(TemplateRef { version: pinned.or(beside), ..wanted }),
@@ -119,7 +119,7 @@ pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem>
         }
         (Some(it), _) | (None, Some(it)) => it,
         (None, None) => {
-            let reason = "is required, or `skill_id` in its place";
+            let reason = "is required, or `skill_id` instead";
             return Err(fields.wrong("workflow_id", reason));
         }
     };
@@ -185,7 +185,7 @@ fn bounded<'a>(fields: &Fields<'a>, name: &str, most: usize) -> Result<Option<&'
         return Err(too_long(fields, name, most));
     }
     if text.is_some_and(|text| text.contains('\0')) {
-        return Err(fields.wrong(name, "holds a character that no text has"));
+        return Err(fields.wrong(name, "contains a NUL character"));
     }
     Ok(text)
 }

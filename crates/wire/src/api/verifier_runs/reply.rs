@@ -29,7 +29,7 @@ use crate::{
 /// What the sessions of judges begin with.
 const JUDGE: &str = "judge:";
 
-/// A run, and beside it, where it is not one of a list, what each judge said.
+/// A verifier run; outside of lists, with the answer of each judge.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = VerifierRun)]
 pub struct RunBody<'a> {
@@ -42,13 +42,13 @@ pub struct RunBody<'a> {
     verifier_id: &'a str,
     version: u32,
     status: RunStatus,
-    /// Whether the inputs pass; null without a verdict.
+    /// Whether the inputs pass; null if there is no verdict.
     #[schema(required = true)]
     passed: Option<bool>,
-    /// Why; null when no judge said.
+    /// The judge's reasoning; null if there is none.
     #[schema(required = true)]
     reasoning: Option<&'a str>,
-    /// Zero while it runs.
+    /// Zero while the run is in progress.
     duration_ms: u64,
     created_at: Time,
     /// With the status `error`: why there is no verdict.
@@ -59,40 +59,40 @@ pub struct RunBody<'a> {
     purpose: RunPurpose,
     /// SHA-256 of the canonical inputs, in hex.
     inputs_digest: &'a str,
-    /// The round that the run is.
+    /// The round of the run.
     round_id: &'a str,
-    /// In credits, as a decimal text.
+    /// Cost in credits, as decimal text.
     #[schema(example = "0.0031")]
     cost_usd: String,
-    /// In lists it is left out, like all that follows up to `measured`.
+    /// Left out in lists, like all fields up to `measured`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = UsageBody)]
     usage: Option<UsageBody>,
-    /// Each judge that was asked, in the order of choice; empty while the run is under way.
+    /// The judges called, in selection order; empty while the run is in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<JudgeBody>)]
     judges: Option<Vec<JudgeBody<'a>>>,
-    /// Share of the judges asked that say the same; null while the run is under way.
+    /// Share of the called judges that agree; null while the run is in progress.
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     agreement: Member<f64>,
-    /// Probability that the verdict is right; null while the run is under way.
+    /// Probability that the verdict is right; null while the run is in progress.
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     confidence: Member<f64>,
-    /// True, and otherwise left out, where the verdict has a confidence below one half.
+    /// True if the verdict has a confidence below one half; otherwise left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool)]
     low_confidence: Option<bool>,
-    /// Digest of the recorded decision; null while the run is under way.
+    /// Digest of the recorded decision; null while the run is in progress.
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = Option<String>)]
     receipt_id: Member<&'a str>,
-    /// What was found when this version was measured; null when that was never done.
+    /// Measurements of this version; null if it was never measured.
     #[serde(skip_serializing_if = "Member::is_left_out")]
     #[schema(value_type = Option<Measured>)]
     measured: Member<Measured<'a>>,
-    /// The workflow that the run belongs to, where its caller said so; `skill_id` is the same.
+    /// The workflow that the run belongs to, if the caller named one; `skill_id` is an alias.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     workflow_id: Option<&'a str>,
@@ -111,19 +111,19 @@ pub struct RunBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     skill_ref: Option<&'a str>,
-    /// The caller's own name for what the run belongs to.
+    /// The caller's own id for the context of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     run_id: Option<&'a str>,
 }
 
-/// What the judges used together, as their providers count.
+/// Total usage of the judges, as counted by their providers.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = JudgeUsage)]
 struct UsageBody {
     input_tokens: u64,
     output_tokens: u64,
-    /// Whether every verdict was known from before, so that no model was asked.
+    /// Whether every verdict was cached, so that no model was called.
     cached: bool,
 }
 
@@ -133,22 +133,22 @@ struct UsageBody {
 struct JudgeBody<'a> {
     /// `provider/model`.
     model: &'a str,
-    /// What it decides: `met`, `not_met`, `cannot_confirm` or `conflicting`; null when it does not.
+    /// Its verdict: `met`, `not_met`, `cannot_confirm` or `conflicting`; null if it gave none.
     #[schema(required = true)]
     verdict: Option<&'a str>,
-    /// What that counts as.
+    /// How the verdict counts.
     label: Label,
     #[schema(required = true)]
     reasoning: Option<&'a str>,
-    /// The passages that it points to.
+    /// The passages that it cites.
     #[schema(value_type = Vec<Value>)]
     findings: &'a [Value],
     latency_ms: u64,
-    /// In credits, as a decimal text.
+    /// Cost in credits, as decimal text.
     cost_usd: String,
-    /// Whether its verdict was known from before.
+    /// Whether its verdict was cached.
     cached: bool,
-    /// Why it has no verdict.
+    /// Why it gave no verdict.
     #[schema(required = true)]
     error: Option<ErrorBody<'a>>,
 }
@@ -179,7 +179,7 @@ impl Serialize for RunStatus {
 
 impl PartialSchema for RunStatus {
     fn schema() -> RefOr<Schema> {
-        let text = "`success` with a verdict of either kind, `error` without one.";
+        let text = "`success` with either verdict, `error` without one.";
         one_of(text, [Self::Success, Self::Error, Self::Running].into_iter().map(Self::as_str))
     }
 }

@@ -25,49 +25,49 @@ const MOST_JUDGES: usize = 5;
 /// The longest text with which a caller says where a run comes from.
 const PROVENANCE_CHARS: usize = 200;
 
-/// What to judge, and how. Fields that are not known are ignored.
+/// What to judge, and how. Unknown fields are ignored.
 #[derive(Debug, ToSchema)]
 pub struct RunVerifierRequest {
-    /// Exactly the fields of the version's contract, each with a text that is not blank.
+    /// Exactly the fields of the version's contract, each with non-blank text.
     pub inputs: Option<BTreeMap<String, String>>,
-    /// The address of a public image, where the contract has one.
+    /// The URL of a public image, if the contract has one.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 2048)]
     pub media_url: Option<String>,
-    /// The version to run; the current one when left out.
+    /// The version to run; defaults to the current one.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
-    /// The workflow that the run belongs to, as the caller says; `skill_id` is the same.
+    /// The workflow that the run belongs to, according to the caller; `skill_id` is an alias.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_id: Option<String>,
-    /// The version of the workflow; `skill_version` is the same.
+    /// The version of the workflow; `skill_version` is an alias.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub workflow_version: Option<u32>,
-    /// Another name of the workflow; `skill_ref` is the same.
+    /// Another name of the workflow; `skill_ref` is an alias.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub workflow_ref: Option<String>,
-    /// The same as `workflow_id`.
+    /// Alias of `workflow_id`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_id: Option<String>,
-    /// The same as `workflow_version`.
+    /// Alias of `workflow_version`.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub skill_version: Option<u32>,
-    /// The same as `workflow_ref`.
+    /// Alias of `workflow_ref`.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub skill_ref: Option<String>,
-    /// The caller's own name for what the run belongs to.
+    /// The caller's own id for the context of the run.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
     pub run_id: Option<String>,
-    /// How many judges decide; as many as `judges` names, or one.
+    /// Number of judges; defaults to the number in `judges`, or one.
     pub replicas: Option<Replicas>,
-    /// Who judges instead of the version's own judge.
+    /// Judges to use instead of the version's own judge.
     #[schema(min_items = 1, max_items = 5)]
     pub judges: Option<Vec<JudgeModel>>,
-    /// Asks the judges anew, also when their verdict on the same inputs is known.
+    /// Call the judges even if a verdict on the same inputs is cached.
     pub fresh: Option<bool>,
-    /// The judges write their own answer before they see the candidate; as the version says when
-    /// left out.
+    /// Whether the judges write their own answer before they see the candidate; defaults to the
+    /// version's setting.
     pub commit_first: Option<bool>,
-    /// The one deadline of the run; two minutes when left out. Without a key at least 10,000.
+    /// Deadline of the whole run; defaults to two minutes. Without a key at least 10,000.
     #[schema(minimum = 1, maximum = 300_000)]
     pub timeout_ms: Option<u64>,
 }
@@ -156,8 +156,9 @@ pub(crate) fn bounded(
 ) -> Result<Option<String>, Problem> {
     let Some(text) = body.text(field)? else { return Ok(None) };
     if text.trim().is_empty() || text.contains('\0') || most < text.chars().count() {
-        let reason =
-            format!("must have 1 to {most} characters, not all blank and none of them NUL");
+        let reason = format!(
+            "must have 1 to {most} characters, must not be blank, and must not contain NUL"
+        );
         return Err(body.wrong(field, &reason));
     }
     Ok(Some(text.to_owned()))
@@ -167,7 +168,7 @@ pub(crate) fn judges(body: &Fields<'_>) -> Result<Vec<ModelRef>, Problem> {
     let texts = body.texts("judges")?;
     if texts.len() < usize::from(body.get("judges").is_some()) || MOST_JUDGES < texts.len() {
         let reason = format!(
-            "must have 1 to {MOST_JUDGES} models; leave it out for the version's own judge"
+            "must have 1 to {MOST_JUDGES} models; leave it out to use the version's own judge"
         );
         return Err(body.wrong("judges", &reason));
     }
@@ -201,7 +202,8 @@ pub(crate) fn replicas(body: &Fields<'_>, judges: usize) -> Result<u8, Problem> 
         }
         None if judges == 0 => Ok(1),
         None => known(judges as u64).ok_or_else(|| {
-            let reason = format!("is needed: `judges` names {judges}, which contradicts 1, 3 or 5");
+            let reason =
+                format!("is required: `judges` names {judges}, but the number must be 1, 3 or 5");
             body.wrong("replicas", &reason)
         }),
     }

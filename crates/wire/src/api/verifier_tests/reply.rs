@@ -21,21 +21,21 @@ pub struct ReportBody<'a> {
     pub purpose: &'a str,
     pub judges: &'a [String],
     pub replicas: u8,
-    /// The families of attacks that were tried; empty for a test.
+    /// The attack families tried; empty for a test.
     #[schema(value_type = Vec<String>)]
     pub families: Vec<&'static str>,
-    /// Whether the version and its runs show these figures from now on: only those of its own judge
-    /// alone, on all families of attacks and with no case left out.
+    /// Whether the version and its runs show this measurement from now on: only if its own judge
+    /// alone was measured, on all attack families and with no case left out.
     pub shown: bool,
     /// Two measurements with the same digest used the same cases.
     pub data_digest: &'a str,
-    /// How the judges did: the figures of a test, or how often an attack succeeded.
+    /// The judges' scores: those of a test, or how often an attack succeeded.
     #[schema(value_type = Object)]
     pub figures: Value,
-    /// How likely each judge is to be right, where the cases tell.
+    /// How likely each judge is to be right, if the cases allow an estimate.
     pub reliability: &'a BTreeMap<String, f64>,
     pub cases: Vec<CaseBody<'a>>,
-    /// What changed since the version before; null when there is nothing to compare with.
+    /// Changes since the previous version; null if there is nothing to compare with.
     #[schema(required = true)]
     pub compared: Option<ComparedBody<'a>>,
     pub cost_usd: String,
@@ -43,7 +43,7 @@ pub struct ReportBody<'a> {
     pub measured_at: Time,
 }
 
-/// A case, and what the judges said of it.
+/// A case and the judges' verdict on it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MeasuredCase)]
 pub struct CaseBody<'a> {
@@ -51,20 +51,20 @@ pub struct CaseBody<'a> {
     pub inputs: &'a BTreeMap<String, String>,
     #[schema(required = true)]
     pub media_url: Option<&'a str>,
-    /// Of an attack; null for a test.
+    /// Family of an attack; null for a test.
     #[schema(required = true)]
     pub family: Option<&'a str>,
     /// Whether it should pass.
     pub expected: bool,
-    /// Whether it passed; null where there is no verdict.
+    /// Whether it passed; null if there is no verdict.
     #[schema(required = true)]
     pub got: Option<bool>,
     #[schema(required = true)]
     pub reasoning: Option<&'a str>,
-    /// Why there is no verdict; null where there is one.
+    /// Why there is no verdict; null if there is one.
     #[schema(required = true)]
     pub error: Option<CaseError<'a>>,
-    /// Null where the case was not judged.
+    /// Null if the case was not judged.
     #[schema(required = true)]
     pub verifier_run_id: Option<&'a str>,
     pub cost_usd: String,
@@ -83,15 +83,15 @@ impl<'a> CaseError<'a> {
     }
 }
 
-/// What changed since the version before, on the same cases.
+/// Changes since the previous version, on the same cases.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MeasurementComparison)]
 pub struct ComparedBody<'a> {
     pub with_version: u32,
     pub flips: Vec<FlipBody<'a>>,
-    /// Whether more cases are wrong than before.
+    /// Whether more cases are wrong than with the previous version.
     pub is_worse: bool,
-    /// How likely such a difference is when both are equally good.
+    /// Probability of such a difference if both versions are equally good.
     pub p_value: f64,
 }
 
@@ -117,11 +117,11 @@ impl ReportBody<'_> {
     }
 }
 
-/// The event of a case that was judged.
+/// The event of a judged case.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MeasuredCaseEvent)]
 pub struct CaseEvent<'a> {
-    /// Which case it is, counted from 0.
+    /// Position of the case, from 0.
     pub index: usize,
     pub total: usize,
     pub case: CaseBody<'a>,

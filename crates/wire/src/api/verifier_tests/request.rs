@@ -22,26 +22,27 @@ const MOST_CASES: usize = 1_000;
 const ID_CHARS: usize = 128;
 const MOST_FAMILIES: usize = 32;
 
-/// What to test a version on, and how.
+/// The cases and settings of a test.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestVerifierRequest {
-    /// The cases; the version's own examples when left out, each judged without itself.
+    /// The cases; defaults to the version's own examples, each judged without showing it to the
+    /// judge as an example.
     #[schema(min_items = 1, max_items = 1_000)]
     pub cases: Option<Vec<LabelledCase>>,
-    /// Takes the cases of the newest test of the version before.
+    /// Use the cases of the newest test of the previous version.
     pub previous_cases: Option<bool>,
-    /// The version to test; the current one when left out.
+    /// The version to test; defaults to the current one.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
-    /// How many judges decide each case.
+    /// Number of judges per case.
     pub replicas: Option<Replicas>,
-    /// Who judges instead of the version's own judge.
+    /// Judges to use instead of the version's own judge.
     #[schema(min_items = 1, max_items = 5)]
     pub judges: Option<Vec<JudgeModel>>,
-    /// Asks the judges anew, also when their verdict on the same inputs is known.
+    /// Call the judges even if a verdict on the same inputs is cached.
     pub fresh: Option<bool>,
-    /// Tests the version before on the same cases, if it was not.
+    /// Also test the previous version on the same cases, unless it was tested on them before.
     pub compare: Option<bool>,
     /// The deadline of each case.
     #[schema(minimum = 1, maximum = 300_000)]
@@ -52,7 +53,7 @@ pub struct TestVerifierRequest {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabelledCase {
-    /// A name of its own; made of its content when left out.
+    /// Unique id of the case; derived from its content if left out.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
     pub id: Option<String>,
     pub inputs: Option<BTreeMap<String, String>>,
@@ -60,26 +61,26 @@ pub struct LabelledCase {
     pub media_url: Option<String>,
     /// Whether it should pass.
     pub passed: bool,
-    /// Why, for those who read the cases; no judge sees it.
+    /// Explanation for readers of the cases; not shown to judges.
     pub reasoning: Option<String>,
 }
 
-/// Which known injections to try on a version, and how.
+/// The known injections to try on a version, and the settings.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttackVerifierRequest {
-    /// Only attacks of these families; all when left out.
+    /// Only attacks of these families; defaults to all.
     #[schema(min_items = 1, max_items = 32)]
     pub families: Option<Vec<String>>,
-    /// The version to attack; the current one when left out.
+    /// The version to attack; defaults to the current one.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
-    /// How many judges decide each attack.
+    /// Number of judges per attack.
     pub replicas: Option<Replicas>,
-    /// Who judges instead of the version's own judge.
+    /// Judges to use instead of the version's own judge.
     #[schema(min_items = 1, max_items = 5)]
     pub judges: Option<Vec<JudgeModel>>,
-    /// Asks the judges anew, also when their verdict on the same inputs is known.
+    /// Call the judges even if a verdict on the same inputs is cached.
     pub fresh: Option<bool>,
     /// The deadline of each attack.
     #[schema(minimum = 1, maximum = 300_000)]

@@ -20,29 +20,30 @@ use crate::{
     problem::Problem,
 };
 
-/// A version to deploy: the first of a verifier, or the next one of the verifier with the name.
-/// Fields that are not known are ignored.
+/// A version to deploy: the first version of a new verifier, or the next version of the verifier
+/// with this name. Unknown fields are ignored.
 #[derive(Debug, ToSchema)]
 pub struct DeployVerifierRequest {
-    /// What the verifier is called in its account.
+    /// Name of the verifier in its account.
     #[schema(pattern = "^[a-z0-9-]{1,128}$")]
     pub name: String,
     /// What it checks, for people.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 1024)]
     pub description: String,
-    /// What the judge is told: when the inputs pass, and when they fail. With the judge
+    /// Instructions for the judge: when the inputs pass and when they fail. For the judge
     /// `builtin/rules` it is a document of rules.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 20000)]
     pub criterion: String,
     pub input_contract: words::InputContract,
-    /// The text fields of the contract, in the order in which the judge reads them; none for `image`.
+    /// The text fields of the contract, in the order in which the judge reads them; none for
+    /// `image`.
     #[schema(max_items = 32)]
     pub input_fields: Option<Vec<InputFieldName>>,
-    /// Labelled examples, which the judge sees as demonstrations. Each must fit the contract.
+    /// Labelled examples, shown to the judge as demonstrations. Each must match the contract.
     #[schema(max_items = 50)]
     pub few_shot_examples: Option<Vec<ExampleRequest>>,
     pub model_settings: Option<ModelSettings>,
-    /// The current `version_token`; left out when the verifier is new, required afterwards.
+    /// The current `version_token`; leave it out for a new verifier, required afterwards.
     pub expected_version_token: Option<String>,
 }
 
@@ -52,21 +53,21 @@ pub struct DeployVerifierRequest {
 pub struct ExampleRequest {
     /// Every field of the contract with its text.
     pub inputs: Option<BTreeMap<String, String>>,
-    /// An image, where the contract has one.
+    /// An image, if the contract has one.
     pub media_url: Option<String>,
     /// Whether these inputs pass.
     pub passed: bool,
-    /// Why.
+    /// Reason.
     pub reasoning: Option<String>,
 }
 
-/// Who judges, and how. Keys that are not known are ignored.
+/// The judge and its settings. Unknown keys are ignored.
 #[derive(Debug, ToSchema)]
 pub struct ModelSettings {
-    /// The default judge of the installation when left out, and without one `builtin/rules`.
+    /// Defaults to the installation's default judge, or `builtin/rules` if there is none.
     pub model: Option<JudgeModel>,
     pub reasoning_effort: Option<words::ReasoningEffort>,
-    /// The judge writes its own answer before it sees the candidate.
+    /// Whether the judge writes its own answer before it sees the candidate.
     pub commit_first: Option<bool>,
 }
 
@@ -124,14 +125,14 @@ fn example(example: &Fields<'_>) -> Result<Example, Problem> {
     })
 }
 
-/// The version that was added.
+/// The added version.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeployedVerifier<'a> {
     verifier_id: &'a str,
     name: &'a str,
-    /// The version that was added, which is the current one.
+    /// The added version, which is now the current one.
     current_version: u32,
-    /// The same.
+    /// Alias of `current_version`.
     version: u32,
     /// Send it as `expected_version_token` to deploy the next version.
     version_token: &'a str,
@@ -139,8 +140,8 @@ pub struct DeployedVerifier<'a> {
     input_contract: words::InputContract,
     /// SHA-256 of the canonical JSON of the configuration, in hex.
     config_hash: &'a str,
-    /// What the version lacks to be run, such as a provider that is not configured; left out when
-    /// there is nothing to say.
+    /// Why the version cannot run yet, such as an unconfigured provider; left out if there is no
+    /// problem.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     warnings: &'a [String],

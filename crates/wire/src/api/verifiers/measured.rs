@@ -10,10 +10,10 @@ use crate::api::time::Time;
 /// The newest measurements of a version.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Measured<'a> {
-    /// Against labelled examples; null when that was never done.
+    /// Test against labelled examples; null if there was none.
     #[schema(required = true)]
     test: Option<MeasurementBody<'a>>,
-    /// Against known injections; null when that was never done.
+    /// Attack with known injections; null if there was none.
     #[schema(required = true)]
     attack: Option<MeasurementBody<'a>>,
 }
@@ -27,16 +27,16 @@ pub struct MeasurementBody<'a> {
     pub measured_at: Time,
     /// Two measurements with the same digest used the same examples.
     pub data_digest: &'a str,
-    /// Who judged: the judge of the version, and nobody else.
+    /// The judge: always the version's own.
     #[schema(value_type = Vec<String>)]
     pub judges: &'a Value,
-    /// How many judged each case.
+    /// Number of judges per case.
     #[schema(value_type = u8)]
     pub replicas: &'a Value,
-    /// The families of attacks that were tried; empty for a test.
+    /// The attack families tried; empty for a test.
     #[schema(value_type = Vec<String>)]
     pub families: &'a Value,
-    /// How the judge did.
+    /// The judge's scores.
     #[schema(value_type = Value)]
     pub figures: &'a Value,
 }

@@ -27,13 +27,13 @@ pub struct ListedVerifier<'a> {
     version_token: &'a str,
     created_at: Time,
     updated_at: Time,
-    /// What the caller may do with it.
+    /// The caller's role.
     role: words::VerifierRole,
-    /// The workflow through which the caller reaches it; null for an owner.
+    /// The workflow that gives the caller access; null for the owner.
     #[schema(required = true)]
     source_workflow_id: Option<&'a str>,
-    /// Whose it is when it is not the caller's: `@` and a handle, or the id of an account without
-    /// one. It is reached by its id or as `@owner/name`.
+    /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
+    /// handle. Refer to the verifier by its id or as `@owner/name`.
     #[schema(required = true)]
     owner: Option<&'a str>,
 }
@@ -63,11 +63,11 @@ pub fn listed<'a>(
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Verifier)]
 pub struct VerifierBody<'a> {
-    /// With the version behind `@` when it was asked for so.
+    /// Followed by `@` and the version if it was requested that way.
     verifier_id: String,
     name: &'a str,
     description: &'a str,
-    /// The version that is shown.
+    /// The version shown.
     version: u32,
     /// The version that runs when none is pinned.
     current_version: u32,
@@ -80,18 +80,17 @@ pub struct VerifierBody<'a> {
     input_fields: &'a [String],
     few_shot_examples: Vec<ExampleBody<'a>>,
     judge_model_config: JudgeModelConfig,
-    /// What the judge is asked to write beside its verdict.
+    /// What the judge is asked to write in addition to its verdict.
     reasoning_field_description: &'static str,
-    /// SHA-256 of the canonical JSON of the configuration, in hex: the same for the same
-    /// configuration.
+    /// SHA-256 of the canonical JSON of the configuration, in hex: equal for equal configurations.
     config_hash: &'a str,
-    /// When the verifier was deployed first.
+    /// When the verifier was first deployed.
     created_at: Time,
     /// When its current version was deployed.
     updated_at: Time,
     /// When this version was deployed.
     deployed_at: Time,
-    /// What was found when this version was measured; null when that was never done.
+    /// Measurements of this version; null if it was never measured.
     #[schema(required = true)]
     measured: Option<Measured<'a>>,
 }
@@ -108,7 +107,7 @@ struct ExampleBody<'a> {
     reasoning: Option<&'a str>,
 }
 
-/// Who judges, and how.
+/// The judge and its settings.
 #[derive(Debug, Serialize, ToSchema)]
 struct JudgeModelConfig {
     /// `provider/model`.
@@ -116,11 +115,11 @@ struct JudgeModelConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = words::ReasoningEffort)]
     reasoning_effort: Option<words::ReasoningEffort>,
-    /// The judge writes its own answer before it sees the candidate.
+    /// Whether the judge writes its own answer before it sees the candidate.
     commit_first: bool,
 }
 
-/// A verifier as it was when the version of a template was published.
+/// A verifier as published with a template version.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = VerifierSnapshot)]
 pub struct SnapshotBody<'a> {
@@ -135,9 +134,9 @@ pub struct SnapshotBody<'a> {
     input_fields: &'a [String],
     few_shot_examples: Vec<ExampleBody<'a>>,
     judge_model_config: JudgeModelConfig,
-    /// What the judge is asked to write beside its verdict.
+    /// What the judge is asked to write in addition to its verdict.
     reasoning_field_description: &'static str,
-    /// Whether its owner revoked it since; nobody can run it then.
+    /// Whether its owner has since revoked it; then it can no longer be run.
     revoked: bool,
 }
 
@@ -240,7 +239,7 @@ pub fn version_line<'a>(
     }
 }
 
-/// A verifier that was revoked.
+/// A revoked verifier.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RevokedVerifier<'a> {
     verifier_id: &'a str,
@@ -252,7 +251,7 @@ pub fn revoked(verifier: &Verifier) -> RevokedVerifier<'_> {
     RevokedVerifier { verifier_id: &verifier.id, name: &verifier.name, revoked: true }
 }
 
-/// A verifier that was erased.
+/// A deleted verifier.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeletedVerifier<'a> {
     verifier_id: &'a str,

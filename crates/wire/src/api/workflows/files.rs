@@ -10,7 +10,7 @@ use crate::api::words;
 /// The largest content of bytes that stands in a reply; larger ones are fetched raw.
 const INLINE_BYTES: u64 = 256 * 1024;
 
-/// A file beside the body.
+/// A file attached to a workflow.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowFile)]
 pub struct FileBody<'a> {
@@ -20,16 +20,16 @@ pub struct FileBody<'a> {
     size_bytes: u64,
     executable: bool,
     content_kind: words::FileKind,
-    /// What it is for; null when nobody said.
+    /// Purpose of the file; null if none was given.
     #[schema(required = true)]
     purpose: Option<&'a str>,
-    /// Whether a model gets its content from a tool.
+    /// Whether MCP tools can return its content.
     fetchable_over_mcp: bool,
-    /// Nothing is held back from being executed here.
+    /// Always false: execution is not gated.
     execution_gated: bool,
 }
 
-/// A file with its content, or why it is not here.
+/// A file with its content, or why the content is missing.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowFileContent)]
 pub struct FileEnvelope<'a> {
@@ -58,7 +58,7 @@ pub struct FileEnvelope<'a> {
     #[schema(value_type = String)]
     content_base64: Option<String>,
     /// Why there is no content: `not_found`, `binary_too_large_for_inline` (fetch it with
-    /// `format=raw`) or `batch_response_cap_exceeded` (fetch it alone).
+    /// `format=raw`) or `batch_response_cap_exceeded` (fetch it separately).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     error: Option<&'static str>,

@@ -18,31 +18,31 @@ use crate::{
 
 const GRANTEE: &str = "grantee_email_or_at_team_handle";
 
-/// Somebody to share with.
+/// The user or team to share with.
 #[derive(Debug, ToSchema)]
 pub struct WorkflowGrantRequest {
-    /// The e-mail address of a user, the handle of a team or a user with or without `@`, or the id of
-    /// an account. An address that nobody registered is answered like any other; the grant finds its
-    /// account when that is made.
+    /// The e-mail address of a user, the handle of a team or user (with or without `@`), or an
+    /// account id. An unregistered address is accepted like any other; the grant takes effect when
+    /// its account is created.
     pub grantee_email_or_at_team_handle: Person,
     /// `view`, `edit` or `admin`.
     #[schema(pattern = "^(view|edit|admin)$")]
     pub role: String,
-    /// Whether versions before the current one are shared too.
+    /// Whether to share versions before the current one too.
     pub include_history: Option<bool>,
 }
 
-/// Somebody whose grant ends.
+/// The user or team whose grant to revoke.
 #[derive(Debug, ToSchema)]
 pub struct RevokeWorkflowGrantRequest {
-    /// The name by which it was granted, as the list of grants shows it.
+    /// The name that the grant was made to, as shown in the list of grants.
     pub grantee_email_or_at_team_handle: Person,
 }
 
-/// Who is asked to own the workflow.
+/// The new owner of the workflow.
 #[derive(Debug, ToSchema)]
 pub struct TransferWorkflowRequest {
-    /// The e-mail address, the id, or `@` and the handle of a user.
+    /// The e-mail address or id of a user, or `@` and the user's handle.
     pub new_owner_user_id_or_email: Person,
 }
 
@@ -64,16 +64,16 @@ pub fn decode_transfer(body: &Value) -> Result<AccountName, Problem> {
     person(&Fields::of_body(body, Code::ValidationError)?, "new_owner_user_id_or_email")
 }
 
-/// A grant that was made.
+/// A new grant.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct GrantedWorkflow<'a> {
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `workflow_id`.
     skill_id: &'a str,
     role: words::WorkflowRole,
     /// Whether all versions are shared.
     includes_full_history: bool,
-    /// The first version that is shared; null for all.
+    /// The first shared version; null for all.
     #[schema(required = true)]
     shared_from_version: Option<u32>,
 }
@@ -88,27 +88,27 @@ pub fn granted(workflow_id: &str, role: Role, floor: u32) -> GrantedWorkflow<'_>
     }
 }
 
-/// Somebody who may use the workflow.
+/// A grant of the workflow.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowGrant)]
 pub struct WorkflowGrantBody<'a> {
     /// `user` or `team`.
     grantee_type: &'static str,
-    /// The name by which it was granted: an e-mail address, `@` and a handle, or the id of an account.
+    /// The name that the grant was made to: an e-mail address, `@` and a handle, or an account id.
     grantee_identifier: &'a str,
     role: words::WorkflowRole,
     granted_by: &'a str,
     granted_at: Time,
-    /// Whether its users have it as members of a team.
+    /// Whether the grant was made to a team.
     is_via_team: bool,
     /// Whether all versions are shared.
     includes_full_history: bool,
-    /// The first version that is shared; null for all.
+    /// The first shared version; null for all.
     #[schema(required = true)]
     shared_from_version: Option<u32>,
 }
 
-/// Everybody who may use the workflow.
+/// All grants of the workflow.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WorkflowGrantList<'a> {
     pub items: Vec<WorkflowGrantBody<'a>>,
@@ -127,13 +127,13 @@ pub fn grant_line(line: &GrantLine) -> WorkflowGrantBody<'_> {
     }
 }
 
-/// A grant that has ended.
+/// A revoked grant.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RevokedWorkflowGrant<'a> {
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `workflow_id`.
     skill_id: &'a str,
-    /// Whether there was one.
+    /// Whether there was a grant.
     revoked: bool,
 }
 
@@ -141,13 +141,13 @@ pub fn revoked(workflow_id: &str, was_there: bool) -> RevokedWorkflowGrant<'_> {
     RevokedWorkflowGrant { workflow_id, skill_id: workflow_id, revoked: was_there }
 }
 
-/// A workflow that the caller left.
+/// A workflow that the caller has left.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LeftWorkflow<'a> {
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `workflow_id`.
     skill_id: &'a str,
-    /// How many grants to the caller alone have ended; those of teams stay.
+    /// Number of the caller's own grants that ended; team grants stay.
     removed_direct_grants: u32,
 }
 
@@ -155,26 +155,26 @@ pub fn left(workflow_id: &str, removed: u32) -> LeftWorkflow<'_> {
     LeftWorkflow { workflow_id, skill_id: workflow_id, removed_direct_grants: removed }
 }
 
-/// A workflow that is offered to another owner, or that is the caller's already.
+/// A workflow offered to another owner, or already owned by the caller.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OfferedWorkflow<'a> {
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `workflow_id`.
     skill_id: &'a str,
-    /// What the other one accepts; left out when it is the caller's already.
+    /// The invitation to accept; left out if the caller already owns it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     invitation_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = words::InvitationKind)]
     kind: Option<words::InvitationKind>,
-    /// Until when it can be accepted.
+    /// When the offer expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
     expires_at: Option<Time>,
-    /// Whose it is now.
+    /// The current owner.
     owner_user_id: &'a str,
-    /// It changes hands when it is accepted.
+    /// Ownership changes when the offer is accepted.
     transferred: bool,
 }
 

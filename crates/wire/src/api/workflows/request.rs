@@ -18,49 +18,48 @@ use crate::{
     problem::Problem,
 };
 
-/// A version to save: the first of a workflow, or the next one. Fields that are not known are
-/// ignored. What is left out is taken from the front matter of the body, then from the version
-/// before.
+/// A version to save: the first version of a new workflow, or the next one. Unknown fields are
+/// ignored. Fields that are left out are taken from the front matter of the body, then from the
+/// previous version.
 #[derive(Debug, ToSchema)]
 pub struct SaveWorkflowRequest {
-    /// What it is called; it makes the slug of a new workflow.
+    /// Name of the workflow; determines the slug of a new one.
     #[schema(
         pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$",
         max_length = 128
     )]
     pub name: Option<String>,
-    /// What it is for and when to use it.
+    /// What the workflow is for and when to use it.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 1024)]
     pub description: Option<String>,
-    /// Markdown, with front matter where there is some.
+    /// Markdown, with optional front matter.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 524_288)]
     pub body: String,
-    /// The current `version_token`; null or left out when the workflow is new, required afterwards.
+    /// The current `version_token`; null or left out for a new workflow, required afterwards.
     pub expected_version_token: Option<String>,
-    /// What is measurably better when the workflow was followed.
+    /// The measurable result of following the workflow.
     #[schema(pattern = r"^([^\x00]*[^\s\x00][^\x00]*)?$", max_length = 1024)]
     pub outcome: Option<String>,
-    /// Words to find it by.
+    /// Tags to find it by.
     #[schema(max_items = 32)]
     pub tags: Option<Vec<WorkflowTag>>,
-    /// How the version came to be.
+    /// How the version was created.
     pub source: Option<words::WorkflowSource>,
-    /// The verifiers that it depends on: left out they stay, empty they are cleared, and a list is
-    /// all of them. Only the owner changes them.
+    /// The verifiers that it depends on, as a complete list: empty to clear, left out to keep. Only
+    /// the owner may change them.
     #[schema(max_items = 64)]
     pub verifiers: Option<Vec<BindingRequest>>,
-    /// Generators of images are not offered: empty or left out.
+    /// Image generators are not supported: empty or left out.
     #[schema(max_items = 0, value_type = Option<Vec<Value>>)]
     pub image_generators: Option<Vec<Value>>,
-    /// The files beside the body: left out they stay, empty they are cleared, and a list is all of
-    /// them.
+    /// The attached files, as a complete list: empty to clear, left out to keep.
     #[schema(max_items = 200)]
     pub files: Option<Vec<FileRequest>>,
-    /// The id of the workflow, where its name is not enough to find it.
+    /// The id of the workflow, if its name is not enough to find it.
     pub workflow_id: Option<String>,
-    /// The same.
+    /// Alias of `workflow_id`.
     pub skill_id: Option<String>,
-    /// The slug of the workflow, where its name does not make it.
+    /// The slug of the workflow, if it differs from the one made from the name.
     #[schema(max_length = 128)]
     pub slug: Option<String>,
 }
@@ -68,15 +67,15 @@ pub struct SaveWorkflowRequest {
 /// A verifier that a workflow names.
 #[derive(Debug, ToSchema)]
 pub struct BindingRequest {
-    /// What the workflow calls it.
+    /// Name of the verifier within the workflow.
     #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,127}$")]
     pub name: String,
-    /// The id or the name of a verifier of the workflow's owner; `@` and a version pins one.
+    /// The id or name of a verifier of the workflow's owner; append `@` and a version to pin one.
     #[schema(
         pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[a-z0-9-]{1,128})(@[1-9][0-9]{0,8})?$"
     )]
     pub verifier_id: String,
-    /// The pinned version, where it does not stand behind `@`.
+    /// The pinned version, if it is not appended with `@`.
     #[schema(minimum = 1, maximum = 4_294_967_295u64)]
     pub version: Option<u32>,
 }
@@ -90,44 +89,44 @@ pub struct FileRequest {
     /// Bytes in base64.
     #[schema(pattern = r"^\s*([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$")]
     pub content_base64: Option<String>,
-    /// The digest of a content that is kept already.
+    /// The digest of content that is already stored.
     #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     pub sha256: Option<String>,
-    /// As it was when left out.
+    /// Unchanged if left out.
     pub executable: Option<bool>,
-    /// What it is for; as it was when left out.
+    /// Purpose of the file; unchanged if left out.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]*$", max_length = 256)]
     pub purpose: Option<String>,
 }
 
-/// Files to put and to delete; all others stay.
+/// Files to add, replace or delete; all others stay.
 #[derive(Debug, ToSchema)]
 pub struct PatchWorkflowFilesRequest {
     /// The current `version_token`.
     #[schema(pattern = r"\S")]
     pub expected_version_token: String,
-    /// Put beside the body, in the place of those with the same path.
+    /// Files to add, replacing those with the same path.
     #[schema(max_items = 200)]
     pub files: Option<Vec<FileRequest>>,
-    /// Removed from beside the body.
+    /// Paths of files to delete.
     #[schema(max_items = 200)]
     pub delete_paths: Option<Vec<WorkflowPath>>,
-    /// How the version came to be.
+    /// How the version was created.
     pub source: Option<words::WorkflowSource>,
 }
 
-/// What to search for.
+/// A search for workflows.
 #[derive(Debug, ToSchema)]
 pub struct SearchWorkflowsRequest {
-    /// The words.
+    /// The words to search for.
     #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
     pub query: String,
-    /// Whose workflows: `all` when left out.
+    /// Which workflows to include; defaults to `all`.
     pub filter: Option<words::WhoseWorkflows>,
-    /// How many at most: 10 when left out.
+    /// Maximum number of results; defaults to 10.
     #[schema(minimum = 1, maximum = 10)]
     pub limit: Option<u32>,
-    /// Only those with this tag.
+    /// Only workflows with this tag.
     pub tag: Option<String>,
 }
 
@@ -138,7 +137,7 @@ const SOURCES: &[&str] =
 pub fn decode_save(body: &Value) -> Result<WorkflowDraft, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
     if !body.objects("image_generators")?.is_empty() {
-        let reason = "names generators of images, which are not offered; leave it out";
+        let reason = "names image generators, which are not supported; leave it out";
         return Err(body.unsupported("image_generators", reason));
     }
     let text = |field: &str| body.text(field).map(|text| text.map(str::to_owned));
@@ -207,12 +206,12 @@ fn file(file: &Fields<'_>) -> Result<NewFile, Problem> {
         (None, Some(text), None) => {
             let bytes = STANDARD.decode(text.trim());
             FileContent::Bytes(
-                bytes.map_err(|_| file.wrong("content_base64", "does not read as base64"))?,
+                bytes.map_err(|_| file.wrong("content_base64", "is not valid base64"))?,
             )
         }
         (None, None, Some(digest)) => FileContent::Known(digest.to_ascii_lowercase()),
         _ => {
-            let reason = "needs exactly one of `content`, `content_base64` and `sha256` beside it";
+            let reason = "needs exactly one of `content`, `content_base64` and `sha256`";
             return Err(file.wrong("path", reason));
         }
     };
@@ -242,7 +241,9 @@ pub fn decode_patch(body: &Value) -> Result<NewFilesPatch, Problem> {
         source: body.word::<Source>("source", SOURCES)?,
     };
     if patch.files.is_empty() && patch.delete_paths.is_empty() {
-        return Err(body.wrong("files", "and `delete_paths` are both empty; name some path"));
+        return Err(
+            body.wrong("files", "and `delete_paths` are both empty; name at least one path")
+        );
     }
     Ok(patch)
 }
@@ -264,7 +265,7 @@ pub fn decode_search(body: &Value) -> Result<SearchOrder, Problem> {
     let body = Fields::of_body(body, Code::ValidationError)?;
     let query = body.required_text("query")?;
     if query.contains('\0') || query.chars().count() > QUERY_CHARS {
-        let reason = format!("must have at most {QUERY_CHARS} characters, none of them NUL");
+        let reason = format!("must have at most {QUERY_CHARS} characters and no NUL");
         return Err(body.wrong("query", &reason));
     }
     let limit = body.whole("limit", 1, MOST_HITS)?.unwrap_or(MOST_HITS);

@@ -15,7 +15,7 @@ use crate::api::{time::Time, words};
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowVerifier)]
 struct BindingBody<'a> {
-    /// What the workflow calls it.
+    /// Name of the verifier within the workflow.
     name: &'a str,
     verifier_id: &'a str,
     /// The pinned version; null for the current one.
@@ -30,17 +30,17 @@ fn bindings(bindings: &[Binding]) -> Vec<BindingBody<'_>> {
         .collect()
 }
 
-/// A workflow in a list, with what its current version says.
+/// A workflow in a list, with data of its current version.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowSummary)]
 pub struct ListedWorkflow<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
     slug: &'a str,
-    /// The slug too: clients that keep workflows in folders name these after it.
+    /// The slug as well: clients that store workflows in folders use it as the folder name.
     name: &'a str,
     /// The name as it was given.
     title: &'a str,
@@ -51,11 +51,11 @@ pub struct ListedWorkflow<'a> {
     /// Send it as `expected_version_token` to save the next version.
     version_token: &'a str,
     owner_user_id: &'a str,
-    /// Whose it is when it is not the caller's: `@` and a handle, or the id of an account without
-    /// one. It is reached by its id or as `@owner/slug`.
+    /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
+    /// handle. Refer to the workflow by its id or as `@owner/slug`.
     #[schema(required = true)]
     owner: Option<&'a str>,
-    /// What the caller may do with it.
+    /// The caller's role.
     effective_role: words::WorkflowRole,
     /// The template that it was forked from.
     #[schema(required = true)]
@@ -94,37 +94,37 @@ pub fn listed(reached: &Reached) -> ListedWorkflow<'_> {
     }
 }
 
-/// What was found by words, the best first.
+/// Search results, best match first.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowHits)]
 pub struct WorkflowSearchBody<'a> {
     pub items: Vec<WorkflowHitBody<'a>>,
     pub query: &'a str,
     pub limit: u32,
-    /// How it was searched: `lexical`, by the words alone.
+    /// Search method: `lexical` compares words only.
     pub search_mode: &'static str,
 }
 
-/// A workflow that was found, and why.
+/// A matching workflow, and why it matched.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowHit)]
 pub struct WorkflowHitBody<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
-    /// 1 for the best.
+    /// Rank, from 1 for the best match.
     rank: usize,
-    /// Where which words were found.
+    /// Which words matched, and where.
     match_reason: &'a str,
     slug: &'a str,
     name: &'a str,
     description: &'a str,
     outcome: &'a str,
     tags: &'a [String],
-    /// Whose it is when it is not the caller's: `@` and a handle, or the id of an account without
-    /// one. It is reached by its id or as `@owner/slug`.
+    /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
+    /// handle. Refer to the workflow by its id or as `@owner/slug`.
     #[schema(required = true)]
     owner: Option<&'a str>,
     effective_role: words::WorkflowRole,
@@ -159,16 +159,16 @@ pub fn found<'a>(place: usize, reached: &'a Reached, reason: &'a str) -> Workflo
 #[schema(as = Workflow)]
 pub struct WorkflowBody<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
     slug: &'a str,
     name: &'a str,
     description: &'a str,
     outcome: &'a str,
     tags: &'a [String],
-    /// The version that is shown.
+    /// The version shown.
     version: u32,
     current_version: u32,
     /// Send it as `expected_version_token` to save the next version.
@@ -181,12 +181,12 @@ pub struct WorkflowBody<'a> {
     image_generators: [&'static str; 0],
     files: Vec<FileBody<'a>>,
     owner_user_id: &'a str,
-    /// Whose it is when it is not the caller's: `@` and a handle, or the id of an account without
-    /// one. It is reached by its id or as `@owner/slug`.
+    /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
+    /// handle. Refer to the workflow by its id or as `@owner/slug`.
     #[schema(required = true)]
     owner: Option<&'a str>,
     effective_role: words::WorkflowRole,
-    /// The first version that the caller sees; null for all.
+    /// The first version that the caller can see; null for all.
     #[schema(required = true)]
     shared_from_version: Option<u32>,
     /// The template that it was forked from.
@@ -201,11 +201,11 @@ pub struct WorkflowBody<'a> {
     updated_at: Time,
     #[schema(required = true)]
     archived_at: Option<Time>,
-    /// What an agent does with the workflow.
+    /// How an agent should use the workflow.
     run_guidance: &'static str,
 }
 
-const GUIDANCE: &str = "Follow the body from its beginning. Where it names a verifier, run that with the inputs of its contract, and go on only when it passed.";
+const GUIDANCE: &str = "Follow the body from the beginning. When it names a verifier, run the verifier with the inputs of its contract, and continue only if it passed.";
 
 /// A workflow with one of its versions.
 #[derive(Debug, Clone, Copy)]
@@ -248,13 +248,13 @@ pub fn shown(Shown { reached, version }: Shown<'_>) -> WorkflowBody<'_> {
     }
 }
 
-/// The version that was saved.
+/// The saved version.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SavedWorkflow<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
     slug: &'a str,
     name: &'a str,
@@ -265,7 +265,7 @@ pub struct SavedWorkflow<'a> {
     #[schema(value_type = Vec<String>)]
     image_generators: [&'static str; 0],
     files: Vec<FileBody<'a>>,
-    /// What the author could still do.
+    /// Suggestions for the author.
     authoring_notes: Vec<String>,
     next_step: &'static str,
 }
@@ -307,25 +307,25 @@ pub fn saved<'a>(
     }
 }
 
-/// The version that a change of files made.
+/// The version created by changing files.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PatchedWorkflow<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
     slug: &'a str,
     name: &'a str,
     version: u32,
     /// Send it as `expected_version_token` to save the next version.
     version_token: &'a str,
-    /// Paths that are new or differ.
+    /// Added or changed paths.
     changed: &'a [String],
     deleted: &'a [String],
-    /// How many files stay as they were.
+    /// Number of unchanged files.
     carried_forward: usize,
-    /// What the author could still do.
+    /// Suggestions for the author.
     authoring_notes: Vec<String>,
 }
 
@@ -350,13 +350,13 @@ pub fn patched<'a>(
     }
 }
 
-/// A workflow that was put away or brought back.
+/// An archived or unarchived workflow.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ArchivedWorkflow<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
     name: &'a str,
     archived: bool,
@@ -376,13 +376,13 @@ pub fn unarchived(workflow: &Workflow) -> ArchivedWorkflow<'_> {
     ArchivedWorkflow { archived: false, ..archived(workflow) }
 }
 
-/// A workflow that was erased.
+/// A deleted workflow.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeletedWorkflow<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
     name: &'a str,
     deleted: bool,
@@ -398,13 +398,13 @@ pub fn deleted(workflow: &Workflow) -> DeletedWorkflow<'_> {
     }
 }
 
-/// A version that was erased.
+/// A deleted version.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeletedWorkflowVersion<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
     version: u32,
     deleted: bool,
@@ -415,16 +415,16 @@ pub fn version_deleted(workflow: &Workflow, version: u32) -> DeletedWorkflowVers
     DeletedWorkflowVersion { id, workflow_id: id, skill_id: id, version, deleted: true }
 }
 
-/// Where a workflow comes from, and what became of it there.
+/// The template that a workflow was forked from, and its current state.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowLineage)]
 pub struct LineageBody<'a> {
     id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     workflow_id: &'a str,
-    /// The same.
+    /// Alias of `id`.
     skill_id: &'a str,
-    /// The template that it was forked from; null when it was not.
+    /// The template that it was forked from; null if it was not forked.
     #[schema(required = true)]
     parent_template_id: Option<&'a str>,
     #[schema(required = true)]

@@ -84,7 +84,7 @@ pub(super) fn compile(text: &str, patterns: &mut Patterns) -> Result<Expression,
         return Err("must be an expression such as output.total > 0".to_owned());
     }
     if MAX_BYTES < text.len() {
-        return Err(format!("has more than {MAX_BYTES} bytes; make it several checks"));
+        return Err(format!("has more than {MAX_BYTES} bytes; split it into several checks"));
     }
     refuse_long(text)?;
     let tree = PrattParser::new()
@@ -114,7 +114,7 @@ fn refuse_long(text: &str) -> Result<(), String> {
     }
     if MAX_TOKENS < tokens || MAX_CONDITIONALS < conditionals {
         return Err(format!(
-            "has more than {MAX_TOKENS} words and signs, or more than {MAX_CONDITIONALS} conditionals; make it several checks"
+            "has more than {MAX_TOKENS} tokens, or more than {MAX_CONDITIONALS} conditionals; split it into several checks"
         ));
     }
     Ok(())
@@ -143,7 +143,7 @@ impl Reader<'_> {
     fn read(&mut self, node: IdedExpr, depth: usize) -> Result<IdedExpr, String> {
         if MAX_TREE_DEPTH < depth {
             return Err(format!(
-                "nests deeper than {MAX_TREE_DEPTH}; make it several checks, or join with && and ||"
+                "nests deeper than {MAX_TREE_DEPTH}; split it into several checks, or join with && and ||"
             ));
         }
         self.deepest = self.deepest.max(depth);
@@ -160,7 +160,7 @@ impl Reader<'_> {
             Expr::Comprehension(held) => self.comprehension(*held, depth)?,
             Expr::Struct(held) => {
                 let name = plain(&held.type_name, 60);
-                return Err(format!("makes a message `{name}`; there are no messages here"));
+                return Err(format!("creates a message `{name}`; messages are not supported"));
             }
             Expr::Unspecified => return Err("does not compile".to_owned()),
         };
@@ -207,7 +207,7 @@ impl Reader<'_> {
     fn comprehension(&mut self, held: ComprehensionExpr, depth: usize) -> Result<Expr, String> {
         let name = held.iter_var.clone();
         if VARIABLES.contains(&name.as_str()) || TYPES.contains(&name.as_str()) {
-            return Err(format!("calls the variable of a loop `{name}`; choose another name"));
+            return Err(format!("names a loop variable `{name}`; choose another name"));
         }
         // One more level for what is put around it.
         let range = self.read(held.iter_range, depth + 2)?;
@@ -260,7 +260,7 @@ impl Reader<'_> {
         let Some(Expr::Literal(LiteralValue::String(pattern))) = args.get(1).map(|arg| &arg.expr)
         else {
             return Err(
-                "calls `matches` with a pattern that is no literal text; write it in quotes"
+                "calls `matches` with a pattern that is not a string literal; write it in quotes"
                     .to_owned(),
             );
         };
@@ -287,7 +287,7 @@ fn refuse_unknown(call: &CallExpr) -> Result<(), String> {
     };
     let given = call.args.len() + usize::from(call.target.is_some());
     if given != *arguments {
-        return Err(format!("calls `{name}` with {given} values; it takes {arguments}"));
+        return Err(format!("calls `{name}` with {given} arguments; it takes {arguments}"));
     }
     match (form, call.target.is_some()) {
         (Form::Global, true) => Err(format!("calls `x.{name}()`; write `{name}(x)`")),

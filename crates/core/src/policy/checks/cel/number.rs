@@ -133,5 +133,5 @@ fn number(function: &str, value: &Value) -> Result<Value, ExecutionError> {
     if matches!(value, Value::Int(_) | Value::UInt(_) | Value::Float(_)) {
         return Ok(value.clone());
     }
-    Err(ExecutionError::function_error(function, "not all of the list are numbers"))
+    Err(ExecutionError::function_error(function, "not all items of the list are numbers"))
 }

@@ -75,7 +75,7 @@ impl<'v> World<'v> {
             }
             None => {
                 let kind = result.get_type().name();
-                cannot(format!("it gives a value of the type `{kind}`, not true or false"))
+                cannot(format!("it returns a value of type `{kind}`, not true or false"))
             }
         }
     }
@@ -160,17 +160,17 @@ fn explained(error: &ExecutionError) -> String {
             "a loop needs a list or an object".to_owned()
         }
         ExecutionError::UnexpectedType { want, .. } if want == "bool" => {
-            "true or false is needed, and there is something else".to_owned()
+            "it needs true or false, but got another type".to_owned()
         }
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
             "it divides by zero".to_owned()
         }
         ExecutionError::Overflow(..) => "a number becomes too large".to_owned(),
-        ExecutionError::IndexOutOfBounds(_) => "a list has fewer items".to_owned(),
+        ExecutionError::IndexOutOfBounds(_) => "an index is out of range".to_owned(),
         ExecutionError::FunctionError { function, message } if message.len() <= 60 => {
             format!("`{}`: {}", short(function, 20), short(message, 60))
         }
-        _ => "a value has another type than is needed".to_owned(),
+        _ => "a value has the wrong type".to_owned(),
     }
 }
 

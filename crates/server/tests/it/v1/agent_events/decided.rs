@@ -91,7 +91,7 @@ async fn declining_what_is_done_comes_too_late() {
     let event = of_type(&app, "e", "task_claim_received").await;
     assert_eq!(event["state"], "acked");
     let why = event["last_error"].as_str().unwrap();
-    assert!(why.contains("comes too late"), "{why}");
+    assert!(why.contains("too late to decline"), "{why}");
     assert_eq!(event["decision"]["action"], "decide_claim");
     assert_eq!(ended(&app, "task-1").await["state"], "finalized");
     app.engine.shutdown().await;
@@ -107,7 +107,7 @@ async fn an_action_that_is_not_allowed_does_nothing() {
     assert_eq!(event["state"], "acked");
     assert_eq!(
         event["last_error"],
-        "the action `accept_result` is none that this event allows: decide_claim, human_review"
+        "the action `accept_result` is not allowed for this event; allowed: decide_claim, human_review"
     );
     app.engine.shutdown().await;
 }
@@ -184,7 +184,7 @@ async fn what_is_for_others_is_noted_and_not_acted_on() {
     }
     let (event, _) = about_the_end("reject_result", "elsewhere").await;
     assert_eq!(event["state"], "acked");
-    assert_eq!(event["last_error"], "there is no route `elsewhere` for a decision");
+    assert_eq!(event["last_error"], "a decision cannot have the route `elsewhere`");
 }
 
 #[tokio::test]

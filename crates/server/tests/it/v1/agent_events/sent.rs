@@ -282,7 +282,7 @@ async fn an_event_that_is_too_old_is_not_told() {
     app.clock.advance_ms(86_400_000);
     app.start(Alone::Yes).await;
     let event = settled(&app, "state=expired", 1).await.remove(0);
-    assert_eq!(event["last_error"], "it was too old to be told");
+    assert_eq!(event["last_error"], "it expired before delivery");
     assert_eq!(fake.events().len(), 0);
     app.engine.shutdown().await;
 }
@@ -389,7 +389,7 @@ async fn a_task_goes_on_when_its_executor_has_too_much_to_hear() {
     let given_up = until(&app, "state=failed", |items| items.len() == 3).await;
     for event in &given_up {
         let why = event["last_error"].as_str().unwrap();
-        assert!(why.contains("1 events wait for the executor already"), "{event}");
+        assert!(why.contains("1 events are already waiting for the executor"), "{event}");
         assert_eq!((&event["attempts"], &event["next_attempt_at"]), (&json!(0), &Value::Null));
     }
     let counted = figure(&app, "jurat_agent_events_total{outcome=\"crowded\"}").await;
@@ -421,7 +421,7 @@ async fn an_executor_that_is_gone_is_told_nothing() {
     app.start(Alone::Yes).await;
     let event = settled(&app, "", 1).await.remove(0);
     assert_eq!(event["state"], "failed");
-    assert_eq!(event["last_error"], "the executor `e` is not registered any more");
+    assert_eq!(event["last_error"], "the executor `e` is no longer registered");
     assert_eq!(fake.events().len(), 0);
     app.engine.shutdown().await;
 }

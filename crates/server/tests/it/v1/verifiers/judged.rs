@@ -138,7 +138,7 @@ async fn more_judges_than_there_are_is_a_wrong_field() {
     let problem = reply.json();
     assert_eq!(problem["field"], "replicas");
     let detail = text(&problem["detail"]);
-    assert!(detail.contains("asks for 3 judges, and 2 can be had"), "{detail}");
+    assert!(detail.contains("asks for 3 judges, with only 2 available"), "{detail}");
     assert!(detail.contains("`judges`") && detail.contains("`judges.panel`"), "{detail}");
     assert!(first.asked().is_empty() && second.asked().is_empty());
 }

@@ -245,5 +245,5 @@ async fn a_version_whose_judge_cannot_be_asked_is_deployed_with_a_warning() {
     body["model_settings"] = json!({ "model": "nowhere/model" });
     let deployed = deploy(&alice, &body).await;
     let warning = text(&deployed["warnings"][0]);
-    assert!(warning.contains("the provider `nowhere` is not configured; there are: builtin"));
+    assert!(warning.contains("the provider `nowhere` is not configured; configured: builtin"));
 }

@@ -39,7 +39,7 @@ async fn a_first_deploy_with_a_token_is_a_conflict_without_one() {
     let reply = owner(&app).await.post("/v1/verifiers", &body).await;
     assert_problem(&reply, StatusCode::CONFLICT, "conflict");
     assert_eq!(reply.json()["current_version_token"], Value::Null);
-    assert!(text(&reply.json()["message"]).contains("leave `expected_version_token` out"));
+    assert!(text(&reply.json()["message"]).contains("leave out `expected_version_token`"));
 }
 
 #[tokio::test]
