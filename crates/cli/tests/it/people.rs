@@ -84,3 +84,39 @@ async fn mail_goes_to_the_server_that_is_named() {
     let half = Ran::from(half.unwrap());
     assert!(half.code == 2 && half.err.contains("mail.from"), "{} {}", half.code, half.err);
 }
+
+#[test]
+fn what_others_share_is_listed_accepted_declined_and_blocked() {
+    let home = Home::new();
+    let key = |name: &str| {
+        let account = format!("acct_{name}");
+        let made = home.run(&["keys", "create", name, "--account", &account, "--quiet"]).ok();
+        made.out.trim().to_owned()
+    };
+    let (ann, bob) = (key("ann"), key("bob"));
+    let with = |key: &str, args: &[&str]| -> Ran {
+        home.command(args).env("JURAT_KEY", key).output().unwrap().into()
+    };
+    with(&ann, &["me", "claim-handle", "ann"]).ok();
+    fs::write(home.path().join("report.md"), "# Do").unwrap();
+    let publish =
+        ["workflows", "publish", "report.md", "--name", "Report", "--description", "Writes one."];
+    with(&ann, &publish).ok();
+    with(&ann, &["workflows", "grant", "report", "acct_bob", "view"]).ok();
+
+    let listed = with(&bob, &["shares", "list", "--state", "pending", "--json"]).ok().json();
+    assert_eq!(listed["items"][0]["reference"], "@ann/report", "{listed}");
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    for (verb, said) in [
+        ("accept", "accepted @ann/report"),
+        ("decline", "declined @ann/report"),
+        ("block", "blocked @ann: all that they grant to you is declined"),
+    ] {
+        let answered = with(&bob, &["shares", verb, id]).ok();
+        assert!(answered.out.contains(said), "{verb}: {}", answered.out);
+    }
+    let left = with(&bob, &["shares", "list"]).ok();
+    assert!(left.err.contains("nobody shares anything with you"), "{}", left.err);
+    let declined = with(&bob, &["shares", "list", "--state", "declined", "--json"]).ok().json();
+    assert_eq!(declined["items"][0]["blocked"], true, "{declined}");
+}

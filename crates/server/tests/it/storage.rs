@@ -1,8 +1,10 @@
 //! What is kept of rounds, how much an account may store, and what goes when it is old.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use jurat_core::caller::Scope;
-use jurat_engine::{Limits, StorageTerms};
+use jurat_engine::{Alone, Limits, StorageTerms};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
@@ -148,4 +150,21 @@ async fn what_is_old_is_removed_and_decisions_stay() {
     assert_eq!(entries["problems"], json!([]), "{entries}");
     let alice = app.caller("alice", &Scope::OWN).await;
     assert_eq!(alice.post("/v1/prune", &json!({})).await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_node_removes_what_is_old_by_itself() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let old = validated(&app, "old").await;
+    app.clock.advance_ms(91 * DAY_MS);
+    app.start(Alone::Yes).await;
+    let gone = async {
+        while !shown(&app, &old).await["asked"].is_null() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(15), gone).await.unwrap();
+    assert_eq!(shown(&app, &old).await["verdict"], "VALID", "the decision stays");
+    app.engine.shutdown().await;
 }
