@@ -108,6 +108,27 @@ fn two_of_three_are_explained() {
     assert!(shown.contains("2 for, 1 against; any answer is possible"), "{shown}");
 }
 
+#[test]
+fn rounds_say_what_was_asked_until_it_is_erased() {
+    let home = Home::new();
+    let _server = home.serve();
+    let _executor = home.register("a", "honest");
+    let judged = home.run(&["validate", "--claim", "2 + 2 = 4"]).ok().out;
+    let id = judged.lines().find_map(|line| line.strip_prefix("round    ")).unwrap();
+    let listed = home.run(&["rounds", "list"]).ok().out;
+    assert!(listed.contains("2 + 2 = 4"), "{listed}");
+    let asked = || {
+        let shown = home.run(&["rounds", "show", id]).ok().out;
+        let line = shown.lines().find(|line| line.starts_with("asked ")).map(str::to_owned);
+        line.unwrap_or(shown)
+    };
+    assert!(asked().contains("2 + 2 = 4"), "{}", asked());
+    home.run(&["rounds", "erase", id]).ok();
+    assert!(asked().contains("erased at "), "{}", asked());
+    let listed = home.run(&["rounds", "list"]).ok().out;
+    assert!(!listed.contains("2 + 2 = 4"), "{listed}");
+}
+
 const LONG: &str = "Extraordinarily comprehensive explanations notwithstanding, neighbouring \
                     municipalities characteristically underestimate infrastructural responsibilities";
 

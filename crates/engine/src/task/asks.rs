@@ -331,3 +331,15 @@ fn theirs(code: &'static str, detail: String) -> Failure {
 fn millis(span: std::time::Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_stops_says_nothing_of_who_was_asked() {
+        let is_ours = |code: FailureCode| theirs(code.as_str(), "why".to_owned()).is_ours;
+        assert!(is_ours(FailureCode::NodeStopped) && is_ours(FailureCode::Internal));
+        assert!(!is_ours(FailureCode::HttpStatus));
+    }
+}

@@ -44,6 +44,18 @@ async fn a_round_says_what_was_asked() {
 }
 
 #[tokio::test]
+async fn what_was_asked_is_one_line_of_bounded_length() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    let claim = "one\ntwo ".repeat(1_000);
+    let body = shown(&app, &validated(&app, &claim).await).await;
+    let line = body["asked"].as_str().unwrap();
+    assert!(line.starts_with("one two one two ") && line.ends_with('…'), "{line}");
+    assert!(line.chars().count() <= 120, "{line}");
+    assert_eq!(body["request"]["claim"], claim, "the request itself is whole");
+}
+
+#[tokio::test]
 async fn what_was_asked_is_not_kept_where_the_operator_says_so() {
     let storage = StorageTerms { keeps_requests: false, ..StorageTerms::default() };
     let app = TestApp::with_limits(Limits { storage, ..Limits::default() }).await;
