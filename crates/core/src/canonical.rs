@@ -106,6 +106,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_digest_is_that_of_the_canonical_bytes() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(sha256_hex(b""), empty);
+        assert_eq!(digest(b""), format!("sha256:{empty}"));
+        let object = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+        assert_eq!(digest_json(&json!({})), object);
+    }
+
+    #[test]
+    fn whole_numbers_beyond_the_floats_are_written_as_floats() {
+        let exact = 9_007_199_254_740_992_i64;
+        for (number, text) in [
+            (json!(exact), "9007199254740992"),
+            (json!(-exact), "-9007199254740992"),
+            (json!(exact + 1), "9007199254740992"),
+            (json!(-exact - 1), "-9007199254740992"),
+            (json!(u64::MAX), "18446744073709552000"),
+        ] {
+            assert_eq!(canonical(&number), text.as_bytes(), "{number}");
+        }
+    }
+
+    #[test]
     fn whole_floats_and_key_order_do_not_matter() {
         let left = digest_json(&json!({"b": 1.0, "a": [true, null]}));
         let right = digest_json(&json!({"a": [true, null], "b": 1}));

@@ -249,9 +249,57 @@ mod tests {
         assert_eq!(usd(-2_250_100), "-2.2501");
         assert_eq!(micros("2.5"), Some(2_500_000));
         assert_eq!(micros("-0.000001"), Some(-1));
+        assert_eq!(micros("9223372036854.775807"), Some(i64::MAX));
         for text in ["", ".", "1.", ".5", "1e3", "1.0000001", "+1", " 1", "1,5", "9223372036855"] {
             assert_eq!(micros(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_sign_belongs_in_front_and_stands_once() {
+        for text in ["1.+5", "1.-5", "--1", "-+1", "-", "1-", "1.5.5"] {
+            assert_eq!(micros(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_movement_changes_its_two_places_and_no_other() {
+        let before = Balance { granted: 100, available: 70, held: 20, spent: 10 };
+        let after = |granted, available, held, spent| Balance { granted, available, held, spent };
+        assert_eq!(before.after(Movement::Grant, 5), after(105, 75, 20, 10));
+        assert_eq!(before.after(Movement::Hold, 5), after(100, 65, 25, 10));
+        assert_eq!(before.after(Movement::Capture, 5), after(100, 70, 15, 15));
+        assert_eq!(before.after(Movement::Release, 5), after(100, 75, 15, 10));
+    }
+
+    #[test]
+    fn a_balance_that_lost_credit_is_not_whole() {
+        let whole = Balance { granted: 100, available: 65, held: 25, spent: 10 };
+        assert!(whole.is_whole());
+        for broken in [
+            Balance { granted: 101, ..whole },
+            Balance { available: 64, ..whole },
+            Balance { held: 26, ..whole },
+            Balance { spent: 0, ..whole },
+        ] {
+            assert!(!broken.is_whole(), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn estimates_add_up_and_stop_at_the_largest_number() {
+        let judged = Estimate { micros: 3, most_micros: 20, least_micros: 1 };
+        assert_eq!(Estimate::firm(4), Estimate { micros: 4, most_micros: 4, least_micros: 4 });
+        let both = Estimate { micros: 7, most_micros: 24, least_micros: 5 };
+        assert_eq!(judged.plus(Estimate::firm(4)), both);
+        assert_eq!(both.plus(Estimate::firm(i64::MAX)), Estimate::firm(i64::MAX));
+    }
+
+    #[test]
+    fn at_risk_is_the_most_beyond_the_hold() {
+        assert_eq!(hold(10, 30, 1).at_risk(), 20);
+        assert_eq!(hold(10, 10, 10).at_risk(), 0);
+        assert_eq!(hold(10, 4, 1).at_risk(), 0);
     }
 
     fn hold(micros: i64, most_micros: i64, least_micros: i64) -> Hold {
