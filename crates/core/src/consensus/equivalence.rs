@@ -308,6 +308,37 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_compared_where_they_are() {
+        let relation = Equivalence::Numeric { tolerance: 0.1 };
+        let lists = [json!([1, 2]), json!([1.05, 2]), json!([1, 2, 3]), json!([5, 2])];
+        check(&relation, &lists, &[0, 0, 1, 2]);
+        let objects = [
+            json!({"a": 1, "b": 2}),
+            json!({"a": 1.05, "b": 2}),
+            json!({"a": 1}),
+            json!({"a": 1, "c": 2}),
+            json!({"a": 9, "b": 2}),
+            json!({"a": "1", "b": 2}),
+        ];
+        check(&relation, &objects, &[0, 0, 1, 2, 3, 4]);
+        check(&relation, &[json!([{"a": [1]}]), json!([{"a": [1.1]}]), json!("1")], &[0, 0, 1]);
+    }
+
+    #[test]
+    fn two_outputs_are_equivalent_or_not() {
+        for (relation, is_same) in [
+            (Equivalence::Canonical, false),
+            (Equivalence::Fields(vec!["/a".to_owned()]), true),
+            (Equivalence::Numeric { tolerance: 1.0 }, false),
+            (Equivalence::Text, false),
+        ] {
+            let (left, right) = (json!({"a": 1, "b": "x"}), json!({"a": 1.0, "b": "y"}));
+            assert_eq!(equivalent(&relation, &left, &right), is_same, "{relation:?}");
+            assert!(equivalent(&relation, &left, &left), "{relation:?}");
+        }
+    }
+
+    #[test]
     fn text_ignores_case_space_and_closing_marks() {
         check(&Equivalence::Text, &[json!(" Paris. "), json!("paris"), json!("Lyon")], &[0, 0, 1]);
         check(&Equivalence::Text, &[json!({"a": "X"}), json!({"a": "x!"})], &[0, 0]);
@@ -360,6 +391,23 @@ mod tests {
     }
 
     #[test]
+    fn a_tolerance_is_widened_by_no_more_than_rounding() {
+        for (tolerance, left, right, expected) in [
+            (1.0, 0.0, 1.0, true),
+            (1.0, 1.0, 0.0, true),
+            (1.0, 0.0, 1.000_5, false),
+            (1e-20, 0.0, 1e-20, true),
+            (1e-20, 0.0, 1.000_5e-20, false),
+            // Where floats are further apart than the tolerance, rounding excuses nothing.
+            (1.0, 1e16, 1e16 + 2.0, false),
+            (1.0, -3.0, -2.5, true),
+            (1.0, -3.0, 3.0, false),
+        ] {
+            assert_eq!(is_within(tolerance, left, right), expected, "{tolerance} {left} {right}");
+        }
+    }
+
+    #[test]
     fn marks_alone_are_not_nothing() {
         check(&Equivalence::Text, &[json!("?"), json!("!"), json!("")], &[0, 1, 2]);
         check(&Equivalence::Text, &[json!("Paris ."), json!("paris")], &[0, 0]);
@@ -390,6 +438,15 @@ mod tests {
             assert_eq!(group(&Relation::Default, &outputs), groups);
         }
         check(&[json!("Paris"), json!("paris.")], "text", &[0, 0]);
+        // The same text is the same under any relation.
+        check(&[json!("Paris"), json!("Paris")], "canonical", &[0, 0]);
+        check(&[json!({"a": "x"}), json!({"a": "x"})], "canonical", &[0, 0]);
+        // Under another name it is another answer.
+        check(&[json!({"a": "x"}), json!({"b": "x"})], "canonical", &[0, 1]);
+        check(&[json!({"a": 1}), json!({"b": 1})], "canonical", &[0, 1]);
+        check(&[json!({"a": "x"}), json!({"a": "x", "b": "y"})], "canonical", &[0, 1]);
+        check(&[json!({"a": "x"}), json!({"a": 1})], "canonical", &[0, 1]);
+        check(&[json!("x"), json!(["x"])], "canonical", &[0, 1]);
         check(&[json!({"answer": "a", "n": 1}), json!({"answer": "A", "n": 1})], "text", &[0, 0]);
         check(
             &[json!({"answer": "a", "n": 1}), json!({"answer": "A", "n": 2})],

@@ -184,10 +184,89 @@ mod tests {
             (json!(5e-324), json!(0), 1.0),
             (json!({}), json!({}), 0.0),
             (json!([1, 2]), json!([1, 2, 3, 4]), 2.0),
+            (json!(2), json!(3), 0.2),
+            (json!(-2), json!(3), 1.0),
+            (json!([2, 3, 7]), json!([3, 2]), 1.4),
+            (json!({"a": 2, "b": 1}), json!({"a": 3, "c": 1, "d": 1}), 3.2),
+            (json!("a"), json!("a"), 0.0),
+            (json!("a"), json!("b"), 1.0),
+            (json!(1), json!("1"), 1.0),
+            (json!([]), json!({}), 1.0),
         ] {
-            let found = distance(&left, &right);
-            assert!((found - expected).abs() < 1e-9, "{left} and {right}: {found}");
+            for (left, right) in [(&left, &right), (&right, &left)] {
+                let found = distance(left, right);
+                assert!((found - expected).abs() < 1e-9, "{left} and {right}: {found}");
+            }
         }
+    }
+
+    /// All orders of a few outputs.
+    fn orders(outputs: &[Value]) -> Vec<Vec<&Value>> {
+        let mut all = vec![Vec::new()];
+        for output in outputs {
+            let mut longer = Vec::new();
+            for known in &all {
+                for at in 0..=known.len() {
+                    let mut order: Vec<&Value> = known.clone();
+                    order.insert(at, output);
+                    longer.push(order);
+                }
+            }
+            all = longer;
+        }
+        all
+    }
+
+    #[test]
+    fn the_nearest_is_the_same_in_any_order() {
+        for (outputs, expected) in [
+            (vec![json!(1), json!(2), json!(9)], json!(2)),
+            (vec![json!("a"), json!("b"), json!("b"), json!("c")], json!("b")),
+            // Of those that only read differently the shorter one comes first.
+            (vec![json!(1.0), json!(1)], json!(1)),
+            (vec![json!([1, 2, 3]), json!([1, 2]), json!([1, 2, 3, 4])], json!([1, 2, 3])),
+        ] {
+            for order in orders(&outputs) {
+                let found = nearest_first(order.clone()).unwrap();
+                assert_eq!(found[0].to_string(), expected.to_string(), "{order:?}");
+                assert_eq!(found.len(), outputs.len());
+            }
+        }
+        let strangers = [json!("a"), json!("b"), json!("c")];
+        let firsts: BTreeSet<String> = orders(&strangers)
+            .into_iter()
+            .map(|order| nearest_first(order).unwrap()[0].to_string())
+            .collect();
+        assert_eq!(firsts.len(), 1);
+        assert_eq!(nearest_first(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_member_is_what_most_say_in_any_order() {
+        let values = [json!("a"), json!("b"), json!("b"), json!("c")];
+        for order in orders(&values) {
+            assert_eq!(most_frequent(&order), Some(&values[1]), "{order:?}");
+        }
+        let equals = [json!("x"), json!("y"), json!("z")];
+        let found: BTreeSet<&str> =
+            orders(&equals).iter().filter_map(|order| most_frequent(order)?.as_str()).collect();
+        assert_eq!(found.len(), 1);
+        assert_eq!(most_frequent(&[]), None);
+    }
+
+    #[test]
+    fn a_member_of_half_the_objects_is_left_out() {
+        let merge = |outputs: &[Value]| merge_fields(&outputs.iter().collect::<Vec<_>>());
+        assert_eq!(merge(&[json!({"n": 1, "x": 2}), json!({"n": 1})]), json!({"n": 1}));
+        let with_x = json!({"x": 2});
+        let three_of_five = [with_x.clone(), json!({}), with_x.clone(), json!({}), with_x.clone()];
+        assert_eq!(merge(&three_of_five), with_x);
+    }
+
+    #[test]
+    fn what_is_not_an_object_is_not_merged() {
+        let outputs = [json!("b"), json!({"n": 1}), json!({"n": 1})];
+        assert_eq!(merge_fields(&outputs.iter().collect::<Vec<_>>()), json!("b"));
     }
 
     #[test]

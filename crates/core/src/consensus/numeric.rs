@@ -153,6 +153,8 @@ mod tests {
     fn a_median_resists_an_outlier_and_a_mean_does_not() {
         assert!((median(&[1.0, 100.0, 2.0]) - 2.0).abs() < 1e-9);
         assert!((median(&[1.0, 2.0]) - 1.5).abs() < 1e-9);
+        assert!((median(&[1.0, 9.0, 4.0, 2.0]) - 3.0).abs() < 1e-9);
+        assert!((median(&[5.0, 9.0, 4.0, 2.0, 1.0]) - 4.0).abs() < 1e-9);
         let outputs = [json!({"total": 10, "unit": "EUR"}), json!({"total": 20, "unit": "EUR"})];
         let merged = combine_outputs(Aggregation::Mean, &outputs.iter().collect::<Vec<_>>());
         assert_eq!(merged, json!({"total": 15.0, "unit": "EUR"}));
@@ -175,6 +177,20 @@ mod tests {
         let spread = found["/a~1b/0"];
         assert!((spread.min - 1.0).abs() < 1e-9 && (spread.max - 3.0).abs() < 1e-9);
         assert!((spread.deviation - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_hundred_spreads_are_enough() {
+        let zeros = Value::from(vec![0; 150]);
+        let ones = Value::from(vec![1; 150]);
+        assert_eq!(spreads(&[&zeros, &ones]).len(), 100);
+    }
+
+    #[test]
+    fn what_only_some_give_as_a_number_is_not_averaged() {
+        let outputs = [json!([1, {"n": 3}, null]), json!(["one", {"n": 5}, true])];
+        let merged = combine_outputs(Aggregation::Mean, &outputs.iter().collect::<Vec<_>>());
+        assert_eq!(merged, json!([1, {"n": 4.0}, null]));
     }
 
     #[test]

@@ -4,18 +4,21 @@ use std::thread;
 
 use jurat_core::{
     candidate::Evidence,
-    consensus::{Ballot, Consensus, agree, reliability_prior},
+    consensus::{
+        Ballot, Basis, Consensus, OutputBy, agree, is_settled, output_by, reliability_prior,
+        spread, verdict_confidence,
+    },
     decision::DecisionEntry,
     executor::Independence,
     id::{AccountId, NodeId, RoundId},
-    job::{Aggregation, Disagreement, Kind, Merge, Terms, TimeoutPolicy, Toggle},
+    job::{Aggregation, Disagreement, Equivalence, Kind, Merge, Terms, TimeoutPolicy, Toggle},
     policy::parse_equivalence,
     replica::{Answer, FailureCode, Label, Replica, Said, Vote},
     round::{Ending, Kept, OpenRound},
     session::Tier,
     time::Timestamp,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cases;
 
@@ -172,7 +175,8 @@ fn without_verdict(given: &toml::Table, usual: FailureCode, said: Said) -> Answe
 }
 
 /// What came of the story, in the words of the file.
-fn outcome(consensus: &Consensus) -> toml::Table {
+fn outcome(story: &Story) -> toml::Table {
+    let consensus = &agree(&story.ballot());
     let mut found = toml::Table::new();
     let mut put = |name: &str, value: toml::Value| found.insert(name.to_owned(), value);
     let group = |group: &Option<usize>| group.map_or("-".to_owned(), |number| number.to_string());
@@ -191,12 +195,29 @@ fn outcome(consensus: &Consensus) -> toml::Table {
     }
     let count = |number: usize| toml::Value::Integer(i64::try_from(number).unwrap());
     put("answered", count(consensus.answered));
+    if consensus.started != consensus.asked {
+        put("started", count(consensus.started));
+    }
     put("cancelled", count(consensus.cancelled));
     if let Some(verdict) = consensus.verdict {
         put("verdict", verdict.as_str().into());
     }
     if let Some(output) = &consensus.output {
         put("output", output.to_string().into());
+    }
+    if let Some(by) = output_by(&story.replicas, consensus) {
+        let whose = match by {
+            OutputBy::Replica => "replica",
+            OutputBy::Merge => "merge",
+        };
+        put("output_by", whose.into());
+    }
+    let spread = spread(&story.replicas, consensus);
+    if !spread.is_empty() {
+        let places = spread.iter().map(|(at, spread)| {
+            format!("`{at}` {} {} {}", spread.min, spread.max, spread.deviation)
+        });
+        put("spread", places.collect::<Vec<_>>().join("; ").into());
     }
     if let Some(winner) = consensus.winner {
         put("winner", count(winner));
@@ -211,7 +232,104 @@ fn outcome(consensus: &Consensus) -> toml::Table {
 
 #[test]
 fn the_rounds_are_decided_as_written() {
-    cases::check("consensus", 50, |file| outcome(&agree(&story(file).ballot())));
+    cases::check("consensus", 50, |file| outcome(&story(file)));
+}
+
+/// A round of strangers on the plain terms, unless they are changed.
+fn plain(kind: Kind, answers: Vec<Answer>) -> Story {
+    let replicas = answers.into_iter().enumerate();
+    Story {
+        kind,
+        has_schema: false,
+        terms: terms(),
+        replicas: replicas.map(|(index, answer)| stranger(index, answer)).collect(),
+    }
+}
+
+#[test]
+fn numbers_that_are_combined_are_waited_for() {
+    let numbers = |count: usize| {
+        let answers = vec![vote(Label::Ok, Some(json!(7))); count];
+        let mut story = plain(Kind::Delegate, answers);
+        story.terms.aggregation = Aggregation::Mean;
+        story
+    };
+    assert!(!is_settled(&numbers(2).ballot(), 3));
+    assert!(is_settled(&numbers(3).ballot(), 3));
+    // A relation of the caller's own decides what belongs together, and nothing moves that.
+    let mut named = numbers(2);
+    named.terms.equivalence = Some(Equivalence::Canonical);
+    assert!(is_settled(&named.ballot(), 3));
+}
+
+#[test]
+fn scores_that_are_combined_do_not_keep_a_verdict_waiting() {
+    let mut story = plain(Kind::Validate, vec![vote(Label::Valid, None); 2]);
+    story.terms.aggregation = Aggregation::Mean;
+    assert!(is_settled(&story.ballot(), 3));
+}
+
+#[test]
+fn half_of_those_asked_settle_nothing() {
+    let labels = [Label::Valid, Label::Valid, Label::Invalid];
+    let story = plain(Kind::Validate, labels.map(|label| vote(label, None)).to_vec());
+    assert!(!is_settled(&story.ballot(), 4));
+    assert!(is_settled(&story.ballot(), 3));
+    let mut strict = story;
+    strict.terms.min_agreement = Some(0.7);
+    assert!(!is_settled(&strict.ballot(), 3));
+}
+
+#[test]
+fn the_last_bit_of_a_sum_breaks_no_tie() {
+    const RELIABLE: [f64; 3] = [0.7, 0.85, 0.9];
+    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for (valid, invalid) in orders.iter().flat_map(|left| orders.map(|right| (left, right))) {
+        let labels = [[Label::Valid; 3], [Label::Invalid; 3]].concat();
+        let answers = labels.into_iter().map(|label| vote(label, None)).collect();
+        let mut story = plain(Kind::Validate, answers);
+        story.terms.disagreement = Disagreement::BestEffort;
+        for (replica, place) in story.replicas.iter_mut().zip(valid.iter().chain(&invalid)) {
+            replica.reliability = RELIABLE[*place];
+        }
+        let found = agree(&story.ballot());
+        assert_eq!(found.verdict, Some(Label::Invalid), "{valid:?} {invalid:?}");
+        assert!(found.tie_broken);
+    }
+}
+
+#[test]
+fn verdicts_are_worth_the_same_in_a_task_and_in_a_round() {
+    for labels in [
+        vec![Label::Valid],
+        vec![Label::Valid, Label::Valid, Label::Invalid],
+        vec![Label::Invalid, Label::Valid, Label::Valid, Label::Valid],
+    ] {
+        let answers = labels.iter().map(|label| vote(*label, None)).collect();
+        let story = plain(Kind::Validate, answers);
+        let verdicts = story.replicas.iter().map(|replica| {
+            let is_for = replica.answer.label() == Label::Valid;
+            (is_for, replica.reliability, &replica.independence)
+        });
+        let found = verdict_confidence(verdicts);
+        let expected = agree(&story.ballot()).confidence;
+        assert!((found - expected).abs() < f64::EPSILON, "{labels:?}: {found}, {expected}");
+    }
+}
+
+#[test]
+fn an_answer_rests_on_more_than_form_as_soon_as_somebody_else_spoke() {
+    let of = |names: &[&str]| Basis::of(names.iter().copied());
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&["builtin:policies"]), Some(Basis::Form));
+    assert_eq!(of(&["builtin:policies", "judge:acme/a"]), Some(Basis::Judges));
+    assert_eq!(of(&["judge:acme/a", "s1", "builtin:policies"]), Some(Basis::Executors));
+    let mut story = plain(Kind::Validate, vec![vote(Label::Valid, None); 3]);
+    assert_eq!(agree(&story.ballot()).basis, Some(Basis::Executors));
+    for replica in &mut story.replicas {
+        replica.session_id = format!("judge:acme/{}", replica.index);
+    }
+    assert_eq!(agree(&story.ballot()).basis, Some(Basis::Judges));
 }
 
 #[test]

@@ -14,3 +14,4 @@ mod select;
 mod task_run_state;
 mod task_runs;
 mod tasks;
+mod winners;

@@ -4,6 +4,7 @@ mod checks;
 mod choices;
 mod decisions;
 mod rounds;
+mod winners;
 
 use proptest::test_runner::{Config, RngSeed};
 

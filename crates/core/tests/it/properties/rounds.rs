@@ -19,15 +19,15 @@ use super::config;
 use crate::consensus::{stranger, terms, vote};
 
 #[derive(Debug, Clone)]
-struct Round {
+pub(super) struct Round {
     kind: Kind,
     has_schema: bool,
-    terms: Terms,
-    replicas: Vec<Replica>,
+    pub(super) terms: Terms,
+    pub(super) replicas: Vec<Replica>,
 }
 
 impl Round {
-    fn agree(&self) -> Consensus {
+    pub(super) fn agree(&self) -> Consensus {
         agree(&self.ballot())
     }
 
@@ -185,7 +185,7 @@ fn numbered(mut replicas: Vec<Replica>) -> Vec<Replica> {
     replicas
 }
 
-fn round_of(kinds: &[Kind]) -> impl Strategy<Value = Round> + use<> {
+pub(super) fn round_of(kinds: &[Kind]) -> impl Strategy<Value = Round> + use<> {
     (one_of(kinds.to_vec()), any::<bool>(), any_terms()).prop_flat_map(
         |(kind, has_schema, terms)| {
             vec(replica(kind), 1..=5).prop_map(move |replicas| Round {
@@ -215,7 +215,7 @@ fn parties(round: &Round, consensus: &Consensus) -> BTreeSet<BTreeSet<String>> {
     numbers.into_iter().map(members).collect()
 }
 
-fn winners(round: &Round, consensus: &Consensus) -> BTreeSet<String> {
+pub(super) fn winners(round: &Round, consensus: &Consensus) -> BTreeSet<String> {
     let of_group = round.replicas.iter().zip(&consensus.groups);
     of_group
         .filter(|(_, group)| group.is_some() && **group == consensus.winner)

@@ -1,0 +1,52 @@
+//! What holds for the words of the winners, whatever the replicas say and on which terms.
+
+use jurat_core::{
+    consensus::{Consensus, OutputBy, nearest_output, output_by, spread},
+    job::{Aggregation, Kind, Merge},
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::{
+    config,
+    rounds::{Round, round_of, winners},
+};
+
+/// What those said who won.
+fn words(round: &Round, consensus: &Consensus) -> Vec<Value> {
+    let won = winners(round, consensus);
+    let spoken = round.replicas.iter().filter(|replica| won.contains(&replica.session_id));
+    spoken.filter_map(|replica| replica.answer.said()?.output.clone()).collect()
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn the_words_of_a_round_are_those_of_its_winners(round in round_of(&[Kind::Delegate])) {
+        let found = round.agree();
+        let words = words(&round, &found);
+        let nearest = nearest_output(&round.replicas, &found);
+        prop_assert_eq!(nearest.is_some(), !words.is_empty());
+        prop_assert!(nearest.iter().all(|nearest| words.contains(nearest)));
+        let is_chosen =
+            (round.terms.aggregation, round.terms.merge) == (Aggregation::Majority, Merge::Medoid);
+        prop_assert!(!is_chosen || nearest == found.output);
+        let given = found.output.as_ref().map(|output| {
+            if words.contains(output) { OutputBy::Replica } else { OutputBy::Merge }
+        });
+        prop_assert_eq!(output_by(&round.replicas, &found), given);
+    }
+
+    #[test]
+    fn numbers_lie_apart_where_the_winners_differ(round in round_of(&[Kind::Delegate])) {
+        let found = round.agree();
+        let words = words(&round, &found);
+        for (at, spread) in spread(&round.replicas, &found) {
+            let numbers: Vec<f64> = words.iter().filter_map(|it| it.pointer(&at)?.as_f64()).collect();
+            prop_assert!(spread.min < spread.max, "{at}");
+            prop_assert!(numbers.contains(&spread.min) && numbers.contains(&spread.max), "{at}");
+            prop_assert!(numbers.iter().all(|it| spread.min <= *it && *it <= spread.max), "{at}");
+        }
+    }
+}
