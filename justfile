@@ -160,6 +160,11 @@ tenants-timing *args:
 tenants-mutants *args:
     JURAT_TEST_POSTGRES="${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" python3 tests/tenants/mutants.py {{ args }}
 
+# Changes one thing of the core at a time and sees that a test of the core fails: half a minute for
+# each mutant, so give it a part at a time: `just mutants --shard 0/8`. Installs cargo-mutants.
+mutants *args:
+    scripts/mutants {{ args }}
+
 # How long the server takes to be ready with a million rounds, beside an empty store.
 bench-start *args:
     cargo build --release --package jurat --package jurat-bench-start

@@ -202,10 +202,10 @@ fn but_for_numbers(left: &Value, right: &Value) -> bool {
 /// Compares two values member by member, numbers by the given test.
 fn alike(left: &Value, right: &Value, numbers: &dyn Fn(f64, f64) -> bool) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => match (left.as_f64(), right.as_f64()) {
-            (Some(left), Some(right)) => numbers(left, right),
-            _ => left == right,
-        },
+        (Value::Number(left), Value::Number(right)) => {
+            let both = left.as_f64().zip(right.as_f64());
+            both.is_some_and(|(left, right)| numbers(left, right))
+        }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()
                 && left.iter().zip(right).all(|(left, right)| alike(left, right, numbers))
