@@ -5,8 +5,8 @@ use std::thread;
 use jurat_core::{
     candidate::Evidence,
     consensus::{
-        Ballot, Basis, Consensus, OutputBy, agree, is_settled, output_by, reliability_prior,
-        spread, verdict_confidence,
+        Ballot, Basis, OutputBy, agree, is_settled, output_by, reliability_prior, spread,
+        verdict_confidence,
     },
     decision::DecisionEntry,
     executor::Independence,
