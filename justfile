@@ -160,8 +160,8 @@ tenants-timing *args:
 tenants-mutants *args:
     JURAT_TEST_POSTGRES="${JURAT_TEST_POSTGRES:-$(scripts/postgres start)}" python3 tests/tenants/mutants.py {{ args }}
 
-# Changes one thing of the core at a time and sees that a test of the core fails: half a minute for
-# each mutant, so give it a part at a time: `just mutants --shard 0/8`. Installs cargo-mutants.
+# Changes one thing of the core at a time and sees that a test of the core fails. Builds each mutant, so
+# that it is best done in parts, `just mutants --shard 0/8` first. Installs cargo-mutants.
 mutants *args:
     scripts/mutants {{ args }}
 

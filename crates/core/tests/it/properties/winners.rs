@@ -43,7 +43,8 @@ proptest! {
         let found = round.agree();
         let words = words(&round, &found);
         for (at, spread) in spread(&round.replicas, &found) {
-            let numbers: Vec<f64> = words.iter().filter_map(|it| it.pointer(&at)?.as_f64()).collect();
+            let numbers: Vec<f64> =
+                words.iter().filter_map(|it| it.pointer(&at)?.as_f64()).collect();
             prop_assert!(spread.min < spread.max, "{at}");
             prop_assert!(numbers.contains(&spread.min) && numbers.contains(&spread.max), "{at}");
             prop_assert!(numbers.iter().all(|it| spread.min <= *it && *it <= spread.max), "{at}");
